@@ -20,7 +20,7 @@ const FILES: [(&str, &str, Output); 4] = [
 
 fn main() -> Outcome {
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    for file in ["interface", "../marshal/interface", "Makefile"] {
+    for file in ["interface", "nested.x", "../marshal/interface", "Makefile"] {
         println!("cargo::rerun-if-changed={file}");
     }
     for file in ["marshal.c", "client.c", "server.c", "values.c", "values.h"] {

@@ -1,10 +1,10 @@
 /*
  * Marshals a value on memory streams, again and again, and reports how long it takes.
  *
- * usage: marshal WORK encode|decode|reused
+ * usage: marshal WORK encode|decode|reused|blocks
  *
  * `decode` decodes into memory of its own and frees it, as clients and servers do; `reused` into memory that
- * is there. Prints the number of bytes and their digest, by which two such programs are compared, and
+ * is there. `blocks` only takes the blocks of memory that decoding takes, and gives them back. Prints the number of bytes and their digest, by which two such programs are compared, and
  * "ready"; then, for each number of nanoseconds on standard input, works for about so long and prints
  * how many picoseconds it takes once.
  */
@@ -48,6 +48,23 @@ decode(void)
 	xdr_free(work->xdr, room);
 }
 
+static size_t sizes[BLOCKS_MAX];
+static u_int block_count;
+
+static void
+take_blocks(void)
+{
+	static void *blocks[BLOCKS_MAX];
+
+	for (u_int i = 0; i < block_count; i++) {
+		blocks[i] = malloc(sizes[i]);
+		REQUIRE(blocks[i] != NULL);
+		*(volatile char *)blocks[i] = 1;
+	}
+	for (u_int i = 0; i < block_count; i++)
+		free(blocks[i]);
+}
+
 typedef void operation(void);
 
 static operation *
@@ -59,7 +76,9 @@ find_operation(const char *name)
 		return decode;
 	if (strcmp(name, "reused") == 0)
 		return decode_reused;
-	fail(name, 0, "is none of encode, decode, reused");
+	if (strcmp(name, "blocks") == 0 && work->blocks != NULL)
+		return take_blocks;
+	fail(name, 0, "is none of encode, decode, reused, blocks");
 }
 
 /* Encodes once and decodes that, and says what the bytes are. */
@@ -108,6 +127,8 @@ main(int argc, char **argv)
 	REQUIRE(value != NULL && room != NULL);
 	work->fill(value, count);
 	try_out();
+	if (work->blocks != NULL)
+		block_count = work->blocks(value, sizes);
 	while (fgets(line, sizeof line, stdin) != NULL) {
 		while (time_batch(once, times) < atoll(line) / BATCHES)
 			times *= 2;

@@ -24,6 +24,12 @@ echo_members1000_1_svc(Members1000 *all, struct svc_req *request)
 	return all;
 }
 
+Directory *
+echo_directory_1_svc(Directory *all, struct svc_req *request)
+{
+	return all;
+}
+
 static void
 enlist(SVCXPRT *transport)
 {

@@ -1,5 +1,5 @@
 /*
- * What is marshalled and sent, by its name in the tables: ints20, structure, members1000.
+ * What is marshalled and sent, by its name in the tables: ints20, structure, members1000, nested10.
  */
 #ifndef VALUES_H
 #define VALUES_H
@@ -16,7 +16,12 @@ struct work {
 	void *(*echo)(void *value, CLIENT *client);
 	/* Whether two values are equal. */
 	int (*equal)(const void *left, const void *right);
+	/* The blocks of memory that decoding a value takes, in order; how many. NULL if nobody asks. */
+	u_int (*blocks)(const void *value, size_t *sizes);
 };
+
+/* Most blocks of a value. */
+enum { BLOCKS_MAX = 1 << 16 };
 
 extern const struct work works[];
 

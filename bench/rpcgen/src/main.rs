@@ -10,7 +10,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 /// What is marshalled: by its name in tables and for the programs.
-const WORKS: [&str; 8] = [
+const WORKS: [&str; 10] = [
     "ints20",
     "ints100",
     "ints250",
@@ -19,6 +19,8 @@ const WORKS: [&str; 8] = [
     "ints2000",
     "structure",
     "members1000",
+    "nested10",
+    "nested100",
 ];
 
 /// Whose files a program is made of.

@@ -14,6 +14,9 @@ const ROUNDS: usize = 32;
 /// How long a round takes.
 const ROUND_NANOSECONDS: u64 = 2_000_000;
 
+/// Who only takes the blocks of memory that decoding takes, and gives them back.
+pub const MALLOC: &str = "malloc";
+
 /// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -47,20 +50,36 @@ pub struct Marshal {
 }
 
 impl Marshal {
+    /// Whether the values lie in many blocks of memory, which take their time whoever decodes.
+    pub fn is_nested(&self) -> bool {
+        self.work.starts_with("nested")
+    }
+
+    /// Who takes part, whose program that is, and what it does.
+    fn contestants(&self) -> Vec<(&'static str, Maker, &'static str)> {
+        let makers = [Maker::Rpcgen, Maker::Tenon];
+        let mut contestants: Vec<_> = makers
+            .map(|maker| (maker.name(), maker, self.direction.name()))
+            .into();
+        if self.is_nested() && self.direction == Direction::Decode {
+            contestants.push((MALLOC, Maker::Tenon, "blocks"));
+        }
+        contestants
+    }
+
     /// Lets the programs work in turns.
     pub fn measure(&self) -> Result<Vec<Figures>, Box<dyn Error>> {
-        let makers = [Maker::Rpcgen, Maker::Tenon];
         let (mut programs, mut figures, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
-        for maker in makers {
+        for (name, maker, operation) in self.contestants() {
             let program = maker.program("marshal").display().to_string();
-            let arguments = [self.work, self.direction.name()].map(str::to_owned);
+            let arguments = [self.work, operation].map(str::to_owned);
             let command: Vec<String> = [program].into_iter().chain(arguments).collect();
             let (program, said) = Pinned::start(&command, 1)?;
             programs.push(program);
-            figures.push(Figures::new(maker.name()));
+            figures.push(Figures::new(name));
             bytes.push(said);
         }
-        if bytes[0] != bytes[1] {
+        if bytes.iter().any(|said| *said != bytes[0]) {
             return Err(format!("other bytes: {bytes:?}").into());
         }
         for round in 0..ROUNDS {

@@ -8,15 +8,18 @@ use tenon_bench::machine;
 use tenon_bench::results::{self, aligned};
 use tenon_bench::stats::Summary;
 
+use crate::marshal::MALLOC;
 use crate::row::Row;
 
 const SECTION: &str = "rpcgen";
 
 const ABOUT: &str = "\
 C programs on libtirpc with what `tenon rpcgen` writes, beside the same programs with what rpcgen writes:
-arrays of integers, the structure of the study of stubs, a record of 1000 integers. Marshalling alone, on
+arrays of integers, the structure of the study of stubs, a record of 1000 integers, and a directory of 10 or 100
+entries (`nested`: linked lists of records with texts, unions and what may be absent). Marshalling alone, on
 memory streams: `encode` into memory that is used again, `decode` into new memory, which is freed, as
-clients and servers do; `reused`, into memory that is there. Whole calls send a value and get it back,
+clients and servers do; `reused`, into memory that is there; `malloc` only takes and frees the blocks of memory that
+a decoder of the directory does. Whole calls send a value and get it back,
 one at a time; both ends sleep while they wait: `block`, client and server on two cores; `onecore`, both on
 one, where no wake-up of a core hides what a call costs. Four mixes: rpcgen's files at both ends (`rpcgen`), ours
 at the client only (`client`), at the server only (`server`), and at both (`both`). And two with what
@@ -37,7 +40,10 @@ pub fn tables(rows: &[Row]) -> String {
 /// Each contestant's times, and then what rpcgen's is divided by the others'.
 fn table(rows: &[Row]) -> String {
     let names: Vec<&str> = rows[0].figures.iter().map(|it| it.name).collect();
-    let ratios = names[1..].iter().map(|name| format!("rpcgen/{name}"));
+    let ratios = names[1..].iter().map(|name| match *name {
+        MALLOC => format!("tenon/{MALLOC}"),
+        name => format!("rpcgen/{name}"),
+    });
     let times = names.iter().map(|name| (*name).to_owned());
     let heading = std::iter::once("work".to_owned())
         .chain(times)

@@ -5,7 +5,7 @@ use std::error::Error;
 use tenon_bench::stats::Summary;
 
 use crate::call::{Call, Transport};
-use crate::marshal::{Direction, Marshal};
+use crate::marshal::{Direction, MALLOC, Marshal};
 use crate::{WORKS, call};
 
 /// A row that is to be measured.
@@ -48,6 +48,9 @@ impl Plan {
     /// The table that it belongs to.
     fn table(&self) -> String {
         match self {
+            Plan::Marshal(marshal) if marshal.is_nested() => {
+                format!("nested.{}", marshal.direction.name())
+            }
             Plan::Marshal(marshal) => marshal.direction.name().to_owned(),
             Plan::Call(call) => format!("call.{}.{}", call.transport.name(), call.mode.name()),
         }
@@ -113,7 +116,7 @@ impl Figures {
     }
 }
 
-/// How often a contestant is as fast as rpcgen.
+/// How often a contestant is as fast as rpcgen; of us beside malloc, how much longer we take.
 pub struct Ratio {
     /// Its name, but for the row's.
     pub name: String,
@@ -121,20 +124,21 @@ pub struct Ratio {
 }
 
 impl Row {
-    /// rpcgen's time in each round over that of each other contestant.
+    /// rpcgen's time in each round over that of each other contestant, and ours over malloc's.
     pub fn ratios(&self) -> Vec<Ratio> {
         let Some((rpcgen, others)) = self.figures.split_first() else {
             return Vec::new();
         };
         let ratio = |other: &Figures| {
-            let pairs = rpcgen.nanoseconds.iter().zip(&other.nanoseconds);
-            let name = match other.name {
-                "tenon" => "rpcgen_over_tenon".to_owned(),
-                mix => format!("{mix}.rpcgen_over_tenon"),
+            let (over, name) = match other.name {
+                "tenon" => (rpcgen, "rpcgen_over_tenon".to_owned()),
+                MALLOC => (&others[0], "tenon_over_malloc".to_owned()),
+                mix => (rpcgen, format!("{mix}.rpcgen_over_tenon")),
             };
+            let pairs = over.nanoseconds.iter().zip(&other.nanoseconds);
             Ratio {
                 name,
-                value: Summary::of(pairs.map(|(rpcgen, other)| rpcgen / other)),
+                value: Summary::of(pairs.map(|(over, other)| over / other)),
             }
         };
         others.iter().map(ratio).collect()

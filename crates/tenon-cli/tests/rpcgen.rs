@@ -127,6 +127,34 @@ fn the_run_time_of_fast_is_named_in_the_header_alone() {
     assert!(makefile.contains("--libs tenon-tirpc"), "{makefile}");
 }
 
+/// `--small` and `--large` change routines alone, and the smaller are smaller.
+#[test]
+fn the_size_of_routines_can_be_chosen() {
+    let place = Place::new("sizes");
+    let text = "struct pair { int a; string b<>; };
+        struct many { pair of<>; };
+        struct few { pair of[2]; };
+        union result switch (int status) { case 0: many all; default: few why; };";
+    fs::write(place.0.join("pairs.x"), text).expect("a file");
+    let specialised = |flags: &str| {
+        let routines = place.prints(&format!("{flags} -c pairs.x"));
+        let types = ["result", "many", "pair", "few"].into_iter();
+        let types = types.filter(|name| routines.contains(&format!("tenon_decode_{name} (")));
+        types.collect::<Vec<_>>()
+    };
+    assert_eq!(specialised("--small"), [] as [&str; 0]);
+    // What only an error carries is not.
+    assert_eq!(specialised(""), ["result", "many", "pair"]);
+    assert_eq!(specialised("--large"), ["result", "many", "pair", "few"]);
+    for output in ["-h", "-l", "-m"] {
+        let plain = place.prints(&format!("-N {output} demo.x"));
+        assert_eq!(place.prints(&format!("--small -N {output} demo.x")), plain);
+    }
+    let said = place.refuses("--small --large -c pairs.x");
+    assert!(said.contains("exclude each other"), "{said}");
+    assert!(place.prints("-N -Sm --small demo.x").contains("--small"));
+}
+
 /// The template of a Makefile makes the files anew by the command that has made it, whatever rpcgen the system has.
 #[test]
 fn its_makefile_runs_the_command_itself() {

@@ -108,6 +108,16 @@ pub(crate) enum Bound {
     Counted(Option<Expression>),
 }
 
+impl Bound {
+    /// The number between the brackets, if there is one.
+    pub(crate) fn number(&self) -> Option<&Expression> {
+        match self {
+            Bound::Fixed(length) => Some(length),
+            Bound::Counted(max) => max.as_ref(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Program {
     pub number: Expression,

@@ -1,17 +1,19 @@
 //! Text to words. Never reports anything itself: what is no word becomes [`TokenKind::Bad`], so
 //! that text which a condition leaves out can be read over.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::source::{FileId, Span};
 use crate::token::{Bad, Token, TokenKind};
 
 /// Reads one text, word by word.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Lexer {
     file: FileId,
     text: Arc<str>,
     at: usize,
+    end: usize,
     at_line_start: bool,
 }
 
@@ -25,9 +27,20 @@ impl Lexer {
     pub(crate) fn new(file: FileId, text: Arc<str>) -> Lexer {
         Lexer {
             file,
-            text,
             at: 0,
+            end: text.len(),
+            text,
             at_line_start: true,
+        }
+    }
+
+    /// Of a part of a line of the text, which is read as if something stood in front of it.
+    pub(crate) fn within(file: FileId, text: Arc<str>, part: Range<usize>) -> Lexer {
+        Lexer {
+            at: part.start,
+            end: part.end,
+            at_line_start: false,
+            ..Lexer::new(file, text)
         }
     }
 
@@ -42,21 +55,16 @@ impl Lexer {
 
     /// The next word of this logical line, if there is one.
     pub(crate) fn next_on_line(&mut self) -> Option<Token> {
-        (self.skip_blanks() && self.at < self.text.len()).then(|| self.word())
+        (self.skip_blanks() && self.at < self.end).then(|| self.word())
     }
 
     /// What is left of this line, without moving.
     pub(crate) fn rest_of_line(&self) -> Span {
-        let end = self.text[self.at..]
+        let end = self
+            .rest()
             .find('\n')
-            .map_or(self.text.len(), |length| self.at + length);
+            .map_or(self.end, |length| self.at + length);
         self.span(self.at, end)
-    }
-
-    /// Whether this comes next on this line, behind white space.
-    pub(crate) fn is_before_on_line(&self, char: char) -> bool {
-        let is_white = |char: &char| *char != '\n' && char.is_whitespace();
-        self.rest().chars().find(|next| !is_white(next)) == Some(char)
     }
 
     fn span(&self, start: usize, end: usize) -> Span {
@@ -68,7 +76,7 @@ impl Lexer {
     }
 
     fn rest(&self) -> &str {
-        &self.text[self.at..]
+        &self.text[self.at..self.end]
     }
 
     /// Skips white space and spliced line ends; false if it stopped at a line end.

@@ -14,7 +14,7 @@
 //! # What is defined while a file is read
 //! rpcgen reads a file once per output, each time with another symbol defined. A schema is read
 //! with `RPC_HDR` defined as 1 (see [`Output`]), for the header is what declares all types, and
-//! with no other predefined macro.
+//! with the macros that a C preprocessor defines by itself, such as `__linux__`.
 //!
 //! # Strict reading
 //! [`Options::strict_rpcgen`] refuses what Debian's rpcgen 1.4.3 refuses: computed constants, `0X`

@@ -14,7 +14,7 @@ pub struct Options {
     pub output: Output,
     /// Refuse what Debian's rpcgen 1.4.3 refuses; see the crate's documentation for the list.
     pub strict_rpcgen: bool,
-    /// What is known of types that are not declared.
+    /// What is known of names that are not declared.
     pub undeclared: Undeclared,
     /// Where files come from.
     pub files: Files,
@@ -42,17 +42,19 @@ impl Define {
     }
 }
 
-/// What is known of types that an interface uses and does not declare.
+/// What is known of names that an interface uses and does not declare: of types, and of constants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Undeclared {
-    /// Those that C's headers declare by these names. Any other is an error, as stubs would not compile, unless the
-    /// interface has `%` lines: one of them may declare it, so that is a warning.
+    /// Types that C's headers declare by these names. Any other is an error, as stubs would not compile, unless the
+    /// interface has `%` lines: one of them may declare it, so that is a warning. A constant without a value is an
+    /// error where the value decides what a message is made of.
     #[default]
     Usual,
     /// The same, and any other is a warning: something beside the stubs declares it.
     Allowed,
-    /// The numbers of libtirpc's own `xdr_` routines. Any other is the program's, and so is its routine,
-    /// as rpcgen has it: not worth a warning.
+    /// The numbers of libtirpc's own `xdr_` routines. Any other type is the program's, and so is its routine,
+    /// as rpcgen has it: not worth a warning. So is a constant: only the C compiler learns its value. The schema has
+    /// [placeholders](tenon_schema::written) there, which only a back end of C can do without.
     OfLibtirpc,
 }
 

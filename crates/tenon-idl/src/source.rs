@@ -9,7 +9,7 @@ use tenon_schema::Origin;
 pub struct FileId(u32);
 
 /// A stretch of one text, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The text.
     pub file: FileId,
@@ -30,6 +30,11 @@ impl Span {
             end: last.end,
             ..self
         }
+    }
+
+    /// Whether `next` stands right behind it.
+    pub(crate) fn is_right_before(self, next: Span) -> bool {
+        self.file == next.file && self.end == next.start
     }
 }
 

@@ -3,6 +3,13 @@
 //!
 //! A [`Schema`](crate::Schema) says that a field is an array of at most 16 numbers of 32 bits; only here is
 //! said that they are called `long` and that their bound is `MAXNUMBERS`.
+//!
+//! # Numbers that only C knows
+//! rpcgen copies names of constants that the interface does not define, as the C compiler behind it may know them:
+//! from a `%#include`, or from a Makefile. An interface that is read for rpcgen's C has placeholders in the
+//! schema in their places: a fixed length is 0, a bound is none, and a label of a union or the number of a procedure,
+//! version or program is one that no other has. A back end of C writes what is written here instead, and never
+//! the placeholder; no other back end sees such a schema.
 
 use crate::{Passthrough, TypeId};
 
@@ -76,6 +83,8 @@ pub struct Spelling {
     pub base: String,
     /// What stands between `[` and `]` or `<` and `>`.
     pub bound: Option<String>,
+    /// C alone knows the value of `bound`.
+    pub foreign: bool,
 }
 
 /// How a procedure is written.

@@ -284,7 +284,7 @@ fn write_program(w: &mut Writer, of: Interface<'_>, options: &Options, position:
         let mine: Vec<_> = procedures(of)
             .filter(|procedure| (procedure.program, procedure.version) == (position, index))
             .collect();
-        let dispatcher = names::procedure(&program.name, version.number);
+        let dispatcher = of.dispatcher(position, index);
         if options.tables {
             w.line(format!("extern struct rpcgen_table {dispatcher}_table[];"));
             w.line(format!("extern int {dispatcher}_nproc;"));

@@ -8,6 +8,7 @@ mod client;
 mod declare;
 mod header;
 mod names;
+mod planned;
 mod procedures;
 mod rename;
 mod sample;
@@ -40,8 +41,22 @@ pub struct Options {
     pub tables: bool,
     /// `--fast`: clients and servers are Tenon's, by libtirpc's names.
     pub fast: bool,
+    /// How large routines may be.
+    pub size: Size,
     /// What a server has beside its dispatchers.
     pub server: Server,
+}
+
+/// How large routines may be for being fast.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Size {
+    /// What has many items is specialised, but for what only errors carry.
+    #[default]
+    Balanced,
+    /// `--small`: nothing is.
+    Small,
+    /// `--large`: everything is.
+    Large,
 }
 
 /// What a server has beside its dispatchers.
@@ -108,14 +123,15 @@ impl Interface<'_> {
             .into_iter()
             .filter(|pass| *pass != Pass::MergeBlocks)
             .collect();
+        let planned = planned::schema(self);
         let plans = |passes: &[Pass]| {
-            Plans::new(self.schema, Representation::XDR, passes).map(|plans| plans.stripped())
+            Plans::new(&planned.schema, Representation::XDR, passes).map(|plans| plans.stripped())
         };
         let plans = xdr::Choice {
             blocks: plans(PASSES)?,
             items: plans(&plain)?,
         };
-        Ok(xdr::write(self, &plans, options))
+        Ok(xdr::write(self, &planned, &plans, options))
     }
 
     /// The client's stubs: `-l`. Empty if there are no programs.

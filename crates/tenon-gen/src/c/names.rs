@@ -88,9 +88,21 @@ pub fn is_long(spelling: &Spelling) -> bool {
     matches!(words(&spelling.base), "long" | "u_long")
 }
 
-/// How the name of a procedure begins in C: in lower case, with the version behind it.
-pub fn procedure(name: &str, version: u32) -> String {
-    format!("{}_{version}", name.to_lowercase())
+/// The name of a procedure in C, or of the dispatcher of a program: in lower case, with the version behind it.
+pub fn procedure(name: &str, version: VersionSuffix<'_>) -> String {
+    match version {
+        VersionSuffix::Number(version) => format!("{}_{version}", name.to_lowercase()),
+        VersionSuffix::Written(version) => format!("{}_{version}", name.to_lowercase()),
+    }
+}
+
+/// What says in a name which version it belongs to.
+#[derive(Debug, Clone, Copy)]
+pub enum VersionSuffix<'a> {
+    /// Its number.
+    Number(u32),
+    /// What is written in the place of its number: `0x1`, or the name of a constant.
+    Written(&'a str),
 }
 
 /// The guard of a header file.
@@ -134,6 +146,29 @@ impl<'a> Interface<'a> {
             },
             _ => None,
         }
+    }
+
+    /// What stands behind the names of a version: as rpcgen has it the number as it is written, if that is a word.
+    pub fn version_suffix(self, program: usize, version: usize) -> VersionSuffix<'a> {
+        let is_letter = |char: char| char.is_ascii_alphanumeric() || char == '_';
+        match self.written.programs[program].versions[version].as_str() {
+            written if self.dialect == Dialect::Libtirpc && written.chars().all(is_letter) => {
+                VersionSuffix::Written(written)
+            }
+            _ => VersionSuffix::Number(self.schema.programs[program].versions[version].number),
+        }
+    }
+
+    /// The name of the dispatcher of a version, which what belongs to the whole of it begins with.
+    pub fn dispatcher(self, program: usize, version: usize) -> String {
+        let name = &self.schema.programs[program].name;
+        procedure(name, self.version_suffix(program, version))
+    }
+
+    /// Whether a type of a plan is declared elsewhere, or stands for an array whose length C alone knows.
+    pub fn is_elsewhere(self, id: TypeId) -> bool {
+        let def = self.schema.types.get(id.0 as usize);
+        def.is_none_or(|def| def.kind == TypeKind::External)
     }
 
     /// How the type `id` is written.

@@ -4,6 +4,7 @@ use tenon_schema::written::{Spelling, WrittenProcedure};
 use tenon_schema::{self as schema, Type};
 
 use super::declare::spaced;
+use super::names::VersionSuffix;
 use super::{Interface, Options, names};
 
 /// A procedure and where it stands.
@@ -13,8 +14,8 @@ pub struct Procedure<'a> {
     pub program: usize,
     /// The position of its version.
     pub version: usize,
-    /// The number of its version.
-    pub version_number: u32,
+    /// What its name ends in.
+    pub version_suffix: VersionSuffix<'a>,
     /// The procedure.
     pub definition: &'a schema::Procedure,
     /// How it is written.
@@ -37,19 +38,17 @@ pub fn procedures(of: Interface<'_>) -> impl Iterator<Item = Procedure<'_>> {
         let versions = definition.versions.iter().enumerate();
         versions.flat_map(move |(version, definition)| {
             let of_version = definition.procedures.iter();
-            of_version.map(move |procedure| (program, version, definition.number, procedure))
+            of_version.map(move |procedure| (program, version, procedure))
         })
     });
     let each = places.zip(&of.written.procedures);
-    each.map(
-        |((program, version, version_number, definition), written)| Procedure {
-            program,
-            version,
-            version_number,
-            definition,
-            written,
-        },
-    )
+    each.map(move |((program, version, definition), written)| Procedure {
+        program,
+        version,
+        version_suffix: of.version_suffix(program, version),
+        definition,
+        written,
+    })
 }
 
 /// Whether a struct holds the arguments of `procedure`: with `-N`, of several.
@@ -60,7 +59,7 @@ pub fn has_record(procedure: &Procedure<'_>, options: &Options) -> bool {
 impl<'a> Procedure<'a> {
     /// Its name in C; with `_svc` behind it, that of the function that carries it out.
     pub fn c_name(&self) -> String {
-        names::procedure(&self.definition.name, self.version_number)
+        names::procedure(&self.definition.name, self.version_suffix)
     }
 
     /// The name of the struct that holds its arguments.

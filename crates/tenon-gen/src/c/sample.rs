@@ -29,7 +29,7 @@ pub fn server(of: Interface<'_>, options: &Options) -> String {
     }
     let mut w = begin(options);
     for (position, program) in of.schema.programs.iter().enumerate() {
-        for (index, version) in program.versions.iter().enumerate() {
+        for index in 0..program.versions.len() {
             let mine = procedures(of).filter(|of| (of.program, of.version) == (position, index));
             for procedure in mine {
                 w.line("");
@@ -37,7 +37,7 @@ pub fn server(of: Interface<'_>, options: &Options) -> String {
             }
             if options.reentrant {
                 w.line("");
-                free_result(&mut w, &names::procedure(&program.name, version.number));
+                free_result(&mut w, &of.dispatcher(position, index));
             }
         }
     }
@@ -108,7 +108,7 @@ pub fn client(of: Interface<'_>, options: &Options) -> String {
     let mut calls = Vec::new();
     for (position, program) in of.schema.programs.iter().enumerate() {
         for (index, version) in program.versions.iter().enumerate() {
-            let name = names::procedure(&program.name, version.number);
+            let name = of.dispatcher(position, index);
             let mine = procedures(of).filter(|of| (of.program, of.version) == (position, index));
             w.line("");
             w.line("void");

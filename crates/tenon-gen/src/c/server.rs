@@ -59,7 +59,7 @@ impl<'a> File<'a> {
             versions.map(move |(index, version)| Version {
                 program: &program.name,
                 name: &version.name,
-                dispatcher: names::procedure(&program.name, version.number),
+                dispatcher: self.of.dispatcher(position, index),
                 procedures: procedures(self.of)
                     .filter(|of| (of.program, of.version) == (position, index))
                     .collect(),

@@ -157,6 +157,30 @@ impl<'a> Spot<'a> {
         (Some(ty), Some(spelling), name)
     }
 
+    /// The type that it is declared to have, by whatever name, and how that is written.
+    pub fn declaration(&self) -> Option<(&'a Type, &'a Spelling)> {
+        match self.what {
+            What::Declared(ty, spelling, _) => Some((ty, spelling)),
+            What::Definition(_) | What::Record(..) | What::Sole(..) => None,
+        }
+    }
+
+    /// Typedefs followed: the type and how it is written, if it is declared to have one.
+    pub fn resolved(&self, of: Interface<'a>) -> Option<(&'a Type, &'a Spelling)> {
+        let (ty, spelling, _) = self.declared(of);
+        ty.zip(spelling)
+    }
+
+    /// How many elements or bytes it may have, as C has it; `None` if there is no bound.
+    pub fn bound(&self, of: Interface<'a>, bound: u32) -> Option<String> {
+        let written = self.resolved(of).filter(|(_, spelling)| spelling.foreign);
+        match written.and_then(|(_, spelling)| spelling.bound.as_ref()) {
+            Some(number) => Some(format!("(u_int) ({number})")),
+            None if bound == u32::MAX => None,
+            None => Some(format!("{bound}u")),
+        }
+    }
+
     /// The struct or union that it is.
     fn definition(&self, of: Interface<'a>) -> Option<TypeId> {
         match (self.what, self.declared(of).0) {
@@ -174,7 +198,8 @@ impl<'a> Spot<'a> {
         })
     }
 
-    fn field(&self, of: Interface<'a>, position: usize) -> Self {
+    /// The field at a position of the struct that it is.
+    pub fn field(&self, of: Interface<'a>, position: usize) -> Self {
         if let What::Sole(field, spelling) = self.what {
             return Self {
                 access: self.access.clone(),
@@ -212,6 +237,15 @@ impl<'a> Spot<'a> {
             access: Access::Value(self.member(name)),
             what: What::Declared(ty, spelling, name),
         }
+    }
+
+    /// Whether it is a struct or a union, and not what is declared by another type's name.
+    pub fn is_record(&self, of: Interface<'a>) -> bool {
+        let What::Definition(id) = self.what else {
+            return false;
+        };
+        let kind = &of.schema.type_def(id).kind;
+        matches!(kind, TypeKind::Struct(_) | TypeKind::Union(_))
     }
 
     /// The union that it is.

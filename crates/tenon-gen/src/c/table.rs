@@ -13,9 +13,9 @@ pub fn write(of: Interface<'_>, options: &Options) -> String {
     heading(&mut w, options);
     of.passthrough(&mut w);
     for (position, program) in of.schema.programs.iter().enumerate() {
-        for (index, version) in program.versions.iter().enumerate() {
+        for index in 0..program.versions.len() {
             let mine = procedures(of).filter(|of| (of.program, of.version) == (position, index));
-            let name = names::procedure(&program.name, version.number);
+            let name = of.dispatcher(position, index);
             w.line("");
             w.line(format!("struct rpcgen_table {name}_table[] = {{"));
             w.indented(|w| entries(w, mine.collect(), options));

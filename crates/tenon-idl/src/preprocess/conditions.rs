@@ -3,11 +3,12 @@
 use crate::ast::ExpressionKind;
 use crate::cursor::Cursor;
 use crate::diagnostics::Diagnostic;
-use crate::expression::{self, Within};
+use crate::expression;
 use crate::source::Span;
 use crate::token::{Token, TokenKind};
 
 use super::Preprocessor;
+use super::macros::{Line, Within};
 
 /// An `#if` that has no `#endif` yet.
 #[derive(Debug)]
@@ -108,7 +109,8 @@ impl Preprocessor<'_> {
             let end = line.last().map_or(at, |token| token.span);
             let mut cursor = Cursor::new(self.sources, &tokens, end);
             let nesting_max = self.options.limits.nesting_max;
-            let expression = expression::parse(&mut cursor, Within::Anywhere, nesting_max)?;
+            let expression =
+                expression::parse(&mut cursor, expression::Within::Anywhere, nesting_max)?;
             if cursor.peek().kind != TokenKind::End {
                 let message = format!("expected an operator, found {}", cursor.describe());
                 return Err(Diagnostic::error(cursor.peek().span, message));
@@ -136,10 +138,14 @@ impl Preprocessor<'_> {
             let text = self.sources.text(token.spelled);
             if token.kind == TokenKind::Identifier && text == "defined" {
                 at += self.answer_defined(&line[at..], &mut tokens)?;
-            } else {
-                self.macros.expand(self.sources, *token, &mut tokens)?;
-                at += 1;
+                continue;
             }
+            let mut rest = Line::of(&line[at + 1..]);
+            let words = self
+                .macros
+                .expand(self.sources, Within::Condition, *token, &mut rest)?;
+            tokens.extend(words.into_iter().map(|word| word.token));
+            at += 1 + rest.taken;
         }
         Ok(tokens)
     }

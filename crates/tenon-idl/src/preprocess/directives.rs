@@ -80,24 +80,16 @@ impl Preprocessor<'_> {
         let Some(name) = self.macro_name(at, line) else {
             return;
         };
-        let body = line[1..].to_vec();
-        self.macro_words += body.len();
-        // C11 6.10.3: parameters start right behind the name, a body behind a space.
-        let function_like = body
-            .first()
-            .is_some_and(|token| token.is("(") && token.span.start == name.span.end);
+        self.macro_words += line.len() - 1;
+        let made = match Macro::defined(name, &line[1..], self.sources) {
+            Ok(made) => made,
+            Err(error) => return self.report(error),
+        };
         let text = self.sources.text(name.spelled).to_string();
         if !self.macros.is_defined(&text) {
             self.defined.push((text.clone(), self.unit.tokens.len()));
         }
-        self.macros.define(
-            &text,
-            Macro {
-                name,
-                body,
-                function_like,
-            },
-        );
+        self.macros.define(&text, made);
     }
 
     fn undefine(&mut self, at: Span, line: &[Token]) {

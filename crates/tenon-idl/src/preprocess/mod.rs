@@ -1,13 +1,15 @@
 //! The embedded preprocessor: files to the words that count, with macros expanded, comments and
 //! `%` lines put aside.
 //!
-//! Covers what interfaces use of C's: `#include`, `#define` and `#undef` of object macros, all
-//! conditionals, `#line`, `#error`. Function-like macros may be defined, not used.
+//! Covers what interfaces use of C's: `#include`, `#define` and `#undef`, macros with parameters among
+//! them, all conditionals, `#line`, `#error`, and the macros that a C preprocessor defines by itself.
 
 mod conditions;
 mod directives;
 mod include;
 mod macros;
+mod passthrough;
+mod predefined;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +22,7 @@ use crate::source::{FileId, Sources, Span};
 use crate::token::{Bad, Token, TokenKind};
 
 use conditions::Condition;
-use macros::{Macro, Macros};
+use macros::{Line, Macro, Macros, Rest, Within};
 
 /// What the preprocessor leaves for the parser.
 #[derive(Debug, Default)]
@@ -29,7 +31,7 @@ pub(crate) struct Unit {
     /// Where the text ends: what comes after the last word. `None` if there is no text.
     pub end: Option<Span>,
     pub comments: Vec<Aside>,
-    pub passthrough: Vec<Aside>,
+    pub passthrough: Vec<PassthroughLine>,
     pub macros: Vec<MacroConstant>,
 }
 
@@ -46,6 +48,14 @@ pub(crate) struct Aside {
     pub position: usize,
     pub span: Span,
     pub first_on_line: bool,
+}
+
+/// A `%` line.
+#[derive(Debug)]
+pub(crate) struct PassthroughLine {
+    pub aside: Aside,
+    /// What it is with macros expanded, if there are any in it: all but the first `%`.
+    pub expanded: Option<String>,
 }
 
 /// An object macro of the interface, which may turn out to be a constant.
@@ -75,6 +85,7 @@ pub(crate) fn preprocess(
         defined: Vec::new(),
         macro_words: 0,
         replaced: None,
+        is_in_comment: false,
         text_bytes_left: options.limits.text_bytes_max,
     };
     preprocessor.predefine();
@@ -97,6 +108,8 @@ struct Preprocessor<'a> {
     macro_words: usize,
     /// The last file in which characters were found that stand for bytes that are not UTF-8.
     replaced: Option<FileId>,
+    /// A comment that has begun in a `%` line goes on.
+    is_in_comment: bool,
     text_bytes_left: usize,
 }
 
@@ -109,8 +122,22 @@ struct Frame {
 }
 
 impl Preprocessor<'_> {
-    /// Defines what the options ask for.
+    /// Defines what every C preprocessor does, and what the options ask for.
     fn predefine(&mut self) {
+        let file = self.sources.add("<built-in>", predefined::text(), true);
+        let mut lexer = Lexer::new(file, self.sources.whole(file));
+        loop {
+            let name = lexer.next();
+            if name.kind == TokenKind::End {
+                break;
+            }
+            let body: Vec<Token> = std::iter::from_fn(|| lexer.next_on_line()).collect();
+            let made = Macro {
+                built_in: true,
+                ..Macro::plain(name, &body)
+            };
+            self.macros.define(self.sources.text(name.spelled), made);
+        }
         let symbol = self.options.output.symbol().map(|name| (name, "1"));
         let given = self.options.defines.iter();
         let given = given.map(|define| (define.name.as_str(), define.value.as_str()));
@@ -119,13 +146,8 @@ impl Preprocessor<'_> {
             let file = self.sources.add_command_line(text);
             let mut lexer = Lexer::new(file, self.sources.whole(file));
             let name_token = lexer.next();
-            let body = std::iter::from_fn(|| lexer.next_on_line()).collect();
-            let made = Macro {
-                name: name_token,
-                body,
-                function_like: false,
-            };
-            self.macros.define(name, made);
+            let body: Vec<Token> = std::iter::from_fn(|| lexer.next_on_line()).collect();
+            self.macros.define(name, Macro::plain(name_token, &body));
         }
     }
 
@@ -147,6 +169,9 @@ impl Preprocessor<'_> {
     }
 
     fn take(&mut self, token: Token) {
+        if token.kind != TokenKind::Passthrough {
+            self.is_in_comment = false;
+        }
         match token.kind {
             TokenKind::End => {
                 self.unit.end = Some(token.span);
@@ -157,8 +182,7 @@ impl Preprocessor<'_> {
             TokenKind::Comment => self.comment(token),
             TokenKind::Passthrough => {
                 self.warn_replaced(token);
-                let aside = self.aside(token);
-                self.unit.passthrough.push(aside);
+                self.passthrough(token);
             }
             TokenKind::Identifier => self.identifier(token),
             TokenKind::Bad(bad) => self.bad(bad, token.span),
@@ -189,26 +213,29 @@ impl Preprocessor<'_> {
     }
 
     fn identifier(&mut self, token: Token) {
-        let result = self
-            .macros
-            .expand(self.sources, token, &mut self.unit.tokens);
-        if let Err(error) = result {
-            self.report(error);
-        }
-        self.refuse_function_macro(token);
-    }
-
-    /// An error for `f(` where `f` is a function-like macro; its name alone stands for itself.
-    fn refuse_function_macro(&mut self, token: Token) {
         let name = self.sources.text(token.spelled);
-        let Some(made) = self.macros.get(name).filter(|made| made.function_like) else {
+        if self.macros.found(name, Within::Text).is_none() {
+            return self.unit.tokens.push(token);
+        }
+        let position = self.unit.tokens.len();
+        // There is one as long as anything is read.
+        let Some(frame) = self.frames.last_mut() else {
             return;
         };
-        if self.frame().lexer.is_before_on_line('(') {
-            let error = Diagnostic::error(token.span, "macros with parameters are not expanded")
-                .related(made.name.span, "defined here")
-                .hint("write out what it stands for, or run the file through `cpp -C` first");
-            self.report(error);
+        let mut rest = Behind {
+            lexer: &mut frame.lexer,
+            comments: &mut self.unit.comments,
+            position,
+        };
+        let words = self
+            .macros
+            .expand(self.sources, Within::Text, token, &mut rest);
+        match words {
+            Ok(words) => {
+                let tokens = words.into_iter().map(|word| word.token);
+                self.unit.tokens.extend(tokens);
+            }
+            Err(error) => self.report(error),
         }
     }
 
@@ -240,23 +267,23 @@ impl Preprocessor<'_> {
             let Some(made) = self.macros.get(&name) else {
                 continue;
             };
-            if made.function_like || made.body.is_empty() {
+            if made.parameters.is_some() || made.body.is_empty() {
                 continue;
             }
+            let token = made.name;
             let name = Name {
                 text: name,
-                span: made.name.span,
+                span: token.span,
             };
-            let token = Token {
-                spelled: made.name.spelled,
-                ..made.name
-            };
-            let mut body = Vec::new();
-            if self.macros.expand(self.sources, token, &mut body).is_ok() {
+            let nothing = &mut Line::of(&[]);
+            let words = self
+                .macros
+                .expand(self.sources, Within::Text, token, nothing);
+            if let Ok(words) = words {
                 self.unit.macros.push(MacroConstant {
                     name,
                     position,
-                    body,
+                    body: words.into_iter().map(|word| word.token).collect(),
                 });
             }
         }
@@ -318,5 +345,42 @@ impl Preprocessor<'_> {
     fn frame_mut(&mut self) -> &mut Frame {
         let last = self.frames.len() - 1;
         &mut self.frames[last]
+    }
+}
+
+/// The words behind a macro in the text of the interface, where its arguments are.
+struct Behind<'a> {
+    lexer: &'a mut Lexer,
+    comments: &'a mut Vec<Aside>,
+    /// The position of the next word, for comments.
+    position: usize,
+}
+
+impl Rest for Behind<'_> {
+    fn opens(&mut self) -> bool {
+        let mut ahead = self.lexer.clone();
+        let mut words = std::iter::from_fn(|| Some(ahead.next()));
+        let next = words.find(|token| token.kind != TokenKind::Comment);
+        next.is_some_and(|token| token.is("("))
+    }
+
+    fn next(&mut self) -> Option<Token> {
+        loop {
+            let before = self.lexer.clone();
+            let token = self.lexer.next();
+            match token.kind {
+                TokenKind::Comment => self.comments.push(Aside {
+                    position: self.position,
+                    span: token.span,
+                    first_on_line: token.first_on_line,
+                }),
+                TokenKind::End | TokenKind::Passthrough => *self.lexer = before,
+                TokenKind::Punctuation("#") if token.first_on_line => *self.lexer = before,
+                _ => return Some(token),
+            }
+            if token.kind != TokenKind::Comment {
+                return None;
+            }
+        }
     }
 }

@@ -361,6 +361,7 @@ impl<'a> Constants<'a> {
         match &self.entries[index - 1].state {
             // Of a member that is refused, as it is far too big.
             State::Known(value) => State::Known(value.saturating_add(1)),
+            State::Undefined(span, name) => State::Undefined(*span, name.clone()),
             _ => State::Reported,
         }
     }

@@ -4,6 +4,7 @@ mod checks;
 mod constants;
 mod endless;
 mod flatten;
+mod foreign;
 mod known;
 mod namespaces;
 mod programs;
@@ -20,16 +21,17 @@ use tenon_schema::{Constant, ConstantValue, Passthrough, Schema, TypeDef, TypeId
 use crate::ast::{Body, Definition, DefinitionKind, Name};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::options::Options;
-use crate::preprocess::Aside;
+use crate::preprocess::PassthroughLine;
 use crate::source::{Sources, Span};
 
 use constants::Constants;
+use foreign::Foreign;
 use unions::Labels;
 
 /// Resolves `definitions`. The schema is whole only if no error was reported.
 pub(crate) fn resolve(
     mut definitions: Vec<Definition>,
-    passthrough: &[Aside],
+    passthrough: &[PassthroughLine],
     sources: &Sources,
     options: &Options,
     diagnostics: &mut Diagnostics,
@@ -49,6 +51,7 @@ pub(crate) fn resolve(
         ends: Vec::new(),
         labels: Vec::new(),
         programs: Vec::new(),
+        foreign: Foreign::default(),
         has_lines_of_c: !passthrough.is_empty(),
     };
     resolver.name_types(&definitions);
@@ -62,7 +65,11 @@ pub(crate) fn resolve(
     checks::check_sizes(&mut resolver);
     resolver.passthrough(passthrough);
     let schema = resolver.schema;
-    let written = written::written(&definitions, passthrough, &schema, &resolver.names, sources);
+    let named = written::Named {
+        types: &resolver.names,
+        foreign: &resolver.foreign,
+    };
+    let written = written::written(&definitions, passthrough, &schema, named, sources);
     (schema, written)
 }
 
@@ -82,6 +89,8 @@ struct Resolver<'a> {
     ends: Vec<usize>,
     labels: Vec<Labels>,
     programs: Vec<programs::Named>,
+    /// What is left to C.
+    foreign: Foreign,
     /// Whether there are `%` lines, which may declare anything.
     has_lines_of_c: bool,
 }
@@ -192,9 +201,9 @@ impl Resolver<'_> {
         });
     }
 
-    fn passthrough(&mut self, asides: &[Aside]) {
+    fn passthrough(&mut self, lines: &[PassthroughLine]) {
         self.ends.sort_unstable();
-        for aside in asides {
+        for PassthroughLine { aside, expanded } in lines {
             let after = self.ends.partition_point(|end| *end <= aside.position);
             let text = self.sources.text(aside.span);
             let indented = self.sources.line_around(aside.span).start != aside.span.start;
@@ -204,7 +213,7 @@ impl Resolver<'_> {
                 self.diagnostics.push(error.label("refused by rpcgen"));
             }
             self.schema.passthrough.push(Passthrough {
-                text: passthrough_text(text),
+                text: passthrough_text(expanded.as_deref().unwrap_or(text)),
                 origin: self.sources.origin(aside.span),
                 after_definitions: after as u32,
             });

@@ -9,7 +9,7 @@ use crate::ast::{self, Argument, Definition, Expression, Name};
 use crate::diagnostics::Diagnostic;
 use crate::source::Span;
 
-use super::Resolver;
+use super::{Resolver, foreign};
 
 impl Resolver<'_> {
     pub(super) fn program(&mut self, definition: &Definition, program: &ast::Program) {
@@ -18,43 +18,39 @@ impl Resolver<'_> {
             "version",
             program.versions.iter().map(|version| &version.name),
         );
-        let versions: Vec<Version> = program
-            .versions
-            .iter()
-            .map(|version| self.version(version))
+        let numbers = program.versions.iter().map(|version| &version.number);
+        let numbers = self.numbers(numbers, ["version number", "versions"]);
+        let versions = program.versions.iter().zip(numbers);
+        let versions: Vec<Version> = versions
+            .map(|(version, number)| self.version(version, number))
             .collect();
-        let numbers = versions.iter().map(|version| version.number);
-        self.refuse_same(
-            "versions",
-            numbers.zip(program.versions.iter().map(|version| &version.number)),
-        );
-        self.programs
-            .push((definition.name.clone(), program.number.span));
+        let mut numbers =
+            std::iter::once(&program.number).chain(program.versions.iter().map(|it| &it.number));
+        self.programs.push(Named {
+            name: definition.name.clone(),
+            number: program.number.span,
+            is_foreign: numbers.any(|number| self.foreign.has(number)),
+        });
         self.schema.programs.push(Program {
             name: definition.name.text.clone(),
             doc: definition.doc.clone(),
             origin: self.sources.origin(definition.name.span),
-            number,
+            number: number.unwrap_or_default(),
             versions,
         });
     }
 
-    fn version(&mut self, version: &ast::Version) -> Version {
-        let number = self.number_u32(&version.number, "version number");
+    fn version(&mut self, version: &ast::Version, number: u32) -> Version {
         self.refuse_twice(
             "procedure",
             version.procedures.iter().map(|procedure| &procedure.name),
         );
-        let procedures: Vec<Procedure> = version
-            .procedures
-            .iter()
-            .map(|procedure| self.procedure(procedure))
+        let numbers = version.procedures.iter().map(|procedure| &procedure.number);
+        let numbers = self.numbers(numbers, ["procedure number", "procedures"]);
+        let procedures = version.procedures.iter().zip(numbers);
+        let procedures: Vec<Procedure> = procedures
+            .map(|(procedure, number)| self.procedure(procedure, number))
             .collect();
-        let numbers = procedures.iter().map(|procedure| procedure.number);
-        self.refuse_same(
-            "procedures",
-            numbers.zip(version.procedures.iter().map(|procedure| &procedure.number)),
-        );
         Version {
             name: version.name.text.clone(),
             doc: version.doc.clone(),
@@ -63,7 +59,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn procedure(&mut self, procedure: &ast::Procedure) -> Procedure {
+    fn procedure(&mut self, procedure: &ast::Procedure, number: u32) -> Procedure {
         let names = procedure
             .arguments
             .iter()
@@ -71,7 +67,6 @@ impl Resolver<'_> {
             .chain(&procedure.outputs);
         self.refuse_twice("parameter", names);
         let arguments = procedure.arguments.iter().enumerate();
-        let number = self.number_u32(&procedure.number, "procedure number");
         if number == 0 && !self.diagnostics.has_errors() {
             self.warn_unless_null(procedure);
         }
@@ -107,18 +102,35 @@ impl Resolver<'_> {
         }
     }
 
-    fn number_u32(&mut self, expression: &Expression, what: &str) -> u32 {
-        let value = self.number(expression, what);
-        value.map_or(0, |value| self.u32(value, expression.span, what))
+    /// A number of 32 bits; `None` if C alone knows it, or if it is none, which has been reported.
+    fn number_u32(&mut self, expression: &Expression, what: &str) -> Option<u32> {
+        let value = self.number(expression, what)?;
+        Some(self.u32(value, expression.span, what))
+    }
+
+    /// Numbers of things beside each other, which have to differ. `words` says what one is, and whose they are.
+    fn numbers<'n>(
+        &mut self,
+        expressions: impl Iterator<Item = &'n Expression> + Clone,
+        words: [&str; 2],
+    ) -> Vec<u32> {
+        let [one, whose] = words;
+        let numbers: Vec<Option<u32>> = expressions
+            .clone()
+            .map(|expression| self.number_u32(expression, one))
+            .collect();
+        self.refuse_same(whose, numbers.iter().copied().zip(expressions));
+        foreign::fill_numbers(&numbers)
     }
 
     fn refuse_same<'n>(
         &mut self,
         what: &str,
-        numbers: impl Iterator<Item = (u32, &'n Expression)>,
+        numbers: impl Iterator<Item = (Option<u32>, &'n Expression)>,
     ) {
         let mut seen: HashMap<u32, Span> = HashMap::new();
         for (number, expression) in numbers {
+            let Some(number) = number else { continue };
             if let Some(first) = seen.insert(number, expression.span) {
                 let message = format!("two {what} have the number {number}");
                 let error = Diagnostic::error(expression.span, message);
@@ -131,22 +143,26 @@ impl Resolver<'_> {
     /// definitions only if their versions differ.
     pub(super) fn check_programs_apart(&mut self) {
         let programs = std::mem::take(&mut self.programs);
-        self.refuse_twice("program", programs.iter().map(|(name, _)| name));
+        self.refuse_twice("program", programs.iter().map(|named| &named.name));
         let mut seen: HashMap<(u32, u32), Span> = HashMap::new();
         let mut errors = Vec::new();
-        for (program, (name, span)) in self.schema.programs.iter().zip(&programs) {
+        for (program, named) in self.schema.programs.iter().zip(&programs) {
+            if named.is_foreign {
+                continue;
+            }
+            let (name, span) = (&named.name, named.number);
             for version in &program.versions {
-                let Some(first) = seen.insert((program.number, version.number), *span) else {
+                let Some(first) = seen.insert((program.number, version.number), span) else {
                     continue;
                 };
-                if first == *span {
+                if first == span {
                     continue; // two versions of one program, which has been reported
                 }
                 let message = format!(
                     "program {}, version {} is defined twice, here as `{}`",
                     program.number, version.number, name.text
                 );
-                errors.push(Diagnostic::error(*span, message).related(first, "the first one"));
+                errors.push(Diagnostic::error(span, message).related(first, "the first one"));
             }
         }
         errors
@@ -155,5 +171,11 @@ impl Resolver<'_> {
     }
 }
 
-/// The name of a program and where its number stands.
-pub(super) type Named = (Name, Span);
+/// A program, to be told from the others.
+pub(super) struct Named {
+    name: Name,
+    /// Where its number stands.
+    number: Span,
+    /// C alone knows its number, or that of a version.
+    is_foreign: bool,
+}

@@ -111,6 +111,7 @@ impl Resolver<'_> {
         };
         match self.constants.value(expression, self.diagnostics) {
             Ok(value) => self.u32(value, expression.span, "bound"),
+            Err(NoValue::Undefined(..)) if self.leave_to_c(expression) => u32::MAX,
             Err(NoValue::Undefined(span, name)) => {
                 let message = format!("`{name}` is not defined in this interface");
                 let warning = Diagnostic::warning(span, message).label("taken as no bound at all");
@@ -137,13 +138,18 @@ impl Resolver<'_> {
         }
     }
 
-    /// A number that has to be known; `what` it is goes into the message.
+    /// A number that has to be known, unless C is there to know it; `what` it is goes into the message.
     pub(super) fn number(&mut self, expression: &Expression, what: &str) -> Option<i128> {
         match self.constants.value(expression, self.diagnostics) {
             Ok(value) => Some(value),
+            Err(NoValue::Undefined(..)) if self.leave_to_c(expression) => None,
             Err(NoValue::Undefined(span, name)) => {
                 let message = format!("`{name}` is not defined, but this {what} has to be known");
-                let hint = constants::remedy(&name);
+                let mut hint = constants::remedy(&name);
+                // Names of namespaces are none of C.
+                if !name.contains("::") {
+                    hint += "; `tenon rpcgen` leaves it to C";
+                }
                 self.diagnostics
                     .push(Diagnostic::error(span, message).hint(hint));
                 None
@@ -198,19 +204,19 @@ impl Resolver<'_> {
     }
 
     pub(super) fn members(&mut self, members: &[Member]) -> Vec<EnumMember> {
-        let mut next = 0;
+        let mut next = Some(0);
         let mut resolved = Vec::new();
         for member in members {
-            let value = match &member.value {
-                Some(value) => self.number(value, "value").unwrap_or(0),
+            let value: Option<i128> = match &member.value {
+                Some(value) => self.number(value, "value"),
                 None => next,
             };
             // What would be behind the largest number is refused as this one is.
-            next = value.saturating_add(1);
+            next = value.map(|value| value.saturating_add(1));
             resolved.push(EnumMember {
                 name: member.name.text.clone(),
                 doc: member.doc.clone(),
-                value: self.member_value(value, member.name.span),
+                value: value.map_or(0, |value| self.member_value(value, member.name.span)),
             });
         }
         resolved

@@ -9,13 +9,15 @@ use crate::diagnostics::Diagnostic;
 use crate::options::Undeclared;
 use crate::source::Span;
 
-use super::Resolver;
+use super::{Resolver, foreign};
 
 /// The labels of a union, kept until all types are known.
 pub(super) struct Labels {
     discriminant: Type,
     discriminant_span: Span,
     list: Vec<Label>,
+    /// Which labels have values that C alone knows: an arm, a label of it.
+    foreign: Vec<(usize, usize)>,
 }
 
 /// One label, before it is known what the discriminant makes of it.
@@ -35,11 +37,14 @@ impl Resolver<'_> {
             discriminant: discriminant.ty.clone(),
             discriminant_span: union.discriminant.ty.span,
             list: Vec::new(),
+            foreign: Vec::new(),
         };
         let of = self.enum_name(&discriminant.ty);
-        let arms = union.arms.iter();
-        let arms = arms.map(|arm| self.arm(arm, of.as_deref(), &mut labels));
-        let arms = arms.collect();
+        let arms = union.arms.iter().enumerate();
+        let mut arms: Vec<Arm> = arms
+            .map(|(index, arm)| self.arm((index, arm), of.as_deref(), &mut labels))
+            .collect();
+        foreign::fill_labels(&mut arms, &labels.foreign);
         let default = union.default.as_ref();
         let default = default.map(|field| field.as_ref().map(|field| self.field(field)));
         let fields = union.arms.iter().filter_map(|arm| arm.field.as_ref());
@@ -63,7 +68,12 @@ impl Resolver<'_> {
         }
     }
 
-    fn arm(&mut self, arm: &ast::Arm, of: Option<&str>, labels: &mut Labels) -> Arm {
+    fn arm(
+        &mut self,
+        (index, arm): (usize, &ast::Arm),
+        of: Option<&str>,
+        labels: &mut Labels,
+    ) -> Arm {
         let mut cases = Vec::new();
         for case in &arm.cases {
             if let Some(label) = self.label(case, of) {
@@ -72,6 +82,12 @@ impl Resolver<'_> {
                     value: label.value as i32,
                 });
                 labels.list.push(label);
+            } else if self.foreign.has(case) {
+                labels.foreign.push((index, cases.len()));
+                cases.push(Case {
+                    label: self.sources.text(case.span).to_string(),
+                    value: 0,
+                });
             }
         }
         let field = arm.field.as_ref().map(|field| self.field(field));
@@ -93,6 +109,9 @@ impl Resolver<'_> {
             _ => self.number(case, "label")?,
         };
         if value < i128::from(i32::MIN) || value > i128::from(u32::MAX) {
+            if self.leave_to_c(case) {
+                return None;
+            }
             let message = format!("this label is {value}, which does not fit into 32 bits");
             self.diagnostics.push(Diagnostic::error(case.span, message));
             return None;
@@ -137,6 +156,8 @@ impl Resolver<'_> {
                 let id = *id;
                 return self.check_named_labels(labels, id, values);
             }
+            // C switches by any integer; no other language of ours by one of 64 bits.
+            Type::Hyper | Type::Uhyper if self.is_for_c() => return,
             _ => return self.refuse_discriminant(labels),
         };
         for label in &labels.list {
@@ -145,10 +166,19 @@ impl Resolver<'_> {
                     "`{}` is {}, but the discriminant is {name}",
                     label.text, label.value
                 );
-                self.diagnostics
-                    .push(Diagnostic::error(label.span, message));
+                self.unfit_label(label.span, message, "");
             }
         }
+    }
+
+    /// A label that the discriminant never has, or that its enum does not name. rpcgen passes it on.
+    fn unfit_label(&mut self, span: Span, message: String, expected: impl Into<String>) {
+        let diagnostic = if self.is_for_c() {
+            Diagnostic::warning(span, message)
+        } else {
+            Diagnostic::error(span, message)
+        };
+        self.diagnostics.push(diagnostic.label(expected));
     }
 
     fn check_named_labels(&mut self, labels: &Labels, id: TypeId, values: &mut EnumValues) {
@@ -181,11 +211,17 @@ impl Resolver<'_> {
             (_, Some(of)) => format!("`{}` belongs to `{of}`, not to `{name}`", label.text),
             (false, None) => format!("`{}` is no value of `{name}`", label.text),
         };
-        let error = Diagnostic::error(label.span, &message);
-        self.diagnostics.push(match is_value {
-            true => Diagnostic::warning(label.span, message).label("its value happens to fit"),
-            false => error.label(format!("expected a member of `{name}`")),
-        });
+        if is_value {
+            let warning = Diagnostic::warning(label.span, message);
+            self.diagnostics
+                .push(warning.label("its value happens to fit"));
+        } else {
+            self.unfit_label(
+                label.span,
+                message,
+                format!("expected a member of `{name}`"),
+            );
+        }
     }
 
     /// The values of a type that is declared elsewhere are known to C alone.

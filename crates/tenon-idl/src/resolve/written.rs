@@ -8,30 +8,42 @@ use tenon_schema::written::{
 use tenon_schema::{Schema, Type, TypeId};
 
 use crate::ast::{
-    Body, Bound, Definition, DefinitionKind, Expression, ExpressionKind, Program, TypeUse,
-    TypeUseKind, Union,
+    Body, Definition, DefinitionKind, Expression, ExpressionKind, Program, TypeUse, TypeUseKind,
+    Union,
 };
-use crate::preprocess::Aside;
+use crate::preprocess::PassthroughLine;
 use crate::source::Sources;
 
-/// Of flattened definitions and the `%` lines between them, whose schema, with the types by `names`, is
+use super::foreign::Foreign;
+
+/// What the resolver has found out about names.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    /// The types.
+    pub types: &'a HashMap<String, TypeId>,
+    /// The numbers that C alone knows.
+    pub foreign: &'a Foreign,
+}
+
+/// Of flattened definitions and the `%` lines between them, whose schema, with the names that it was made by, is
 /// whole: without that, nothing that is written counts.
 pub(super) fn written(
     definitions: &[Definition],
-    asides: &[Aside],
+    lines: &[PassthroughLine],
     schema: &Schema,
-    names: &HashMap<String, TypeId>,
+    named: Named<'_>,
     sources: &Sources,
 ) -> Written {
     let mut of = Scribe {
-        names,
+        named,
         sources,
         written: Written::default(),
     };
     of.written.types = vec![WrittenType::External; schema.types.len()];
-    let mut lines = asides.iter().zip(&schema.passthrough).peekable();
+    let mut lines = lines.iter().zip(&schema.passthrough).peekable();
     for definition in definitions {
-        while let Some((_, line)) = lines.next_if(|(aside, _)| aside.position < definition.end) {
+        while let Some((_, line)) = lines.next_if(|(line, _)| line.aside.position < definition.end)
+        {
             of.written.items.push(Item::Passthrough(line.clone()));
         }
         of.definition(definition);
@@ -42,7 +54,7 @@ pub(super) fn written(
 }
 
 struct Scribe<'a> {
-    names: &'a HashMap<String, TypeId>,
+    named: Named<'a>,
     sources: &'a Sources,
     written: Written,
 }
@@ -63,11 +75,13 @@ impl Scribe<'_> {
             DefinitionKind::Typedef(ty) => WrittenType::Typedef(self.spelling(ty)),
             DefinitionKind::Type(body) => self.body(body),
         };
-        // A type may be defined again in the same way.
-        if let Some(&id) = self.names.get(name)
-            && self.written.types[id.0 as usize] == WrittenType::External
-        {
-            self.written.types[id.0 as usize] = kind;
+        let Some(&id) = self.named.types.get(name) else {
+            return;
+        };
+        // A second definition says the same.
+        let known = &mut self.written.types[id.0 as usize];
+        if *known == WrittenType::External {
+            *known = kind;
             self.written.items.push(Item::Type(id));
         }
     }
@@ -135,27 +149,22 @@ impl Scribe<'_> {
                 tag: self.tag(ty),
                 ..named(&name.text)
             },
-            TypeUseKind::String(max) => Spelling {
-                bound: max.as_ref().map(|max| self.expression(max)),
-                ..named("string")
-            },
-            TypeUseKind::Opaque(bound) => Spelling {
-                bound: self.bound(bound),
-                ..named("opaque")
-            },
-            TypeUseKind::Array(element, bound) => Spelling {
-                bound: self.bound(bound),
-                ..self.spelling(element)
-            },
+            TypeUseKind::String(max) => self.bounded(named("string"), max.as_ref()),
+            TypeUseKind::Opaque(bound) => self.bounded(named("opaque"), bound.number()),
+            TypeUseKind::Array(element, bound) => {
+                self.bounded(self.spelling(element), bound.number())
+            }
             TypeUseKind::Optional(to) => self.spelling(to),
             TypeUseKind::Inline(..) => unreachable!("flattening leaves none"),
         }
     }
 
-    fn bound(&self, bound: &Bound) -> Option<String> {
-        match bound {
-            Bound::Fixed(length) => Some(self.expression(length)),
-            Bound::Counted(max) => max.as_ref().map(|max| self.expression(max)),
+    /// The words of a type, with the number behind its name.
+    fn bounded(&self, words: Spelling, number: Option<&Expression>) -> Spelling {
+        Spelling {
+            bound: number.map(|number| self.expression(number)),
+            foreign: number.is_some_and(|number| self.named.foreign.has(number)),
+            ..words
         }
     }
 

@@ -38,7 +38,7 @@ options:
 -C		accepted: ANSI C is what is written anyway
 -Dname[=value]	define a symbol
 -h		header file
--i size		accepted: routines are specialised whatever their size
+-i size		accepted: --small and --large choose what is specialised
 -I		server that inetd may start
 -K seconds	such a server ends after so many seconds without a call (-1: never)
 -l		client stubs
@@ -55,6 +55,8 @@ options:
 -t		dispatch table
 -T		dispatch tables, too
 -Y path		accepted: the preprocessor is built in
+--small		routines about as small as rpcgen's: none is specialised
+--large		every routine is specialised, not only those of messages with many items
 --fast		clients and servers of Tenon's run time by libtirpc's names; link tenon-tirpc
 --help		this list
 --version	version of the program
@@ -250,6 +252,7 @@ impl<'a> Run<'a> {
             by_value: self.options.by_value,
             tables: self.options.tables,
             fast: self.options.fast,
+            size: self.options.size,
             server: Server {
                 transports,
                 inetd: self.options.inetd,

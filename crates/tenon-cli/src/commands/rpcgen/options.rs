@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use tenon_gen::c::Transport;
+use tenon_gen::c::{Size, Transport};
 use tenon_idl::Define;
 
 /// What the user asks for.
@@ -34,6 +34,8 @@ pub struct Options {
     pub syslog: bool,
     /// Clients and servers are Tenon's.
     pub fast: bool,
+    /// How large routines may be.
+    pub size: Size,
     /// What the server listens on.
     pub transports: Vec<Transport>,
     /// The flags, for the template of a Makefile.
@@ -93,6 +95,8 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, String> {
                 options.fast = true;
                 options.flags.push("--fast".to_owned());
             }
+            "--small" => options.size(Size::Small, "--small")?,
+            "--large" => options.size(Size::Large, "--large")?,
             flags if flags.len() > 1 && flags.starts_with('-') => {
                 options.flags(&flags[1..], &mut || rest.next().cloned())?;
             }
@@ -206,6 +210,15 @@ impl Options {
         }
     }
 
+    fn size(&mut self, size: Size, flag: &str) -> Result<(), String> {
+        if self.size != Size::Balanced && self.size != size {
+            return Err("--small and --large exclude each other.".to_owned());
+        }
+        self.size = size;
+        self.flags.push(flag.to_owned());
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), String> {
         if self.only.is_some() && self.all {
             return Err("Cannot have more than one file generation flag!".to_owned());
@@ -244,6 +257,9 @@ mod tests {
     #[test]
     fn flags_may_be_combined() {
         assert!(options("--fast -h a.x").fast);
+        assert_eq!(options("-h a.x").size, Size::Balanced);
+        assert_eq!(options("--small -h a.x").size, Size::Small);
+        assert_eq!(options("-h --large a.x").size, Size::Large);
         let of = options("-CNMh -o a.h -DX=2 -DY a.x");
         assert!(of.by_value && of.reentrant);
         assert_eq!(of.only, Some(Only::Header));
@@ -280,6 +296,7 @@ mod tests {
             "-i x a.x",
             "-o a.h a.x",
             "-T -N a.x",
+            "--small --large a.x",
         ];
         for line in refused {
             assert!(read(line).is_err(), "{line}");

@@ -29,7 +29,7 @@ use tenon_schema::written::{Item, Written};
 pub use refused::{Refusal, Refused};
 
 use super::procedures::procedures as all_procedures;
-use super::{Dialect, Interface, names, rename};
+use super::{Dialect, Interface, rename};
 use messages::Call;
 
 /// The two files of stubs.
@@ -142,7 +142,7 @@ fn versions<'a>(of: Interface<'a>, plans: &'a [Plans; 2]) -> Vec<Version<'a>> {
                 version,
                 program_number: &written.number,
                 version_number: &written.versions[index],
-                name: names::procedure(&program.name, version.number),
+                name: of.dispatcher(position, index),
                 calls: calls(of, plans, (position, index)),
             });
         }

@@ -11,6 +11,7 @@ use super::codec::{Codec, Here, Way, member_test};
 use super::free::Frees;
 use super::messages::{Message, Value, message_name};
 use super::procedures::plain_key;
+use crate::c::planned::Planned;
 use crate::c::xdr::free::Owners;
 use crate::c::xdr::runtime;
 use crate::writer::Writer;
@@ -27,7 +28,8 @@ struct Table {
 impl<'a> File<'a> {
     /// The text of the source file.
     pub fn source(&self) -> String {
-        let owners = Owners::with(self.of, &self.plans[0], |id| self.boxed.any_of(id));
+        let planned = Planned::new(self.of.schema);
+        let owners = Owners::with(&planned, &self.plans[0], |id| self.boxed.any_of(id));
         let maker = Maker {
             file: self,
             codecs: self

@@ -3,73 +3,70 @@
 use tenon_plan::{Body, Count, Op, Scalar};
 use tenon_schema::TypeId;
 
-use super::pieces::{Numbers, Piece, SPACE_MAX, Step, extent, narrow, numbers, pieces, steps};
-use super::routine::{Routine, refuse_if};
+use super::emit::{WORD, Way, bytes_of, position, refuse_if, swap};
+use super::pieces::{Numbers, Piece, Step, extent, narrow, numbers, pieces, steps};
+use super::routine::Routine;
 use crate::c::spot::Spot;
 use crate::writer::Writer;
 
+const WAY: Way = Way::Decode;
+
 impl<'a> Routine<'a> {
     /// Reads the value at `spot`.
-    pub fn decode(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a Body) {
-        for step in steps(body) {
+    pub fn decode(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a [Op]) {
+        let steps = steps(body);
+        for (index, step) in steps.iter().enumerate() {
             match step {
-                Step::Block(_, block) => self.decode_block(w, spot, block),
+                Step::Block(_, block) => {
+                    let behind = self.word_of(WAY, spot, steps.get(index + 1));
+                    self.decode_block(w, spot, block, behind);
+                }
                 Step::Op(op) => self.decode_op(w, spot, op),
             }
         }
     }
 
-    fn decode_block(&self, w: &mut Writer, spot: &Spot<'a>, block: &'a [Op]) {
-        for piece in pieces(block) {
+    /// Items of fixed size, with one check for them and so many bytes `behind` them.
+    fn decode_block(&self, w: &mut Writer, spot: &Spot<'a>, block: &'a [Op], behind: u32) {
+        let pieces = pieces(block);
+        let last = pieces.len().saturating_sub(1);
+        for (index, piece) in pieces.into_iter().enumerate() {
             match piece {
                 Piece::Items { start, bytes, ops } => {
-                    self.need_space(bytes);
-                    w.line(format!("buf = tenon_received (xdrs, _space, {bytes});"));
-                    refuse_if(w, "buf == NULL");
+                    let behind = if index == last { behind } else { 0 };
+                    self.need(w, WAY, bytes + behind);
                     for op in ops {
-                        let word = (extent(op).0 - start) / 4;
-                        self.decode_item(w, spot, op, ("buf", word));
+                        self.decode_item(w, spot, op, extent(op).0 - start);
                     }
+                    self.step(w, bytes);
                 }
                 Piece::Large(op) => self.decode_large(w, spot, op),
             }
         }
     }
 
-    /// An item in a block that `base` points to.
-    fn decode_item(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op, base: (&str, u32)) {
+    /// An item that lies so many bytes behind the position.
+    fn decode_item(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op, offset: u32) {
         let Some(place) = op.place() else {
             unreachable!("xdr has no holes")
         };
         let at = spot.at(self.of, place);
-        let (base, word) = base;
+        let from = position(offset);
         match op {
-            Op::Put { scalar, .. } => {
-                self.decode_scalar(w, *scalar, &at, (base, &word.to_string()));
-            }
+            Op::Put { scalar, .. } => self.decode_scalar(w, *scalar, &at, &from),
             Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
                 Numbers::Plain(unit) => {
-                    let to = at.address(self.of);
-                    w.line(format!(
-                        "tenon_swap{unit} ({to}, {base} + {word}, {count});"
-                    ));
+                    let (swap, to) = (swap(unit, (*count).into()), at.address(self.of));
+                    w.line(format!("{swap} ({to}, {from}, {count});"));
                 }
-                Numbers::Single => self.with_index(w, |w, index| {
-                    w.braces_below(|w| {
-                        w.line(format!("u_int {index};"));
-                        w.line("");
-                        let head = format!("for ({index} = 0; {index} < {count}; {index}++)");
-                        w.braces(&head, |w| {
-                            let element = at.element(self.of, index);
-                            let word = format!("{word} + {index}");
-                            self.decode_scalar(w, *scalar, &element, (base, &word));
-                        });
-                    });
+                Numbers::Single => self.for_each(w, &format!("{count}u"), |w, index| {
+                    let from = format!("{from} + 4 * (size_t) {index}");
+                    self.decode_scalar(w, *scalar, &at.element(self.of, index), &from);
                 }),
             },
             Op::Copy { bytes, .. } => {
                 let to = at.address(self.of);
-                w.line(format!("memcpy ({to}, {base} + {word}, {bytes});"));
+                w.line(format!("memcpy ({to}, {from}, {bytes});"));
             }
             Op::Blit { item, count, .. } => {
                 let to = at.address(self.of);
@@ -77,11 +74,10 @@ impl<'a> Routine<'a> {
                 match item.unit() {
                     Some(unit @ (4 | 8)) => {
                         let numbers = total / u64::from(unit);
-                        w.line(format!(
-                            "tenon_swap{unit} ({to}, {base} + {word}, {numbers});"
-                        ));
+                        let swap = swap(unit, numbers);
+                        w.line(format!("{swap} ({to}, {from}, {numbers});"));
                     }
-                    _ => w.line(format!("memcpy ({to}, {base} + {word}, {total});")),
+                    _ => w.line(format!("memcpy ({to}, {from}, {total});")),
                 }
             }
             Op::Reserve { .. }
@@ -100,14 +96,13 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn decode_scalar(&self, w: &mut Writer, scalar: Scalar, to: &Spot<'a>, from: (&str, &str)) {
-        let (base, word) = from;
-        let number = format!("ntohl ((uint32_t) {base}[{word}])");
+    fn decode_scalar(&self, w: &mut Writer, scalar: Scalar, to: &Spot<'a>, from: &str) {
+        let number = format!("tenon_get4 ({from})");
         let value = match scalar {
-            Scalar::I64 => format!("(int64_t) tenon_get_hyper ({base} + {word})"),
-            Scalar::U64 => format!("tenon_get_hyper ({base} + {word})"),
-            Scalar::F32 => format!("tenon_get_float ({base} + {word})"),
-            Scalar::F64 => format!("tenon_get_double ({base} + {word})"),
+            Scalar::I64 => format!("(int64_t) tenon_get8 ({from})"),
+            Scalar::U64 => format!("tenon_get8 ({from})"),
+            Scalar::F32 => format!("tenon_get_float ({from})"),
+            Scalar::F64 => format!("tenon_get_double ({from})"),
             Scalar::Bool => format!("{number} != 0"),
             // As libtirpc reads a `long` that is wider than its word: without a sign.
             Scalar::I32 if to.has_long(self.of) => format!("(long) {number}"),
@@ -131,41 +126,42 @@ impl<'a> Routine<'a> {
         let at = spot.at(self.of, place);
         let to = at.address(self.of);
         let total = extent(op).1;
-        let plain = match op {
-            Op::PutArray { scalar, .. } => match numbers(self.of, &at, *scalar) {
+        let unit = match op {
+            Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
                 Numbers::Plain(unit) => Some(unit),
-                Numbers::Single => None,
+                Numbers::Single => {
+                    self.for_each(w, &format!("{count}u"), |w, index| {
+                        self.decode_single(w, *scalar, &at.element(self.of, index));
+                    });
+                    return self.forget();
+                }
             },
             Op::Blit { item, .. } => item.unit(),
-            _ => Some(1),
+            _ => None,
         };
-        match (plain, op) {
+        match (unit, op) {
             (Some(unit @ (4 | 8)), _) => {
                 let numbers = total / unit;
-                self.must(
-                    w,
-                    &format!("tenon_get_numbers (xdrs, {to}, {numbers}, {unit})"),
-                );
+                let call = format!("tenon_get_numbers (_s, _at, {to}, {numbers}, {unit})");
+                self.must(w, &call);
             }
-            (None, Op::PutArray { scalar, count, .. }) => {
-                self.with_index(w, |w, index| {
-                    w.braces_below(|w| {
-                        w.line(format!("u_int {index};"));
-                        w.line("");
-                        w.line(format!("buf = tenon_run (xdrs, {count}, 4);"));
-                        let length = format!("{count}u");
-                        self.decode_elements(w, index, (&length, 4), &|_| {}, |w| {
-                            let element = at.element(self.of, index);
-                            self.decode_scalar(w, *scalar, &element, ("_at", "0"));
-                        });
-                    });
-                });
-            }
-            (_, Op::Copy { bytes, .. }) => {
-                self.must(w, &format!("xdr_opaque (xdrs, (char *) {to}, {bytes})"));
-            }
-            _ => self.must(w, &format!("xdr_opaque (xdrs, (char *) {to}, {total})")),
+            (_, Op::Copy { bytes, .. }) => self.decode_opaque(w, &to, *bytes),
+            _ => self.decode_opaque(w, &to, total),
         }
+    }
+
+    /// A number with a check of its own.
+    fn decode_single(&self, w: &mut Writer, scalar: Scalar, to: &Spot<'a>) {
+        let bytes = bytes_of(scalar);
+        self.forget();
+        self.need(w, WAY, bytes);
+        self.decode_scalar(w, scalar, to, "_at");
+        self.step(w, bytes);
+    }
+
+    fn decode_opaque(&self, w: &mut Writer, to: &str, bytes: u32) {
+        let call = format!("tenon_get_opaque (_s, _at, (char *) {to}, {bytes})");
+        self.must(w, &call);
     }
 
     fn decode_op(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op) {
@@ -176,17 +172,19 @@ impl<'a> Routine<'a> {
         match op {
             Op::BlitCounted { item, bound, .. } => match item.unit() {
                 Some(unit @ (4 | 8)) => self.decode_array(w, &at, *bound, (item.bytes(), unit)),
-                _ => self.decode_each(w, &at, Count::Counted(*bound), |w, spot| {
-                    let (to, bytes) = (spot.pointer(), item.bytes());
-                    self.must(w, &format!("xdr_opaque (xdrs, (char *) {to}, {bytes})"));
-                }),
+                _ => {
+                    let bytes = narrow(item.bytes());
+                    self.decode_each(w, &at, (Count::Counted(*bound), bytes), |w, spot| {
+                        self.decode_opaque(w, &spot.pointer(), bytes);
+                    });
+                }
             },
             Op::PutCounted { scalar, bound, .. } => match numbers(self.of, &at, *scalar) {
                 Numbers::Plain(unit) => self.decode_array(w, &at, *bound, (unit.into(), unit)),
                 Numbers::Single => {
-                    self.decode_run(w, &at, Count::Counted(*bound), 4, |w, index| {
-                        let element = at.element(self.of, index);
-                        self.decode_scalar(w, *scalar, &element, ("_at", "0"));
+                    let count = Count::Counted(*bound);
+                    self.decode_each(w, &at, (count, bytes_of(*scalar)), |w, spot| {
+                        self.decode_single(w, *scalar, spot);
                     });
                 }
             },
@@ -196,27 +194,30 @@ impl<'a> Routine<'a> {
                 element,
                 body,
                 ..
-            } => match narrow(element.bytes) {
-                bytes if bytes > SPACE_MAX => self.decode_each(w, &at, *count, |w, spot| {
-                    self.decode_block(w, spot, body);
-                }),
-                bytes => self.decode_run(w, &at, *count, bytes, |w, index| {
-                    let spot = at.element(self.of, index);
-                    for op in body {
-                        self.decode_item(w, &spot, op, ("_at", extent(op).0 / 4));
-                    }
-                }),
-            },
+            } => {
+                let fewest = narrow(element.bytes);
+                self.decode_each(w, &at, (*count, fewest), |w, spot| {
+                    self.decode_block(w, spot, body, 0);
+                });
+            }
             Op::Loop {
                 count: Count::Counted(bound),
                 body,
                 ..
-            } if body.is_empty() => w.braces_below(|w| {
+            } if body.is_empty() => {
                 // Elements that take no bytes, neither there nor here.
-                self.decode_count(w, &at, *bound, "TRUE", |_| {});
-            }),
-            Op::Loop { count, body, .. } => {
-                self.decode_each(w, &at, *count, |w, spot| self.decode(w, spot, body));
+                self.need(w, WAY, WORD);
+                w.braces_below(|w| self.decode_count(w, &at, "", *bound, 0));
+            }
+            Op::Loop {
+                count,
+                element,
+                body,
+                ..
+            } => {
+                self.decode_each(w, &at, (*count, element.min), |w, spot| {
+                    self.decode(w, spot, body);
+                });
             }
             Op::Switch {
                 discriminant,
@@ -224,19 +225,12 @@ impl<'a> Routine<'a> {
                 default,
                 ..
             } => {
-                self.need_space(4);
-                w.line("buf = tenon_received (xdrs, _space, 4);");
-                refuse_if(w, "buf == NULL");
-                self.decode_scalar(w, *discriminant, &self.discriminant(&at), ("buf", "0"));
-                self.switch(
-                    w,
-                    &at,
-                    (arms, default),
-                    "return FALSE;",
-                    |w, holds, body| {
-                        self.decode(w, holds, body);
-                    },
-                );
+                self.decode_discriminant(w, &at, *discriminant);
+                self.switch(w, &at, "return NULL;", |w, selected, holds| {
+                    self.forget();
+                    self.decode(w, holds, selected.body(arms, default));
+                });
+                self.forget();
             }
             Op::Optional { body, .. } => self.decode_optional(w, &at, body),
             Op::List {
@@ -244,7 +238,7 @@ impl<'a> Routine<'a> {
                 first_bare,
                 ..
             } => self.decode_list(w, &at, *element, *first_bare),
-            Op::Call { plan, .. } => self.call(w, "decode", &at, *plan),
+            Op::Call { plan, .. } => self.call(w, WAY, &at, *plan),
             Op::External { .. } => self.external(w, &at),
             Op::Reserve { .. }
             | Op::Align { .. }
@@ -256,198 +250,147 @@ impl<'a> Routine<'a> {
         }
     }
 
+    fn decode_discriminant(&self, w: &mut Writer, at: &Spot<'a>, scalar: Scalar) {
+        let discriminant = self.discriminant(at);
+        if self.is_left_to_c(at) {
+            return self.external(w, &discriminant);
+        }
+        self.need(w, WAY, WORD);
+        self.decode_scalar(w, scalar, &discriminant, "_at");
+        self.step(w, WORD);
+    }
+
     fn decode_optional(&self, w: &mut Writer, at: &Spot<'a>, body: &'a Body) {
         let (pointer, ty) = (at.value(), at.inner_type(self.of));
-        w.braces_below(|w| {
-            w.line("uint32_t _more;");
-            w.line("");
-            self.must(w, "tenon_get_word (xdrs, &_more)");
-            w.line("if (!_more) {");
-            w.indented(|w| w.line(format!("{pointer} = NULL;")));
-            w.line("} else {");
-            w.indented(|w| {
-                w.line(format!("if ({pointer} == NULL)"));
-                w.indented(|w| {
-                    w.line(format!("{pointer} = ({ty} *) calloc (1, sizeof ({ty}));"));
-                });
-                refuse_if(w, &format!("{pointer} == NULL"));
-                self.decode(w, &at.target(self.of), body);
-            });
-            w.line("}");
+        self.need(w, WAY, WORD);
+        self.step(w, WORD);
+        w.line("if (tenon_get4 (_at - 4) == 0) {");
+        w.indented(|w| w.line(format!("{pointer} = NULL;")));
+        w.line("} else {");
+        w.indented(|w| {
+            let new = format!("({pointer} = ({ty} *) tenon_new (sizeof ({ty}))) == NULL");
+            refuse_if(w, &format!("{pointer} == NULL && {new}"));
+            self.decode(w, &at.target(self.of), body);
         });
+        w.line("}");
+        self.forget();
     }
 
     fn decode_array(&self, w: &mut Writer, at: &Spot<'a>, bound: u32, item: (u64, u32)) {
         let (length, elements) = (at.length(self.of), at.elements(self.of));
         let (ty, (bytes, unit)) = (at.inner_type(self.of), item);
+        let bound = self.any_bound(at, bound);
+        self.need(w, WAY, WORD);
         w.braces_below(|w| {
-            w.line("void *_to;");
-            w.line(format!(
-                "bool_t _all = tenon_get_array (xdrs, {elements}, &_to, &{length}, {bound}u, {bytes}, {unit});"
-            ));
+            w.line(format!("void *_to = {elements};"));
             w.line("");
+            w.line(format!(
+                "_at = tenon_get_array (_s, _at, &_to, &{length}, {bound}, {bytes}, {unit});"
+            ));
             w.line(format!("{elements} = ({ty} *) _to;"));
-            refuse_if(w, "!_all");
+            refuse_if(w, "_at == NULL");
         });
+        self.forget();
     }
 
     fn decode_bytes(&self, w: &mut Writer, at: &Spot<'a>, bound: u32, text: bool) {
-        match text {
-            true => {
-                let to = at.pointer();
-                self.must(w, &format!("tenon_get_string (xdrs, {to}, {bound}u)"));
-            }
-            false => {
-                let (length, bytes) = (at.length(self.of), at.elements(self.of));
-                let call = format!("tenon_get_counted (xdrs, &{bytes}, &{length}, {bound}u)");
-                self.must(w, &call);
-            }
+        let bound = self.any_bound(at, bound);
+        self.need(w, WAY, WORD);
+        if text {
+            let to = at.pointer();
+            let get = if self.copies_strings() {
+                "string"
+            } else {
+                "text"
+            };
+            self.must(w, &format!("tenon_get_{get} (_s, _at, {to}, {bound})"));
+        } else {
+            let (length, bytes) = (at.length(self.of), at.elements(self.of));
+            let call = format!("tenon_get_counted (_s, _at, &{bytes}, &{length}, {bound})");
+            self.must(w, &call);
         }
     }
 
-    /// Elements of one size, all of which may be there at once.
-    fn decode_run(
-        &self,
-        w: &mut Writer,
-        at: &Spot<'a>,
-        count: Count,
-        bytes: u32,
-        element: impl Fn(&mut Writer, &str),
-    ) {
-        self.with_index(w, |w, index| {
-            w.braces_below(|w| {
-                let (run, paid) = (
-                    |length: &str| format!("buf = tenon_run (xdrs, {length}, {bytes});"),
-                    "buf != NULL",
-                );
-                self.decode_counted(w, at, index, count, (run, paid), |w, length, grow| {
-                    self.decode_elements(w, index, (length, bytes), grow, |w| element(w, index));
-                });
-            });
-        });
-    }
-
-    /// The loop over elements of one size; in front of an element there is memory for it.
-    fn decode_elements(
-        &self,
-        w: &mut Writer,
-        index: &str,
-        (length, bytes): (&str, u32),
-        grow: &dyn Fn(&mut Writer),
-        element: impl FnOnce(&mut Writer),
-    ) {
-        self.need_space(bytes);
-        let head = format!("for ({index} = 0; {index} < {length}; {index}++)");
-        w.braces(&head, |w| {
-            let words = bytes / 4;
-            w.line(format!(
-                "int32_t *_at = buf != NULL ? buf + (size_t) {index} * {words} : _space;"
-            ));
-            w.line("");
-            grow(w);
-            let get = format!("XDR_GETBYTES (xdrs, (char *) _space, {bytes})");
-            refuse_if(w, &format!("buf == NULL && !{get}"));
-            element(w);
-        });
-    }
-
-    /// Elements one by one.
+    /// Elements one by one, each of at least so many bytes.
     fn decode_each(
         &self,
         w: &mut Writer,
         at: &Spot<'a>,
-        count: Count,
+        (count, fewest): (Count, u32),
         element: impl Fn(&mut Writer, &Spot<'a>),
     ) {
-        self.with_index(w, |w, index| {
+        let bound = match count {
+            Count::Fixed(count) => {
+                self.for_each(w, &format!("{count}u"), |w, index| {
+                    self.forget();
+                    element(w, &at.element(self.of, index));
+                });
+                return self.forget();
+            }
+            Count::Counted(bound) => bound,
+        };
+        self.need(w, WAY, WORD);
+        self.with_index(|index| {
             w.braces_below(|w| {
-                let unpaid = (|_: &str| String::new(), "FALSE");
-                self.decode_counted(w, at, index, count, unpaid, |w, length, grow| {
-                    let head = format!("for ({index} = 0; {index} < {length}; {index}++)");
-                    w.braces(&head, |w| {
-                        grow(w);
-                        element(w, &at.element(self.of, index));
-                    });
+                self.decode_count(w, at, index, bound, fewest);
+                let head = format!("for ({index} = 0; {index} < _count; {index}++)");
+                w.braces(&head, |w| {
+                    self.grow(w, at, index);
+                    self.forget();
+                    element(w, &at.element(self.of, index));
                 });
             });
         });
+        self.forget();
     }
 
-    /// Reads the count of a loop, if it has one, and gets memory for its elements: for all at once if
-    /// the bytes are there, and else for more and more of them as they come.
-    fn decode_counted(
-        &self,
-        w: &mut Writer,
-        at: &Spot<'a>,
-        index: &str,
-        count: Count,
-        (run, paid): (impl Fn(&str) -> String, &str),
-        elements: impl FnOnce(&mut Writer, &str, &dyn Fn(&mut Writer)),
-    ) {
-        let ask = |w: &mut Writer, length: &str| {
-            let run = run(length);
-            if !run.is_empty() {
-                w.line(run);
-            }
-        };
-        w.line(format!("u_int {index};"));
-        let Count::Counted(bound) = count else {
-            let Count::Fixed(count) = count else { return };
-            w.line("");
-            ask(w, &format!("{count}u"));
-            return elements(w, &format!("{count}u"), &|_| {});
-        };
-        self.decode_count(w, at, bound, paid, |w| ask(w, "_count"));
+    /// Reads a count, which is at hand, and gets the memory that it may take so far.
+    fn decode_count(&self, w: &mut Writer, at: &Spot<'a>, index: &str, bound: u32, fewest: u32) {
         let (length, memory) = (at.length(self.of), at.elements(self.of));
         let ty = at.inner_type(self.of);
-        elements(w, "_count", &|w| {
-            w.braces(&format!("if ({index} == {length})"), |w| {
-                w.line(format!(
-                    "void *_more = tenon_more ({memory}, &{length}, _count, sizeof ({ty}));"
-                ));
-                w.line("");
-                refuse_if(w, "_more == NULL");
-                w.line(format!("{memory} = ({ty} *) _more;"));
-            });
-        });
-    }
-
-    /// Reads a count, and gets the memory that it may take so far.
-    fn decode_count(
-        &self,
-        w: &mut Writer,
-        at: &Spot<'a>,
-        bound: u32,
-        paid: &str,
-        ask: impl FnOnce(&mut Writer),
-    ) {
-        let (length, memory) = (at.length(self.of), at.elements(self.of));
-        let ty = at.inner_type(self.of);
-        w.line("uint32_t _count;");
+        let index = match index {
+            "" => String::new(),
+            index => format!("{index}, "),
+        };
+        w.line(format!("u_int {index}_count = tenon_get4 (_at);"));
         w.line("");
-        self.must(w, "tenon_get_word (xdrs, &_count)");
-        if bound != u32::MAX {
-            refuse_if(w, &format!("_count > {bound}u"));
+        self.step(w, WORD);
+        if let Some(bound) = at.bound(self.of, bound) {
+            refuse_if(w, &format!("_count > {bound}"));
         }
         w.line("if (_count == 0)");
         w.indented(|w| w.line(format!("{length} = 0;")));
-        ask(w);
-        w.braces("if (_count > 0)", |w| {
+        let begin =
+            format!("tenon_begin (_s, _at, {memory}, &{length}, _count, sizeof ({ty}), {fewest})");
+        w.line(format!("else if (({memory} = ({ty} *) {begin}) == NULL)"));
+        w.indented(|w| w.line("return NULL;"));
+    }
+
+    /// In front of an element there is memory for it.
+    fn grow(&self, w: &mut Writer, at: &Spot<'a>, index: &str) {
+        let (length, memory) = (at.length(self.of), at.elements(self.of));
+        let ty = at.inner_type(self.of);
+        w.braces(&format!("if ({index} == {length})"), |w| {
             w.line(format!(
-                "{memory} = ({ty} *) tenon_begin ({memory}, &{length}, _count, sizeof ({ty}), {paid});"
+                "{memory} = ({ty} *) tenon_more ({memory}, &{length}, _count, sizeof ({ty}));"
             ));
-            refuse_if(w, &format!("{memory} == NULL"));
+            refuse_if(w, &format!("{index} == {length}"));
         });
     }
 
     fn decode_list(&self, w: &mut Writer, at: &Spot<'a>, element: TypeId, first_bare: bool) {
-        let name = &self.of.schema.type_def(element).name;
-        match first_bare {
-            true => self.must(w, &format!("xdr_{name} (xdrs, {})", at.pointer())),
-            false => {
-                let pointer = at.pointer();
-                self.must(w, &format!("tenon_list_decode_{name} (xdrs, {pointer})"));
-            }
+        if self.is_alone(element) {
+            return self.alone(w, at);
         }
+        let name = &self.of.schema.type_def(element).name;
+        let call = if first_bare {
+            format!("tenon_whole_decode_{name} (_s, _at, {})", at.pointer())
+        } else {
+            format!(
+                "tenon_list_decode_{name} (_s, _at, {}, FALSE)",
+                at.pointer()
+            )
+        };
+        self.must(w, &call);
     }
 }

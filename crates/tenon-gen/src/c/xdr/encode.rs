@@ -1,79 +1,77 @@
 //! Encoding: what each operation of the plan is in C when it writes.
 
-use tenon_plan::{Body, Count, Op, Scalar};
+use tenon_plan::{Count, Op, Scalar};
 use tenon_schema::TypeId;
 
-use super::pieces::{Numbers, Piece, SPACE_MAX, Step, extent, narrow, numbers, pieces, steps};
-use super::routine::{Routine, refuse_if};
+use super::emit::{WORD, Way, bytes_of, position, refuse_if, swap};
+use super::pieces::{Numbers, Piece, Step, extent, numbers, pieces, steps};
+use super::routine::Routine;
 use crate::c::spot::Spot;
 use crate::writer::Writer;
 
+const WAY: Way = Way::Encode;
+
 impl<'a> Routine<'a> {
     /// Writes the value at `spot`.
-    pub fn encode(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a Body) {
-        for step in steps(body) {
+    pub fn encode(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a [Op]) {
+        let steps = steps(body);
+        for (index, step) in steps.iter().enumerate() {
             match step {
-                Step::Block(_, block) => self.encode_block(w, spot, block),
+                Step::Block(_, block) => {
+                    let behind = self.word_of(WAY, spot, steps.get(index + 1));
+                    self.encode_block(w, spot, block, behind);
+                }
                 Step::Op(op) => self.encode_op(w, spot, op),
             }
         }
     }
 
-    fn encode_block(&self, w: &mut Writer, spot: &Spot<'a>, block: &'a [Op]) {
-        for piece in pieces(block) {
+    /// Items of fixed size, with one check for them and so many bytes `behind` them.
+    fn encode_block(&self, w: &mut Writer, spot: &Spot<'a>, block: &'a [Op], behind: u32) {
+        let pieces = pieces(block);
+        let last = pieces.len().saturating_sub(1);
+        for (index, piece) in pieces.into_iter().enumerate() {
             match piece {
                 Piece::Items { start, bytes, ops } => {
-                    self.need_space(bytes);
-                    w.line(format!("buf = tenon_room (xdrs, _space, {bytes});"));
+                    let behind = if index == last { behind } else { 0 };
+                    self.need(w, WAY, bytes + behind);
                     for op in ops {
-                        let word = (extent(op).0 - start) / 4;
-                        self.encode_item(w, spot, op, ("buf", word));
+                        self.encode_item(w, spot, op, extent(op).0 - start);
                     }
-                    let put = format!("XDR_PUTBYTES (xdrs, (char *) _space, {bytes})");
-                    refuse_if(w, &format!("buf == _space && !{put}"));
+                    self.step(w, bytes);
                 }
                 Piece::Large(op) => self.encode_large(w, spot, op),
             }
         }
     }
 
-    /// An item in a block that `base` points to.
-    fn encode_item(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op, base: (&str, u32)) {
+    /// An item that lies so many bytes behind the position.
+    fn encode_item(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op, offset: u32) {
         let Some(place) = op.place() else {
             unreachable!("xdr has no holes")
         };
         let at = spot.at(self.of, place);
-        let (base, word) = base;
+        let to = position(offset);
         match op {
-            Op::Put { scalar, .. } => {
-                self.encode_scalar(w, *scalar, &at.value(), (base, &word.to_string()));
-            }
+            Op::Put { scalar, .. } => encode_scalar(w, *scalar, &at.value(), &to),
             Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
                 Numbers::Plain(unit) => {
-                    let from = at.address(self.of);
-                    w.line(format!(
-                        "tenon_swap{unit} ({base} + {word}, {from}, {count});"
-                    ));
+                    let (swap, from) = (swap(unit, (*count).into()), at.address(self.of));
+                    w.line(format!("{swap} ({to}, {from}, {count});"));
                 }
-                Numbers::Single => self.with_index(w, |w, index| {
-                    w.braces_below(|w| {
-                        w.line(format!("u_int {index};"));
-                        w.line("");
-                        let head = format!("for ({index} = 0; {index} < {count}; {index}++)");
-                        w.braces(&head, |w| {
-                            let value = at.element(self.of, index).value();
-                            let word = format!("{word} + {index}");
-                            self.encode_scalar(w, *scalar, &value, (base, &word));
-                        });
-                    });
+                Numbers::Single => self.for_each(w, &format!("{count}u"), |w, index| {
+                    let value = at.element(self.of, index).value();
+                    let to = format!("{to} + 4 * (size_t) {index}");
+                    encode_scalar(w, *scalar, &value, &to);
                 }),
             },
             Op::Copy { bytes, .. } => {
-                if bytes % 4 != 0 {
-                    w.line(format!("{base}[{}] = 0;", word + bytes / 4));
+                if bytes % WORD != 0 {
+                    let last = position(offset + bytes / WORD * WORD);
+                    w.line(format!("tenon_put4 ({last}, 0);"));
                 }
                 let from = at.address(self.of);
-                w.line(format!("memcpy ({base} + {word}, {from}, {bytes});"));
+                w.line(format!("memcpy ({to}, {from}, {bytes});"));
             }
             Op::Blit { item, count, .. } => {
                 let from = at.address(self.of);
@@ -81,11 +79,10 @@ impl<'a> Routine<'a> {
                 match item.unit() {
                     Some(unit @ (4 | 8)) => {
                         let numbers = total / u64::from(unit);
-                        w.line(format!(
-                            "tenon_swap{unit} ({base} + {word}, {from}, {numbers});"
-                        ));
+                        let swap = swap(unit, numbers);
+                        w.line(format!("{swap} ({to}, {from}, {numbers});"));
                     }
-                    _ => w.line(format!("memcpy ({base} + {word}, {from}, {total});")),
+                    _ => w.line(format!("memcpy ({to}, {from}, {total});")),
                 }
             }
             Op::Reserve { .. }
@@ -104,36 +101,6 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn encode_scalar(&self, w: &mut Writer, scalar: Scalar, value: &str, at: (&str, &str)) {
-        let (base, word) = at;
-        let wide = |w: &mut Writer, what: &str, cast: &str| {
-            w.line(format!(
-                "tenon_put_{what} ({base} + {word}, {cast}{value});"
-            ));
-        };
-        match scalar {
-            Scalar::I64 | Scalar::U64 => wide(w, "hyper", "(uint64_t) "),
-            Scalar::F32 => wide(w, "float", ""),
-            Scalar::F64 => wide(w, "double", ""),
-            Scalar::Bool => {
-                w.line(format!(
-                    "{base}[{word}] = (int32_t) htonl ({value} != FALSE);"
-                ));
-            }
-            Scalar::I32 | Scalar::U32 | Scalar::I16 | Scalar::U16 | Scalar::I8 | Scalar::U8 => {
-                w.line(format!(
-                    "{base}[{word}] = (int32_t) htonl ((uint32_t) {value});"
-                ));
-            }
-            Scalar::Enum(_) => {
-                w.line(format!(
-                    "{base}[{word}] = (int32_t) htonl ((uint32_t) {value});"
-                ));
-            }
-            Scalar::F128 => unreachable!("C has no quadruple precision: refused"),
-        }
-    }
-
     /// An item that is too large for a space.
     fn encode_large(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op) {
         let Some(place) = op.place() else {
@@ -142,30 +109,30 @@ impl<'a> Routine<'a> {
         let at = spot.at(self.of, place);
         let from = at.address(self.of);
         let total = extent(op).1;
-        let plain = match op {
-            Op::PutArray { scalar, .. } => match numbers(self.of, &at, *scalar) {
+        let unit = match op {
+            Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
                 Numbers::Plain(unit) => Some(unit),
-                Numbers::Single => None,
+                Numbers::Single => {
+                    return self.encode_singles(w, &at, *scalar, &format!("{count}u"));
+                }
             },
             Op::Blit { item, .. } => item.unit(),
-            _ => Some(1),
+            _ => None,
         };
-        match (plain, op) {
+        match (unit, op) {
             (Some(unit @ (4 | 8)), _) => {
                 let numbers = total / unit;
-                self.must(
-                    w,
-                    &format!("tenon_put_numbers (xdrs, {from}, {numbers}, {unit})"),
-                );
+                let call = format!("tenon_put_numbers (_s, _at, {from}, {numbers}, {unit})");
+                self.must(w, &call);
             }
-            (None, Op::PutArray { scalar, count, .. }) => {
-                self.encode_singles(w, &at, *scalar, &format!("{count}u"));
-            }
-            (_, Op::Copy { bytes, .. }) => {
-                self.must(w, &format!("xdr_opaque (xdrs, (char *) {from}, {bytes})"));
-            }
-            _ => self.must(w, &format!("xdr_opaque (xdrs, (char *) {from}, {total})")),
+            (_, Op::Copy { bytes, .. }) => self.encode_opaque(w, &from, *bytes),
+            _ => self.encode_opaque(w, &from, total),
         }
+    }
+
+    fn encode_opaque(&self, w: &mut Writer, from: &str, bytes: u32) {
+        let call = format!("tenon_put_opaque (_s, _at, (char *) {from}, {bytes})");
+        self.must(w, &call);
     }
 
     fn encode_op(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op) {
@@ -174,10 +141,15 @@ impl<'a> Routine<'a> {
             unreachable!("xdr aligns nothing")
         };
         match op {
-            Op::BlitCounted { item, bound, .. } => {
-                let unit = item.unit().unwrap_or(1);
-                self.encode_array(w, &at, *bound, (item.bytes(), unit));
-            }
+            Op::BlitCounted { item, bound, .. } => match item.unit() {
+                Some(unit @ (4 | 8)) => self.encode_array(w, &at, *bound, (item.bytes(), unit)),
+                _ => {
+                    self.encode_count(w, &at, *bound);
+                    self.encode_each(w, &at, &at.length(self.of), |w, spot| {
+                        self.encode_opaque(w, &spot.pointer(), item.bytes() as u32);
+                    });
+                }
+            },
             Op::PutCounted { scalar, bound, .. } => match numbers(self.of, &at, *scalar) {
                 Numbers::Plain(unit) => self.encode_array(w, &at, *bound, (unit.into(), unit)),
                 Numbers::Single => {
@@ -186,24 +158,11 @@ impl<'a> Routine<'a> {
                 }
             },
             Op::CopyCounted { bound, text, .. } => self.encode_bytes(w, &at, *bound, *text),
-            Op::PutElements {
-                count,
-                element,
-                body,
-                ..
-            } => {
+            Op::PutElements { count, body, .. } => {
                 let length = self.encode_length(w, &at, *count);
-                match narrow(element.bytes) {
-                    bytes if bytes > SPACE_MAX => self.encode_each(w, &at, &length, |w, spot| {
-                        self.encode_block(w, spot, body);
-                    }),
-                    bytes => self.encode_elements(w, &length, bytes, |w, index| {
-                        let spot = at.element(self.of, index);
-                        for op in body {
-                            self.encode_item(w, &spot, op, ("_at", extent(op).0 / 4));
-                        }
-                    }),
-                }
+                self.encode_each(w, &at, &length, |w, spot| {
+                    self.encode_block(w, spot, body, 0);
+                });
             }
             Op::Loop { count, body, .. } => {
                 let length = self.encode_length(w, &at, *count);
@@ -220,29 +179,26 @@ impl<'a> Routine<'a> {
                 ..
             } => {
                 self.encode_discriminant(w, &at, *discriminant);
-                self.switch(
-                    w,
-                    &at,
-                    (arms, default),
-                    "return FALSE;",
-                    |w, holds, body| {
-                        self.encode(w, holds, body);
-                    },
-                );
+                self.switch(w, &at, "return NULL;", |w, selected, holds| {
+                    self.forget();
+                    self.encode(w, holds, selected.body(arms, default));
+                });
+                self.forget();
             }
             Op::Optional { body, .. } => {
                 let pointer = at.value();
-                self.must(w, &format!("tenon_put_word (xdrs, {pointer} != NULL)"));
+                self.encode_word(w, &format!("{pointer} != NULL"));
                 w.braces(&format!("if ({pointer} != NULL)"), |w| {
                     self.encode(w, &at.target(self.of), body);
                 });
+                self.forget();
             }
             Op::List {
                 element,
                 first_bare,
                 ..
             } => self.encode_list(w, &at, *element, *first_bare),
-            Op::Call { plan, .. } => self.call(w, "encode", &at, *plan),
+            Op::Call { plan, .. } => self.call(w, WAY, &at, *plan),
             Op::External { .. } => self.external(w, &at),
             Op::Reserve { .. }
             | Op::Align { .. }
@@ -254,28 +210,39 @@ impl<'a> Routine<'a> {
         }
     }
 
+    fn encode_word(&self, w: &mut Writer, word: &str) {
+        self.need(w, WAY, WORD);
+        w.line(format!("tenon_put4 (_at, {word});"));
+        self.step(w, WORD);
+    }
+
     /// The discriminant, which lies in no block of the plan's.
     fn encode_discriminant(&self, w: &mut Writer, at: &Spot<'a>, scalar: Scalar) {
-        let value = self.discriminant(at).value();
+        let discriminant = self.discriminant(at);
+        if self.is_left_to_c(at) {
+            return self.external(w, &discriminant);
+        }
+        let value = discriminant.value();
         let word = match scalar {
             Scalar::Bool => format!("{value} != FALSE"),
             _ => format!("(uint32_t) {value}"),
         };
-        self.must(w, &format!("tenon_put_word (xdrs, {word})"));
+        self.encode_word(w, &word);
     }
 
-    /// Holds a counted array's length against its bound, and its elements against their absence.
+    /// Holds a counted array's length against its bound.
     fn encode_bound(&self, w: &mut Writer, at: &Spot<'a>, bound: u32) {
-        if bound != u32::MAX {
-            refuse_if(w, &format!("{} > {bound}u", at.length(self.of)));
+        if let Some(bound) = at.bound(self.of, bound) {
+            refuse_if(w, &format!("{} > {bound}", at.length(self.of)));
         }
     }
 
+    /// Writes a count, and holds elements against their absence.
     fn encode_count(&self, w: &mut Writer, at: &Spot<'a>, bound: u32) {
         self.encode_bound(w, at, bound);
         let (length, elements) = (at.length(self.of), at.elements(self.of));
         refuse_if(w, &format!("{elements} == NULL && {length} > 0"));
-        self.must(w, &format!("tenon_put_word (xdrs, {length})"));
+        self.encode_word(w, &length);
     }
 
     /// Writes the count of a loop, if it has one, and returns how often it runs.
@@ -293,69 +260,33 @@ impl<'a> Routine<'a> {
         self.encode_bound(w, at, bound);
         let (length, elements) = (at.length(self.of), at.elements(self.of));
         let (bytes, unit) = item;
-        match unit {
-            4 | 8 => {
-                let call = format!("tenon_put_array (xdrs, {elements}, {length}, {bytes}, {unit})");
-                self.must(w, &call);
-            }
-            _ => {
-                self.encode_count(w, at, u32::MAX);
-                self.encode_each(w, at, &length, |w, spot| {
-                    let from = spot.pointer();
-                    self.must(w, &format!("xdr_opaque (xdrs, (char *) {from}, {bytes})"));
-                });
-            }
-        }
+        let call = format!("tenon_put_array (_s, _at, {elements}, {length}, {bytes}, {unit})");
+        self.must(w, &call);
     }
 
     fn encode_bytes(&self, w: &mut Writer, at: &Spot<'a>, bound: u32, text: bool) {
-        match text {
-            true => {
-                let value = at.value();
-                self.must(w, &format!("tenon_put_string (xdrs, {value}, {bound}u)"));
-            }
-            false => {
-                self.encode_bound(w, at, bound);
-                let (length, bytes) = (at.length(self.of), at.elements(self.of));
-                self.must(w, &format!("tenon_put_bytes (xdrs, {bytes}, {length})"));
-            }
+        if text {
+            let (value, bound) = (at.value(), self.any_bound(at, bound));
+            let put = if self.copies_strings() {
+                "string"
+            } else {
+                "text"
+            };
+            self.must(w, &format!("tenon_put_{put} (_s, _at, {value}, {bound})"));
+        } else {
+            self.encode_bound(w, at, bound);
+            let (length, bytes) = (at.length(self.of), at.elements(self.of));
+            self.must(w, &format!("tenon_put_bytes (_s, _at, {bytes}, {length})"));
         }
     }
 
-    /// Numbers that are looked at one by one, each in a word.
+    /// Numbers that are looked at one by one.
     fn encode_singles(&self, w: &mut Writer, at: &Spot<'a>, scalar: Scalar, length: &str) {
-        self.encode_elements(w, length, 4, |w, index| {
-            let value = at.element(self.of, index).value();
-            self.encode_scalar(w, scalar, &value, ("_at", "0"));
-        });
-    }
-
-    /// Elements of one size, with one check for all of them.
-    fn encode_elements(
-        &self,
-        w: &mut Writer,
-        length: &str,
-        bytes: u32,
-        element: impl Fn(&mut Writer, &str),
-    ) {
-        self.need_space(bytes);
-        self.with_index(w, |w, index| {
-            w.braces_below(|w| {
-                w.line(format!("u_int {index};"));
-                w.line("");
-                w.line(format!("buf = tenon_run (xdrs, {length}, {bytes});"));
-                let head = format!("for ({index} = 0; {index} < {length}; {index}++)");
-                w.braces(&head, |w| {
-                    let words = bytes / 4;
-                    w.line(format!(
-                        "int32_t *_at = buf != NULL ? buf + (size_t) {index} * {words} : _space;"
-                    ));
-                    w.line("");
-                    element(w, index);
-                    let put = format!("XDR_PUTBYTES (xdrs, (char *) _space, {bytes})");
-                    refuse_if(w, &format!("buf == NULL && !{put}"));
-                });
-            });
+        self.encode_each(w, at, length, |w, spot| {
+            let bytes = bytes_of(scalar);
+            self.need(w, WAY, bytes);
+            encode_scalar(w, scalar, &spot.value(), "_at");
+            self.step(w, bytes);
         });
     }
 
@@ -367,26 +298,37 @@ impl<'a> Routine<'a> {
         length: &str,
         element: impl Fn(&mut Writer, &Spot<'a>),
     ) {
-        self.with_index(w, |w, index| {
-            w.braces_below(|w| {
-                w.line(format!("u_int {index};"));
-                w.line("");
-                let head = format!("for ({index} = 0; {index} < {length}; {index}++)");
-                w.braces(&head, |w| element(w, &at.element(self.of, index)));
-            });
+        self.for_each(w, length, |w, index| {
+            self.forget();
+            element(w, &at.element(self.of, index));
         });
+        self.forget();
     }
 
     fn encode_list(&self, w: &mut Writer, at: &Spot<'a>, element: TypeId, first_bare: bool) {
-        let name = &self.of.schema.type_def(element).name;
-        match first_bare {
-            true => self.must(w, &format!("xdr_{name} (xdrs, {})", at.pointer())),
-            false => {
-                self.must(
-                    w,
-                    &format!("tenon_list_encode_{name} (xdrs, {})", at.value()),
-                );
-            }
+        if self.is_alone(element) {
+            return self.alone(w, at);
         }
+        let name = &self.of.schema.type_def(element).name;
+        let call = if first_bare {
+            format!("tenon_whole_encode_{name} (_s, _at, {})", at.pointer())
+        } else {
+            format!("tenon_list_encode_{name} (_s, _at, {}, FALSE)", at.value())
+        };
+        self.must(w, &call);
     }
+}
+
+fn encode_scalar(w: &mut Writer, scalar: Scalar, value: &str, to: &str) {
+    w.line(match scalar {
+        Scalar::I64 | Scalar::U64 => format!("tenon_put8 ({to}, (uint64_t) {value});"),
+        Scalar::F32 => format!("tenon_put_float ({to}, {value});"),
+        Scalar::F64 => format!("tenon_put_double ({to}, {value});"),
+        Scalar::Bool => format!("tenon_put4 ({to}, {value} != FALSE);"),
+        Scalar::I32 | Scalar::U32 | Scalar::I16 | Scalar::U16 | Scalar::I8 | Scalar::U8 => {
+            format!("tenon_put4 ({to}, (uint32_t) {value});")
+        }
+        Scalar::Enum(_) => format!("tenon_put4 ({to}, (uint32_t) {value});"),
+        Scalar::F128 => unreachable!("C has no quadruple precision: refused"),
+    });
 }

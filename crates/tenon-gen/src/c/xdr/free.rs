@@ -2,11 +2,11 @@
 
 use tenon_plan::links::is_link;
 use tenon_plan::{Body, Count, Op, Plans};
-use tenon_schema::{TypeId, TypeKind};
+use tenon_schema::{Type, TypeId, TypeKind};
 
 use super::pieces::{Step, steps};
 use super::routine::Routine;
-use crate::c::Interface;
+use crate::c::planned::Planned;
 use crate::c::spot::Spot;
 use crate::writer::Writer;
 
@@ -17,13 +17,14 @@ pub struct Owners {
 }
 
 impl Owners {
-    pub fn new(of: Interface<'_>, plans: &Plans) -> Self {
-        Self::with(of, plans, |_| false)
+    pub fn new(planned: &Planned, plans: &Plans) -> Self {
+        Self::with(planned, plans, |_| false)
     }
 
     /// Of types some of which own memory beside what their plans tell.
-    pub fn with(of: Interface<'_>, plans: &Plans, owns: impl Fn(TypeId) -> bool) -> Self {
-        let count = of.schema.types.len();
+    pub fn with(planned: &Planned, plans: &Plans, owns: impl Fn(TypeId) -> bool) -> Self {
+        let types = &planned.schema.types;
+        let count = types.len();
         let mut owners = Self {
             types: vec![false; count],
             elements: vec![false; count],
@@ -31,11 +32,16 @@ impl Owners {
         // What is added by one round may make others owners.
         loop {
             let mut changed = false;
-            for index in 0..count {
+            for (index, def) in types.iter().enumerate() {
                 let id = TypeId(index as u32);
-                let is_external = of.schema.types[index].kind == TypeKind::External;
-                let element = is_external || owns(id) || owners.owns_body(&plans.types[index].body);
-                let whole = element || is_link(of.schema, id);
+                let element = match planned.array(id) {
+                    Some(elements) => owners.owns_elements(elements),
+                    None => {
+                        let is_external = def.kind == TypeKind::External;
+                        is_external || owns(id) || owners.owns_body(&plans.types[index].body)
+                    }
+                };
+                let whole = element || is_link(&planned.schema, id);
                 changed |= (element, whole) != (owners.elements[index], owners.types[index]);
                 (owners.elements[index], owners.types[index]) = (element, whole);
             }
@@ -43,6 +49,11 @@ impl Owners {
                 return owners;
             }
         }
+    }
+
+    /// The same for an element of an array whose length C alone knows.
+    fn owns_elements(&self, element: &Type) -> bool {
+        element.innermost_name().is_some_and(|id| self.owns(id))
     }
 
     /// Whether a value of this type owns memory.
@@ -81,114 +92,98 @@ impl Owners {
 }
 
 impl<'a> Routine<'a> {
-    /// Frees what the value at `spot` owns.
-    pub fn free(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a Body) {
+    /// Frees what the value at `spot` owns. A value that `ends` is not looked at again.
+    pub fn free(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a [Op], ends: bool) {
         for step in steps(body) {
             if let Step::Op(op) = step
                 && self.owners.owns_op(op)
             {
-                self.free_op(w, spot, op);
+                self.free_op(w, spot, op, ends);
             }
         }
     }
 
-    fn free_op(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op) {
+    fn free_op(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op, ends: bool) {
         let at = op.place().map(|place| spot.at(self.of, place));
         let Some(at) = at else { return };
         match op {
             Op::BlitCounted { .. } | Op::PutCounted { .. } | Op::PutElements { .. } => {
-                release(w, &at.elements(self.of));
+                release(w, &at.elements(self.of), ends);
             }
-            Op::CopyCounted { text: true, .. } => release(w, &at.value()),
-            Op::CopyCounted { text: false, .. } => release(w, &at.elements(self.of)),
-            Op::Loop { count, body, .. } => self.free_loop(w, &at, *count, body),
+            Op::CopyCounted { text: true, .. } => release(w, &at.value(), ends),
+            Op::CopyCounted { text: false, .. } => release(w, &at.elements(self.of), ends),
+            Op::Loop { count, body, .. } => self.free_loop(w, &at, *count, body, ends),
             Op::Switch { arms, default, .. } => {
-                self.switch(w, &at, (arms, default), "break;", |w, holds, body| {
-                    self.free(w, holds, body);
+                self.switch(w, &at, "break;", |w, selected, holds| {
+                    self.free(w, holds, selected.body(arms, default), ends);
                 });
             }
             Op::Optional { body, .. } => {
                 let pointer = at.value();
                 if self.owners.owns_body(body) {
                     w.braces(&format!("if ({pointer} != NULL)"), |w| {
-                        self.free(w, &at.target(self.of), body);
+                        self.free(w, &at.target(self.of), body, true);
                     });
                 }
-                release(w, &pointer);
+                release(w, &pointer, ends);
             }
             Op::List {
                 element,
                 first_bare,
                 ..
             } => self.free_list(w, &at, *element, *first_bare),
-            Op::Call { plan, .. } => self.call(w, "free", &at, *plan),
-            Op::External { .. } => self.external(w, &at),
+            Op::Call { plan, .. } if self.is_alone(*plan) => self.free_external(w, &at),
+            Op::Call { plan, .. } => {
+                let name = &self.of.schema.type_def(*plan).name;
+                w.line(format!("tenon_free_{name} (xdrs, {});", at.pointer()));
+            }
+            Op::External { .. } => self.free_external(w, &at),
             Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => {}
             Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {}
         }
     }
 
-    fn free_loop(&self, w: &mut Writer, at: &Spot<'a>, count: Count, body: &'a Body) {
-        let elements = |w: &mut Writer, length: &str| {
-            self.with_index(w, |w, index| {
-                w.braces_below(|w| {
-                    w.line(format!("u_int {index};"));
-                    w.line("");
-                    let head = format!("for ({index} = 0; {index} < {length}; {index}++)");
-                    w.braces(&head, |w| {
-                        self.free(w, &at.element(self.of, index), body);
-                    });
-                });
+    fn free_loop(&self, w: &mut Writer, at: &Spot<'a>, count: Count, body: &'a Body, ends: bool) {
+        let elements = |w: &mut Writer, length: &str, ends: bool| {
+            self.for_each(w, length, |w, index| {
+                self.free(w, &at.element(self.of, index), body, ends);
             });
         };
-        let owns = self.owners.owns_body(body);
         match count {
-            Count::Fixed(count) => elements(w, &format!("{count}u")),
+            Count::Fixed(count) => elements(w, &format!("{count}u"), ends),
             Count::Counted(_) => {
                 let memory = at.elements(self.of);
-                if owns {
+                if self.owners.owns_body(body) {
                     w.line(format!("if ({memory} != NULL)"));
-                    elements(w, &at.length(self.of));
+                    elements(w, &at.length(self.of), true);
                 }
-                release(w, &memory);
+                release(w, &memory, ends);
             }
         }
     }
 
     fn free_list(&self, w: &mut Writer, at: &Spot<'a>, element: TypeId, first_bare: bool) {
-        let name = &self.of.schema.type_def(element).name;
-        match first_bare {
-            true => self.must(w, &format!("xdr_{name} (xdrs, {})", at.pointer())),
-            false => {
-                self.must(
-                    w,
-                    &format!("tenon_list_free_{name} (xdrs, {})", at.pointer()),
-                );
-            }
+        if self.is_alone(element) {
+            return self.free_external(w, at);
         }
-    }
-
-    /// Calls the function of a type.
-    pub fn call(&self, w: &mut Writer, verb: &str, at: &Spot<'a>, id: TypeId) {
-        let def = self.of.schema.type_def(id);
-        match def.kind {
-            TypeKind::External => self.external(w, at),
-            _ => {
-                let pointer = at.pointer();
-                self.must(w, &format!("tenon_{verb}_{} (xdrs, {pointer})", def.name));
-            }
-        }
+        let (name, pointer) = (&self.of.schema.type_def(element).name, at.pointer());
+        w.line(if first_bare {
+            format!("tenon_whole_free_{name} (xdrs, {pointer});")
+        } else {
+            format!("tenon_list_free_{name} (xdrs, {pointer}, FALSE);")
+        });
     }
 
     /// Calls the program's own routine.
-    pub fn external(&self, w: &mut Writer, at: &Spot<'a>) {
-        let name = at.name(self.of);
-        self.must(w, &format!("xdr_{name} (xdrs, {})", at.pointer()));
+    fn free_external(&self, w: &mut Writer, at: &Spot<'a>) {
+        w.line(format!("{};", self.generic.call(at, "xdrs")));
     }
 }
 
-/// Gives memory back, and forgets it.
-fn release(w: &mut Writer, pointer: &str) {
+/// Gives memory back, and forgets it unless what holds it `ends`.
+fn release(w: &mut Writer, pointer: &str, ends: bool) {
     w.line(format!("free ({pointer});"));
-    w.line(format!("{pointer} = NULL;"));
+    if !ends {
+        w.line(format!("{pointer} = NULL;"));
+    }
 }

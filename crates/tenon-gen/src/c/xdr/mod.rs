@@ -1,29 +1,38 @@
 //! The `xdr_` routines: one for each type, made of what the plan says.
 //!
 //! Each routine asks once what it is called for; encoding, decoding and freeing are functions of their
-//! own, which call one another directly. What they share stands in `runtime.c`.
+//! own, which call one another directly and hand the position in the stream on. What they share stands in
+//! `runtime.c`, whose variables begin with `_`: constants of the interface are macros there.
 
+mod believed;
 mod decode;
+mod emit;
 mod encode;
+mod forms;
 pub mod free;
+mod generic;
 pub mod pieces;
+mod procedural;
 mod routine;
 pub mod runtime;
 
 use std::collections::BTreeSet;
 
 use tenon_plan::links::is_link;
-use tenon_plan::{Body, Op, Plan, Plans};
+use tenon_plan::{Body, Op, Plan, Plans, Scalar};
 use tenon_schema::written::Item;
 use tenon_schema::{Length, Type, TypeId, TypeKind};
 
+use super::planned::Planned;
 use super::procedures::{has_record, procedures};
 use super::spot::Spot;
 use super::{Interface, Options, heading};
 use crate::writer::Writer;
+use forms::{Form, Forms, counts_nothing};
 use free::Owners;
+use generic::Generic;
 use pieces::suits;
-use routine::Routine;
+use routine::{Routine, Subject};
 
 /// The plans of an interface, of which each type uses one.
 pub struct Choice {
@@ -33,13 +42,42 @@ pub struct Choice {
     pub items: Plans,
 }
 
+impl Choice {
+    /// The plan that the functions of a type are printed from.
+    fn of_type(&self, of: Interface<'_>, id: TypeId) -> &Plan {
+        let is_own = (id.0 as usize) < of.schema.types.len();
+        let blocks = self.blocks.of_type(id);
+        if is_own && suits(of, &Spot::of_type(of, id), &blocks.body) {
+            blocks
+        } else {
+            self.items.of_type(id)
+        }
+    }
+
+    /// The plan that the functions of the record of a procedure's arguments, which is at `spot`, are printed from.
+    fn of_arguments(&self, of: Interface<'_>, procedure: usize, spot: &Spot<'_>) -> &Plan {
+        let blocks = &self.blocks.procedures[procedure].arguments;
+        if suits(of, spot, &blocks.body) {
+            blocks
+        } else {
+            &self.items.procedures[procedure].arguments
+        }
+    }
+}
+
 /// The file of the routines; empty if there are none.
-pub fn write(of: Interface<'_>, plans: &Choice, options: &Options) -> String {
-    let owners = Owners::new(of, &plans.items);
+pub fn write(of: Interface<'_>, planned: &Planned, plans: &Choice, options: &Options) -> String {
+    let owners = Owners::new(planned, &plans.items);
+    let forms = Forms::new(of, plans, options.size);
     let mut file = File {
         of,
         plans,
+        generic: Generic {
+            of,
+            size: options.size,
+        },
         owners: &owners,
+        forms: &forms,
         declared: BTreeSet::new(),
     };
     let mut body = Writer::with_tabs();
@@ -61,6 +99,7 @@ pub fn write(of: Interface<'_>, plans: &Choice, options: &Options) -> String {
     let body = body.finish();
     let mut w = Writer::with_tabs();
     heading(&mut w, options);
+    // The header comes first: builds replace its line by `config.h` and the header.
     w.line(format!("#include \"{}\"", options.header));
     runtime::write(&mut w, &body);
     w.finish() + &body
@@ -69,55 +108,99 @@ pub fn write(of: Interface<'_>, plans: &Choice, options: &Options) -> String {
 struct File<'a> {
     of: Interface<'a>,
     plans: &'a Choice,
+    generic: Generic<'a>,
     owners: &'a Owners,
+    forms: &'a Forms,
     /// The types whose functions may be called.
     declared: BTreeSet<TypeId>,
 }
 
 impl<'a> File<'a> {
     fn of_type(&mut self, w: &mut Writer, id: TypeId) {
-        let def = self.of.schema.type_def(id);
         let spot = Spot::of_type(self.of, id);
-        let blocks = self.plans.blocks.of_type(id);
-        let plan = match suits(self.of, &spot, &blocks.body) {
-            true => blocks,
-            false => self.plans.items.of_type(id),
-        };
+        let routine = self.routine(self.subject(id));
+        let routine = routine.repeated(self.forms.is_repeated(id));
+        if let Some(call) = self.alone(id, &spot) {
+            return routine.write_call(w, &call);
+        }
+        let form = self.forms.of(id);
+        let plan = self.plans.of_type(self.of, id);
+        if form == Form::Procedural {
+            return routine.write_procedural(w, id, plan);
+        }
         self.declare(w, id, plan);
-        let parameter = match &def.kind {
-            TypeKind::Typedef(
-                Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_)),
-            ) => format!("{} objp", def.name),
-            _ => format!("{} *objp", def.name),
-        };
-        let routine = Routine::new(self.of, self.owners, &def.name, &parameter);
         if is_link(self.of.schema, id) {
             routine.write_link(w, id, &spot, plan);
+        } else if form == Form::Inner {
+            routine.write_functions(w, &spot, plan);
+            routine.write_procedural(w, id, plan);
         } else {
-            routine.write(w, &spot, plan, self.owners.owns(id));
+            routine.write(w, &spot, plan);
         }
+    }
+
+    fn routine(&self, subject: Subject<'a>) -> Routine<'a> {
+        Routine::new(self.generic, (self.owners, self.forms), subject)
+    }
+
+    /// The call that the routine of a type is, if it is no more: of an enum, or of a name for another type, whose uses
+    /// are specialised where they are. What messages begin with is specialised for itself, if that is worth it.
+    fn alone(&self, id: TypeId, spot: &Spot<'a>) -> Option<String> {
+        if spot.is_record(self.of) {
+            return None;
+        }
+        let body = &self.plans.items.of_type(id).body;
+        match body.as_slice() {
+            [Op::Reserve { .. }, Op::Put { scalar, .. }] => Some(match scalar {
+                Scalar::Enum(_) => "xdr_enum (xdrs, (enum_t *) objp)".to_owned(),
+                _ => self.generic.call(spot, "xdrs"),
+            }),
+            [Op::External { .. } | Op::Call { .. } | Op::CopyCounted { .. }] => {
+                Some(self.generic.call(spot, "xdrs"))
+            }
+            _ if counts_nothing(body) || self.forms.of(id) != Form::Procedural => None,
+            _ => Some(self.generic.call(spot, "xdrs")),
+        }
+    }
+
+    /// The type `id`, as its functions take it.
+    fn subject(&self, id: TypeId) -> Subject<'a> {
+        let def = self.of.schema.type_def(id);
+        let name = &def.name;
+        let is_vector = matches!(
+            &def.kind,
+            TypeKind::Typedef(Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_)))
+        );
+        if is_vector {
+            let elements = Spot::of_type(self.of, id).inner_type(self.of);
+            return Subject {
+                name,
+                parameter: format!("{name} objp"),
+                pointed: elements,
+            };
+        }
+        Subject::record(name)
     }
 
     /// The routines of the records of arguments; how many there are.
     fn records(&mut self, w: &mut Writer, options: &Options, program: usize) -> usize {
         let mut written = 0;
-        let each = procedures(self.of).zip(&self.plans.blocks.procedures);
-        for ((procedure, blocks), items) in each.zip(&self.plans.items.procedures) {
+        for (position, procedure) in procedures(self.of).enumerate() {
             if procedure.program != program || !has_record(&procedure, options) {
                 continue;
             }
+            written += 1;
             let fields = &procedure.definition.arguments;
             let spot = Spot::of_record(fields, &procedure.written.arguments);
-            let plan = match suits(self.of, &spot, &blocks.arguments.body) {
-                true => &blocks.arguments,
-                false => &items.arguments,
-            };
+            let plan = self.plans.of_arguments(self.of, position, &spot);
             let name = procedure.record_name();
-            let parameter = format!("{name} *objp");
-            let routine = Routine::new(self.of, self.owners, &name, &parameter);
-            let owns = self.owners.owns_body(&plan.body);
-            routine.write(w, &spot, plan, owns);
-            written += 1;
+            let subject = Subject::record(&name);
+            let routine = Routine::new(self.generic, (self.owners, self.forms), subject);
+            if self.forms.specialises_arguments(position) {
+                routine.write(w, &spot, plan);
+            } else {
+                routine.write_procedural_record(w, &spot, fields.len());
+            }
         }
         written
     }
@@ -128,14 +211,25 @@ impl<'a> File<'a> {
         let mut called = BTreeSet::new();
         collect(&plan.body, &mut called);
         for called in called.into_iter().filter(|called| *called != id) {
-            let def = self.of.schema.type_def(called);
-            if def.kind == TypeKind::External || !self.declared.insert(called) {
+            let is_alone =
+                self.of.is_elsewhere(called) || self.forms.of(called) == Form::Procedural;
+            if is_alone || !self.declared.insert(called) {
                 continue;
             }
-            let parameter = format!("{} *objp", def.name);
-            let routine = Routine::new(self.of, self.owners, &def.name, &parameter);
+            let routine = self.routine(self.subject(called));
             w.line("");
-            routine.declare(w, called);
+            routine.declare(w, called, is_link(self.of.schema, called));
+        }
+    }
+}
+
+impl<'a> Subject<'a> {
+    /// A struct, a union, or what else a routine takes by a pointer.
+    fn record(name: &'a str) -> Self {
+        Self {
+            name,
+            parameter: format!("{name} *objp"),
+            pointed: name.to_owned(),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Blocks of fixed size, cut into what a routine asks a stream for at once.
 
 use tenon_plan::{Body, Op, Place, Representation, Scalar};
+use tenon_schema::Type;
+use tenon_schema::written::Spelling;
 
-use crate::c::Interface;
 use crate::c::spot::Spot;
+use crate::c::{Interface, names};
 
-/// Most bytes of a block that go through a space on the stack where a stream gives no room. A larger
-/// one is asked for in pieces, which costs nothing beside moving it.
+/// Most bytes of a block that are asked for at once: with a word behind them they fit into the space that `runtime.c`
+/// has for streams that give no room. A larger block is asked for in pieces, which costs nothing beside moving it.
 pub const SPACE_MAX: u32 = 1024;
 
 /// A part of a block.
@@ -68,9 +70,9 @@ pub enum Step<'p> {
 }
 
 /// The steps of a body.
-pub fn steps(body: &Body) -> Vec<Step<'_>> {
+pub fn steps(body: &[Op]) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
-    let mut rest = body.as_slice();
+    let mut rest = body;
     while let [first, behind @ ..] = rest {
         let items = behind.iter().take_while(|op| op.is_fixed()).count();
         rest = match first {
@@ -85,6 +87,25 @@ pub fn steps(body: &Body) -> Vec<Step<'_>> {
         };
     }
     steps
+}
+
+/// Whether a body moves anything: operations may do nothing, as those of no bytes.
+pub fn moves(body: &[Op]) -> bool {
+    steps(body).iter().any(|step| match step {
+        Step::Block(_, block) => !pieces(block).is_empty(),
+        Step::Op(_) => true,
+    })
+}
+
+/// The bytes of a number of an array, if C holds it as it lies on the wire but for the order of its bytes.
+pub fn is_plain_number(of: Interface<'_>, ty: &Type, spelling: &Spelling) -> Option<u32> {
+    let scalar = Scalar::of(of.schema, ty)?;
+    match scalar {
+        Scalar::I32 | Scalar::U32 if names::is_long(spelling) => None,
+        Scalar::I32 | Scalar::U32 | Scalar::F32 => Some(4),
+        Scalar::I64 | Scalar::U64 | Scalar::F64 => Some(8),
+        _ => None,
+    }
 }
 
 /// How C holds numbers of an array.

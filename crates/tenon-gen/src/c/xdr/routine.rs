@@ -2,88 +2,182 @@
 
 use std::cell::Cell;
 
-use tenon_plan::links::is_link;
-use tenon_plan::{Body, Plan};
+use tenon_plan::{Arm, Body, Op, Plan};
 use tenon_schema::written::{Spelling, WrittenType, WrittenUnion};
 use tenon_schema::{Field, TypeId, TypeKind, Union};
 
+use super::emit::refuse_if;
+use super::forms::{Form, Forms};
 use super::free::Owners;
-use crate::c::Interface;
+use super::generic::Generic;
+use super::pieces::moves;
 use crate::c::spot::{Spot, link};
+use crate::c::{Interface, planned};
 use crate::writer::Writer;
 
 /// The functions of one type, in the making.
 pub struct Routine<'a> {
     pub of: Interface<'a>,
     pub owners: &'a Owners,
-    /// The name of the type.
-    name: &'a str,
-    /// What the functions take behind the stream.
-    parameter: &'a str,
-    /// Words of the space that the function at hand needs.
-    space: Cell<u32>,
+    pub forms: &'a Forms,
+    pub generic: Generic<'a>,
+    /// The type.
+    pub subject: Subject<'a>,
+    /// Whether a message may have any number of values of the type.
+    repeated: bool,
+    /// Bytes behind the position that are known to be at hand.
+    pub at_hand: Cell<u32>,
     /// How many loops are open.
     loops: Cell<u32>,
 }
 
+/// A type, and how its functions get at a value.
+#[derive(Debug, Clone)]
+pub struct Subject<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What its routine takes behind the stream: `node *objp`.
+    pub parameter: String,
+    /// C's type of what the value is a pointer to.
+    pub pointed: String,
+}
+
+/// What a discriminant selects.
+#[derive(Debug, Clone, Copy)]
+pub enum Selected {
+    /// An arm, by its position.
+    Arm(usize),
+    /// The default arm.
+    Default,
+}
+
+impl Selected {
+    /// The body of what is selected.
+    pub fn body<'a>(self, arms: &'a [Arm], default: &'a Option<Body>) -> &'a [Op] {
+        match self {
+            Self::Arm(index) => &arms[index].body,
+            Self::Default => default.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
 impl<'a> Routine<'a> {
-    pub fn new(of: Interface<'a>, owners: &'a Owners, name: &'a str, parameter: &'a str) -> Self {
+    pub fn new(
+        generic: Generic<'a>,
+        (owners, forms): (&'a Owners, &'a Forms),
+        subject: Subject<'a>,
+    ) -> Self {
         Self {
-            of,
+            of: generic.of,
             owners,
-            name,
-            parameter,
-            space: Cell::new(0),
+            forms,
+            generic,
+            subject,
+            repeated: false,
+            at_hand: Cell::new(0),
             loops: Cell::new(0),
         }
     }
 
-    /// Writes the functions of a type, and the routine in front of them.
-    pub fn write(&self, w: &mut Writer, spot: &Spot<'a>, plan: &'a Plan, owns: bool) {
+    /// The same of a type of which a message may have any number.
+    pub fn repeated(self, repeated: bool) -> Self {
+        Self { repeated, ..self }
+    }
+
+    /// Whether what moves strings is copied to where it is used: where there may be many of them.
+    pub fn copies_strings(&self) -> bool {
+        self.repeated || self.loops.get() > 0
+    }
+
+    /// Writes the functions of a type, and its routine, which calls them.
+    pub fn write(&self, w: &mut Writer, spot: &Spot<'a>, plan: &'a Plan) {
+        self.write_functions(w, spot, plan);
+        self.write_routine(w, "", self.owners.owns_body(&plan.body));
+    }
+
+    /// Writes the functions of a type alone.
+    pub fn write_functions(&self, w: &mut Writer, spot: &Spot<'a>, plan: &'a Plan) {
+        let owns = self.owners.owns_body(&plan.body);
         self.write_parts(w, spot, plan, owns);
-        let calls = ["encode", "decode", "free"].map(|verb| match (verb, owns) {
-            ("free", false) => "TRUE".to_owned(),
-            _ => format!("tenon_{verb}_{} (xdrs, objp)", self.name),
-        });
-        self.write_routine(w, calls);
     }
 
     fn write_parts(&self, w: &mut Writer, spot: &Spot<'a>, plan: &'a Plan, owns: bool) {
-        let body = &plan.body;
-        self.function(w, "encode", |w| self.encode(w, spot, body));
+        let (body, name) = (&plan.body, self.subject.name);
+        self.function(w, "encode", body, |w| self.encode(w, spot, body));
         if plan.recursive {
-            let mut inside = Writer::with_tabs();
-            self.function(&mut inside, "decode_inside", |w| self.decode(w, spot, body));
-            self.write_counting_decoder(w, &inside.finish());
+            w.line("");
+            self.announce(w, "decode");
+            self.function(w, "decode_inside", body, |w| {
+                self.decode(w, spot, body);
+            });
+            self.write_counting_decoder(w);
         } else {
-            self.function(w, "decode", |w| self.decode(w, spot, body));
+            self.function(w, "decode", body, |w| self.decode(w, spot, body));
         }
         if owns {
-            self.function(w, "free", |w| self.free(w, spot, body));
+            w.line("");
+            w.line("static void");
+            w.line(format!("tenon_free_{name} (XDR *xdrs, void *_value)"));
+            w.braces_below(|w| {
+                self.take_value(w);
+                if !self.passes_stream(body) {
+                    w.line("(void) xdrs;");
+                }
+                self.free(w, spot, body, false);
+            });
         }
     }
 
-    /// The decoder of a type that may hold others of its kind: who sends it does not choose how deep.
-    fn write_counting_decoder(&self, w: &mut Writer, inside: &str) {
-        let (name, parameter) = (self.name, self.parameter);
-        if inside.contains(&format!("tenon_decode_{name} (")) {
-            w.line("");
-            w.line(format!(
-                "static bool_t tenon_decode_{name} (XDR *, {name} *);"
-            ));
-        }
-        w.raw_text(inside);
+    /// Names the value by its type.
+    fn take_value(&self, w: &mut Writer) {
+        let pointed = &self.subject.pointed;
+        w.line(format!("{pointed} *objp = ({pointed} *) _value;"));
         w.line("");
-        w.line("static bool_t");
-        w.line(format!("tenon_decode_{name} (XDR *xdrs, {parameter})"));
+    }
+
+    /// A function that moves a value one way.
+    fn function(
+        &self,
+        w: &mut Writer,
+        verb: &str,
+        body: &'a Body,
+        inside: impl FnOnce(&mut Writer),
+    ) {
+        self.forget();
+        w.line("");
+        w.line("static char *");
+        let name = self.subject.name;
+        w.line(format!(
+            "tenon_{verb}_{name} (struct tenon_stream *_s, char *_at, void *_value)"
+        ));
         w.braces_below(|w| {
-            w.line("bool_t done;");
-            w.line("");
+            if !moves(body) {
+                w.line("(void) _s;");
+                w.line("(void) _value;");
+            } else {
+                self.take_value(w);
+            }
+            inside(w);
+            w.line("return _at;");
+        });
+    }
+
+    /// The decoder of a type that may hold others of its kind: who sends it does not choose how deep.
+    fn write_counting_decoder(&self, w: &mut Writer) {
+        let name = self.subject.name;
+        w.line("");
+        w.line("static char *");
+        w.line(format!(
+            "tenon_decode_{name} (struct tenon_stream *_s, char *_at, void *_value)"
+        ));
+        w.braces_below(|w| {
             refuse_if(w, "tenon_depth == TENON_DEPTH_MAX");
             w.line("tenon_depth++;");
-            w.line(format!("done = tenon_decode_inside_{name} (xdrs, objp);"));
+            w.line(format!(
+                "_at = tenon_decode_inside_{name} (_s, _at, _value);"
+            ));
             w.line("tenon_depth--;");
-            w.line("return done;");
+            w.line("return _at;");
         });
     }
 
@@ -92,172 +186,215 @@ impl<'a> Routine<'a> {
     pub fn write_link(&self, w: &mut Writer, id: TypeId, spot: &Spot<'a>, plan: &'a Plan) {
         let owns = self.owners.owns_body(&plan.body);
         w.line("");
-        self.declare_lists(w);
+        self.announce_lists(w, id);
         self.write_parts(w, spot, plan, owns);
         self.write_lists(w, id, owns);
-        let next = link(self.of, id);
-        let name = self.name;
-        let calls = ["encode", "decode", "free"].map(|verb| {
-            let at = match verb {
-                "encode" => "",
-                _ => "&",
-            };
-            let rest = format!("tenon_list_{verb}_{name} (xdrs, {at}objp->{next})");
-            match (verb, owns) {
-                ("free", false) => rest,
-                _ => format!("tenon_{verb}_{name} (xdrs, objp) && {rest}"),
-            }
-        });
-        self.write_routine(w, calls);
+        if self.forms.begins_bare(id) {
+            self.write_whole(w);
+        }
+        if self.forms.of(id) == Form::Shared {
+            self.write_routine(w, "whole_", true);
+        } else {
+            self.write_procedural(w, id, plan);
+        }
     }
 
+    /// The functions of lists. With `_bare`, the first element is there in any case, and is no node of its own.
     fn write_lists(&self, w: &mut Writer, id: TypeId, owns: bool) {
-        let (name, next) = (self.name, link(self.of, id));
-        w.line("");
-        w.line("static bool_t");
-        w.line(format!(
-            "tenon_list_encode_{name} (XDR *xdrs, {name} *objp)"
-        ));
-        w.raw_text(&format!(
-            "{{
-	for (; objp != NULL; objp = objp->{next})
-		if (!tenon_put_word (xdrs, 1) || !tenon_encode_{name} (xdrs, objp))
-			return FALSE;
-	return tenon_put_word (xdrs, 0);
-}}
-
-static bool_t
-tenon_list_decode_{name} (XDR *xdrs, {name} **at)
-{{
-	uint32_t more;
-
-	for (;; at = &(*at)->{next}) {{
-		if (!tenon_get_word (xdrs, &more))
-			return FALSE;
-		if (!more) {{
-			*at = NULL;
-			return TRUE;
-		}}
-		if (*at == NULL && (*at = ({name} *) calloc (1, sizeof ({name}))) == NULL)
-			return FALSE;
-		if (!tenon_decode_{name} (xdrs, *at))
-			return FALSE;
-	}}
-}}
-"
-        ));
-        w.line("");
-        w.line("static bool_t");
-        w.line(format!("tenon_list_free_{name} (XDR *xdrs, {name} **at)"));
-        let free_element = match owns {
-            true => format!("if (!tenon_free_{name} (xdrs, objp))\n\t\t\treturn FALSE;"),
-            false => "(void) xdrs;".to_owned(),
+        let (name, next) = (self.subject.name, link(self.of, id));
+        let free_element = if owns {
+            format!("tenon_free_{name} (xdrs, objp);")
+        } else {
+            "(void) xdrs;".to_owned()
         };
+        w.line("");
         w.raw_text(&format!(
-            "{{
-	{name} *objp, *next;
-
-	for (objp = *at; objp != NULL; objp = next) {{
-		next = objp->{next};
-		{free_element}
-		free (objp);
+            "static char *
+tenon_list_encode_{name} (struct tenon_stream *_s, char *_at, {name} *objp, bool_t _bare)
+{{
+	for (;; objp = objp->{next}, _bare = FALSE) {{
+		if (!_bare) {{
+			if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+				return NULL;
+			tenon_put4 (_at, objp != NULL);
+			_at += 4;
+			if (objp == NULL)
+				return _at;
+		}}
+		if ((_at = tenon_encode_{name} (_s, _at, objp)) == NULL)
+			return NULL;
 	}}
-	*at = NULL;
-	return TRUE;
+}}
+
+static char *
+tenon_list_decode_{name} (struct tenon_stream *_s, char *_at, {name} **_to, bool_t _bare)
+{{
+	for (;; _to = &(*_to)->{next}, _bare = FALSE) {{
+		if (!_bare) {{
+			if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+				return NULL;
+			_at += 4;
+			if (tenon_get4 (_at - 4) == 0) {{
+				*_to = NULL;
+				return _at;
+			}}
+			if (*_to == NULL && (*_to = ({name} *) tenon_new (sizeof ({name}))) == NULL)
+				return NULL;
+		}}
+		if ((_at = tenon_decode_{name} (_s, _at, *_to)) == NULL)
+			return NULL;
+	}}
+}}
+
+static void
+tenon_list_free_{name} (XDR *xdrs, {name} **_to, bool_t _bare)
+{{
+	{name} *objp, *_next;
+
+	for (objp = *_to; objp != NULL; objp = _next, _bare = FALSE) {{
+		_next = objp->{next};
+		{free_element}
+		if (_bare)
+			objp->{next} = NULL;
+		else
+			free (objp);
+	}}
+	*_to = NULL;
 }}
 "
         ));
     }
 
-    /// The routine that programs know.
-    fn write_routine(&self, w: &mut Writer, [encode, decode, free]: [String; 3]) {
+    /// The functions of an element and all that follow it.
+    fn write_whole(&self, w: &mut Writer) {
+        let name = self.subject.name;
+        w.line("");
+        w.raw_text(&format!(
+            "static char *
+tenon_whole_encode_{name} (struct tenon_stream *_s, char *_at, void *_value)
+{{
+	return tenon_list_encode_{name} (_s, _at, ({name} *) _value, TRUE);
+}}
+
+static char *
+tenon_whole_decode_{name} (struct tenon_stream *_s, char *_at, void *_value)
+{{
+	{name} *objp = ({name} *) _value;
+
+	return tenon_list_decode_{name} (_s, _at, &objp, TRUE);
+}}
+
+static void
+tenon_whole_free_{name} (XDR *xdrs, void *_value)
+{{
+	{name} *objp = ({name} *) _value;
+
+	tenon_list_free_{name} (xdrs, &objp, TRUE);
+}}
+"
+        ));
+    }
+
+    /// The routine that programs know, made of functions that begin with `which`.
+    fn write_routine(&self, w: &mut Writer, which: &str, owns: bool) {
+        let name = self.subject.name;
+        let free = if owns {
+            format!("tenon_{which}free_{name}")
+        } else {
+            "NULL".to_owned()
+        };
+        let verbs = format!("tenon_{which}encode_{name}, tenon_{which}decode_{name}");
+        self.write_call(w, &format!("tenon_marshal (xdrs, objp, {verbs}, {free})"));
+    }
+
+    /// The routine that programs know, which is one call.
+    pub fn write_call(&self, w: &mut Writer, call: &str) {
+        self.routine(w, |w| {
+            w.line(format!("bool_t _done = {call};"));
+            w.line("");
+            w.line("return _done;");
+        });
+    }
+
+    /// The routine that programs know. It declares what rpcgen does: builds edit that, or delete the line. A declaration
+    /// has to follow, for the attribute in front.
+    pub fn routine(&self, w: &mut Writer, inside: impl FnOnce(&mut Writer)) {
+        let Subject {
+            name, parameter, ..
+        } = &self.subject;
         w.line("");
         w.line("bool_t");
-        w.line(format!("xdr_{} (XDR *xdrs, {})", self.name, self.parameter));
+        w.line(format!("xdr_{name} (XDR *xdrs, {parameter})"));
         w.braces_below(|w| {
-            w.line("switch (xdrs->x_op) {");
-            for (op, call) in [("ENCODE", encode), ("DECODE", decode), ("FREE", free)] {
-                w.line(format!("case XDR_{op}:"));
-                w.indented(|w| w.line(format!("return {call};")));
-            }
-            w.line("}");
-            w.line("return FALSE;");
+            w.line("TENON_UNUSED");
+            w.line("register int32_t *buf;");
+            inside(w);
         });
     }
 
     /// Announces the functions of a type that stand further behind.
-    pub fn declare(&self, w: &mut Writer, id: TypeId) {
-        let name = self.name;
-        for verb in ["encode", "decode", "free"] {
-            if verb != "free" || self.owners.owns_element(id) {
-                w.line(format!(
-                    "static bool_t tenon_{verb}_{name} (XDR *, {name} *);"
-                ));
-            }
+    pub fn declare(&self, w: &mut Writer, id: TypeId, is_link: bool) {
+        self.announce(w, "encode");
+        self.announce(w, "decode");
+        let name = self.subject.name;
+        if self.owners.owns_element(id) {
+            w.line(format!("static void tenon_free_{name} (XDR *, void *);"));
         }
-        if is_link(self.of.schema, id) {
-            self.declare_lists(w);
+        if is_link {
+            self.announce_lists(w, id);
         }
     }
 
-    fn declare_lists(&self, w: &mut Writer) {
-        let name = self.name;
-        for (verb, stars) in [("encode", "*"), ("decode", "**"), ("free", "**")] {
+    fn announce(&self, w: &mut Writer, verb: &str) {
+        let name = self.subject.name;
+        w.line(format!(
+            "static char *tenon_{verb}_{name} (struct tenon_stream *, char *, void *);"
+        ));
+    }
+
+    fn announce_lists(&self, w: &mut Writer, id: TypeId) {
+        let name = self.subject.name;
+        if self.forms.begins_bare(id) {
+            for verb in ["whole_encode", "whole_decode"] {
+                self.announce(w, verb);
+            }
             w.line(format!(
-                "static bool_t tenon_list_{verb}_{name} (XDR *, {name} {stars});"
+                "static void tenon_whole_free_{name} (XDR *, void *);"
             ));
         }
+        for (verb, stars) in [("encode", "*"), ("decode", "**")] {
+            w.line(format!(
+                "static char *tenon_list_{verb}_{name} (struct tenon_stream *, char *, {name} {stars}, bool_t);"
+            ));
+        }
+        w.line(format!(
+            "static void tenon_list_free_{name} (XDR *, {name} **, bool_t);"
+        ));
     }
 
-    fn function(&self, w: &mut Writer, verb: &str, body: impl FnOnce(&mut Writer)) {
-        self.space.set(0);
-        let mut inside = Writer::with_tabs();
-        inside.indented(body);
-        let inside = inside.finish();
-        w.line("");
-        w.line("static bool_t");
-        w.line(format!(
-            "tenon_{verb}_{} (XDR *xdrs, {})",
-            self.name, self.parameter
-        ));
-        w.braces_below(|w| {
-            let has_buf = inside.contains("buf ");
-            if has_buf {
-                w.line("register int32_t *buf;");
-            }
-            if self.space.get() > 0 {
-                w.line(format!("int32_t _space[{}];", self.space.get()));
-            }
-            if has_buf || self.space.get() > 0 {
+    /// Whether a type is moved by a routine that stands by itself.
+    pub fn is_alone(&self, id: TypeId) -> bool {
+        self.of.is_elsewhere(id) || self.forms.of(id) == Form::Procedural
+    }
+
+    /// Writes a loop that runs so often, and counts with a variable of its own.
+    pub fn for_each(&self, w: &mut Writer, length: &str, inside: impl FnOnce(&mut Writer, &str)) {
+        self.with_index(|index| {
+            w.braces_below(|w| {
+                w.line(format!("u_int {index};"));
                 w.line("");
-            }
-            if !inside.contains("(xdrs") {
-                w.line("(void) xdrs;");
-            }
-            if !inside.contains("objp") {
-                w.line("(void) objp;");
-            }
-            w.raw_text(&inside);
-            w.line("return TRUE;");
+                let head = format!("for ({index} = 0; {index} < {length}; {index}++)");
+                w.braces(&head, |w| inside(w, index));
+            });
         });
     }
 
-    /// Sees to it that the function has a space of so many bytes.
-    pub fn need_space(&self, bytes: u32) {
-        self.space.set(self.space.get().max(bytes / 4));
-    }
-
-    /// Writes the inside of a loop, which counts with a variable of its own.
-    pub fn with_index(&self, w: &mut Writer, inside: impl FnOnce(&mut Writer, &str)) {
+    /// Hands out the variable of a loop.
+    pub fn with_index(&self, inside: impl FnOnce(&str)) {
         let index = format!("_i{}", self.loops.get());
         self.loops.set(self.loops.get() + 1);
-        inside(w, &index);
+        inside(&index);
         self.loops.set(self.loops.get() - 1);
-    }
-
-    /// `if (!call) return FALSE;`
-    pub fn must(&self, w: &mut Writer, call: &str) {
-        refuse_if(w, &format!("!{call}"));
     }
 
     /// The union at `spot` and how it is written.
@@ -269,15 +406,25 @@ tenon_list_decode_{name} (XDR *xdrs, {name} **at)
         }
     }
 
+    /// Whether the discriminant of the union at `spot` is moved by a routine of its own.
+    pub fn is_left_to_c(&self, spot: &Spot<'a>) -> bool {
+        planned::is_left_to_c(self.of.schema, self.union(spot).0)
+    }
+
+    /// How many elements or bytes there may be: any number, if there is no bound.
+    pub fn any_bound(&self, at: &Spot<'a>, bound: u32) -> String {
+        let bound = at.bound(self.of, bound);
+        bound.unwrap_or_else(|| format!("{}u", u32::MAX))
+    }
+
     /// Writes a switch over the union at `spot`; `arm` writes what is to be done with what an arm holds,
     /// and `otherwise` is what is done where no arm is selected.
     pub fn switch(
         &self,
         w: &mut Writer,
         spot: &Spot<'a>,
-        bodies: (&'a [tenon_plan::Arm], &'a Option<Body>),
         otherwise: &str,
-        arm: impl Fn(&mut Writer, &Spot<'a>, &'a Body),
+        arm: impl Fn(&mut Writer, Selected, &Spot<'a>),
     ) {
         let (union, written) = self.union(spot);
         let discriminant = self.discriminant(spot);
@@ -293,16 +440,16 @@ tenon_list_decode_{name} (XDR *xdrs, {name} **at)
             let holds = held(definition.field.as_ref(), written.arms[index].as_ref());
             w.indented(|w| {
                 if let Some(holds) = holds {
-                    arm(w, &holds, &bodies.0[index].body);
+                    arm(w, Selected::Arm(index), &holds);
                 }
                 w.line("break;");
             });
         }
         w.line("default:");
-        w.indented(|w| match (bodies.1, &union.default, &written.default) {
-            (Some(body), Some(field), Some(spelling)) => {
+        w.indented(|w| match (&union.default, &written.default) {
+            (Some(field), Some(spelling)) => {
                 if let Some(holds) = held(field.as_ref(), spelling.as_ref()) {
-                    arm(w, &holds, body);
+                    arm(w, Selected::Default, &holds);
                 }
                 w.line("break;");
             }
@@ -317,10 +464,4 @@ tenon_list_decode_{name} (XDR *xdrs, {name} **at)
         let ty = &union.discriminant_type;
         spot.discriminant(&union.discriminant, ty, &written.discriminant)
     }
-}
-
-/// `if (condition) return FALSE;`
-pub fn refuse_if(w: &mut Writer, condition: &str) {
-    w.line(format!("if ({condition})"));
-    w.indented(|w| w.line("return FALSE;"));
 }

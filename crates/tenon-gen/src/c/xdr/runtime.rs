@@ -8,9 +8,10 @@ use crate::writer::Writer;
 const SOURCE: &str = include_str!("runtime.c");
 
 /// What stubs that need no libtirpc take of it.
-const SHARED: [&str; 6] = [
+const SHARED: [&str; 7] = [
     "TENON_AVX2",
-    "tenon_reverse_avx2",
+    "tenon_reverse4_avx2",
+    "tenon_reverse8_avx2",
     "tenon_reversed4",
     "tenon_reverse4",
     "tenon_reversed8",

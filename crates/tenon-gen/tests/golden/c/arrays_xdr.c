@@ -9,6 +9,40 @@
 #include <string.h>
 #include <arpa/inet.h>
 
+/* What is worth a copy at each place where it is used. */
+#ifdef __GNUC__
+#define TENON_ALWAYS_INLINE static __inline__ __attribute__ ((__always_inline__))
+#else
+#define TENON_ALWAYS_INLINE static
+#endif
+
+/* What is not. */
+#ifdef __GNUC__
+#define TENON_SHARED static __attribute__ ((__noinline__))
+#else
+#define TENON_SHARED static
+#endif
+
+/* What is called when something is unusual stays out of the way of what is called otherwise. */
+#ifdef __GNUC__
+#define TENON_SLOW static __attribute__ ((__noinline__))
+#else
+#define TENON_SLOW static
+#endif
+
+#ifdef __GNUC__
+#define TENON_UNLIKELY(condition) __builtin_expect (!!(condition), 0)
+#else
+#define TENON_UNLIKELY(condition) (condition)
+#endif
+
+/* In front of what rpcgen declares and programs may look for. */
+#ifdef __GNUC__
+#define TENON_UNUSED __attribute__ ((__unused__))
+#else
+#define TENON_UNUSED
+#endif
+
 /* Most bytes that a handle is asked for at once: some count with signed numbers. */
 #define TENON_INLINE_MAX 0x1000000u
 
@@ -16,1096 +50,1043 @@
 #define TENON_UNPAID_MAX 65536u
 
 #if defined (__GNUC__) && defined (__x86_64__)
-#define TENON_AVX2 1
-#include <immintrin.h>
+#define TENON_AVX2 __attribute__ ((__target__ ("avx2")))
+typedef char tenon_vector __attribute__ ((__vector_size__ (32)));
+
+#if defined (__clang__) || __GNUC__ >= 12
+#define TENON_SHUFFLE(vector, ...) __builtin_shufflevector (vector, vector, __VA_ARGS__)
+#else
+#define TENON_SHUFFLE(vector, ...) __builtin_shuffle (vector, (tenon_vector) { __VA_ARGS__ })
+#endif
+#define TENON_REVERSED4(vector) \
+	TENON_SHUFFLE (vector, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, \
+		       19, 18, 17, 16, 23, 22, 21, 20, 27, 26, 25, 24, 31, 30, 29, 28)
+#define TENON_REVERSED8(vector) \
+	TENON_SHUFFLE (vector, 7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8, \
+		       23, 22, 21, 20, 19, 18, 17, 16, 31, 30, 29, 28, 27, 26, 25, 24)
 #endif
 
 #ifdef TENON_AVX2
-/* Copies vectors and puts the bytes of each half into this order. */
-__attribute__ ((target ("avx2")))
+/* Copies vectors of 32 bytes and reverses each number of 4 bytes; `_to' may be `_from'. */
+TENON_AVX2
 static void
-tenon_reverse_avx2 (char *to, const char *from, size_t bytes, const char *order16)
+tenon_reverse4_avx2 (char *_to, const char *_from, size_t _bytes)
 {
-	const __m256i order = _mm256_broadcastsi128_si256 (_mm_loadu_si128 ((const __m128i *) (const void *) order16));
-	size_t at = 0;
+	size_t _at = 0;
 
-	for (; at + 64 <= bytes; at += 64) {
-		__m256i first = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
-		__m256i second = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at + 32));
+	for (; _at + 64 <= _bytes; _at += 64) {
+		tenon_vector _first, _second;
 
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (first, order));
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at + 32), _mm256_shuffle_epi8 (second, order));
+		memcpy (&_first, _from + _at, 32);
+		memcpy (&_second, _from + _at + 32, 32);
+		_first = TENON_REVERSED4 (_first);
+		_second = TENON_REVERSED4 (_second);
+		memcpy (_to + _at, &_first, 32);
+		memcpy (_to + _at + 32, &_second, 32);
 	}
-	if (at < bytes) {
-		__m256i last = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
+	if (_at < _bytes) {
+		tenon_vector _last;
 
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (last, order));
+		memcpy (&_last, _from + _at, 32);
+		_last = TENON_REVERSED4 (_last);
+		memcpy (_to + _at, &_last, 32);
+	}
+}
+#endif
+
+#ifdef TENON_AVX2
+/* The same with numbers of 8 bytes. */
+TENON_AVX2
+static void
+tenon_reverse8_avx2 (char *_to, const char *_from, size_t _bytes)
+{
+	size_t _at = 0;
+
+	for (; _at + 64 <= _bytes; _at += 64) {
+		tenon_vector _first, _second;
+
+		memcpy (&_first, _from + _at, 32);
+		memcpy (&_second, _from + _at + 32, 32);
+		_first = TENON_REVERSED8 (_first);
+		_second = TENON_REVERSED8 (_second);
+		memcpy (_to + _at, &_first, 32);
+		memcpy (_to + _at + 32, &_second, 32);
+	}
+	if (_at < _bytes) {
+		tenon_vector _last;
+
+		memcpy (&_last, _from + _at, 32);
+		_last = TENON_REVERSED8 (_last);
+		memcpy (_to + _at, &_last, 32);
 	}
 }
 #endif
 
 static __inline__ uint32_t
-tenon_reversed4 (uint32_t number)
+tenon_reversed4 (uint32_t _number)
 {
-	return number >> 24 | (number >> 8 & 0xff00u) | (number << 8 & 0xff0000u) | number << 24;
+	return _number >> 24 | (_number >> 8 & 0xff00u) | (_number << 8 & 0xff0000u) | _number << 24;
 }
 
-/* Copies numbers of 4 bytes and changes the order of their bytes; `to' may be `from'. */
+/* Copies numbers of 4 bytes and changes the order of their bytes; `_to' may be `_from'. */
 static void
-tenon_reverse4 (void *to, const void *from, size_t numbers)
+tenon_reverse4 (void *_to, const void *_from, size_t _numbers)
 {
-	size_t at = 0, bytes = 4 * numbers;
+	size_t _at = 0, _bytes = 4 * _numbers;
 
 #ifdef TENON_AVX2
-	if (numbers >= 16 && __builtin_cpu_supports ("avx2")) {
-		static const char order[16] = { 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12 };
-
-		at = bytes & ~(size_t) 31;
-		tenon_reverse_avx2 ((char *) to, (const char *) from, at, order);
+	if (_numbers >= 16 && __builtin_cpu_supports ("avx2")) {
+		_at = _bytes & ~(size_t) 31;
+		tenon_reverse4_avx2 ((char *) _to, (const char *) _from, _at);
 	}
 #endif
-	for (; at < bytes; at += 4) {
-		uint32_t number;
+	for (; _at < _bytes; _at += 4) {
+		uint32_t _number;
 
-		memcpy (&number, (const char *) from + at, 4);
-		number = tenon_reversed4 (number);
-		memcpy ((char *) to + at, &number, 4);
+		memcpy (&_number, (const char *) _from + _at, 4);
+		_number = tenon_reversed4 (_number);
+		memcpy ((char *) _to + _at, &_number, 4);
 	}
 }
 
-/* Copies numbers of 4 bytes between memory and the wire; `to' may be `from'. */
+/* Copies numbers of 4 bytes between memory and the wire; `_to' may be `_from'. */
 static void
-tenon_swap4 (void *to, const void *from, size_t numbers)
+tenon_swap4 (void *_to, const void *_from, size_t _numbers)
 {
 	if (htonl (1) == 1)
-		memmove (to, from, 4 * numbers);
+		memmove (_to, _from, 4 * _numbers);
 	else
-		tenon_reverse4 (to, from, numbers);
+		tenon_reverse4 (_to, _from, _numbers);
+}
+
+/* The same, of few. */
+static __inline__ void
+tenon_swap4_few (void *_to, const void *_from, size_t _numbers)
+{
+	size_t _at;
+
+	for (_at = 0; _at < 4 * _numbers; _at += 4) {
+		uint32_t _number;
+
+		memcpy (&_number, (const char *) _from + _at, 4);
+		_number = htonl (_number);
+		memcpy ((char *) _to + _at, &_number, 4);
+	}
 }
 
 static __inline__ uint64_t
-tenon_reversed8 (uint64_t number)
+tenon_reversed8 (uint64_t _number)
 {
-	return (uint64_t) tenon_reversed4 ((uint32_t) number) << 32 | tenon_reversed4 ((uint32_t) (number >> 32));
+	return (uint64_t) tenon_reversed4 ((uint32_t) _number) << 32 | tenon_reversed4 ((uint32_t) (_number >> 32));
 }
 
-/* Copies numbers of 8 bytes and changes the order of their bytes; `to' may be `from'. */
+/* Copies numbers of 8 bytes and changes the order of their bytes; `_to' may be `_from'. */
 static void
-tenon_reverse8 (void *to, const void *from, size_t numbers)
+tenon_reverse8 (void *_to, const void *_from, size_t _numbers)
 {
-	size_t at = 0, bytes = 8 * numbers;
+	size_t _at = 0, _bytes = 8 * _numbers;
 
 #ifdef TENON_AVX2
-	if (numbers >= 8 && __builtin_cpu_supports ("avx2")) {
-		static const char order[16] = { 7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8 };
-
-		at = bytes & ~(size_t) 31;
-		tenon_reverse_avx2 ((char *) to, (const char *) from, at, order);
+	if (_numbers >= 8 && __builtin_cpu_supports ("avx2")) {
+		_at = _bytes & ~(size_t) 31;
+		tenon_reverse8_avx2 ((char *) _to, (const char *) _from, _at);
 	}
 #endif
-	for (; at < bytes; at += 8) {
-		uint64_t number;
+	for (; _at < _bytes; _at += 8) {
+		uint64_t _number;
 
-		memcpy (&number, (const char *) from + at, 8);
-		number = tenon_reversed8 (number);
-		memcpy ((char *) to + at, &number, 8);
+		memcpy (&_number, (const char *) _from + _at, 8);
+		_number = tenon_reversed8 (_number);
+		memcpy ((char *) _to + _at, &_number, 8);
 	}
 }
 
-/* Copies numbers of 8 bytes between memory and the wire; `to' may be `from'. */
+/* Copies numbers of 8 bytes between memory and the wire; `_to' may be `_from'. */
 static void
-tenon_swap8 (void *to, const void *from, size_t numbers)
+tenon_swap8 (void *_to, const void *_from, size_t _numbers)
 {
 	if (htonl (1) == 1)
-		memmove (to, from, 8 * numbers);
+		memmove (_to, _from, 8 * _numbers);
 	else
-		tenon_reverse8 (to, from, numbers);
+		tenon_reverse8 (_to, _from, _numbers);
 }
 
-/* Room for so many bytes: in the stream, or else in a space whose bytes are put behind it later. */
-static __inline__ int32_t *
-tenon_room (XDR *xdrs, int32_t *space, u_int bytes)
+/* The same with numbers of 4 or 8 bytes. */
+static void
+tenon_swap (void *_to, const void *_from, size_t _numbers, u_int _unit)
 {
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, bytes);
-
-	return buf != NULL ? buf : space;
+	if (_unit == 4)
+		tenon_swap4 (_to, _from, _numbers);
+	else
+		tenon_swap8 (_to, _from, _numbers);
 }
 
-/* So many bytes: in the stream, or else copied into a space. NULL if there are fewer. */
-static __inline__ int32_t *
-tenon_received (XDR *xdrs, int32_t *space, u_int bytes)
+static __inline__ void
+tenon_put4 (char *_at, uint32_t _number)
 {
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, bytes);
-
-	if (buf != NULL)
-		return buf;
-	return XDR_GETBYTES (xdrs, (char *) space, bytes) ? space : NULL;
+	_number = htonl (_number);
+	memcpy (_at, &_number, 4);
 }
 
-/* Room for, or the bytes of, elements one behind the other; NULL if not all are there at once. */
-static __inline__ int32_t *
-tenon_run (XDR *xdrs, u_int count, u_int size)
+static __inline__ uint32_t
+tenon_get4 (const char *_at)
 {
-	if (count == 0 || (uint64_t) count * size > TENON_INLINE_MAX)
-		return NULL;
-	return (int32_t *) XDR_INLINE (xdrs, count * size);
-}
+	uint32_t _number;
 
-static __inline__ bool_t
-tenon_put_word (XDR *xdrs, uint32_t word)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, 4);
-	int32_t there = (int32_t) htonl (word);
-
-	if (buf == NULL)
-		return XDR_PUTBYTES (xdrs, (char *) &there, 4);
-	*buf = there;
-	return TRUE;
-}
-
-static __inline__ bool_t
-tenon_get_word (XDR *xdrs, uint32_t *word)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, 4);
-	int32_t there;
-
-	if (buf != NULL)
-		there = *buf;
-	else if (!XDR_GETBYTES (xdrs, (char *) &there, 4))
-		return FALSE;
-	*word = ntohl ((uint32_t) there);
-	return TRUE;
-}
-
-/* Puts a fixed number of numbers of 4 or 8 bytes. */
-static bool_t
-tenon_put_numbers (XDR *xdrs, const void *from, size_t numbers, u_int unit)
-{
-	const char *at = (const char *) from;
-	uint64_t space[128];
-
-	while (numbers > 0) {
-		size_t most = TENON_INLINE_MAX / unit;
-		size_t now = numbers < most ? numbers : most;
-		void *to = XDR_INLINE (xdrs, (u_int) (now * unit));
-
-		if (to == NULL) {
-			now = now < sizeof (space) / unit ? now : sizeof (space) / unit;
-			to = space;
-		}
-		if (unit == 4)
-			tenon_swap4 (to, at, now);
-		else
-			tenon_swap8 (to, at, now);
-		if (to == space && !XDR_PUTBYTES (xdrs, (char *) space, (u_int) (now * unit)))
-			return FALSE;
-		at += now * unit;
-		numbers -= now;
-	}
-	return TRUE;
-}
-
-/* Gets a fixed number of numbers of 4 or 8 bytes. */
-static bool_t
-tenon_get_numbers (XDR *xdrs, void *to, size_t numbers, u_int unit)
-{
-	char *at = (char *) to;
-
-	while (numbers > 0) {
-		size_t most = TENON_INLINE_MAX / unit;
-		size_t now = numbers < most ? numbers : most;
-		const void *from = XDR_INLINE (xdrs, (u_int) (now * unit));
-
-		if (from == NULL) {
-			if (!XDR_GETBYTES (xdrs, at, (u_int) (now * unit)))
-				return FALSE;
-			from = at;
-		}
-		if (unit == 4)
-			tenon_swap4 (at, from, now);
-		else
-			tenon_swap8 (at, from, now);
-		at += now * unit;
-		numbers -= now;
-	}
-	return TRUE;
+	memcpy (&_number, _at, 4);
+	return ntohl (_number);
 }
 
 /*
- * Memory for elements of which so many are announced: what is there already, or as much as they have
- * paid for. `length' becomes the number of elements that there is memory for; what is not read yet is
- * zero, so that freeing is safe at any time. NULL if there is none.
+ * A stream while a value goes through it. Functions hand the position on: of the bytes that are at hand, it is
+ * where the next ones are read or written, and NULL once something was refused.
  */
-static void *
-tenon_begin (void *memory, u_int *length, u_int count, size_t size, bool_t paid)
-{
-	u_int first = count;
+struct tenon_stream {
+	XDR *xdrs;
+	char *_end;			/* of the bytes at hand */
+	bool_t _is_memory;		/* they are those of the stream, and there are no others */
+	uint64_t _space[129];	/* otherwise: what is to be written, or was read, without room in the handle */
+};
 
-	if (memory != NULL) {
-		*length = count;
-		return memory;
-	}
-	if (!paid && (uint64_t) count * size > TENON_UNPAID_MAX)
-		first = (u_int) (TENON_UNPAID_MAX / size) + 1;
-	if (first > count)
-		first = count;
-	memory = (uint64_t) count * size > UINT32_MAX ? NULL : calloc (first, size);
-	*length = memory == NULL ? 0 : first;
-	return memory;
+/*
+ * What tells streams in memory from others, aligned or not. Where they are and how much is left stands in their
+ * handles; that it does is tried before it is believed.
+ */
+static const void *tenon_memory_ops[2];
+
+#ifdef __GNUC__
+static const void *
+tenon_tried_ops (char *_at)
+{
+	char _word[4] = { 1, 2, 3, 4 };
+	XDR xdrs;
+	bool_t _is_known;
+
+	xdrmem_create (&xdrs, _at, 8, XDR_ENCODE);
+	_is_known = (char *) xdrs.x_private == _at && xdrs.x_handy == 8 && XDR_PUTBYTES (&xdrs, _word, 4) &&
+	    (char *) xdrs.x_private == _at + 4 && xdrs.x_handy == 4;
+	xdrs.x_private = _at;
+	xdrs.x_handy = 3;
+	_is_known = _is_known && XDR_GETPOS (&xdrs) == 0 && !XDR_PUTBYTES (&xdrs, _word, 4) &&
+		    memcmp (_at, _word, 4) == 0;
+	return _is_known ? (const void *) xdrs.x_ops : NULL;
 }
 
-/* Twice as much memory, or as much as is needed. NULL, and nothing changed, if there is none. */
-static void *
-tenon_more (void *memory, u_int *length, u_int count, size_t size)
+__attribute__ ((__constructor__))
+static void
+tenon_find_memory_ops (void)
 {
-	u_int more = *length > count / 2 ? count : 2 * *length;
-	char *moved = (char *) realloc (memory, more * size);
+	uint64_t _bytes[2];
 
-	if (moved == NULL)
-		return NULL;
-	memset (moved + *length * size, 0, (more - *length) * size);
-	*length = more;
-	return moved;
+	tenon_memory_ops[0] = tenon_tried_ops ((char *) _bytes);
+	tenon_memory_ops[1] = tenon_tried_ops ((char *) _bytes + 1);
 }
+#endif
 
-/* Puts a count and so many items, each of some numbers of 4 or 8 bytes. */
-static bool_t
-tenon_put_array (XDR *xdrs, const void *from, u_int count, size_t size, u_int unit)
+/* Goes on where the stream is. */
+static char *
+tenon_enter (struct tenon_stream *_s, XDR *xdrs)
 {
-	size_t bytes = count * size;
-	char *buf;
+	const void *_ops = (const void *) xdrs->x_ops;
+	char *_at = (char *) _s->_space;
 
-	if (from == NULL && count > 0)
-		return FALSE;
-	if (bytes >= TENON_INLINE_MAX || (buf = (char *) XDR_INLINE (xdrs, (u_int) (4 + bytes))) == NULL)
-		return tenon_put_word (xdrs, count) && tenon_put_numbers (xdrs, from, bytes / unit, unit);
-	*(int32_t *) (void *) buf = (int32_t) htonl (count);
-	if (unit == 4)
-		tenon_swap4 (buf + 4, from, bytes / 4);
-	else
-		tenon_swap8 (buf + 4, from, bytes / 8);
-	return TRUE;
-}
-
-/* Gets a count and so many items, each of some numbers of 4 or 8 bytes, and says where they are. */
-static bool_t
-tenon_get_array (XDR *xdrs, void *memory, void **to, u_int *length, u_int bound, size_t size, u_int unit)
-{
-	uint32_t count;
-	u_int done = 0;
-	int32_t *buf;
-
-	*to = memory;
-	if (!tenon_get_word (xdrs, &count) || count > bound || (uint64_t) count * size > UINT32_MAX)
-		return FALSE;
-	if (count == 0) {
-		*length = 0;
-		return TRUE;
-	}
-	buf = tenon_run (xdrs, count, (u_int) size);
-	if (buf != NULL && memory == NULL) {
-		*to = malloc (count * size);
-		*length = *to == NULL ? 0 : count;
+	_s->xdrs = xdrs;
+	_s->_is_memory = (_ops == tenon_memory_ops[0] || _ops == tenon_memory_ops[1]) &&
+			 (u_int) xdrs->x_handy < 0x80000000u;
+	if (_s->_is_memory) {
+		_at = (char *) xdrs->x_private;
+		_s->_end = _at + xdrs->x_handy;
 	} else {
-		*to = tenon_begin (memory, length, count, size, FALSE);
+		_s->_end = xdrs->x_op == XDR_ENCODE ? _at + sizeof (_s->_space) : _at;
 	}
-	if (*to == NULL)
-		return FALSE;
-	if (buf != NULL) {
-		if (unit == 4)
-			tenon_swap4 (*to, buf, count * size / 4);
-		else
-			tenon_swap8 (*to, buf, count * size / 8);
-		return TRUE;
-	}
-	for (;;) {
-		size_t numbers = (*length - done) * size / unit;
-		void *more;
-
-		if (!tenon_get_numbers (xdrs, (char *) *to + done * size, numbers, unit))
-			return FALSE;
-		if (*length == count)
-			return TRUE;
-		done = *length;
-		more = tenon_more (*to, length, count, size);
-		if (more == NULL)
-			return FALSE;
-		*to = more;
-	}
+	return _at;
 }
 
-/* Puts a count, so many bytes, and zeros up to a multiple of 4. */
+/* Leaves the stream behind what was moved; FALSE if that was refused. */
 static bool_t
-tenon_put_bytes (XDR *xdrs, const char *from, u_int count)
+tenon_leave (struct tenon_stream *_s, char *_at)
 {
-	u_int padded = (count + 3) & ~3u;
-	char *buf;
+	XDR *xdrs = _s->xdrs;
 
-	if (from == NULL && count > 0)
+	if (_at == NULL)
 		return FALSE;
-	if (count >= TENON_INLINE_MAX || (buf = (char *) XDR_INLINE (xdrs, 4 + padded)) == NULL)
-		return tenon_put_word (xdrs, count) && xdr_opaque (xdrs, (char *) (uintptr_t) from, count);
-	*(int32_t *) (void *) buf = (int32_t) htonl (count);
-	if (count > 0) {
-		memset (buf + padded, 0, 4);
-		memcpy (buf + 4, from, count);
+	if (_s->_is_memory) {
+		xdrs->x_private = _at;
+		xdrs->x_handy = (u_int) (_s->_end - _at);
+	} else if (xdrs->x_op == XDR_ENCODE && _at > (char *) _s->_space) {
+		return XDR_PUTBYTES (xdrs, (char *) _s->_space, (u_int) (_at - (char *) _s->_space));
 	}
 	return TRUE;
 }
 
-/* Gets so many bytes and their padding into memory that is there. */
+/* What a routine is: a function for each thing that it may be called for. */
 static bool_t
-tenon_get_opaque (XDR *xdrs, char *to, u_int count)
+tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *, char *, void *),
+	       char *(*_decode) (struct tenon_stream *, char *, void *), void (*_release) (XDR *, void *))
 {
-	u_int padded = (count + 3) & ~3u;
-	const char *buf;
+	struct tenon_stream _s;
+	char *_at;
 
-	if (count == 0)
-		return TRUE;
-	if (count >= TENON_INLINE_MAX || (buf = (const char *) XDR_INLINE (xdrs, padded)) == NULL)
-		return xdr_opaque (xdrs, to, count);
-	memcpy (to, buf, count);
-	return TRUE;
-}
-
-/*
- * Gets so many bytes and their padding into `to', or into new memory, which has room for `behind' more
- * that are zero.
- */
-static bool_t
-tenon_get_bytes (XDR *xdrs, char **to, u_int count, u_int behind)
-{
-	u_int padded = (count + 3) & ~3u;
-	u_int done = 0, first = TENON_UNPAID_MAX;
-	const char *buf = NULL;
-
-	if (*to != NULL)
-		return tenon_get_opaque (xdrs, *to, count);
-	if (count > 0 && count < TENON_INLINE_MAX)
-		buf = (const char *) XDR_INLINE (xdrs, padded);
-	if (buf != NULL) {
-		*to = (char *) malloc ((size_t) count + behind);
-		if (*to == NULL)
-			return FALSE;
-		memcpy (*to, buf, count);
-		memset (*to + count, 0, behind);
-		return TRUE;
-	}
-	if (count <= first) {
-		*to = (char *) calloc ((size_t) count + behind, 1);
-		return *to != NULL && (count == 0 || xdr_opaque (xdrs, *to, count));
-	}
-	/* Multiples of 4 have no padding, so the pieces are as good as the whole. */
-	for (;;) {
-		char *more = (char *) realloc (*to, (size_t) first + behind);
-
-		if (more == NULL)
-			return FALSE;
-		*to = more;
-		memset (more + done, 0, (size_t) (first - done) + behind);
-		if (!xdr_opaque (xdrs, more + done, first - done))
-			return FALSE;
-		if (first == count)
-			return TRUE;
-		done = first;
-		first = first > count / 2 ? count : 2 * first;
-	}
-}
-
-static bool_t
-tenon_get_counted (XDR *xdrs, char **to, u_int *length, u_int bound)
-{
-	uint32_t count;
-
-	if (!tenon_get_word (xdrs, &count) || count > bound || count > UINT32_MAX - 4)
-		return FALSE;
-	*length = count;
-	return count == 0 || tenon_get_bytes (xdrs, to, count, 0);
-}
-
-
-static bool_t
-tenon_encode_color (XDR *xdrs, color *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_room (xdrs, _space, 4);
-	buf[0] = (int32_t) htonl ((uint32_t) (*objp));
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-		return FALSE;
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_color (XDR *xdrs, color *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	(*objp) = (color) ntohl ((uint32_t) buf[0]);
-	return TRUE;
-}
-
-bool_t
-xdr_color (XDR *xdrs, color *objp)
-{
 	switch (xdrs->x_op) {
 	case XDR_ENCODE:
-		return tenon_encode_color (xdrs, objp);
+		_at = tenon_enter (&_s, xdrs);
+		return tenon_leave (&_s, _encode (&_s, _at, _value));
 	case XDR_DECODE:
-		return tenon_decode_color (xdrs, objp);
+		_at = tenon_enter (&_s, xdrs);
+		return tenon_leave (&_s, _decode (&_s, _at, _value));
 	case XDR_FREE:
+		if (_release != NULL)
+			_release (xdrs, _value);
 		return TRUE;
 	}
 	return FALSE;
 }
 
-static bool_t
-tenon_encode_point (XDR *xdrs, point *objp)
+/* Whether fewer bytes are at hand. */
+static __inline__ bool_t
+tenon_lacks (const struct tenon_stream *_s, const char *_at, size_t _bytes)
 {
-	register int32_t *buf;
-	int32_t _space[2];
-
-	buf = tenon_room (xdrs, _space, 8);
-	tenon_swap4 (buf + 0, objp, 2);
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 8))
-		return FALSE;
-	return TRUE;
+	return TENON_UNLIKELY ((size_t) (_s->_end - _at) < _bytes);
 }
 
-static bool_t
-tenon_decode_point (XDR *xdrs, point *objp)
+/* Room for more bytes, at most those of the space: a stream in memory is full. */
+TENON_SLOW char *
+tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
 {
-	register int32_t *buf;
-	int32_t _space[2];
+	if (_s->_is_memory || _bytes > sizeof (_s->_space) || !tenon_leave (_s, _at))
+		return NULL;
+	return (char *) _s->_space;
+}
 
-	buf = tenon_received (xdrs, _space, 8);
-	if (buf == NULL)
-		return FALSE;
-	tenon_swap4 (objp, buf + 0, 2);
-	return TRUE;
+/* Further bytes, at most those of the space: a stream in memory has none. */
+TENON_SLOW char *
+tenon_fetch (struct tenon_stream *_s, size_t _bytes)
+{
+	char *_at;
+
+	if (_s->_is_memory || _bytes > sizeof (_s->_space))
+		return NULL;
+	_at = (char *) XDR_INLINE (_s->xdrs, (u_int) _bytes);
+	if (_at == NULL) {
+		_at = (char *) _s->_space;
+		if (!XDR_GETBYTES (_s->xdrs, _at, (u_int) _bytes))
+			return NULL;
+	}
+	_s->_end = _at + _bytes;
+	return _at;
+}
+
+/* Where nothing is at hand, after bytes went past the space. */
+static char *
+tenon_nothing (struct tenon_stream *_s)
+{
+	char *_at = (char *) _s->_space;
+
+	_s->_end = _s->xdrs->x_op == XDR_ENCODE ? _at + sizeof (_s->_space) : _at;
+	return _at;
+}
+
+/* Puts numbers of 4 or 8 bytes for which there is no room at hand. */
+TENON_SLOW char *
+tenon_put_far (struct tenon_stream *_s, char *_at, const char *_from, size_t _numbers, u_int _unit)
+{
+	if (_s->_is_memory || !tenon_leave (_s, _at))
+		return NULL;
+	while (_numbers > 0) {
+		size_t _now = _numbers < TENON_INLINE_MAX / _unit ? _numbers : TENON_INLINE_MAX / _unit;
+		char *_to = (char *) XDR_INLINE (_s->xdrs, (u_int) (_now * _unit));
+
+		if (_to == NULL) {
+			_now = _now < sizeof (_s->_space) / _unit ? _now : sizeof (_s->_space) / _unit;
+			_to = (char *) _s->_space;
+		}
+		tenon_swap (_to, _from, _now, _unit);
+		if (_to == (char *) _s->_space && !XDR_PUTBYTES (_s->xdrs, _to, (u_int) (_now * _unit)))
+			return NULL;
+		_from += _now * _unit;
+		_numbers -= _now;
+	}
+	return tenon_nothing (_s);
+}
+
+/* Gets numbers of 4 or 8 bytes that are not at hand. */
+TENON_SLOW char *
+tenon_get_far (struct tenon_stream *_s, char *_to, size_t _numbers, u_int _unit)
+{
+	if (_s->_is_memory)
+		return NULL;
+	while (_numbers > 0) {
+		size_t _now = _numbers < TENON_INLINE_MAX / _unit ? _numbers : TENON_INLINE_MAX / _unit;
+		const char *_from = (const char *) XDR_INLINE (_s->xdrs, (u_int) (_now * _unit));
+
+		if (_from == NULL) {
+			if (!XDR_GETBYTES (_s->xdrs, _to, (u_int) (_now * _unit)))
+				return NULL;
+			_from = _to;
+		}
+		tenon_swap (_to, _from, _now, _unit);
+		_to += _now * _unit;
+		_numbers -= _now;
+	}
+	return tenon_nothing (_s);
+}
+
+/* Puts so many numbers of 4 or 8 bytes. */
+TENON_SHARED char *
+tenon_put_numbers (struct tenon_stream *_s, char *_at, const void *_from, size_t _numbers, u_int _unit)
+{
+	if (tenon_lacks (_s, _at, _numbers * _unit))
+		return tenon_put_far (_s, _at, (const char *) _from, _numbers, _unit);
+	tenon_swap (_at, _from, _numbers, _unit);
+	return _at + _numbers * _unit;
+}
+
+/* Gets so many numbers of 4 or 8 bytes into memory that is there. */
+TENON_SHARED char *
+tenon_get_numbers (struct tenon_stream *_s, char *_at, void *_to, size_t _numbers, u_int _unit)
+{
+	if (tenon_lacks (_s, _at, _numbers * _unit))
+		return tenon_get_far (_s, (char *) _to, _numbers, _unit);
+	tenon_swap (_to, _at, _numbers, _unit);
+	return _at + _numbers * _unit;
+}
+
+/* Bytes up to which memory is faster cleared here than by calloc, which has no small blocks at hand. */
+#define TENON_SMALL 1024
+
+/* Memory for a value, which is zero. */
+TENON_ALWAYS_INLINE void *
+tenon_new (size_t _size)
+{
+	void *_memory = malloc (_size);
+
+#ifdef __GNUC__
+	/* Or compilers make calloc of the two. */
+	__asm__ ("" : "+r" (_memory));
+#endif
+	if (_memory != NULL)
+		memset (_memory, 0, _size);
+	return _memory;
+}
+
+/*
+ * Memory for elements of which so many are announced, each of at least so many bytes: what is there already, or as
+ * much as they have paid for. `_length' becomes the number of elements that there is memory for; what is not
+ * read yet is zero, so that freeing is safe at any time. NULL if there is none.
+ */
+TENON_SHARED void *
+tenon_begin (const struct tenon_stream *_s, const char *_at, void *_memory, u_int *_length, u_int _count, size_t _size,
+	     u_int _fewest)
+{
+	u_int _first = _count;
+
+	*_length = _count;
+	if (_memory != NULL)
+		return _memory;
+	*_length = 0;
+	if ((uint64_t) _count * _size > UINT32_MAX)
+		return NULL;
+	if (_s->_is_memory && _fewest > 0) {
+		if ((uint64_t) _count * _fewest > (uint64_t) (_s->_end - _at))
+			return NULL;
+	} else if (_count * _size > TENON_UNPAID_MAX) {
+		_first = (u_int) (TENON_UNPAID_MAX / _size) + 1;
+	}
+	if (_first > _count)
+		_first = _count;
+	_memory = _first * _size <= TENON_SMALL ? tenon_new (_first * _size) : calloc (_first, _size);
+	*_length = _memory == NULL ? 0 : _first;
+	return _memory;
+}
+
+/* Twice as much memory, or as much as is needed; the same, and `_length' as it was, if there is none. */
+TENON_SLOW void *
+tenon_more (void *_memory, u_int *_length, u_int _count, size_t _size)
+{
+	u_int _more = *_length > _count / 2 ? _count : 2 * *_length;
+	char *_moved = (char *) realloc (_memory, _more * _size);
+
+	if (_moved == NULL)
+		return _memory;
+	memset (_moved + *_length * _size, 0, (_more - *_length) * _size);
+	*_length = _more;
+	return _moved;
+}
+
+/* Puts a count and so many items, each of some numbers of 4 or 8 bytes. */
+TENON_SHARED char *
+tenon_put_array (struct tenon_stream *_s, char *_at, const void *_from, u_int _count, size_t _size, u_int _unit)
+{
+	if (_from == NULL && _count > 0)
+		return NULL;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, _count);
+	return tenon_put_numbers (_s, _at + 4, _from, _count * _size / _unit, _unit);
+}
+
+/* Gets a count, which is at hand, and so many items, each of some numbers of 4 or 8 bytes, and says where they are. */
+TENON_SHARED char *
+tenon_get_array (struct tenon_stream *_s, char *_at, void **_to, u_int *_length, u_int _bound, size_t _size,
+		 u_int _unit)
+{
+	u_int _count = tenon_get4 (_at), _done = 0;
+	char *_memory;
+
+	_at += 4;
+	if (_count > _bound)
+		return NULL;
+	if (_count == 0) {
+		*_length = 0;
+		return _at;
+	}
+	if (*_to == NULL && (uint64_t) (_s->_end - _at) >= (uint64_t) _count * _size) {
+		/* All of it is written at once. */
+		*_to = malloc (_count * _size);
+		*_length = *_to == NULL ? 0 : _count;
+	} else {
+		*_to = tenon_begin (_s, _at, *_to, _length, _count, _size, (u_int) _size);
+	}
+	_memory = (char *) *_to;
+	for (;;) {
+		if (_memory == NULL)
+			return NULL;
+		_at = tenon_get_numbers (_s, _at, _memory + _done * _size, (*_length - _done) * _size / _unit, _unit);
+		if (_at == NULL || *_length == _count)
+			return _at;
+		_done = *_length;
+		*_to = tenon_more (_memory, _length, _count, _size);
+		_memory = *_length == _done ? NULL : (char *) *_to;
+	}
+}
+
+/* Puts so many bytes, and zeros up to a multiple of 4. */
+TENON_SHARED char *
+tenon_put_opaque (struct tenon_stream *_s, char *_at, const char *_from, size_t _count)
+{
+	size_t _padded = (_count + 3) & ~(size_t) 3;
+
+	if (_count == 0)
+		return _at;
+	if (tenon_lacks (_s, _at, _padded)) {
+		if (_s->_is_memory || _count > UINT32_MAX || !tenon_leave (_s, _at) ||
+		    !xdr_opaque (_s->xdrs, (char *) (uintptr_t) _from, (u_int) _count))
+			return NULL;
+		return tenon_nothing (_s);
+	}
+	memset (_at + _padded - 4, 0, 4);
+	memcpy (_at, _from, _count);
+	return _at + _padded;
+}
+
+/* Gets so many bytes and their padding into memory that is there. */
+TENON_SHARED char *
+tenon_get_opaque (struct tenon_stream *_s, char *_at, char *_to, size_t _count)
+{
+	size_t _padded = (_count + 3) & ~(size_t) 3;
+
+	if (tenon_lacks (_s, _at, _padded)) {
+		if (_s->_is_memory || !xdr_opaque (_s->xdrs, _to, (u_int) _count))
+			return NULL;
+		return tenon_nothing (_s);
+	}
+	memcpy (_to, _at, _count);
+	return _at + _padded;
+}
+
+/*
+ * Gets so many bytes and their padding, which are not at hand, into new memory that grows as they come. `_behind'
+ * more are zero.
+ */
+TENON_SLOW char *
+tenon_get_growing (struct tenon_stream *_s, char **_to, u_int _count, u_int _behind)
+{
+	u_int _done = 0, _first = _count < TENON_UNPAID_MAX ? _count : TENON_UNPAID_MAX;
+
+	if (_s->_is_memory)
+		return NULL;
+	/* Multiples of 4 have no padding, so the pieces are as good as the whole. */
+	for (;;) {
+		char *_more = (char *) realloc (*_to, (size_t) _first + _behind), *_at;
+
+		if (_more == NULL)
+			return NULL;
+		*_to = _more;
+		memset (_more + _done, 0, (size_t) (_first - _done) + _behind);
+		_at = tenon_get_opaque (_s, _s->_end, _more + _done, _first - _done);
+		if (_at == NULL || _first == _count)
+			return _at;
+		_done = _first;
+		_first = _first > _count / 2 ? _count : 2 * _first;
+	}
+}
+
+/* Puts a count, and so many bytes. */
+TENON_SHARED char *
+tenon_put_bytes (struct tenon_stream *_s, char *_at, const char *_from, u_int _count)
+{
+	if (_from == NULL && _count > 0)
+		return NULL;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, _count);
+	return tenon_put_opaque (_s, _at + 4, _from, _count);
+}
+
+/* Gets a count, which is at hand, and so many bytes. */
+TENON_SHARED char *
+tenon_get_counted (struct tenon_stream *_s, char *_at, char **_to, u_int *_length, u_int _bound)
+{
+	u_int _count = tenon_get4 (_at);
+	size_t _padded = ((size_t) _count + 3) & ~(size_t) 3;
+
+	_at += 4;
+	if (_count > _bound)
+		return NULL;
+	*_length = _count;
+	if (_count == 0)
+		return _at;
+	if (*_to != NULL)
+		return tenon_get_opaque (_s, _at, *_to, _count);
+	if (tenon_lacks (_s, _at, _padded))
+		return tenon_get_growing (_s, _to, _count, 0);
+	*_to = (char *) malloc (_count);
+	if (*_to == NULL)
+		return NULL;
+	memcpy (*_to, _at, _count);
+	return _at + _padded;
+}
+
+
+bool_t
+xdr_color (XDR *xdrs, color *objp)
+{
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = xdr_enum (xdrs, (enum_t *) objp);
+
+	return _done;
 }
 
 bool_t
 xdr_point (XDR *xdrs, point *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_point (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_point (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_digest (XDR *xdrs, digest objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[5];
+	bool_t _done = xdr_int (xdrs, &objp->x) &&
+	    xdr_int (xdrs, &objp->y);
 
-	buf = tenon_room (xdrs, _space, 20);
-	memcpy (buf + 0, objp, 20);
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 20))
-		return FALSE;
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_digest (XDR *xdrs, digest objp)
-{
-	register int32_t *buf;
-	int32_t _space[5];
-
-	buf = tenon_received (xdrs, _space, 20);
-	if (buf == NULL)
-		return FALSE;
-	memcpy (objp, buf + 0, 20);
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_digest (XDR *xdrs, digest objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_digest (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_digest (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_row (XDR *xdrs, row objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[3];
+	bool_t _done = xdr_opaque (xdrs, objp, 20);
 
-	buf = tenon_room (xdrs, _space, 12);
-	tenon_swap4 (buf + 0, objp, 3);
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 12))
-		return FALSE;
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_row (XDR *xdrs, row objp)
-{
-	register int32_t *buf;
-	int32_t _space[3];
-
-	buf = tenon_received (xdrs, _space, 12);
-	if (buf == NULL)
-		return FALSE;
-	tenon_swap4 (objp, buf + 0, 3);
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_row (XDR *xdrs, row objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_row (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_row (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = xdr_vector (xdrs, (char *) objp, 3, sizeof (int), (xdrproc_t) xdr_int);
+
+	return _done;
 }
 
-static bool_t
-tenon_encode_small (XDR *xdrs, small *objp)
+static char *
+tenon_encode_small (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[31];
+	small *objp = (small *) _value;
 
-	buf = tenon_room (xdrs, _space, 124);
-	tenon_swap4 (buf + 0, objp->ints, 4);
+	if (tenon_lacks (_s, _at, 124) && (_at = tenon_room (_s, _at, 124)) == NULL)
+		return NULL;
+	tenon_swap4_few (_at, objp->ints, 4);
 	{
 		u_int _i0;
 
-		for (_i0 = 0; _i0 < 3; _i0++) {
-			buf[4 + _i0] = (int32_t) htonl (objp->bools[_i0] != FALSE);
+		for (_i0 = 0; _i0 < 3u; _i0++) {
+			tenon_put4 (_at + 16 + 4 * (size_t) _i0, objp->bools[_i0] != FALSE);
 		}
 	}
-	tenon_swap4 (buf + 7, objp->colors, 2);
-	tenon_swap4 (buf + 9, objp->points, 4);
-	memcpy (buf + 13, objp->digests, 40);
-	tenon_swap4 (buf + 23, objp->rows, 6);
+	tenon_swap4_few (_at + 28, objp->colors, 2);
+	tenon_swap4_few (_at + 36, objp->points, 4);
+	memcpy (_at + 52, objp->digests, 40);
+	tenon_swap4_few (_at + 92, objp->rows, 6);
 	{
 		u_int _i0;
 
-		for (_i0 = 0; _i0 < 2; _i0++) {
-			buf[29 + _i0] = (int32_t) htonl ((uint32_t) objp->shorts[_i0]);
+		for (_i0 = 0; _i0 < 2u; _i0++) {
+			tenon_put4 (_at + 116 + 4 * (size_t) _i0, (uint32_t) objp->shorts[_i0]);
 		}
 	}
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 124))
-		return FALSE;
-	return TRUE;
+	_at += 124;
+	return _at;
 }
 
-static bool_t
-tenon_decode_small (XDR *xdrs, small *objp)
+static char *
+tenon_decode_small (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[31];
+	small *objp = (small *) _value;
 
-	buf = tenon_received (xdrs, _space, 124);
-	if (buf == NULL)
-		return FALSE;
-	tenon_swap4 (objp->ints, buf + 0, 4);
+	if (tenon_lacks (_s, _at, 124) && (_at = tenon_fetch (_s, 124)) == NULL)
+		return NULL;
+	tenon_swap4_few (objp->ints, _at, 4);
 	{
 		u_int _i0;
 
-		for (_i0 = 0; _i0 < 3; _i0++) {
-			objp->bools[_i0] = ntohl ((uint32_t) buf[4 + _i0]) != 0;
+		for (_i0 = 0; _i0 < 3u; _i0++) {
+			objp->bools[_i0] = tenon_get4 (_at + 16 + 4 * (size_t) _i0) != 0;
 		}
 	}
-	tenon_swap4 (objp->colors, buf + 7, 2);
-	tenon_swap4 (objp->points, buf + 9, 4);
-	memcpy (objp->digests, buf + 13, 40);
-	tenon_swap4 (objp->rows, buf + 23, 6);
+	tenon_swap4_few (objp->colors, _at + 28, 2);
+	tenon_swap4_few (objp->points, _at + 36, 4);
+	memcpy (objp->digests, _at + 52, 40);
+	tenon_swap4_few (objp->rows, _at + 92, 6);
 	{
 		u_int _i0;
 
-		for (_i0 = 0; _i0 < 2; _i0++) {
-			objp->shorts[_i0] = (short) ntohl ((uint32_t) buf[29 + _i0]);
+		for (_i0 = 0; _i0 < 2u; _i0++) {
+			objp->shorts[_i0] = (short) tenon_get4 (_at + 116 + 4 * (size_t) _i0);
 		}
 	}
-	return TRUE;
+	_at += 124;
+	return _at;
 }
 
 bool_t
 xdr_small (XDR *xdrs, small *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_small (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_small (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = tenon_marshal (xdrs, objp, tenon_encode_small, tenon_decode_small, NULL);
+
+	return _done;
 }
 
-static bool_t
-tenon_encode_large (XDR *xdrs, large *objp)
+static char *
+tenon_encode_large (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[1];
+	large *objp = (large *) _value;
 
-	if (!tenon_put_numbers (xdrs, objp->ints, 5000, 4))
-		return FALSE;
+	if ((_at = tenon_put_numbers (_s, _at, objp->ints, 5000, 4)) == NULL)
+		return NULL;
 	{
 		u_int _i0;
 
-		buf = tenon_run (xdrs, 5000u, 4);
 		for (_i0 = 0; _i0 < 5000u; _i0++) {
-			int32_t *_at = buf != NULL ? buf + (size_t) _i0 * 1 : _space;
-
-			_at[0] = (int32_t) htonl (objp->bools[_i0] != FALSE);
-			if (buf == NULL && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-				return FALSE;
+			if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+				return NULL;
+			tenon_put4 (_at, objp->bools[_i0] != FALSE);
+			_at += 4;
 		}
 	}
-	if (!xdr_opaque (xdrs, (char *) objp->bytes, 5001))
-		return FALSE;
-	if (!tenon_put_numbers (xdrs, objp->points, 2000, 4))
-		return FALSE;
-	if (!xdr_opaque (xdrs, (char *) objp->digests, 6000))
-		return FALSE;
-	return TRUE;
+	if ((_at = tenon_put_opaque (_s, _at, (char *) objp->bytes, 5001)) == NULL)
+		return NULL;
+	if ((_at = tenon_put_numbers (_s, _at, objp->points, 2000, 4)) == NULL)
+		return NULL;
+	if ((_at = tenon_put_opaque (_s, _at, (char *) objp->digests, 6000)) == NULL)
+		return NULL;
+	return _at;
 }
 
-static bool_t
-tenon_decode_large (XDR *xdrs, large *objp)
+static char *
+tenon_decode_large (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[1];
+	large *objp = (large *) _value;
 
-	if (!tenon_get_numbers (xdrs, objp->ints, 5000, 4))
-		return FALSE;
+	if ((_at = tenon_get_numbers (_s, _at, objp->ints, 5000, 4)) == NULL)
+		return NULL;
 	{
 		u_int _i0;
 
-		buf = tenon_run (xdrs, 5000, 4);
 		for (_i0 = 0; _i0 < 5000u; _i0++) {
-			int32_t *_at = buf != NULL ? buf + (size_t) _i0 * 1 : _space;
-
-			if (buf == NULL && !XDR_GETBYTES (xdrs, (char *) _space, 4))
-				return FALSE;
-			objp->bools[_i0] = ntohl ((uint32_t) _at[0]) != 0;
+			if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+				return NULL;
+			objp->bools[_i0] = tenon_get4 (_at) != 0;
+			_at += 4;
 		}
 	}
-	if (!xdr_opaque (xdrs, (char *) objp->bytes, 5001))
-		return FALSE;
-	if (!tenon_get_numbers (xdrs, objp->points, 2000, 4))
-		return FALSE;
-	if (!xdr_opaque (xdrs, (char *) objp->digests, 6000))
-		return FALSE;
-	return TRUE;
+	if ((_at = tenon_get_opaque (_s, _at, (char *) objp->bytes, 5001)) == NULL)
+		return NULL;
+	if ((_at = tenon_get_numbers (_s, _at, objp->points, 2000, 4)) == NULL)
+		return NULL;
+	if ((_at = tenon_get_opaque (_s, _at, (char *) objp->digests, 6000)) == NULL)
+		return NULL;
+	return _at;
 }
 
 bool_t
 xdr_large (XDR *xdrs, large *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_large (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_large (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = xdr_vector (xdrs, (char *) objp->ints, 5000, sizeof (int), (xdrproc_t) xdr_int) &&
+	    xdr_vector (xdrs, (char *) objp->bools, 5000, sizeof (bool_t), (xdrproc_t) xdr_bool) &&
+	    xdr_opaque (xdrs, objp->bytes, 5001) &&
+	    xdr_vector (xdrs, (char *) objp->points, 1000, sizeof (point), (xdrproc_t) xdr_point) &&
+	    xdr_vector (xdrs, (char *) objp->digests, 300, sizeof (digest), (xdrproc_t) xdr_digest);
+
+	return _done;
 }
 
-static bool_t
-tenon_encode_long_arrays (XDR *xdrs, long_arrays *objp)
+static char *
+tenon_encode_long_arrays (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[240];
+	long_arrays *objp = (long_arrays *) _value;
 
-	buf = tenon_room (xdrs, _space, 960);
-	buf[8] = 0;
-	memcpy (buf + 0, objp->bytes, 33);
-	tenon_swap4 (buf + 9, objp->points, 66);
-	memcpy (buf + 75, objp->digests, 660);
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 960))
-		return FALSE;
-	return TRUE;
+	if (tenon_lacks (_s, _at, 960) && (_at = tenon_room (_s, _at, 960)) == NULL)
+		return NULL;
+	tenon_put4 (_at + 32, 0);
+	memcpy (_at, objp->bytes, 33);
+	tenon_swap4 (_at + 36, objp->points, 66);
+	memcpy (_at + 300, objp->digests, 660);
+	_at += 960;
+	return _at;
 }
 
-static bool_t
-tenon_decode_long_arrays (XDR *xdrs, long_arrays *objp)
+static char *
+tenon_decode_long_arrays (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[240];
+	long_arrays *objp = (long_arrays *) _value;
 
-	buf = tenon_received (xdrs, _space, 960);
-	if (buf == NULL)
-		return FALSE;
-	memcpy (objp->bytes, buf + 0, 33);
-	tenon_swap4 (objp->points, buf + 9, 66);
-	memcpy (objp->digests, buf + 75, 660);
-	return TRUE;
+	if (tenon_lacks (_s, _at, 960) && (_at = tenon_fetch (_s, 960)) == NULL)
+		return NULL;
+	memcpy (objp->bytes, _at, 33);
+	tenon_swap4 (objp->points, _at + 36, 66);
+	memcpy (objp->digests, _at + 300, 660);
+	_at += 960;
+	return _at;
 }
 
 bool_t
 xdr_long_arrays (XDR *xdrs, long_arrays *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_long_arrays (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_long_arrays (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_maybe_point (XDR *xdrs, maybe_point *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[2];
+	bool_t _done = tenon_marshal (xdrs, objp, tenon_encode_long_arrays, tenon_decode_long_arrays, NULL);
 
-	if (!tenon_put_word (xdrs, (*objp) != NULL))
-		return FALSE;
-	if ((*objp) != NULL) {
-		buf = tenon_room (xdrs, _space, 8);
-		tenon_swap4 (buf + 0, (*objp), 2);
-		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 8))
-			return FALSE;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_maybe_point (XDR *xdrs, maybe_point *objp)
-{
-	register int32_t *buf;
-	int32_t _space[2];
-
-	{
-		uint32_t _more;
-
-		if (!tenon_get_word (xdrs, &_more))
-			return FALSE;
-		if (!_more) {
-			(*objp) = NULL;
-		} else {
-			if ((*objp) == NULL)
-				(*objp) = (point *) calloc (1, sizeof (point));
-			if ((*objp) == NULL)
-				return FALSE;
-			buf = tenon_received (xdrs, _space, 8);
-			if (buf == NULL)
-				return FALSE;
-			tenon_swap4 ((*objp), buf + 0, 2);
-		}
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_free_maybe_point (XDR *xdrs, maybe_point *objp)
-{
-	(void) xdrs;
-	free ((*objp));
-	(*objp) = NULL;
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_maybe_point (XDR *xdrs, maybe_point *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_maybe_point (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_maybe_point (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_maybe_point (xdrs, objp);
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_maybe_int (XDR *xdrs, maybe_int *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	bool_t _done = xdr_pointer (xdrs, (char **) objp, sizeof (point), (xdrproc_t) xdr_point);
 
-	if (!tenon_put_word (xdrs, (*objp) != NULL))
-		return FALSE;
-	if ((*objp) != NULL) {
-		buf = tenon_room (xdrs, _space, 4);
-		buf[0] = (int32_t) htonl ((uint32_t) (*(*objp)));
-		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-			return FALSE;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_maybe_int (XDR *xdrs, maybe_int *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	{
-		uint32_t _more;
-
-		if (!tenon_get_word (xdrs, &_more))
-			return FALSE;
-		if (!_more) {
-			(*objp) = NULL;
-		} else {
-			if ((*objp) == NULL)
-				(*objp) = (int *) calloc (1, sizeof (int));
-			if ((*objp) == NULL)
-				return FALSE;
-			buf = tenon_received (xdrs, _space, 4);
-			if (buf == NULL)
-				return FALSE;
-			(*(*objp)) = (int32_t) ntohl ((uint32_t) buf[0]);
-		}
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_free_maybe_int (XDR *xdrs, maybe_int *objp)
-{
-	(void) xdrs;
-	free ((*objp));
-	(*objp) = NULL;
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_maybe_int (XDR *xdrs, maybe_int *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_maybe_int (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_maybe_int (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_maybe_int (xdrs, objp);
-	}
-	return FALSE;
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = xdr_pointer (xdrs, (char **) objp, sizeof (int), (xdrproc_t) xdr_int);
+
+	return _done;
 }
 
-static bool_t
-tenon_encode_counted (XDR *xdrs, counted *objp)
+static char *
+tenon_encode_counted (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[2];
+	counted *objp = (counted *) _value;
 
-	if (!tenon_put_array (xdrs, objp->ints.ints_val, objp->ints.ints_len, 4, 4))
-		return FALSE;
+	if ((_at = tenon_put_array (_s, _at, objp->ints.ints_val, objp->ints.ints_len, 4, 4)) == NULL)
+		return NULL;
 	if (objp->colors.colors_len > 3u)
-		return FALSE;
-	if (!tenon_put_array (xdrs, objp->colors.colors_val, objp->colors.colors_len, 4, 4))
-		return FALSE;
-	if (!tenon_put_array (xdrs, objp->points.points_val, objp->points.points_len, 8, 4))
-		return FALSE;
+		return NULL;
+	if ((_at = tenon_put_array (_s, _at, objp->colors.colors_val, objp->colors.colors_len, 4, 4)) == NULL)
+		return NULL;
+	if ((_at = tenon_put_array (_s, _at, objp->points.points_val, objp->points.points_len, 8, 4)) == NULL)
+		return NULL;
 	if (objp->rows.rows_len > 2u)
-		return FALSE;
-	if (!tenon_put_array (xdrs, objp->rows.rows_val, objp->rows.rows_len, 12, 4))
-		return FALSE;
+		return NULL;
+	if ((_at = tenon_put_array (_s, _at, objp->rows.rows_val, objp->rows.rows_len, 12, 4)) == NULL)
+		return NULL;
 	if (objp->maybe.maybe_len > 4u)
-		return FALSE;
+		return NULL;
 	if (objp->maybe.maybe_val == NULL && objp->maybe.maybe_len > 0)
-		return FALSE;
-	if (!tenon_put_word (xdrs, objp->maybe.maybe_len))
-		return FALSE;
+		return NULL;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, objp->maybe.maybe_len);
+	_at += 4;
 	{
 		u_int _i0;
 
 		for (_i0 = 0; _i0 < objp->maybe.maybe_len; _i0++) {
-			if (!tenon_put_word (xdrs, objp->maybe.maybe_val[_i0] != NULL))
-				return FALSE;
+			if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+				return NULL;
+			tenon_put4 (_at, objp->maybe.maybe_val[_i0] != NULL);
+			_at += 4;
 			if (objp->maybe.maybe_val[_i0] != NULL) {
-				buf = tenon_room (xdrs, _space, 8);
-				tenon_swap4 (buf + 0, objp->maybe.maybe_val[_i0], 2);
-				if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 8))
-					return FALSE;
+				if (tenon_lacks (_s, _at, 8) && (_at = tenon_room (_s, _at, 8)) == NULL)
+					return NULL;
+				tenon_swap4_few (_at, objp->maybe.maybe_val[_i0], 2);
+				_at += 8;
 			}
 		}
 	}
 	if (objp->numbers.numbers_len > 4u)
-		return FALSE;
+		return NULL;
 	if (objp->numbers.numbers_val == NULL && objp->numbers.numbers_len > 0)
-		return FALSE;
-	if (!tenon_put_word (xdrs, objp->numbers.numbers_len))
-		return FALSE;
+		return NULL;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, objp->numbers.numbers_len);
+	_at += 4;
 	{
 		u_int _i0;
 
 		for (_i0 = 0; _i0 < objp->numbers.numbers_len; _i0++) {
-			if (!tenon_put_word (xdrs, objp->numbers.numbers_val[_i0] != NULL))
-				return FALSE;
+			if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+				return NULL;
+			tenon_put4 (_at, objp->numbers.numbers_val[_i0] != NULL);
+			_at += 4;
 			if (objp->numbers.numbers_val[_i0] != NULL) {
-				buf = tenon_room (xdrs, _space, 4);
-				buf[0] = (int32_t) htonl ((uint32_t) (*objp->numbers.numbers_val[_i0]));
-				if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-					return FALSE;
+				if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+					return NULL;
+				tenon_put4 (_at, (uint32_t) (*objp->numbers.numbers_val[_i0]));
+				_at += 4;
 			}
 		}
 	}
-	if (!tenon_put_bytes (xdrs, objp->blobs.blobs_val, objp->blobs.blobs_len))
-		return FALSE;
-	return TRUE;
+	if ((_at = tenon_put_bytes (_s, _at, objp->blobs.blobs_val, objp->blobs.blobs_len)) == NULL)
+		return NULL;
+	return _at;
 }
 
-static bool_t
-tenon_decode_counted (XDR *xdrs, counted *objp)
+static char *
+tenon_decode_counted (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[2];
+	counted *objp = (counted *) _value;
 
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
 	{
-		void *_to;
-		bool_t _all = tenon_get_array (xdrs, objp->ints.ints_val, &_to, &objp->ints.ints_len, 4294967295u, 4, 4);
+		void *_to = objp->ints.ints_val;
 
+		_at = tenon_get_array (_s, _at, &_to, &objp->ints.ints_len, 4294967295u, 4, 4);
 		objp->ints.ints_val = (int *) _to;
-		if (!_all)
-			return FALSE;
+		if (_at == NULL)
+			return NULL;
 	}
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
 	{
-		void *_to;
-		bool_t _all = tenon_get_array (xdrs, objp->colors.colors_val, &_to, &objp->colors.colors_len, 3u, 4, 4);
+		void *_to = objp->colors.colors_val;
 
+		_at = tenon_get_array (_s, _at, &_to, &objp->colors.colors_len, 3u, 4, 4);
 		objp->colors.colors_val = (color *) _to;
-		if (!_all)
-			return FALSE;
+		if (_at == NULL)
+			return NULL;
 	}
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
 	{
-		void *_to;
-		bool_t _all = tenon_get_array (xdrs, objp->points.points_val, &_to, &objp->points.points_len, 4294967295u, 8, 4);
+		void *_to = objp->points.points_val;
 
+		_at = tenon_get_array (_s, _at, &_to, &objp->points.points_len, 4294967295u, 8, 4);
 		objp->points.points_val = (point *) _to;
-		if (!_all)
-			return FALSE;
+		if (_at == NULL)
+			return NULL;
 	}
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
 	{
-		void *_to;
-		bool_t _all = tenon_get_array (xdrs, objp->rows.rows_val, &_to, &objp->rows.rows_len, 2u, 12, 4);
+		void *_to = objp->rows.rows_val;
 
+		_at = tenon_get_array (_s, _at, &_to, &objp->rows.rows_len, 2u, 12, 4);
 		objp->rows.rows_val = (row *) _to;
-		if (!_all)
-			return FALSE;
+		if (_at == NULL)
+			return NULL;
 	}
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
 	{
-		u_int _i0;
-		uint32_t _count;
+		u_int _i0, _count = tenon_get4 (_at);
 
-		if (!tenon_get_word (xdrs, &_count))
-			return FALSE;
+		_at += 4;
 		if (_count > 4u)
-			return FALSE;
+			return NULL;
 		if (_count == 0)
 			objp->maybe.maybe_len = 0;
-		if (_count > 0) {
-			objp->maybe.maybe_val = (maybe_point *) tenon_begin (objp->maybe.maybe_val, &objp->maybe.maybe_len, _count, sizeof (maybe_point), FALSE);
-			if (objp->maybe.maybe_val == NULL)
-				return FALSE;
-		}
+		else if ((objp->maybe.maybe_val = (maybe_point *) tenon_begin (_s, _at, objp->maybe.maybe_val, &objp->maybe.maybe_len, _count, sizeof (maybe_point), 4)) == NULL)
+			return NULL;
 		for (_i0 = 0; _i0 < _count; _i0++) {
 			if (_i0 == objp->maybe.maybe_len) {
-				void *_more = tenon_more (objp->maybe.maybe_val, &objp->maybe.maybe_len, _count, sizeof (maybe_point));
-
-				if (_more == NULL)
-					return FALSE;
-				objp->maybe.maybe_val = (maybe_point *) _more;
+				objp->maybe.maybe_val = (maybe_point *) tenon_more (objp->maybe.maybe_val, &objp->maybe.maybe_len, _count, sizeof (maybe_point));
+				if (_i0 == objp->maybe.maybe_len)
+					return NULL;
 			}
-			{
-				uint32_t _more;
-
-				if (!tenon_get_word (xdrs, &_more))
-					return FALSE;
-				if (!_more) {
-					objp->maybe.maybe_val[_i0] = NULL;
-				} else {
-					if (objp->maybe.maybe_val[_i0] == NULL)
-						objp->maybe.maybe_val[_i0] = (point *) calloc (1, sizeof (point));
-					if (objp->maybe.maybe_val[_i0] == NULL)
-						return FALSE;
-					buf = tenon_received (xdrs, _space, 8);
-					if (buf == NULL)
-						return FALSE;
-					tenon_swap4 (objp->maybe.maybe_val[_i0], buf + 0, 2);
-				}
+			if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+				return NULL;
+			_at += 4;
+			if (tenon_get4 (_at - 4) == 0) {
+				objp->maybe.maybe_val[_i0] = NULL;
+			} else {
+				if (objp->maybe.maybe_val[_i0] == NULL && (objp->maybe.maybe_val[_i0] = (point *) tenon_new (sizeof (point))) == NULL)
+					return NULL;
+				if (tenon_lacks (_s, _at, 8) && (_at = tenon_fetch (_s, 8)) == NULL)
+					return NULL;
+				tenon_swap4_few (objp->maybe.maybe_val[_i0], _at, 2);
+				_at += 8;
 			}
 		}
 	}
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
 	{
-		u_int _i0;
-		uint32_t _count;
+		u_int _i0, _count = tenon_get4 (_at);
 
-		if (!tenon_get_word (xdrs, &_count))
-			return FALSE;
+		_at += 4;
 		if (_count > 4u)
-			return FALSE;
+			return NULL;
 		if (_count == 0)
 			objp->numbers.numbers_len = 0;
-		if (_count > 0) {
-			objp->numbers.numbers_val = (maybe_int *) tenon_begin (objp->numbers.numbers_val, &objp->numbers.numbers_len, _count, sizeof (maybe_int), FALSE);
-			if (objp->numbers.numbers_val == NULL)
-				return FALSE;
-		}
+		else if ((objp->numbers.numbers_val = (maybe_int *) tenon_begin (_s, _at, objp->numbers.numbers_val, &objp->numbers.numbers_len, _count, sizeof (maybe_int), 4)) == NULL)
+			return NULL;
 		for (_i0 = 0; _i0 < _count; _i0++) {
 			if (_i0 == objp->numbers.numbers_len) {
-				void *_more = tenon_more (objp->numbers.numbers_val, &objp->numbers.numbers_len, _count, sizeof (maybe_int));
-
-				if (_more == NULL)
-					return FALSE;
-				objp->numbers.numbers_val = (maybe_int *) _more;
+				objp->numbers.numbers_val = (maybe_int *) tenon_more (objp->numbers.numbers_val, &objp->numbers.numbers_len, _count, sizeof (maybe_int));
+				if (_i0 == objp->numbers.numbers_len)
+					return NULL;
 			}
-			{
-				uint32_t _more;
-
-				if (!tenon_get_word (xdrs, &_more))
-					return FALSE;
-				if (!_more) {
-					objp->numbers.numbers_val[_i0] = NULL;
-				} else {
-					if (objp->numbers.numbers_val[_i0] == NULL)
-						objp->numbers.numbers_val[_i0] = (int *) calloc (1, sizeof (int));
-					if (objp->numbers.numbers_val[_i0] == NULL)
-						return FALSE;
-					buf = tenon_received (xdrs, _space, 4);
-					if (buf == NULL)
-						return FALSE;
-					(*objp->numbers.numbers_val[_i0]) = (int32_t) ntohl ((uint32_t) buf[0]);
-				}
+			if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+				return NULL;
+			_at += 4;
+			if (tenon_get4 (_at - 4) == 0) {
+				objp->numbers.numbers_val[_i0] = NULL;
+			} else {
+				if (objp->numbers.numbers_val[_i0] == NULL && (objp->numbers.numbers_val[_i0] = (int *) tenon_new (sizeof (int))) == NULL)
+					return NULL;
+				if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+					return NULL;
+				(*objp->numbers.numbers_val[_i0]) = (int32_t) tenon_get4 (_at);
+				_at += 4;
 			}
 		}
 	}
-	if (!tenon_get_counted (xdrs, &objp->blobs.blobs_val, &objp->blobs.blobs_len, 4294967295u))
-		return FALSE;
-	return TRUE;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
+	if ((_at = tenon_get_counted (_s, _at, &objp->blobs.blobs_val, &objp->blobs.blobs_len, 4294967295u)) == NULL)
+		return NULL;
+	return _at;
 }
 
-static bool_t
-tenon_free_counted (XDR *xdrs, counted *objp)
+static void
+tenon_free_counted (XDR *xdrs, void *_value)
 {
+	counted *objp = (counted *) _value;
+
 	(void) xdrs;
 	free (objp->ints.ints_val);
 	objp->ints.ints_val = NULL;
@@ -1121,7 +1102,6 @@ tenon_free_counted (XDR *xdrs, counted *objp)
 
 		for (_i0 = 0; _i0 < objp->maybe.maybe_len; _i0++) {
 			free (objp->maybe.maybe_val[_i0]);
-			objp->maybe.maybe_val[_i0] = NULL;
 		}
 	}
 	free (objp->maybe.maybe_val);
@@ -1132,115 +1112,90 @@ tenon_free_counted (XDR *xdrs, counted *objp)
 
 		for (_i0 = 0; _i0 < objp->numbers.numbers_len; _i0++) {
 			free (objp->numbers.numbers_val[_i0]);
-			objp->numbers.numbers_val[_i0] = NULL;
 		}
 	}
 	free (objp->numbers.numbers_val);
 	objp->numbers.numbers_val = NULL;
 	free (objp->blobs.blobs_val);
 	objp->blobs.blobs_val = NULL;
-	return TRUE;
 }
 
 bool_t
 xdr_counted (XDR *xdrs, counted *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_counted (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_counted (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_counted (xdrs, objp);
-	}
-	return FALSE;
-}
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = tenon_marshal (xdrs, objp, tenon_encode_counted, tenon_decode_counted, tenon_free_counted);
 
-static bool_t
-tenon_encode_nothing (XDR *xdrs, nothing *objp)
-{
-	(void) xdrs;
-	(void) objp;
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_nothing (XDR *xdrs, nothing *objp)
-{
-	(void) xdrs;
-	(void) objp;
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_nothing (XDR *xdrs, nothing *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_nothing (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_nothing (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_reply (XDR *xdrs, reply *objp)
-{
-	if (!tenon_put_word (xdrs, (uint32_t) objp->status))
-		return FALSE;
-	switch (objp->status) {
-	case 0:
-		if (!tenon_put_numbers (xdrs, objp->reply_u.ints, 500, 4))
-			return FALSE;
-		break;
-	case 1:
-		if (!tenon_encode_large (xdrs, &objp->reply_u.everything))
-			return FALSE;
-		break;
-	default:
-		break;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_reply (XDR *xdrs, reply *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	bool_t _done = xdr_opaque (xdrs, objp->bytes, 0) &&
+	    xdr_vector (xdrs, (char *) objp->ints, 0, sizeof (int), (xdrproc_t) xdr_int) &&
+	    xdr_vector (xdrs, (char *) objp->points, 0, sizeof (point), (xdrproc_t) xdr_point);
 
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->status = (int32_t) ntohl ((uint32_t) buf[0]);
+	return _done;
+}
+
+static char *
+tenon_encode_reply (struct tenon_stream *_s, char *_at, void *_value)
+{
+	reply *objp = (reply *) _value;
+
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, (uint32_t) objp->status);
+	_at += 4;
 	switch (objp->status) {
 	case 0:
-		if (!tenon_get_numbers (xdrs, objp->reply_u.ints, 500, 4))
-			return FALSE;
+		if ((_at = tenon_put_numbers (_s, _at, objp->reply_u.ints, 500, 4)) == NULL)
+			return NULL;
 		break;
 	case 1:
-		if (!tenon_decode_large (xdrs, &objp->reply_u.everything))
-			return FALSE;
+		if ((_at = tenon_encode_large (_s, _at, &objp->reply_u.everything)) == NULL)
+			return NULL;
 		break;
 	default:
 		break;
 	}
-	return TRUE;
+	return _at;
+}
+
+static char *
+tenon_decode_reply (struct tenon_stream *_s, char *_at, void *_value)
+{
+	reply *objp = (reply *) _value;
+
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
+	objp->status = (int32_t) tenon_get4 (_at);
+	_at += 4;
+	switch (objp->status) {
+	case 0:
+		if ((_at = tenon_get_numbers (_s, _at, objp->reply_u.ints, 500, 4)) == NULL)
+			return NULL;
+		break;
+	case 1:
+		if ((_at = tenon_decode_large (_s, _at, &objp->reply_u.everything)) == NULL)
+			return NULL;
+		break;
+	default:
+		break;
+	}
+	return _at;
 }
 
 bool_t
 xdr_reply (XDR *xdrs, reply *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_reply (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_reply (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = tenon_marshal (xdrs, objp, tenon_encode_reply, tenon_decode_reply, NULL);
+
+	return _done;
 }

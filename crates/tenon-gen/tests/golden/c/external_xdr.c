@@ -9,218 +9,378 @@
 #include <string.h>
 #include <arpa/inet.h>
 
+/* What is worth a copy at each place where it is used. */
+#ifdef __GNUC__
+#define TENON_ALWAYS_INLINE static __inline__ __attribute__ ((__always_inline__))
+#else
+#define TENON_ALWAYS_INLINE static
+#endif
+
+/* What is not. */
+#ifdef __GNUC__
+#define TENON_SHARED static __attribute__ ((__noinline__))
+#else
+#define TENON_SHARED static
+#endif
+
+/* What is called when something is unusual stays out of the way of what is called otherwise. */
+#ifdef __GNUC__
+#define TENON_SLOW static __attribute__ ((__noinline__))
+#else
+#define TENON_SLOW static
+#endif
+
+#ifdef __GNUC__
+#define TENON_UNLIKELY(condition) __builtin_expect (!!(condition), 0)
+#else
+#define TENON_UNLIKELY(condition) (condition)
+#endif
+
+/* In front of what rpcgen declares and programs may look for. */
+#ifdef __GNUC__
+#define TENON_UNUSED __attribute__ ((__unused__))
+#else
+#define TENON_UNUSED
+#endif
+
 /* Bytes of memory that a count alone may take; more comes as the elements come. */
 #define TENON_UNPAID_MAX 65536u
 
-/* Room for so many bytes: in the stream, or else in a space whose bytes are put behind it later. */
-static __inline__ int32_t *
-tenon_room (XDR *xdrs, int32_t *space, u_int bytes)
+static __inline__ void
+tenon_put4 (char *_at, uint32_t _number)
 {
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, bytes);
-
-	return buf != NULL ? buf : space;
+	_number = htonl (_number);
+	memcpy (_at, &_number, 4);
 }
 
-/* So many bytes: in the stream, or else copied into a space. NULL if there are fewer. */
-static __inline__ int32_t *
-tenon_received (XDR *xdrs, int32_t *space, u_int bytes)
+static __inline__ uint32_t
+tenon_get4 (const char *_at)
 {
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, bytes);
+	uint32_t _number;
 
-	if (buf != NULL)
-		return buf;
-	return XDR_GETBYTES (xdrs, (char *) space, bytes) ? space : NULL;
-}
-
-static __inline__ bool_t
-tenon_put_word (XDR *xdrs, uint32_t word)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, 4);
-	int32_t there = (int32_t) htonl (word);
-
-	if (buf == NULL)
-		return XDR_PUTBYTES (xdrs, (char *) &there, 4);
-	*buf = there;
-	return TRUE;
-}
-
-static __inline__ bool_t
-tenon_get_word (XDR *xdrs, uint32_t *word)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, 4);
-	int32_t there;
-
-	if (buf != NULL)
-		there = *buf;
-	else if (!XDR_GETBYTES (xdrs, (char *) &there, 4))
-		return FALSE;
-	*word = ntohl ((uint32_t) there);
-	return TRUE;
+	memcpy (&_number, _at, 4);
+	return ntohl (_number);
 }
 
 /*
- * Memory for elements of which so many are announced: what is there already, or as much as they have
- * paid for. `length' becomes the number of elements that there is memory for; what is not read yet is
- * zero, so that freeing is safe at any time. NULL if there is none.
+ * A stream while a value goes through it. Functions hand the position on: of the bytes that are at hand, it is
+ * where the next ones are read or written, and NULL once something was refused.
  */
-static void *
-tenon_begin (void *memory, u_int *length, u_int count, size_t size, bool_t paid)
-{
-	u_int first = count;
+struct tenon_stream {
+	XDR *xdrs;
+	char *_end;			/* of the bytes at hand */
+	bool_t _is_memory;		/* they are those of the stream, and there are no others */
+	uint64_t _space[129];	/* otherwise: what is to be written, or was read, without room in the handle */
+};
 
-	if (memory != NULL) {
-		*length = count;
-		return memory;
-	}
-	if (!paid && (uint64_t) count * size > TENON_UNPAID_MAX)
-		first = (u_int) (TENON_UNPAID_MAX / size) + 1;
-	if (first > count)
-		first = count;
-	memory = (uint64_t) count * size > UINT32_MAX ? NULL : calloc (first, size);
-	*length = memory == NULL ? 0 : first;
-	return memory;
+/*
+ * What tells streams in memory from others, aligned or not. Where they are and how much is left stands in their
+ * handles; that it does is tried before it is believed.
+ */
+static const void *tenon_memory_ops[2];
+
+#ifdef __GNUC__
+static const void *
+tenon_tried_ops (char *_at)
+{
+	char _word[4] = { 1, 2, 3, 4 };
+	XDR xdrs;
+	bool_t _is_known;
+
+	xdrmem_create (&xdrs, _at, 8, XDR_ENCODE);
+	_is_known = (char *) xdrs.x_private == _at && xdrs.x_handy == 8 && XDR_PUTBYTES (&xdrs, _word, 4) &&
+	    (char *) xdrs.x_private == _at + 4 && xdrs.x_handy == 4;
+	xdrs.x_private = _at;
+	xdrs.x_handy = 3;
+	_is_known = _is_known && XDR_GETPOS (&xdrs) == 0 && !XDR_PUTBYTES (&xdrs, _word, 4) &&
+		    memcmp (_at, _word, 4) == 0;
+	return _is_known ? (const void *) xdrs.x_ops : NULL;
 }
 
-/* Twice as much memory, or as much as is needed. NULL, and nothing changed, if there is none. */
-static void *
-tenon_more (void *memory, u_int *length, u_int count, size_t size)
+__attribute__ ((__constructor__))
+static void
+tenon_find_memory_ops (void)
 {
-	u_int more = *length > count / 2 ? count : 2 * *length;
-	char *moved = (char *) realloc (memory, more * size);
+	uint64_t _bytes[2];
 
-	if (moved == NULL)
+	tenon_memory_ops[0] = tenon_tried_ops ((char *) _bytes);
+	tenon_memory_ops[1] = tenon_tried_ops ((char *) _bytes + 1);
+}
+#endif
+
+/* Goes on where the stream is. */
+static char *
+tenon_enter (struct tenon_stream *_s, XDR *xdrs)
+{
+	const void *_ops = (const void *) xdrs->x_ops;
+	char *_at = (char *) _s->_space;
+
+	_s->xdrs = xdrs;
+	_s->_is_memory = (_ops == tenon_memory_ops[0] || _ops == tenon_memory_ops[1]) &&
+			 (u_int) xdrs->x_handy < 0x80000000u;
+	if (_s->_is_memory) {
+		_at = (char *) xdrs->x_private;
+		_s->_end = _at + xdrs->x_handy;
+	} else {
+		_s->_end = xdrs->x_op == XDR_ENCODE ? _at + sizeof (_s->_space) : _at;
+	}
+	return _at;
+}
+
+/* Leaves the stream behind what was moved; FALSE if that was refused. */
+static bool_t
+tenon_leave (struct tenon_stream *_s, char *_at)
+{
+	XDR *xdrs = _s->xdrs;
+
+	if (_at == NULL)
+		return FALSE;
+	if (_s->_is_memory) {
+		xdrs->x_private = _at;
+		xdrs->x_handy = (u_int) (_s->_end - _at);
+	} else if (xdrs->x_op == XDR_ENCODE && _at > (char *) _s->_space) {
+		return XDR_PUTBYTES (xdrs, (char *) _s->_space, (u_int) (_at - (char *) _s->_space));
+	}
+	return TRUE;
+}
+
+/* What a routine is: a function for each thing that it may be called for. */
+static bool_t
+tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *, char *, void *),
+	       char *(*_decode) (struct tenon_stream *, char *, void *), void (*_release) (XDR *, void *))
+{
+	struct tenon_stream _s;
+	char *_at;
+
+	switch (xdrs->x_op) {
+	case XDR_ENCODE:
+		_at = tenon_enter (&_s, xdrs);
+		return tenon_leave (&_s, _encode (&_s, _at, _value));
+	case XDR_DECODE:
+		_at = tenon_enter (&_s, xdrs);
+		return tenon_leave (&_s, _decode (&_s, _at, _value));
+	case XDR_FREE:
+		if (_release != NULL)
+			_release (xdrs, _value);
+		return TRUE;
+	}
+	return FALSE;
+}
+
+/* Whether fewer bytes are at hand. */
+static __inline__ bool_t
+tenon_lacks (const struct tenon_stream *_s, const char *_at, size_t _bytes)
+{
+	return TENON_UNLIKELY ((size_t) (_s->_end - _at) < _bytes);
+}
+
+/* Room for more bytes, at most those of the space: a stream in memory is full. */
+TENON_SLOW char *
+tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
+{
+	if (_s->_is_memory || _bytes > sizeof (_s->_space) || !tenon_leave (_s, _at))
 		return NULL;
-	memset (moved + *length * size, 0, (more - *length) * size);
-	*length = more;
-	return moved;
+	return (char *) _s->_space;
+}
+
+/* Further bytes, at most those of the space: a stream in memory has none. */
+TENON_SLOW char *
+tenon_fetch (struct tenon_stream *_s, size_t _bytes)
+{
+	char *_at;
+
+	if (_s->_is_memory || _bytes > sizeof (_s->_space))
+		return NULL;
+	_at = (char *) XDR_INLINE (_s->xdrs, (u_int) _bytes);
+	if (_at == NULL) {
+		_at = (char *) _s->_space;
+		if (!XDR_GETBYTES (_s->xdrs, _at, (u_int) _bytes))
+			return NULL;
+	}
+	_s->_end = _at + _bytes;
+	return _at;
+}
+
+/* Bytes up to which memory is faster cleared here than by calloc, which has no small blocks at hand. */
+#define TENON_SMALL 1024
+
+/* Memory for a value, which is zero. */
+TENON_ALWAYS_INLINE void *
+tenon_new (size_t _size)
+{
+	void *_memory = malloc (_size);
+
+#ifdef __GNUC__
+	/* Or compilers make calloc of the two. */
+	__asm__ ("" : "+r" (_memory));
+#endif
+	if (_memory != NULL)
+		memset (_memory, 0, _size);
+	return _memory;
+}
+
+/*
+ * Memory for elements of which so many are announced, each of at least so many bytes: what is there already, or as
+ * much as they have paid for. `_length' becomes the number of elements that there is memory for; what is not
+ * read yet is zero, so that freeing is safe at any time. NULL if there is none.
+ */
+TENON_SHARED void *
+tenon_begin (const struct tenon_stream *_s, const char *_at, void *_memory, u_int *_length, u_int _count, size_t _size,
+	     u_int _fewest)
+{
+	u_int _first = _count;
+
+	*_length = _count;
+	if (_memory != NULL)
+		return _memory;
+	*_length = 0;
+	if ((uint64_t) _count * _size > UINT32_MAX)
+		return NULL;
+	if (_s->_is_memory && _fewest > 0) {
+		if ((uint64_t) _count * _fewest > (uint64_t) (_s->_end - _at))
+			return NULL;
+	} else if (_count * _size > TENON_UNPAID_MAX) {
+		_first = (u_int) (TENON_UNPAID_MAX / _size) + 1;
+	}
+	if (_first > _count)
+		_first = _count;
+	_memory = _first * _size <= TENON_SMALL ? tenon_new (_first * _size) : calloc (_first, _size);
+	*_length = _memory == NULL ? 0 : _first;
+	return _memory;
+}
+
+/* Twice as much memory, or as much as is needed; the same, and `_length' as it was, if there is none. */
+TENON_SLOW void *
+tenon_more (void *_memory, u_int *_length, u_int _count, size_t _size)
+{
+	u_int _more = *_length > _count / 2 ? _count : 2 * *_length;
+	char *_moved = (char *) realloc (_memory, _more * _size);
+
+	if (_moved == NULL)
+		return _memory;
+	memset (_moved + *_length * _size, 0, (_more - *_length) * _size);
+	*_length = _more;
+	return _moved;
 }
 
 #include "elsewhere.h"
 
-static bool_t
-tenon_encode_holder (XDR *xdrs, holder *objp)
+static char *
+tenon_encode_holder (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[1];
+	holder *objp = (holder *) _value;
 
-	buf = tenon_room (xdrs, _space, 4);
-	buf[0] = (int32_t) htonl ((uint32_t) objp->before);
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-		return FALSE;
-	if (!xdr_elsewhere_t (xdrs, &objp->it))
-		return FALSE;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, (uint32_t) objp->before);
+	_at += 4;
+	if (!tenon_leave (_s, _at) || !xdr_elsewhere_t (_s->xdrs, &objp->it))
+		return NULL;
+	_at = tenon_enter (_s, _s->xdrs);
 	if (objp->many.many_val == NULL && objp->many.many_len > 0)
-		return FALSE;
-	if (!tenon_put_word (xdrs, objp->many.many_len))
-		return FALSE;
+		return NULL;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, objp->many.many_len);
+	_at += 4;
 	{
 		u_int _i0;
 
 		for (_i0 = 0; _i0 < objp->many.many_len; _i0++) {
-			if (!xdr_elsewhere_t (xdrs, &objp->many.many_val[_i0]))
-				return FALSE;
+			if (!tenon_leave (_s, _at) || !xdr_elsewhere_t (_s->xdrs, &objp->many.many_val[_i0]))
+				return NULL;
+			_at = tenon_enter (_s, _s->xdrs);
 		}
 	}
-	if (!tenon_put_word (xdrs, objp->maybe != NULL))
-		return FALSE;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, objp->maybe != NULL);
+	_at += 4;
 	if (objp->maybe != NULL) {
-		if (!xdr_elsewhere_t (xdrs, objp->maybe))
-			return FALSE;
+		if (!tenon_leave (_s, _at) || !xdr_elsewhere_t (_s->xdrs, objp->maybe))
+			return NULL;
+		_at = tenon_enter (_s, _s->xdrs);
 	}
-	return TRUE;
+	return _at;
 }
 
-static bool_t
-tenon_decode_holder (XDR *xdrs, holder *objp)
+static char *
+tenon_decode_holder (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[1];
+	holder *objp = (holder *) _value;
 
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->before = (int32_t) ntohl ((uint32_t) buf[0]);
-	if (!xdr_elsewhere_t (xdrs, &objp->it))
-		return FALSE;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
+	objp->before = (int32_t) tenon_get4 (_at);
+	_at += 4;
+	if (!tenon_leave (_s, _at) || !xdr_elsewhere_t (_s->xdrs, &objp->it))
+		return NULL;
+	_at = tenon_enter (_s, _s->xdrs);
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
 	{
-		u_int _i0;
-		uint32_t _count;
+		u_int _i0, _count = tenon_get4 (_at);
 
-		if (!tenon_get_word (xdrs, &_count))
-			return FALSE;
+		_at += 4;
 		if (_count == 0)
 			objp->many.many_len = 0;
-		if (_count > 0) {
-			objp->many.many_val = (elsewhere_t *) tenon_begin (objp->many.many_val, &objp->many.many_len, _count, sizeof (elsewhere_t), FALSE);
-			if (objp->many.many_val == NULL)
-				return FALSE;
-		}
+		else if ((objp->many.many_val = (elsewhere_t *) tenon_begin (_s, _at, objp->many.many_val, &objp->many.many_len, _count, sizeof (elsewhere_t), 0)) == NULL)
+			return NULL;
 		for (_i0 = 0; _i0 < _count; _i0++) {
 			if (_i0 == objp->many.many_len) {
-				void *_more = tenon_more (objp->many.many_val, &objp->many.many_len, _count, sizeof (elsewhere_t));
-
-				if (_more == NULL)
-					return FALSE;
-				objp->many.many_val = (elsewhere_t *) _more;
+				objp->many.many_val = (elsewhere_t *) tenon_more (objp->many.many_val, &objp->many.many_len, _count, sizeof (elsewhere_t));
+				if (_i0 == objp->many.many_len)
+					return NULL;
 			}
-			if (!xdr_elsewhere_t (xdrs, &objp->many.many_val[_i0]))
-				return FALSE;
+			if (!tenon_leave (_s, _at) || !xdr_elsewhere_t (_s->xdrs, &objp->many.many_val[_i0]))
+				return NULL;
+			_at = tenon_enter (_s, _s->xdrs);
 		}
 	}
-	{
-		uint32_t _more;
-
-		if (!tenon_get_word (xdrs, &_more))
-			return FALSE;
-		if (!_more) {
-			objp->maybe = NULL;
-		} else {
-			if (objp->maybe == NULL)
-				objp->maybe = (elsewhere_t *) calloc (1, sizeof (elsewhere_t));
-			if (objp->maybe == NULL)
-				return FALSE;
-			if (!xdr_elsewhere_t (xdrs, objp->maybe))
-				return FALSE;
-		}
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
+	_at += 4;
+	if (tenon_get4 (_at - 4) == 0) {
+		objp->maybe = NULL;
+	} else {
+		if (objp->maybe == NULL && (objp->maybe = (elsewhere_t *) tenon_new (sizeof (elsewhere_t))) == NULL)
+			return NULL;
+		if (!tenon_leave (_s, _at) || !xdr_elsewhere_t (_s->xdrs, objp->maybe))
+			return NULL;
+		_at = tenon_enter (_s, _s->xdrs);
 	}
-	return TRUE;
+	return _at;
 }
 
-static bool_t
-tenon_free_holder (XDR *xdrs, holder *objp)
+static void
+tenon_free_holder (XDR *xdrs, void *_value)
 {
-	if (!xdr_elsewhere_t (xdrs, &objp->it))
-		return FALSE;
+	holder *objp = (holder *) _value;
+
+	xdr_elsewhere_t (xdrs, &objp->it);
 	if (objp->many.many_val != NULL)
 	{
 		u_int _i0;
 
 		for (_i0 = 0; _i0 < objp->many.many_len; _i0++) {
-			if (!xdr_elsewhere_t (xdrs, &objp->many.many_val[_i0]))
-				return FALSE;
+			xdr_elsewhere_t (xdrs, &objp->many.many_val[_i0]);
 		}
 	}
 	free (objp->many.many_val);
 	objp->many.many_val = NULL;
 	if (objp->maybe != NULL) {
-		if (!xdr_elsewhere_t (xdrs, objp->maybe))
-			return FALSE;
+		xdr_elsewhere_t (xdrs, objp->maybe);
 	}
 	free (objp->maybe);
 	objp->maybe = NULL;
-	return TRUE;
 }
 
 bool_t
 xdr_holder (XDR *xdrs, holder *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_holder (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_holder (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_holder (xdrs, objp);
-	}
-	return FALSE;
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = tenon_marshal (xdrs, objp, tenon_encode_holder, tenon_decode_holder, tenon_free_holder);
+
+	return _done;
 }

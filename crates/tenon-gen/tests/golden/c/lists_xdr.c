@@ -9,562 +9,771 @@
 #include <string.h>
 #include <arpa/inet.h>
 
-/* Most bytes that a handle is asked for at once: some count with signed numbers. */
-#define TENON_INLINE_MAX 0x1000000u
+/* What is worth a copy at each place where it is used. */
+#ifdef __GNUC__
+#define TENON_ALWAYS_INLINE static __inline__ __attribute__ ((__always_inline__))
+#else
+#define TENON_ALWAYS_INLINE static
+#endif
+
+/* What is not. */
+#ifdef __GNUC__
+#define TENON_SHARED static __attribute__ ((__noinline__))
+#else
+#define TENON_SHARED static
+#endif
+
+/* What is called when something is unusual stays out of the way of what is called otherwise. */
+#ifdef __GNUC__
+#define TENON_SLOW static __attribute__ ((__noinline__))
+#else
+#define TENON_SLOW static
+#endif
+
+#ifdef __GNUC__
+#define TENON_UNLIKELY(condition) __builtin_expect (!!(condition), 0)
+#else
+#define TENON_UNLIKELY(condition) (condition)
+#endif
+
+/* In front of what rpcgen declares and programs may look for. */
+#ifdef __GNUC__
+#define TENON_UNUSED __attribute__ ((__unused__))
+#else
+#define TENON_UNUSED
+#endif
 
 /* Bytes of memory that a count alone may take; more comes as the elements come. */
 #define TENON_UNPAID_MAX 65536u
 
+/* Bytes that the shortest strings have memory for: allocators take no less for fewer. */
+#define TENON_SHORT 24
+
+/* Most bytes that are copied without a call. */
+#define TENON_FEW 32
+
 static __inline__ uint64_t
-tenon_swapped8 (uint64_t number)
+tenon_swapped8 (uint64_t _number)
 {
 	if (htonl (1) == 1)
-		return number;
-	return ((uint64_t) htonl ((uint32_t) number) << 32) | htonl ((uint32_t) (number >> 32));
+		return _number;
+	return ((uint64_t) htonl ((uint32_t) _number) << 32) | htonl ((uint32_t) (_number >> 32));
 }
 
 static __inline__ void
-tenon_put_hyper (int32_t *at, uint64_t number)
+tenon_put4 (char *_at, uint32_t _number)
 {
-	number = tenon_swapped8 (number);
-	memcpy (at, &number, 8);
+	_number = htonl (_number);
+	memcpy (_at, &_number, 4);
+}
+
+static __inline__ uint32_t
+tenon_get4 (const char *_at)
+{
+	uint32_t _number;
+
+	memcpy (&_number, _at, 4);
+	return ntohl (_number);
+}
+
+static __inline__ void
+tenon_put8 (char *_at, uint64_t _number)
+{
+	_number = tenon_swapped8 (_number);
+	memcpy (_at, &_number, 8);
 }
 
 static __inline__ uint64_t
-tenon_get_hyper (const int32_t *at)
+tenon_get8 (const char *_at)
 {
-	uint64_t number;
+	uint64_t _number;
 
-	memcpy (&number, at, 8);
-	return tenon_swapped8 (number);
-}
-
-/* Room for so many bytes: in the stream, or else in a space whose bytes are put behind it later. */
-static __inline__ int32_t *
-tenon_room (XDR *xdrs, int32_t *space, u_int bytes)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, bytes);
-
-	return buf != NULL ? buf : space;
-}
-
-/* So many bytes: in the stream, or else copied into a space. NULL if there are fewer. */
-static __inline__ int32_t *
-tenon_received (XDR *xdrs, int32_t *space, u_int bytes)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, bytes);
-
-	if (buf != NULL)
-		return buf;
-	return XDR_GETBYTES (xdrs, (char *) space, bytes) ? space : NULL;
-}
-
-static __inline__ bool_t
-tenon_put_word (XDR *xdrs, uint32_t word)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, 4);
-	int32_t there = (int32_t) htonl (word);
-
-	if (buf == NULL)
-		return XDR_PUTBYTES (xdrs, (char *) &there, 4);
-	*buf = there;
-	return TRUE;
-}
-
-static __inline__ bool_t
-tenon_get_word (XDR *xdrs, uint32_t *word)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, 4);
-	int32_t there;
-
-	if (buf != NULL)
-		there = *buf;
-	else if (!XDR_GETBYTES (xdrs, (char *) &there, 4))
-		return FALSE;
-	*word = ntohl ((uint32_t) there);
-	return TRUE;
-}
-
-/* Puts a count, so many bytes, and zeros up to a multiple of 4. */
-static bool_t
-tenon_put_bytes (XDR *xdrs, const char *from, u_int count)
-{
-	u_int padded = (count + 3) & ~3u;
-	char *buf;
-
-	if (from == NULL && count > 0)
-		return FALSE;
-	if (count >= TENON_INLINE_MAX || (buf = (char *) XDR_INLINE (xdrs, 4 + padded)) == NULL)
-		return tenon_put_word (xdrs, count) && xdr_opaque (xdrs, (char *) (uintptr_t) from, count);
-	*(int32_t *) (void *) buf = (int32_t) htonl (count);
-	if (count > 0) {
-		memset (buf + padded, 0, 4);
-		memcpy (buf + 4, from, count);
-	}
-	return TRUE;
-}
-
-/* Gets so many bytes and their padding into memory that is there. */
-static bool_t
-tenon_get_opaque (XDR *xdrs, char *to, u_int count)
-{
-	u_int padded = (count + 3) & ~3u;
-	const char *buf;
-
-	if (count == 0)
-		return TRUE;
-	if (count >= TENON_INLINE_MAX || (buf = (const char *) XDR_INLINE (xdrs, padded)) == NULL)
-		return xdr_opaque (xdrs, to, count);
-	memcpy (to, buf, count);
-	return TRUE;
+	memcpy (&_number, _at, 8);
+	return tenon_swapped8 (_number);
 }
 
 /*
- * Gets so many bytes and their padding into `to', or into new memory, which has room for `behind' more
- * that are zero.
+ * A stream while a value goes through it. Functions hand the position on: of the bytes that are at hand, it is
+ * where the next ones are read or written, and NULL once something was refused.
  */
-static bool_t
-tenon_get_bytes (XDR *xdrs, char **to, u_int count, u_int behind)
-{
-	u_int padded = (count + 3) & ~3u;
-	u_int done = 0, first = TENON_UNPAID_MAX;
-	const char *buf = NULL;
+struct tenon_stream {
+	XDR *xdrs;
+	char *_end;			/* of the bytes at hand */
+	bool_t _is_memory;		/* they are those of the stream, and there are no others */
+	uint64_t _space[129];	/* otherwise: what is to be written, or was read, without room in the handle */
+};
 
-	if (*to != NULL)
-		return tenon_get_opaque (xdrs, *to, count);
-	if (count > 0 && count < TENON_INLINE_MAX)
-		buf = (const char *) XDR_INLINE (xdrs, padded);
-	if (buf != NULL) {
-		*to = (char *) malloc ((size_t) count + behind);
-		if (*to == NULL)
-			return FALSE;
-		memcpy (*to, buf, count);
-		memset (*to + count, 0, behind);
+/*
+ * What tells streams in memory from others, aligned or not. Where they are and how much is left stands in their
+ * handles; that it does is tried before it is believed.
+ */
+static const void *tenon_memory_ops[2];
+
+#ifdef __GNUC__
+static const void *
+tenon_tried_ops (char *_at)
+{
+	char _word[4] = { 1, 2, 3, 4 };
+	XDR xdrs;
+	bool_t _is_known;
+
+	xdrmem_create (&xdrs, _at, 8, XDR_ENCODE);
+	_is_known = (char *) xdrs.x_private == _at && xdrs.x_handy == 8 && XDR_PUTBYTES (&xdrs, _word, 4) &&
+	    (char *) xdrs.x_private == _at + 4 && xdrs.x_handy == 4;
+	xdrs.x_private = _at;
+	xdrs.x_handy = 3;
+	_is_known = _is_known && XDR_GETPOS (&xdrs) == 0 && !XDR_PUTBYTES (&xdrs, _word, 4) &&
+		    memcmp (_at, _word, 4) == 0;
+	return _is_known ? (const void *) xdrs.x_ops : NULL;
+}
+
+__attribute__ ((__constructor__))
+static void
+tenon_find_memory_ops (void)
+{
+	uint64_t _bytes[2];
+
+	tenon_memory_ops[0] = tenon_tried_ops ((char *) _bytes);
+	tenon_memory_ops[1] = tenon_tried_ops ((char *) _bytes + 1);
+}
+#endif
+
+/* Goes on where the stream is. */
+static char *
+tenon_enter (struct tenon_stream *_s, XDR *xdrs)
+{
+	const void *_ops = (const void *) xdrs->x_ops;
+	char *_at = (char *) _s->_space;
+
+	_s->xdrs = xdrs;
+	_s->_is_memory = (_ops == tenon_memory_ops[0] || _ops == tenon_memory_ops[1]) &&
+			 (u_int) xdrs->x_handy < 0x80000000u;
+	if (_s->_is_memory) {
+		_at = (char *) xdrs->x_private;
+		_s->_end = _at + xdrs->x_handy;
+	} else {
+		_s->_end = xdrs->x_op == XDR_ENCODE ? _at + sizeof (_s->_space) : _at;
+	}
+	return _at;
+}
+
+/* Leaves the stream behind what was moved; FALSE if that was refused. */
+static bool_t
+tenon_leave (struct tenon_stream *_s, char *_at)
+{
+	XDR *xdrs = _s->xdrs;
+
+	if (_at == NULL)
+		return FALSE;
+	if (_s->_is_memory) {
+		xdrs->x_private = _at;
+		xdrs->x_handy = (u_int) (_s->_end - _at);
+	} else if (xdrs->x_op == XDR_ENCODE && _at > (char *) _s->_space) {
+		return XDR_PUTBYTES (xdrs, (char *) _s->_space, (u_int) (_at - (char *) _s->_space));
+	}
+	return TRUE;
+}
+
+/* What a routine is: a function for each thing that it may be called for. */
+static bool_t
+tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *, char *, void *),
+	       char *(*_decode) (struct tenon_stream *, char *, void *), void (*_release) (XDR *, void *))
+{
+	struct tenon_stream _s;
+	char *_at;
+
+	switch (xdrs->x_op) {
+	case XDR_ENCODE:
+		_at = tenon_enter (&_s, xdrs);
+		return tenon_leave (&_s, _encode (&_s, _at, _value));
+	case XDR_DECODE:
+		_at = tenon_enter (&_s, xdrs);
+		return tenon_leave (&_s, _decode (&_s, _at, _value));
+	case XDR_FREE:
+		if (_release != NULL)
+			_release (xdrs, _value);
 		return TRUE;
 	}
-	if (count <= first) {
-		*to = (char *) calloc ((size_t) count + behind, 1);
-		return *to != NULL && (count == 0 || xdr_opaque (xdrs, *to, count));
+	return FALSE;
+}
+
+/* Whether fewer bytes are at hand. */
+static __inline__ bool_t
+tenon_lacks (const struct tenon_stream *_s, const char *_at, size_t _bytes)
+{
+	return TENON_UNLIKELY ((size_t) (_s->_end - _at) < _bytes);
+}
+
+/* Room for more bytes, at most those of the space: a stream in memory is full. */
+TENON_SLOW char *
+tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
+{
+	if (_s->_is_memory || _bytes > sizeof (_s->_space) || !tenon_leave (_s, _at))
+		return NULL;
+	return (char *) _s->_space;
+}
+
+/* Further bytes, at most those of the space: a stream in memory has none. */
+TENON_SLOW char *
+tenon_fetch (struct tenon_stream *_s, size_t _bytes)
+{
+	char *_at;
+
+	if (_s->_is_memory || _bytes > sizeof (_s->_space))
+		return NULL;
+	_at = (char *) XDR_INLINE (_s->xdrs, (u_int) _bytes);
+	if (_at == NULL) {
+		_at = (char *) _s->_space;
+		if (!XDR_GETBYTES (_s->xdrs, _at, (u_int) _bytes))
+			return NULL;
 	}
+	_s->_end = _at + _bytes;
+	return _at;
+}
+
+/* Where nothing is at hand, after bytes went past the space. */
+static char *
+tenon_nothing (struct tenon_stream *_s)
+{
+	char *_at = (char *) _s->_space;
+
+	_s->_end = _s->xdrs->x_op == XDR_ENCODE ? _at + sizeof (_s->_space) : _at;
+	return _at;
+}
+
+/* Memory for a value, which is zero. */
+TENON_ALWAYS_INLINE void *
+tenon_new (size_t _size)
+{
+	void *_memory = malloc (_size);
+
+#ifdef __GNUC__
+	/* Or compilers make calloc of the two. */
+	__asm__ ("" : "+r" (_memory));
+#endif
+	if (_memory != NULL)
+		memset (_memory, 0, _size);
+	return _memory;
+}
+
+/* Copies few bytes, by fewer branches than memcpy has. */
+TENON_ALWAYS_INLINE void
+tenon_copy (char *_to, const char *_from, size_t _bytes)
+{
+	if (_bytes > 16) {
+		char _first[16], _last[16];
+
+		memcpy (_first, _from, 16);
+		memcpy (_last, _from + _bytes - 16, 16);
+		memcpy (_to, _first, 16);
+		memcpy (_to + _bytes - 16, _last, 16);
+	} else if (_bytes >= 8) {
+		uint64_t _first, _last;
+
+		memcpy (&_first, _from, 8);
+		memcpy (&_last, _from + _bytes - 8, 8);
+		memcpy (_to, &_first, 8);
+		memcpy (_to + _bytes - 8, &_last, 8);
+	} else if (_bytes >= 4) {
+		uint32_t _first, _last;
+
+		memcpy (&_first, _from, 4);
+		memcpy (&_last, _from + _bytes - 4, 4);
+		memcpy (_to, &_first, 4);
+		memcpy (_to + _bytes - 4, &_last, 4);
+	} else if (_bytes > 0) {
+		_to[0] = _from[0];
+		_to[_bytes / 2] = _from[_bytes / 2];
+		_to[_bytes - 1] = _from[_bytes - 1];
+	}
+}
+
+/* Puts so many bytes, and zeros up to a multiple of 4. */
+TENON_SHARED char *
+tenon_put_opaque (struct tenon_stream *_s, char *_at, const char *_from, size_t _count)
+{
+	size_t _padded = (_count + 3) & ~(size_t) 3;
+
+	if (_count == 0)
+		return _at;
+	if (tenon_lacks (_s, _at, _padded)) {
+		if (_s->_is_memory || _count > UINT32_MAX || !tenon_leave (_s, _at) ||
+		    !xdr_opaque (_s->xdrs, (char *) (uintptr_t) _from, (u_int) _count))
+			return NULL;
+		return tenon_nothing (_s);
+	}
+	memset (_at + _padded - 4, 0, 4);
+	memcpy (_at, _from, _count);
+	return _at + _padded;
+}
+
+/* Gets so many bytes and their padding into memory that is there. */
+TENON_SHARED char *
+tenon_get_opaque (struct tenon_stream *_s, char *_at, char *_to, size_t _count)
+{
+	size_t _padded = (_count + 3) & ~(size_t) 3;
+
+	if (tenon_lacks (_s, _at, _padded)) {
+		if (_s->_is_memory || !xdr_opaque (_s->xdrs, _to, (u_int) _count))
+			return NULL;
+		return tenon_nothing (_s);
+	}
+	memcpy (_to, _at, _count);
+	return _at + _padded;
+}
+
+/*
+ * Gets so many bytes and their padding, which are not at hand, into new memory that grows as they come. `_behind'
+ * more are zero.
+ */
+TENON_SLOW char *
+tenon_get_growing (struct tenon_stream *_s, char **_to, u_int _count, u_int _behind)
+{
+	u_int _done = 0, _first = _count < TENON_UNPAID_MAX ? _count : TENON_UNPAID_MAX;
+
+	if (_s->_is_memory)
+		return NULL;
 	/* Multiples of 4 have no padding, so the pieces are as good as the whole. */
 	for (;;) {
-		char *more = (char *) realloc (*to, (size_t) first + behind);
+		char *_more = (char *) realloc (*_to, (size_t) _first + _behind), *_at;
 
-		if (more == NULL)
-			return FALSE;
-		*to = more;
-		memset (more + done, 0, (size_t) (first - done) + behind);
-		if (!xdr_opaque (xdrs, more + done, first - done))
-			return FALSE;
-		if (first == count)
-			return TRUE;
-		done = first;
-		first = first > count / 2 ? count : 2 * first;
+		if (_more == NULL)
+			return NULL;
+		*_to = _more;
+		memset (_more + _done, 0, (size_t) (_first - _done) + _behind);
+		_at = tenon_get_opaque (_s, _s->_end, _more + _done, _first - _done);
+		if (_at == NULL || _first == _count)
+			return _at;
+		_done = _first;
+		_first = _first > _count / 2 ? _count : 2 * _first;
 	}
 }
 
-static bool_t
-tenon_put_string (XDR *xdrs, const char *from, u_int bound)
+/* Puts a count, and so many bytes. */
+TENON_SHARED char *
+tenon_put_bytes (struct tenon_stream *_s, char *_at, const char *_from, u_int _count)
 {
-	size_t length = from == NULL ? 0 : strlen (from);
-
-	if (from == NULL || length > bound)
-		return FALSE;
-	return tenon_put_bytes (xdrs, from, (u_int) length);
+	if (_from == NULL && _count > 0)
+		return NULL;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, _count);
+	return tenon_put_opaque (_s, _at + 4, _from, _count);
 }
 
-static bool_t
-tenon_get_string (XDR *xdrs, char **to, u_int bound)
+TENON_ALWAYS_INLINE char *
+tenon_put_string (struct tenon_stream *_s, char *_at, const char *_from, u_int _bound)
 {
-	uint32_t count;
+	size_t _length, _padded;
 
-	if (!tenon_get_word (xdrs, &count) || count > bound || count > UINT32_MAX - 4)
-		return FALSE;
-	if (*to != NULL)
-		(*to)[count] = 0;
-	return tenon_get_bytes (xdrs, to, count, 1);
+	if (_from == NULL)
+		return NULL;
+	_length = strlen (_from);
+	if (_length > _bound)
+		return NULL;
+	_padded = (_length + 3) & ~(size_t) 3;
+	if (_length > TENON_FEW || tenon_lacks (_s, _at, 4 + _padded))
+		return tenon_put_bytes (_s, _at, _from, (u_int) _length);
+	/* Of an empty string, these are the count. */
+	memset (_at + _padded, 0, 4);
+	tenon_put4 (_at, (uint32_t) _length);
+	tenon_copy (_at + 4, _from, _length);
+	return _at + 4 + _padded;
 }
 
-
-static bool_t tenon_list_encode_entry (XDR *, entry *);
-static bool_t tenon_list_decode_entry (XDR *, entry **);
-static bool_t tenon_list_free_entry (XDR *, entry **);
-
-static bool_t
-tenon_encode_entry (XDR *xdrs, entry *objp)
+/* Gets a string of so many bytes into memory that is there. */
+TENON_SHARED char *
+tenon_get_known_string (struct tenon_stream *_s, char *_at, char *_to, u_int _count)
 {
-	register int32_t *buf;
-	int32_t _space[2];
+	size_t _padded = ((size_t) _count + 3) & ~(size_t) 3;
 
-	buf = tenon_room (xdrs, _space, 8);
-	tenon_put_hyper (buf + 0, (uint64_t) objp->fileid);
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 8))
+	_to[_count] = 0;
+	if (_count > TENON_FEW || tenon_lacks (_s, _at, _padded))
+		return tenon_get_opaque (_s, _at, _to, _count);
+	tenon_copy (_to, _at, _count);
+	return _at + _padded;
+}
+
+/* Gets a string of so many bytes into new memory. */
+TENON_SHARED char *
+tenon_get_long_string (struct tenon_stream *_s, char *_at, char **_to, u_int _count)
+{
+	size_t _padded = ((size_t) _count + 3) & ~(size_t) 3;
+	char *_text;
+
+	if (_count == UINT32_MAX)
+		return NULL;
+	if (tenon_lacks (_s, _at, _padded))
+		return tenon_get_growing (_s, _to, _count, 1);
+	_text = (char *) malloc ((size_t) _count + 1);
+	if (_text == NULL)
+		return NULL;
+	if (_count > TENON_FEW)
+		memcpy (_text, _at, _count);
+	else
+		tenon_copy (_text, _at, _count);
+	_text[_count] = 0;
+	*_to = _text;
+	return _at + _padded;
+}
+
+/* Gets a string, whose count is at hand. */
+TENON_ALWAYS_INLINE char *
+tenon_get_string (struct tenon_stream *_s, char *_at, char **_to, u_int _bound)
+{
+	uint32_t _count = tenon_get4 (_at);
+
+	_at += 4;
+	if (_count > _bound)
+		return NULL;
+	if (*_to != NULL)
+		return tenon_get_known_string (_s, _at, *_to, _count);
+	if (_count < TENON_SHORT && _s->_end - _at >= TENON_SHORT) {
+		char *_text = (char *) malloc (TENON_SHORT);
+
+		if (_text == NULL)
+			return NULL;
+		memcpy (_text, _at, TENON_SHORT);
+		_text[_count] = 0;
+		*_to = _text;
+		return _at + ((_count + 3) & ~3u);
+	}
+	return tenon_get_long_string (_s, _at, _to, _count);
+}
+
+/* What leads from an element of a list to the next; `_pointer' is where that is, and `_next' becomes it. */
+TENON_SHARED bool_t
+tenon_xdr_link (XDR *xdrs, void *_pointer, size_t _size, void **_next)
+{
+	bool_t _more;
+
+	memcpy (_next, _pointer, sizeof (*_next));
+	_more = *_next != NULL;
+	if (xdrs->x_op == XDR_FREE) {
+		memset (_pointer, 0, sizeof (*_next));
+		return TRUE;
+	}
+	if (!xdr_bool (xdrs, &_more))
 		return FALSE;
-	if (!tenon_put_string (xdrs, objp->name, 255u))
+	if (!_more)
+		*_next = NULL;
+	else if (*_next == NULL && (*_next = calloc (1, _size)) == NULL)
 		return FALSE;
+	memcpy (_pointer, _next, sizeof (*_next));
 	return TRUE;
 }
 
-static bool_t
-tenon_decode_entry (XDR *xdrs, entry *objp)
-{
-	register int32_t *buf;
-	int32_t _space[2];
 
-	buf = tenon_received (xdrs, _space, 8);
-	if (buf == NULL)
-		return FALSE;
-	objp->fileid = tenon_get_hyper (buf + 0);
-	if (!tenon_get_string (xdrs, &objp->name, 255u))
-		return FALSE;
-	return TRUE;
+static char *tenon_whole_encode_entry (struct tenon_stream *, char *, void *);
+static char *tenon_whole_decode_entry (struct tenon_stream *, char *, void *);
+static void tenon_whole_free_entry (XDR *, void *);
+static char *tenon_list_encode_entry (struct tenon_stream *, char *, entry *, bool_t);
+static char *tenon_list_decode_entry (struct tenon_stream *, char *, entry **, bool_t);
+static void tenon_list_free_entry (XDR *, entry **, bool_t);
+
+static char *
+tenon_encode_entry (struct tenon_stream *_s, char *_at, void *_value)
+{
+	entry *objp = (entry *) _value;
+
+	if (tenon_lacks (_s, _at, 8) && (_at = tenon_room (_s, _at, 8)) == NULL)
+		return NULL;
+	tenon_put8 (_at, (uint64_t) objp->fileid);
+	_at += 8;
+	if ((_at = tenon_put_string (_s, _at, objp->name, 255u)) == NULL)
+		return NULL;
+	return _at;
 }
 
-static bool_t
-tenon_free_entry (XDR *xdrs, entry *objp)
+static char *
+tenon_decode_entry (struct tenon_stream *_s, char *_at, void *_value)
 {
+	entry *objp = (entry *) _value;
+
+	if (tenon_lacks (_s, _at, 12) && (_at = tenon_fetch (_s, 12)) == NULL)
+		return NULL;
+	objp->fileid = tenon_get8 (_at);
+	_at += 8;
+	if ((_at = tenon_get_string (_s, _at, &objp->name, 255u)) == NULL)
+		return NULL;
+	return _at;
+}
+
+static void
+tenon_free_entry (XDR *xdrs, void *_value)
+{
+	entry *objp = (entry *) _value;
+
 	(void) xdrs;
 	free (objp->name);
 	objp->name = NULL;
-	return TRUE;
 }
 
-static bool_t
-tenon_list_encode_entry (XDR *xdrs, entry *objp)
+static char *
+tenon_list_encode_entry (struct tenon_stream *_s, char *_at, entry *objp, bool_t _bare)
 {
-	for (; objp != NULL; objp = objp->nextentry)
-		if (!tenon_put_word (xdrs, 1) || !tenon_encode_entry (xdrs, objp))
-			return FALSE;
-	return tenon_put_word (xdrs, 0);
-}
-
-static bool_t
-tenon_list_decode_entry (XDR *xdrs, entry **at)
-{
-	uint32_t more;
-
-	for (;; at = &(*at)->nextentry) {
-		if (!tenon_get_word (xdrs, &more))
-			return FALSE;
-		if (!more) {
-			*at = NULL;
-			return TRUE;
+	for (;; objp = objp->nextentry, _bare = FALSE) {
+		if (!_bare) {
+			if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+				return NULL;
+			tenon_put4 (_at, objp != NULL);
+			_at += 4;
+			if (objp == NULL)
+				return _at;
 		}
-		if (*at == NULL && (*at = (entry *) calloc (1, sizeof (entry))) == NULL)
-			return FALSE;
-		if (!tenon_decode_entry (xdrs, *at))
-			return FALSE;
+		if ((_at = tenon_encode_entry (_s, _at, objp)) == NULL)
+			return NULL;
 	}
 }
 
-static bool_t
-tenon_list_free_entry (XDR *xdrs, entry **at)
+static char *
+tenon_list_decode_entry (struct tenon_stream *_s, char *_at, entry **_to, bool_t _bare)
 {
-	entry *objp, *next;
-
-	for (objp = *at; objp != NULL; objp = next) {
-		next = objp->nextentry;
-		if (!tenon_free_entry (xdrs, objp))
-			return FALSE;
-		free (objp);
+	for (;; _to = &(*_to)->nextentry, _bare = FALSE) {
+		if (!_bare) {
+			if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+				return NULL;
+			_at += 4;
+			if (tenon_get4 (_at - 4) == 0) {
+				*_to = NULL;
+				return _at;
+			}
+			if (*_to == NULL && (*_to = (entry *) tenon_new (sizeof (entry))) == NULL)
+				return NULL;
+		}
+		if ((_at = tenon_decode_entry (_s, _at, *_to)) == NULL)
+			return NULL;
 	}
-	*at = NULL;
-	return TRUE;
+}
+
+static void
+tenon_list_free_entry (XDR *xdrs, entry **_to, bool_t _bare)
+{
+	entry *objp, *_next;
+
+	for (objp = *_to; objp != NULL; objp = _next, _bare = FALSE) {
+		_next = objp->nextentry;
+		tenon_free_entry (xdrs, objp);
+		if (_bare)
+			objp->nextentry = NULL;
+		else
+			free (objp);
+	}
+	*_to = NULL;
+}
+
+static char *
+tenon_whole_encode_entry (struct tenon_stream *_s, char *_at, void *_value)
+{
+	return tenon_list_encode_entry (_s, _at, (entry *) _value, TRUE);
+}
+
+static char *
+tenon_whole_decode_entry (struct tenon_stream *_s, char *_at, void *_value)
+{
+	entry *objp = (entry *) _value;
+
+	return tenon_list_decode_entry (_s, _at, &objp, TRUE);
+}
+
+static void
+tenon_whole_free_entry (XDR *xdrs, void *_value)
+{
+	entry *objp = (entry *) _value;
+
+	tenon_list_free_entry (xdrs, &objp, TRUE);
 }
 
 bool_t
 xdr_entry (XDR *xdrs, entry *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_entry (xdrs, objp) && tenon_list_encode_entry (xdrs, objp->nextentry);
-	case XDR_DECODE:
-		return tenon_decode_entry (xdrs, objp) && tenon_list_decode_entry (xdrs, &objp->nextentry);
-	case XDR_FREE:
-		return tenon_free_entry (xdrs, objp) && tenon_list_free_entry (xdrs, &objp->nextentry);
-	}
-	return FALSE;
-}
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = tenon_marshal (xdrs, objp, tenon_whole_encode_entry, tenon_whole_decode_entry, tenon_whole_free_entry);
 
-static bool_t
-tenon_encode_entries (XDR *xdrs, entries *objp)
-{
-	if (!tenon_list_encode_entry (xdrs, (*objp)))
-		return FALSE;
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_entries (XDR *xdrs, entries *objp)
-{
-	if (!tenon_list_decode_entry (xdrs, objp))
-		return FALSE;
-	return TRUE;
-}
-
-static bool_t
-tenon_free_entries (XDR *xdrs, entries *objp)
-{
-	if (!tenon_list_free_entry (xdrs, objp))
-		return FALSE;
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_entries (XDR *xdrs, entries *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_entries (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_entries (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_entries (xdrs, objp);
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_dirlist (XDR *xdrs, dirlist *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	bool_t _done = xdr_pointer (xdrs, (char **) objp, sizeof (entry), (xdrproc_t) xdr_entry);
 
-	if (!tenon_list_encode_entry (xdrs, objp->first))
-		return FALSE;
-	if (!tenon_list_encode_entry (xdrs, objp->second))
-		return FALSE;
-	if (!xdr_entry (xdrs, &objp->bare))
-		return FALSE;
-	if (!tenon_put_word (xdrs, objp->maybe != NULL))
-		return FALSE;
-	if (objp->maybe != NULL) {
-		if (!tenon_list_encode_entry (xdrs, (*objp->maybe)))
-			return FALSE;
-	}
-	buf = tenon_room (xdrs, _space, 4);
-	buf[0] = (int32_t) htonl (objp->eof != FALSE);
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-		return FALSE;
-	return TRUE;
+	return _done;
 }
 
-static bool_t
-tenon_decode_dirlist (XDR *xdrs, dirlist *objp)
+static char *
+tenon_encode_dirlist (struct tenon_stream *_s, char *_at, void *_value)
 {
-	register int32_t *buf;
-	int32_t _space[1];
+	dirlist *objp = (dirlist *) _value;
 
-	if (!tenon_list_decode_entry (xdrs, &objp->first))
-		return FALSE;
-	if (!tenon_list_decode_entry (xdrs, &objp->second))
-		return FALSE;
-	if (!xdr_entry (xdrs, &objp->bare))
-		return FALSE;
-	{
-		uint32_t _more;
-
-		if (!tenon_get_word (xdrs, &_more))
-			return FALSE;
-		if (!_more) {
-			objp->maybe = NULL;
-		} else {
-			if (objp->maybe == NULL)
-				objp->maybe = (entries *) calloc (1, sizeof (entries));
-			if (objp->maybe == NULL)
-				return FALSE;
-			if (!tenon_list_decode_entry (xdrs, objp->maybe))
-				return FALSE;
-		}
+	if ((_at = tenon_list_encode_entry (_s, _at, objp->first, FALSE)) == NULL)
+		return NULL;
+	if ((_at = tenon_list_encode_entry (_s, _at, objp->second, FALSE)) == NULL)
+		return NULL;
+	if ((_at = tenon_whole_encode_entry (_s, _at, &objp->bare)) == NULL)
+		return NULL;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, objp->maybe != NULL);
+	_at += 4;
+	if (objp->maybe != NULL) {
+		if ((_at = tenon_list_encode_entry (_s, _at, (*objp->maybe), FALSE)) == NULL)
+			return NULL;
 	}
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->eof = ntohl ((uint32_t) buf[0]) != 0;
-	return TRUE;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, objp->eof != FALSE);
+	_at += 4;
+	return _at;
 }
 
-static bool_t
-tenon_free_dirlist (XDR *xdrs, dirlist *objp)
+static char *
+tenon_decode_dirlist (struct tenon_stream *_s, char *_at, void *_value)
 {
-	if (!tenon_list_free_entry (xdrs, &objp->first))
-		return FALSE;
-	if (!tenon_list_free_entry (xdrs, &objp->second))
-		return FALSE;
-	if (!xdr_entry (xdrs, &objp->bare))
-		return FALSE;
+	dirlist *objp = (dirlist *) _value;
+
+	if ((_at = tenon_list_decode_entry (_s, _at, &objp->first, FALSE)) == NULL)
+		return NULL;
+	if ((_at = tenon_list_decode_entry (_s, _at, &objp->second, FALSE)) == NULL)
+		return NULL;
+	if ((_at = tenon_whole_decode_entry (_s, _at, &objp->bare)) == NULL)
+		return NULL;
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
+	_at += 4;
+	if (tenon_get4 (_at - 4) == 0) {
+		objp->maybe = NULL;
+	} else {
+		if (objp->maybe == NULL && (objp->maybe = (entries *) tenon_new (sizeof (entries))) == NULL)
+			return NULL;
+		if ((_at = tenon_list_decode_entry (_s, _at, objp->maybe, FALSE)) == NULL)
+			return NULL;
+	}
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
+	objp->eof = tenon_get4 (_at) != 0;
+	_at += 4;
+	return _at;
+}
+
+static void
+tenon_free_dirlist (XDR *xdrs, void *_value)
+{
+	dirlist *objp = (dirlist *) _value;
+
+	tenon_list_free_entry (xdrs, &objp->first, FALSE);
+	tenon_list_free_entry (xdrs, &objp->second, FALSE);
+	tenon_whole_free_entry (xdrs, &objp->bare);
 	if (objp->maybe != NULL) {
-		if (!tenon_list_free_entry (xdrs, objp->maybe))
-			return FALSE;
+		tenon_list_free_entry (xdrs, objp->maybe, FALSE);
 	}
 	free (objp->maybe);
 	objp->maybe = NULL;
-	return TRUE;
 }
 
 bool_t
 xdr_dirlist (XDR *xdrs, dirlist *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_dirlist (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_dirlist (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_dirlist (xdrs, objp);
-	}
-	return FALSE;
-}
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = tenon_marshal (xdrs, objp, tenon_encode_dirlist, tenon_decode_dirlist, tenon_free_dirlist);
 
-static bool_t tenon_list_encode_ticks (XDR *, ticks *);
-static bool_t tenon_list_decode_ticks (XDR *, ticks **);
-static bool_t tenon_list_free_ticks (XDR *, ticks **);
-
-static bool_t
-tenon_encode_ticks (XDR *xdrs, ticks *objp)
-{
-	(void) xdrs;
-	(void) objp;
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_ticks (XDR *xdrs, ticks *objp)
-{
-	(void) xdrs;
-	(void) objp;
-	return TRUE;
-}
-
-static bool_t
-tenon_list_encode_ticks (XDR *xdrs, ticks *objp)
-{
-	for (; objp != NULL; objp = objp->next)
-		if (!tenon_put_word (xdrs, 1) || !tenon_encode_ticks (xdrs, objp))
-			return FALSE;
-	return tenon_put_word (xdrs, 0);
-}
-
-static bool_t
-tenon_list_decode_ticks (XDR *xdrs, ticks **at)
-{
-	uint32_t more;
-
-	for (;; at = &(*at)->next) {
-		if (!tenon_get_word (xdrs, &more))
-			return FALSE;
-		if (!more) {
-			*at = NULL;
-			return TRUE;
-		}
-		if (*at == NULL && (*at = (ticks *) calloc (1, sizeof (ticks))) == NULL)
-			return FALSE;
-		if (!tenon_decode_ticks (xdrs, *at))
-			return FALSE;
-	}
-}
-
-static bool_t
-tenon_list_free_ticks (XDR *xdrs, ticks **at)
-{
-	ticks *objp, *next;
-
-	for (objp = *at; objp != NULL; objp = next) {
-		next = objp->next;
-		(void) xdrs;
-		free (objp);
-	}
-	*at = NULL;
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_ticks (XDR *xdrs, ticks *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_ticks (xdrs, objp) && tenon_list_encode_ticks (xdrs, objp->next);
-	case XDR_DECODE:
-		return tenon_decode_ticks (xdrs, objp) && tenon_list_decode_ticks (xdrs, &objp->next);
-	case XDR_FREE:
-		return tenon_list_free_ticks (xdrs, &objp->next);
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_listing (XDR *xdrs, listing *objp)
-{
-	if (!tenon_put_word (xdrs, (uint32_t) objp->status))
-		return FALSE;
-	switch (objp->status) {
-	case 0:
-		if (!xdr_entry (xdrs, &objp->listing_u.ok))
-			return FALSE;
-		break;
-	case 1:
-		if (!tenon_list_encode_entry (xdrs, objp->listing_u.maybe))
-			return FALSE;
-		break;
-	default:
-		break;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_listing (XDR *xdrs, listing *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	ticks *_first = objp;
 
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->status = (int32_t) ntohl ((uint32_t) buf[0]);
-	switch (objp->status) {
-	case 0:
-		if (!xdr_entry (xdrs, &objp->listing_u.ok))
-			return FALSE;
-		break;
-	case 1:
-		if (!tenon_list_decode_entry (xdrs, &objp->listing_u.maybe))
-			return FALSE;
-		break;
-	default:
-		break;
+	for (;;) {
+		void *_next;
+		bool_t _done = tenon_xdr_link (xdrs, &objp->next, sizeof (ticks), &_next);
+
+		if (xdrs->x_op == XDR_FREE && objp != _first)
+			free (objp);
+		if (!_done || _next == NULL)
+			return _done;
+		objp = (ticks *) _next;
 	}
-	return TRUE;
 }
 
-static bool_t
-tenon_free_listing (XDR *xdrs, listing *objp)
+static char *
+tenon_encode_listing (struct tenon_stream *_s, char *_at, void *_value)
 {
+	listing *objp = (listing *) _value;
+
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_room (_s, _at, 4)) == NULL)
+		return NULL;
+	tenon_put4 (_at, (uint32_t) objp->status);
+	_at += 4;
 	switch (objp->status) {
 	case 0:
-		if (!xdr_entry (xdrs, &objp->listing_u.ok))
-			return FALSE;
+		if ((_at = tenon_whole_encode_entry (_s, _at, &objp->listing_u.ok)) == NULL)
+			return NULL;
 		break;
 	case 1:
-		if (!tenon_list_free_entry (xdrs, &objp->listing_u.maybe))
-			return FALSE;
+		if ((_at = tenon_list_encode_entry (_s, _at, objp->listing_u.maybe, FALSE)) == NULL)
+			return NULL;
 		break;
 	default:
 		break;
 	}
-	return TRUE;
+	return _at;
+}
+
+static char *
+tenon_decode_listing (struct tenon_stream *_s, char *_at, void *_value)
+{
+	listing *objp = (listing *) _value;
+
+	if (tenon_lacks (_s, _at, 4) && (_at = tenon_fetch (_s, 4)) == NULL)
+		return NULL;
+	objp->status = (int32_t) tenon_get4 (_at);
+	_at += 4;
+	switch (objp->status) {
+	case 0:
+		if ((_at = tenon_whole_decode_entry (_s, _at, &objp->listing_u.ok)) == NULL)
+			return NULL;
+		break;
+	case 1:
+		if ((_at = tenon_list_decode_entry (_s, _at, &objp->listing_u.maybe, FALSE)) == NULL)
+			return NULL;
+		break;
+	default:
+		break;
+	}
+	return _at;
+}
+
+static void
+tenon_free_listing (XDR *xdrs, void *_value)
+{
+	listing *objp = (listing *) _value;
+
+	switch (objp->status) {
+	case 0:
+		tenon_whole_free_entry (xdrs, &objp->listing_u.ok);
+		break;
+	case 1:
+		tenon_list_free_entry (xdrs, &objp->listing_u.maybe, FALSE);
+		break;
+	default:
+		break;
+	}
 }
 
 bool_t
 xdr_listing (XDR *xdrs, listing *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_listing (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_listing (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_listing (xdrs, objp);
-	}
-	return FALSE;
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = tenon_marshal (xdrs, objp, tenon_encode_listing, tenon_decode_listing, tenon_free_listing);
+
+	return _done;
 }

@@ -9,932 +9,273 @@
 #include <string.h>
 #include <arpa/inet.h>
 
-/* Most bytes that a handle is asked for at once: some count with signed numbers. */
-#define TENON_INLINE_MAX 0x1000000u
+/* What is not. */
+#ifdef __GNUC__
+#define TENON_SHARED static __attribute__ ((__noinline__))
+#else
+#define TENON_SHARED static
+#endif
+
+/* In front of what rpcgen declares and programs may look for. */
+#ifdef __GNUC__
+#define TENON_UNUSED __attribute__ ((__unused__))
+#else
+#define TENON_UNUSED
+#endif
 
 /* Bytes of memory that a count alone may take; more comes as the elements come. */
 #define TENON_UNPAID_MAX 65536u
 
-static __inline__ uint64_t
-tenon_swapped8 (uint64_t number)
+/* Gets so many bytes and their padding into new memory that grows as they come; `_behind' more are zero. */
+TENON_SHARED bool_t
+tenon_xdr_growing (XDR *xdrs, char **_to, u_int _count, u_int _behind)
 {
-	if (htonl (1) == 1)
-		return number;
-	return ((uint64_t) htonl ((uint32_t) number) << 32) | htonl ((uint32_t) (number >> 32));
-}
+	u_int _done = 0, _first = _count < TENON_UNPAID_MAX ? _count : TENON_UNPAID_MAX;
 
-static __inline__ void
-tenon_put_hyper (int32_t *at, uint64_t number)
-{
-	number = tenon_swapped8 (number);
-	memcpy (at, &number, 8);
-}
-
-static __inline__ uint64_t
-tenon_get_hyper (const int32_t *at)
-{
-	uint64_t number;
-
-	memcpy (&number, at, 8);
-	return tenon_swapped8 (number);
-}
-
-static __inline__ void
-tenon_put_float (int32_t *at, float number)
-{
-	uint32_t bits;
-
-	memcpy (&bits, &number, 4);
-	*at = (int32_t) htonl (bits);
-}
-
-static __inline__ float
-tenon_get_float (const int32_t *at)
-{
-	uint32_t bits = ntohl ((uint32_t) *at);
-	float number;
-
-	memcpy (&number, &bits, 4);
-	return number;
-}
-
-static __inline__ void
-tenon_put_double (int32_t *at, double number)
-{
-	uint64_t bits;
-
-	memcpy (&bits, &number, 8);
-	tenon_put_hyper (at, bits);
-}
-
-static __inline__ double
-tenon_get_double (const int32_t *at)
-{
-	uint64_t bits = tenon_get_hyper (at);
-	double number;
-
-	memcpy (&number, &bits, 8);
-	return number;
-}
-
-/* Room for so many bytes: in the stream, or else in a space whose bytes are put behind it later. */
-static __inline__ int32_t *
-tenon_room (XDR *xdrs, int32_t *space, u_int bytes)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, bytes);
-
-	return buf != NULL ? buf : space;
-}
-
-/* So many bytes: in the stream, or else copied into a space. NULL if there are fewer. */
-static __inline__ int32_t *
-tenon_received (XDR *xdrs, int32_t *space, u_int bytes)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, bytes);
-
-	if (buf != NULL)
-		return buf;
-	return XDR_GETBYTES (xdrs, (char *) space, bytes) ? space : NULL;
-}
-
-static __inline__ bool_t
-tenon_put_word (XDR *xdrs, uint32_t word)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, 4);
-	int32_t there = (int32_t) htonl (word);
-
-	if (buf == NULL)
-		return XDR_PUTBYTES (xdrs, (char *) &there, 4);
-	*buf = there;
-	return TRUE;
-}
-
-static __inline__ bool_t
-tenon_get_word (XDR *xdrs, uint32_t *word)
-{
-	int32_t *buf = (int32_t *) XDR_INLINE (xdrs, 4);
-	int32_t there;
-
-	if (buf != NULL)
-		there = *buf;
-	else if (!XDR_GETBYTES (xdrs, (char *) &there, 4))
-		return FALSE;
-	*word = ntohl ((uint32_t) there);
-	return TRUE;
-}
-
-/* Puts a count, so many bytes, and zeros up to a multiple of 4. */
-static bool_t
-tenon_put_bytes (XDR *xdrs, const char *from, u_int count)
-{
-	u_int padded = (count + 3) & ~3u;
-	char *buf;
-
-	if (from == NULL && count > 0)
-		return FALSE;
-	if (count >= TENON_INLINE_MAX || (buf = (char *) XDR_INLINE (xdrs, 4 + padded)) == NULL)
-		return tenon_put_word (xdrs, count) && xdr_opaque (xdrs, (char *) (uintptr_t) from, count);
-	*(int32_t *) (void *) buf = (int32_t) htonl (count);
-	if (count > 0) {
-		memset (buf + padded, 0, 4);
-		memcpy (buf + 4, from, count);
-	}
-	return TRUE;
-}
-
-/* Gets so many bytes and their padding into memory that is there. */
-static bool_t
-tenon_get_opaque (XDR *xdrs, char *to, u_int count)
-{
-	u_int padded = (count + 3) & ~3u;
-	const char *buf;
-
-	if (count == 0)
-		return TRUE;
-	if (count >= TENON_INLINE_MAX || (buf = (const char *) XDR_INLINE (xdrs, padded)) == NULL)
-		return xdr_opaque (xdrs, to, count);
-	memcpy (to, buf, count);
-	return TRUE;
-}
-
-/*
- * Gets so many bytes and their padding into `to', or into new memory, which has room for `behind' more
- * that are zero.
- */
-static bool_t
-tenon_get_bytes (XDR *xdrs, char **to, u_int count, u_int behind)
-{
-	u_int padded = (count + 3) & ~3u;
-	u_int done = 0, first = TENON_UNPAID_MAX;
-	const char *buf = NULL;
-
-	if (*to != NULL)
-		return tenon_get_opaque (xdrs, *to, count);
-	if (count > 0 && count < TENON_INLINE_MAX)
-		buf = (const char *) XDR_INLINE (xdrs, padded);
-	if (buf != NULL) {
-		*to = (char *) malloc ((size_t) count + behind);
-		if (*to == NULL)
-			return FALSE;
-		memcpy (*to, buf, count);
-		memset (*to + count, 0, behind);
-		return TRUE;
-	}
-	if (count <= first) {
-		*to = (char *) calloc ((size_t) count + behind, 1);
-		return *to != NULL && (count == 0 || xdr_opaque (xdrs, *to, count));
-	}
 	/* Multiples of 4 have no padding, so the pieces are as good as the whole. */
 	for (;;) {
-		char *more = (char *) realloc (*to, (size_t) first + behind);
+		char *_more = (char *) realloc (*_to, (size_t) _first + _behind);
 
-		if (more == NULL)
+		if (_more == NULL)
 			return FALSE;
-		*to = more;
-		memset (more + done, 0, (size_t) (first - done) + behind);
-		if (!xdr_opaque (xdrs, more + done, first - done))
+		*_to = _more;
+		memset (_more + _done, 0, (size_t) (_first - _done) + _behind);
+		if (!xdr_opaque (xdrs, _more + _done, _first - _done))
 			return FALSE;
-		if (first == count)
+		if (_first == _count)
 			return TRUE;
-		done = first;
-		first = first > count / 2 ? count : 2 * first;
+		_done = _first;
+		_first = _first > _count / 2 ? _count : 2 * _first;
 	}
 }
 
-static bool_t
-tenon_put_string (XDR *xdrs, const char *from, u_int bound)
+/* As libtirpc's xdr_string, but that a count is not believed. */
+TENON_SHARED bool_t
+tenon_xdr_string (XDR *xdrs, char **_text, u_int _bound)
 {
-	size_t length = from == NULL ? 0 : strlen (from);
+	size_t _length = xdrs->x_op == XDR_ENCODE && *_text != NULL ? strlen (*_text) : 0;
+	u_int _count = (u_int) _length;
 
-	if (from == NULL || length > bound)
+	if (xdrs->x_op == XDR_FREE) {
+		free (*_text);
+		*_text = NULL;
+		return TRUE;
+	}
+	if (_length > _bound || (xdrs->x_op == XDR_ENCODE && *_text == NULL))
 		return FALSE;
-	return tenon_put_bytes (xdrs, from, (u_int) length);
+	if (!xdr_u_int (xdrs, &_count) || _count > _bound || _count == UINT32_MAX)
+		return FALSE;
+	if (*_text == NULL)
+		return tenon_xdr_growing (xdrs, _text, _count, 1);
+	if (xdrs->x_op == XDR_DECODE)
+		(*_text)[_count] = 0;
+	return xdr_opaque (xdrs, *_text, _count);
 }
 
-static bool_t
-tenon_get_string (XDR *xdrs, char **to, u_int bound)
-{
-	uint32_t count;
-
-	if (!tenon_get_word (xdrs, &count) || count > bound || count > UINT32_MAX - 4)
-		return FALSE;
-	if (*to != NULL)
-		(*to)[count] = 0;
-	return tenon_get_bytes (xdrs, to, count, 1);
-}
-
-static bool_t
-tenon_get_counted (XDR *xdrs, char **to, u_int *length, u_int bound)
-{
-	uint32_t count;
-
-	if (!tenon_get_word (xdrs, &count) || count > bound || count > UINT32_MAX - 4)
-		return FALSE;
-	*length = count;
-	return count == 0 || tenon_get_bytes (xdrs, to, count, 0);
-}
-
-
-static bool_t
-tenon_encode_status (XDR *xdrs, status *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_room (xdrs, _space, 4);
-	buf[0] = (int32_t) htonl ((uint32_t) (*objp));
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-		return FALSE;
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_status (XDR *xdrs, status *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	(*objp) = (status) ntohl ((uint32_t) buf[0]);
-	return TRUE;
-}
 
 bool_t
 xdr_status (XDR *xdrs, status *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_status (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_status (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_total (XDR *xdrs, total *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	bool_t _done = xdr_enum (xdrs, (enum_t *) objp);
 
-	if (!tenon_put_word (xdrs, (uint32_t) objp->s))
-		return FALSE;
-	switch (objp->s) {
-	case OK:
-		buf = tenon_room (xdrs, _space, 4);
-		buf[0] = (int32_t) htonl ((uint32_t) objp->total_u.value);
-		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-			return FALSE;
-		break;
-	case FAILED:
-	case AGAIN:
-		if (!tenon_put_string (xdrs, objp->total_u.reason, 64u))
-			return FALSE;
-		break;
-	default:
-		return FALSE;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_total (XDR *xdrs, total *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->s = (status) ntohl ((uint32_t) buf[0]);
-	switch (objp->s) {
-	case OK:
-		buf = tenon_received (xdrs, _space, 4);
-		if (buf == NULL)
-			return FALSE;
-		objp->total_u.value = (int32_t) ntohl ((uint32_t) buf[0]);
-		break;
-	case FAILED:
-	case AGAIN:
-		if (!tenon_get_string (xdrs, &objp->total_u.reason, 64u))
-			return FALSE;
-		break;
-	default:
-		return FALSE;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_free_total (XDR *xdrs, total *objp)
-{
-	(void) xdrs;
-	switch (objp->s) {
-	case OK:
-		break;
-	case FAILED:
-	case AGAIN:
-		free (objp->total_u.reason);
-		objp->total_u.reason = NULL;
-		break;
-	default:
-		break;
-	}
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_total (XDR *xdrs, total *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_total (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_total (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_total (xdrs, objp);
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_partial (XDR *xdrs, partial *objp)
-{
-	if (!tenon_put_word (xdrs, (uint32_t) objp->s))
-		return FALSE;
-	switch (objp->s) {
-	case OK:
-		break;
-	default:
-		return FALSE;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_partial (XDR *xdrs, partial *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	bool_t _done = xdr_status (xdrs, &objp->s);
 
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
+	if (!_done)
 		return FALSE;
-	objp->s = (status) ntohl ((uint32_t) buf[0]);
 	switch (objp->s) {
 	case OK:
+		_done = xdr_int (xdrs, &objp->total_u.value);
+		break;
+	case FAILED:
+	case AGAIN:
+		_done = xdr_string (xdrs, &objp->total_u.reason, 64u);
 		break;
 	default:
-		return FALSE;
+		return xdrs->x_op == XDR_FREE;
 	}
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_partial (XDR *xdrs, partial *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_partial (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_partial (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_covered (XDR *xdrs, covered *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[2];
+	bool_t _done = xdr_status (xdrs, &objp->s);
 
-	if (!tenon_put_word (xdrs, objp->b != FALSE))
+	if (!_done)
 		return FALSE;
-	switch (objp->b) {
-	case TRUE:
-		buf = tenon_room (xdrs, _space, 4);
-		buf[0] = (int32_t) htonl ((uint32_t) objp->covered_u.value);
-		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-			return FALSE;
-		break;
-	case FALSE:
+	switch (objp->s) {
+	case OK:
 		break;
 	default:
-		buf = tenon_room (xdrs, _space, 8);
-		tenon_put_double (buf + 0, objp->covered_u.never);
-		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 8))
-			return FALSE;
-		break;
+		return xdrs->x_op == XDR_FREE;
 	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_covered (XDR *xdrs, covered *objp)
-{
-	register int32_t *buf;
-	int32_t _space[2];
-
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->b = ntohl ((uint32_t) buf[0]) != 0;
-	switch (objp->b) {
-	case TRUE:
-		buf = tenon_received (xdrs, _space, 4);
-		if (buf == NULL)
-			return FALSE;
-		objp->covered_u.value = (int32_t) ntohl ((uint32_t) buf[0]);
-		break;
-	case FALSE:
-		break;
-	default:
-		buf = tenon_received (xdrs, _space, 8);
-		if (buf == NULL)
-			return FALSE;
-		objp->covered_u.never = tenon_get_double (buf + 0);
-		break;
-	}
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_covered (XDR *xdrs, covered *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_covered (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_covered (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_by_int (XDR *xdrs, by_int *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	bool_t _done = xdr_bool (xdrs, &objp->b);
 
-	if (!tenon_put_word (xdrs, (uint32_t) objp->i))
+	if (!_done)
 		return FALSE;
-	switch (objp->i) {
-	case -1:
-		buf = tenon_room (xdrs, _space, 4);
-		buf[0] = (int32_t) htonl ((uint32_t) objp->by_int_u.minus);
-		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-			return FALSE;
+	switch (objp->b) {
+	case TRUE:
+		_done = xdr_int (xdrs, &objp->covered_u.value);
 		break;
-	case 0x10:
+	case FALSE:
 		break;
 	default:
-		if (objp->by_int_u.rest.rest_len > 4u)
-			return FALSE;
-		if (!tenon_put_bytes (xdrs, objp->by_int_u.rest.rest_val, objp->by_int_u.rest.rest_len))
-			return FALSE;
+		_done = xdr_double (xdrs, &objp->covered_u.never);
 		break;
 	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_by_int (XDR *xdrs, by_int *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->i = (int32_t) ntohl ((uint32_t) buf[0]);
-	switch (objp->i) {
-	case -1:
-		buf = tenon_received (xdrs, _space, 4);
-		if (buf == NULL)
-			return FALSE;
-		objp->by_int_u.minus = (int32_t) ntohl ((uint32_t) buf[0]);
-		break;
-	case 0x10:
-		break;
-	default:
-		if (!tenon_get_counted (xdrs, &objp->by_int_u.rest.rest_val, &objp->by_int_u.rest.rest_len, 4u))
-			return FALSE;
-		break;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_free_by_int (XDR *xdrs, by_int *objp)
-{
-	(void) xdrs;
-	switch (objp->i) {
-	case -1:
-		break;
-	case 0x10:
-		break;
-	default:
-		free (objp->by_int_u.rest.rest_val);
-		objp->by_int_u.rest.rest_val = NULL;
-		break;
-	}
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_by_int (XDR *xdrs, by_int *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_by_int (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_by_int (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_by_int (xdrs, objp);
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_by_uint (XDR *xdrs, by_uint *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[2];
+	bool_t _done = xdr_int (xdrs, &objp->i);
 
-	if (!tenon_put_word (xdrs, (uint32_t) objp->u))
+	if (!_done)
 		return FALSE;
-	switch (objp->u) {
-	case 4000000000:
-		buf = tenon_room (xdrs, _space, 8);
-		tenon_put_hyper (buf + 0, (uint64_t) objp->by_uint_u.large);
-		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 8))
-			return FALSE;
+	switch (objp->i) {
+	case -1:
+		_done = xdr_int (xdrs, &objp->by_int_u.minus);
+		break;
+	case 0x10:
 		break;
 	default:
+		_done = xdr_bytes (xdrs, (char **) &objp->by_int_u.rest.rest_val, &objp->by_int_u.rest.rest_len, 4u);
 		break;
 	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_by_uint (XDR *xdrs, by_uint *objp)
-{
-	register int32_t *buf;
-	int32_t _space[2];
-
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->u = ntohl ((uint32_t) buf[0]);
-	switch (objp->u) {
-	case 4000000000:
-		buf = tenon_received (xdrs, _space, 8);
-		if (buf == NULL)
-			return FALSE;
-		objp->by_uint_u.large = (int64_t) tenon_get_hyper (buf + 0);
-		break;
-	default:
-		break;
-	}
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_by_uint (XDR *xdrs, by_uint *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_by_uint (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_by_uint (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_by_names (XDR *xdrs, by_names *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	bool_t _done = xdr_u_int (xdrs, &objp->u);
 
-	if (!tenon_put_word (xdrs, (uint32_t) objp->i))
+	if (!_done)
 		return FALSE;
-	switch (objp->i) {
-	case PING:
-		break;
-	case 2:
-		buf = tenon_room (xdrs, _space, 4);
-		buf[0] = (int32_t) htonl ((uint32_t) objp->by_names_u.number);
-		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-			return FALSE;
-		break;
-	case 3:
-	case -4:
-		if (!tenon_put_string (xdrs, objp->by_names_u.text, 4294967295u))
-			return FALSE;
-		break;
-	case 5:
-	case 6:
-		break;
-	default:
-		return FALSE;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_by_names (XDR *xdrs, by_names *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->i = (int32_t) ntohl ((uint32_t) buf[0]);
-	switch (objp->i) {
-	case PING:
-		break;
-	case 2:
-		buf = tenon_received (xdrs, _space, 4);
-		if (buf == NULL)
-			return FALSE;
-		objp->by_names_u.number = (int32_t) ntohl ((uint32_t) buf[0]);
-		break;
-	case 3:
-	case -4:
-		if (!tenon_get_string (xdrs, &objp->by_names_u.text, 4294967295u))
-			return FALSE;
-		break;
-	case 5:
-	case 6:
-		break;
-	default:
-		return FALSE;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_free_by_names (XDR *xdrs, by_names *objp)
-{
-	(void) xdrs;
-	switch (objp->i) {
-	case PING:
-		break;
-	case 2:
-		break;
-	case 3:
-	case -4:
-		free (objp->by_names_u.text);
-		objp->by_names_u.text = NULL;
-		break;
-	case 5:
-	case 6:
+	switch (objp->u) {
+	case 4000000000:
+		_done = xdr_quad_t (xdrs, &objp->by_uint_u.large);
 		break;
 	default:
 		break;
 	}
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_by_names (XDR *xdrs, by_names *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_by_names (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_by_names (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_by_names (xdrs, objp);
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_by_bool (XDR *xdrs, by_bool *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	bool_t _done = xdr_int (xdrs, &objp->i);
 
-	if (!tenon_put_word (xdrs, objp->is_there != FALSE))
+	if (!_done)
 		return FALSE;
-	switch (objp->is_there) {
-	case FALSE:
+	switch (objp->i) {
+	case PING:
+		break;
+	case 2:
+		_done = xdr_int (xdrs, &objp->by_names_u.number);
+		break;
+	case 3:
+	case -4:
+		_done = tenon_xdr_string (xdrs, &objp->by_names_u.text, 4294967295u);
+		break;
+	case 5:
+	case 6:
 		break;
 	default:
-		buf = tenon_room (xdrs, _space, 4);
-		buf[0] = (int32_t) htonl ((uint32_t) objp->by_bool_u.here);
-		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-			return FALSE;
-		break;
+		return xdrs->x_op == XDR_FREE;
 	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_by_bool (XDR *xdrs, by_bool *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->is_there = ntohl ((uint32_t) buf[0]) != 0;
-	switch (objp->is_there) {
-	case FALSE:
-		break;
-	default:
-		buf = tenon_received (xdrs, _space, 4);
-		if (buf == NULL)
-			return FALSE;
-		objp->by_bool_u.here = (int32_t) ntohl ((uint32_t) buf[0]);
-		break;
-	}
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_by_bool (XDR *xdrs, by_bool *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_by_bool (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_by_bool (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_only_default (XDR *xdrs, only_default *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	bool_t _done = xdr_bool (xdrs, &objp->is_there);
 
-	if (!tenon_put_word (xdrs, (uint32_t) objp->i))
+	if (!_done)
 		return FALSE;
-	switch (objp->i) {
+	switch (objp->is_there) {
+	case FALSE:
+		break;
 	default:
-		buf = tenon_room (xdrs, _space, 4);
-		tenon_put_float (buf + 0, objp->only_default_u.x);
-		if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-			return FALSE;
+		_done = xdr_int (xdrs, &objp->by_bool_u.here);
 		break;
 	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_only_default (XDR *xdrs, only_default *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->i = (int32_t) ntohl ((uint32_t) buf[0]);
-	switch (objp->i) {
-	default:
-		buf = tenon_received (xdrs, _space, 4);
-		if (buf == NULL)
-			return FALSE;
-		objp->only_default_u.x = tenon_get_float (buf + 0);
-		break;
-	}
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_only_default (XDR *xdrs, only_default *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_only_default (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_only_default (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = xdr_int (xdrs, &objp->i);
+
+	if (!_done)
+		return FALSE;
+	switch (objp->i) {
+	default:
+		_done = xdr_float (xdrs, &objp->only_default_u.x);
+		break;
 	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_answer (XDR *xdrs, answer *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_room (xdrs, _space, 4);
-	buf[0] = (int32_t) htonl ((uint32_t) (*objp));
-	if (buf == _space && !XDR_PUTBYTES (xdrs, (char *) _space, 4))
-		return FALSE;
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_answer (XDR *xdrs, answer *objp)
-{
-	register int32_t *buf;
-	int32_t _space[1];
-
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	(*objp) = (status) ntohl ((uint32_t) buf[0]);
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_answer (XDR *xdrs, answer *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_answer (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_answer (xdrs, objp);
-	case XDR_FREE:
-		return TRUE;
-	}
-	return FALSE;
-}
-
-static bool_t
-tenon_encode_by_typedef (XDR *xdrs, by_typedef *objp)
-{
-	if (!tenon_put_word (xdrs, (uint32_t) objp->a))
-		return FALSE;
-	switch (objp->a) {
-	case OK:
-		if (!tenon_encode_total (xdrs, &objp->by_typedef_u.inner))
-			return FALSE;
-		break;
-	default:
-		break;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_decode_by_typedef (XDR *xdrs, by_typedef *objp)
-{
+	TENON_UNUSED
 	register int32_t *buf;
-	int32_t _space[1];
+	bool_t _done = xdr_enum (xdrs, (enum_t *) objp);
 
-	buf = tenon_received (xdrs, _space, 4);
-	if (buf == NULL)
-		return FALSE;
-	objp->a = (answer) ntohl ((uint32_t) buf[0]);
-	switch (objp->a) {
-	case OK:
-		if (!tenon_decode_total (xdrs, &objp->by_typedef_u.inner))
-			return FALSE;
-		break;
-	default:
-		break;
-	}
-	return TRUE;
-}
-
-static bool_t
-tenon_free_by_typedef (XDR *xdrs, by_typedef *objp)
-{
-	switch (objp->a) {
-	case OK:
-		if (!tenon_free_total (xdrs, &objp->by_typedef_u.inner))
-			return FALSE;
-		break;
-	default:
-		break;
-	}
-	return TRUE;
+	return _done;
 }
 
 bool_t
 xdr_by_typedef (XDR *xdrs, by_typedef *objp)
 {
-	switch (xdrs->x_op) {
-	case XDR_ENCODE:
-		return tenon_encode_by_typedef (xdrs, objp);
-	case XDR_DECODE:
-		return tenon_decode_by_typedef (xdrs, objp);
-	case XDR_FREE:
-		return tenon_free_by_typedef (xdrs, objp);
+	TENON_UNUSED
+	register int32_t *buf;
+	bool_t _done = xdr_answer (xdrs, &objp->a);
+
+	if (!_done)
+		return FALSE;
+	switch (objp->a) {
+	case OK:
+		_done = xdr_total (xdrs, &objp->by_typedef_u.inner);
+		break;
+	default:
+		break;
 	}
-	return FALSE;
+	return _done;
 }

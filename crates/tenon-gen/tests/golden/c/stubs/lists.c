@@ -5,15 +5,15 @@
 #include <tenon.h>
 
 static __inline__ uint32_t
-tenon_reversed4 (uint32_t number)
+tenon_reversed4 (uint32_t _number)
 {
-	return number >> 24 | (number >> 8 & 0xff00u) | (number << 8 & 0xff0000u) | number << 24;
+	return _number >> 24 | (_number >> 8 & 0xff00u) | (_number << 8 & 0xff0000u) | _number << 24;
 }
 
 static __inline__ uint64_t
-tenon_reversed8 (uint64_t number)
+tenon_reversed8 (uint64_t _number)
 {
-	return (uint64_t) tenon_reversed4 ((uint32_t) number) << 32 | tenon_reversed4 ((uint32_t) (number >> 32));
+	return (uint64_t) tenon_reversed4 ((uint32_t) _number) << 32 | tenon_reversed4 ((uint32_t) (_number >> 32));
 }
 
 /* What is called when something is wrong stays out of the way of what is called when nothing is. */

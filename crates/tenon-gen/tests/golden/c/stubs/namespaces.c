@@ -5,60 +5,74 @@
 #include <tenon.h>
 
 #if defined (__GNUC__) && defined (__x86_64__)
-#define TENON_AVX2 1
-#include <immintrin.h>
+#define TENON_AVX2 __attribute__ ((__target__ ("avx2")))
+typedef char tenon_vector __attribute__ ((__vector_size__ (32)));
+
+#if defined (__clang__) || __GNUC__ >= 12
+#define TENON_SHUFFLE(vector, ...) __builtin_shufflevector (vector, vector, __VA_ARGS__)
+#else
+#define TENON_SHUFFLE(vector, ...) __builtin_shuffle (vector, (tenon_vector) { __VA_ARGS__ })
+#endif
+#define TENON_REVERSED4(vector) \
+	TENON_SHUFFLE (vector, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, \
+		       19, 18, 17, 16, 23, 22, 21, 20, 27, 26, 25, 24, 31, 30, 29, 28)
+#define TENON_REVERSED8(vector) \
+	TENON_SHUFFLE (vector, 7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8, \
+		       23, 22, 21, 20, 19, 18, 17, 16, 31, 30, 29, 28, 27, 26, 25, 24)
 #endif
 
 #ifdef TENON_AVX2
-/* Copies vectors and puts the bytes of each half into this order. */
-__attribute__ ((target ("avx2")))
+/* Copies vectors of 32 bytes and reverses each number of 4 bytes; `_to' may be `_from'. */
+TENON_AVX2
 static void
-tenon_reverse_avx2 (char *to, const char *from, size_t bytes, const char *order16)
+tenon_reverse4_avx2 (char *_to, const char *_from, size_t _bytes)
 {
-	const __m256i order = _mm256_broadcastsi128_si256 (_mm_loadu_si128 ((const __m128i *) (const void *) order16));
-	size_t at = 0;
+	size_t _at = 0;
 
-	for (; at + 64 <= bytes; at += 64) {
-		__m256i first = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
-		__m256i second = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at + 32));
+	for (; _at + 64 <= _bytes; _at += 64) {
+		tenon_vector _first, _second;
 
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (first, order));
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at + 32), _mm256_shuffle_epi8 (second, order));
+		memcpy (&_first, _from + _at, 32);
+		memcpy (&_second, _from + _at + 32, 32);
+		_first = TENON_REVERSED4 (_first);
+		_second = TENON_REVERSED4 (_second);
+		memcpy (_to + _at, &_first, 32);
+		memcpy (_to + _at + 32, &_second, 32);
 	}
-	if (at < bytes) {
-		__m256i last = _mm256_loadu_si256 ((const __m256i *) (const void *) (from + at));
+	if (_at < _bytes) {
+		tenon_vector _last;
 
-		_mm256_storeu_si256 ((__m256i *) (void *) (to + at), _mm256_shuffle_epi8 (last, order));
+		memcpy (&_last, _from + _at, 32);
+		_last = TENON_REVERSED4 (_last);
+		memcpy (_to + _at, &_last, 32);
 	}
 }
 #endif
 
 static __inline__ uint32_t
-tenon_reversed4 (uint32_t number)
+tenon_reversed4 (uint32_t _number)
 {
-	return number >> 24 | (number >> 8 & 0xff00u) | (number << 8 & 0xff0000u) | number << 24;
+	return _number >> 24 | (_number >> 8 & 0xff00u) | (_number << 8 & 0xff0000u) | _number << 24;
 }
 
-/* Copies numbers of 4 bytes and changes the order of their bytes; `to' may be `from'. */
+/* Copies numbers of 4 bytes and changes the order of their bytes; `_to' may be `_from'. */
 static void
-tenon_reverse4 (void *to, const void *from, size_t numbers)
+tenon_reverse4 (void *_to, const void *_from, size_t _numbers)
 {
-	size_t at = 0, bytes = 4 * numbers;
+	size_t _at = 0, _bytes = 4 * _numbers;
 
 #ifdef TENON_AVX2
-	if (numbers >= 16 && __builtin_cpu_supports ("avx2")) {
-		static const char order[16] = { 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12 };
-
-		at = bytes & ~(size_t) 31;
-		tenon_reverse_avx2 ((char *) to, (const char *) from, at, order);
+	if (_numbers >= 16 && __builtin_cpu_supports ("avx2")) {
+		_at = _bytes & ~(size_t) 31;
+		tenon_reverse4_avx2 ((char *) _to, (const char *) _from, _at);
 	}
 #endif
-	for (; at < bytes; at += 4) {
-		uint32_t number;
+	for (; _at < _bytes; _at += 4) {
+		uint32_t _number;
 
-		memcpy (&number, (const char *) from + at, 4);
-		number = tenon_reversed4 (number);
-		memcpy ((char *) to + at, &number, 4);
+		memcpy (&_number, (const char *) _from + _at, 4);
+		_number = tenon_reversed4 (_number);
+		memcpy ((char *) _to + _at, &_number, 4);
 	}
 }
 

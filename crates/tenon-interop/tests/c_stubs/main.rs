@@ -2,6 +2,9 @@
 //! and rpcgen's have the same bytes in every stream of libtirpc, and clients and servers of either kind
 //! understand each other.
 
+mod foreign;
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -11,7 +14,7 @@ use tenon::wire::{Buffer, Encoder, Xdr};
 use tenon_exec::Interface;
 use tenon_exec::random::Random;
 use tenon_gen::c;
-use tenon_idl::{Output, Style, Undeclared};
+use tenon_idl::{Define, Output, Style, Undeclared};
 use tenon_interop::compiled::INTERFACES;
 use tenon_interop::{Process, Recoder, Transport, peer, root, xdrdump};
 use tenon_schema::{Type, TypeId, TypeKind};
@@ -189,6 +192,8 @@ fn write_types(header: &Path, folder: &Path) {
 struct Subject {
     name: &'static str,
     path: PathBuf,
+    /// What is defined where values are made, beside what C knows.
+    defines: &'static [&'static str],
 }
 
 /// All of them: those that rpcgen takes, and `nis.x`, which it refuses.
@@ -196,10 +201,12 @@ fn subjects() -> Vec<Subject> {
     let listed = INTERFACES.iter().map(|listed| Subject {
         name: listed.name,
         path: listed.path.into(),
+        defines: &[],
     });
     let nis = Subject {
         name: "nis",
         path: "/usr/include/rpcsvc/nis.x".into(),
+        defines: &[],
     };
     listed.chain([nis]).collect()
 }
@@ -220,8 +227,13 @@ fn build_streams(listed: &Subject, folder: &Path, flags: &[&str]) {
 
 /// Random values of every type, and their bytes.
 fn encodings(listed: &Subject, values: usize) -> Vec<(String, Vec<Vec<u8>>)> {
-    let parsed = tenon_idl::parse_file(&listed.path, &tenon_idl::Options::default());
-    let schema = parsed.schema.expect("an interface");
+    let options = tenon_idl::Options {
+        defines: listed.defines.iter().map(|it| Define::parse(it)).collect(),
+        ..tenon_idl::Options::default()
+    };
+    let parsed = tenon_idl::parse_file(&listed.path, &options);
+    let said = parsed.render(Style::Plain);
+    let schema = parsed.schema.unwrap_or_else(|| panic!("{said}"));
     let interface = Interface::new(schema).expect("an interface that can be moved");
     let types = interface.schema().types.iter().enumerate();
     let types = types.filter(|(_, ty)| ty.kind != TypeKind::External);
@@ -273,6 +285,39 @@ fn routines_have_the_same_bytes_in_every_stream() {
         compare(listed, &folder, VALUES)
     });
     assert!(types > 250, "only {types} types were compared");
+}
+
+/// The options of `-N` and of a size for the interface `name`.
+fn options_of(name: &str, size: c::Size) -> c::Options {
+    c::Options {
+        size,
+        ..options(name)
+    }
+}
+
+/// Sizes beside that which goes without saying.
+const SIZES_ASKED_FOR: [(&str, c::Size); 2] =
+    [("small", c::Size::Small), ("large", c::Size::Large)];
+
+#[test]
+fn routines_of_every_size_have_the_same_bytes() {
+    for (word, size) in SIZES_ASKED_FOR {
+        let types = for_each(&subjects(), |listed| {
+            let name = listed.name;
+            let folder = folder(&format!("{word}/{name}"));
+            generate_with(&listed.path, name, &folder, &options_of(name, size));
+            write_types(&folder.join(format!("{name}.h")), &folder);
+            // Of the sanitizers there is enough in the one that has everything.
+            let flags: &[&str] = if name == "torture" {
+                &SANITIZED
+            } else {
+                &OPTIMISED
+            };
+            build_streams(listed, &folder, flags);
+            compare(listed, &folder, VALUES_MIXED)
+        });
+        assert!(types > 250, "only {types} types were compared");
+    }
 }
 
 #[test]
@@ -327,6 +372,11 @@ fn every_file_compiles_without_a_warning() {
             }
             if set == "N" {
                 check("clang", &folder, &[&format!("{name}_xdr.c")]);
+                for (_, size) in SIZES_ASKED_FOR {
+                    generate_with(&listed.path, name, &folder, &options_of(name, size));
+                    check("clang", &folder, &[&format!("{name}_xdr.c")]);
+                    check("gcc", &folder, &[&format!("{name}_xdr.c")]);
+                }
             }
             // The torture has a member that is called `operator`.
             if set == "M" && name != "torture" {
@@ -382,6 +432,124 @@ fn edits_of_libnfs_find_what_they_look_for() {
     compile(&folder, &["-c", "-o", "routines.o", "routines.c"]);
 }
 
+/// What amanda has sed make of the line that includes the header: `config.h` has to come before all others.
+const EDIT_OF_AMANDA: &str = r#"s+#include "nfs3.h"+#include "config.h"\n\#include "nfs3.h"+"#;
+
+/// A header of libtirpc's name that is not content to be included before `config.h`, as those of gnulib are not.
+const PARTICULAR: &str = "#ifndef CONFIG_H
+#error \"include config.h first\"
+#endif
+#include_next <rpc/rpc.h>
+";
+
+#[test]
+fn routines_include_their_header_first() {
+    let folder = folder("config");
+    generate(&root().join("interfaces/nfs3.x"), "nfs3", &folder);
+    std::fs::create_dir_all(folder.join("rpc")).expect("a folder");
+    std::fs::write(folder.join("rpc/rpc.h"), PARTICULAR).expect("a file");
+    std::fs::write(folder.join("config.h"), "#define CONFIG_H\n").expect("a file");
+    let mut sed = Command::new("sed");
+    sed.current_dir(&folder);
+    sed.args(["-i", EDIT_OF_AMANDA, "nfs3_xdr.c"]);
+    tenon_interop::run(sed);
+    compile(&folder, &["-Wall", "-c", "-o", "nfs3.o", "nfs3_xdr.c"]);
+}
+
+/// A type that is used by another name alone is what messages begin with, so it is specialised, and used.
+#[test]
+fn what_has_another_name_is_specialised() {
+    let folder = folder("aliases");
+    let text = "struct pair { string of<>; pair *next; };
+        struct pairs { pair *all; int count; };
+        typedef pairs renamed;
+        typedef renamed renamed_again;";
+    let path = folder.join("aliases.x");
+    std::fs::write(&path, text).expect("a file");
+    generate(&path, "aliases", &folder);
+    let routines = std::fs::read_to_string(folder.join("aliases_xdr.c")).expect("routines");
+    let call = "tenon_marshal (xdrs, objp, tenon_encode_pairs, tenon_decode_pairs, ";
+    assert!(routines.contains(call), "{routines}");
+    let mut arguments = Vec::from(STRICT);
+    arguments.extend(["-O2", "-c", "-o", "aliases.o", "aliases_xdr.c"]);
+    compile(&folder, &arguments);
+}
+
+/// Words that what routines share is made of, and that an interface may have as constants.
+const WORDS: [&str; 28] = [
+    "at", "behind", "bound", "bytes", "count", "done", "element", "end", "first", "from", "index",
+    "last", "left", "length", "memory", "more", "next", "now", "number", "numbers", "padded",
+    "routine", "s", "size", "space", "text", "to", "unit",
+];
+
+#[test]
+fn constants_may_be_called_as_what_routines_are_made_of() {
+    let folder = folder("words");
+    let mut text: String = WORDS.map(|word| format!("const {word} = 5;\n")).concat();
+    text += "struct node { string of_it<>; opaque x<>; int y<4>; hyper z[99]; float f; double d; node *following; };
+        union choice switch (bool is) { case TRUE: node all<>; case FALSE: void; };";
+    let path = folder.join("words.x");
+    std::fs::write(&path, text).expect("a file");
+    let sizes = SIZES_ASKED_FOR.into_iter();
+    for (_, size) in sizes.chain([("balanced", c::Size::Balanced)]) {
+        generate_with(&path, "words", &folder, &options_of("words", size));
+        let mut arguments = Vec::from(STRICT);
+        arguments.extend(["-O2", "-c", "-o", "words.o", "words_xdr.c"]);
+        compile(&folder, &arguments);
+    }
+}
+
+/// With `--fast`, the header of the library stands beside what routines share.
+#[test]
+fn what_routines_share_is_called_as_nothing_of_the_library() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).expect("a source");
+    let words = |text: &str| {
+        let words = text.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
+        let words = words.filter(|word| word.to_lowercase().starts_with("tenon_"));
+        words.map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let library = read("crates/tenon-c/include/tenon.h") + &read("crates/tenon-c/tirpc/tirpc.h");
+    let ours = words(&read("crates/tenon-gen/src/c/xdr/runtime.c"));
+    assert!(ours.len() > 50);
+    let both: Vec<_> = ours.intersection(&words(&library)).cloned().collect();
+    assert_eq!(both, [] as [String; 0]);
+}
+
+/// What open-vm-tools has sed delete from routines, which rpcgen declares whether it needs it or not.
+const DELETED_BY_OPEN_VM_TOOLS: &str = "register int32_t .*buf;";
+
+#[test]
+fn routines_work_without_what_builds_delete() {
+    let folder = folder("deleted");
+    let listed = subjects().into_iter().find(|it| it.name == "torture");
+    let listed = listed.expect("it is tried everywhere");
+    let sizes = SIZES_ASKED_FOR.into_iter();
+    for (_, size) in sizes.chain([("balanced", c::Size::Balanced)]) {
+        generate_with(
+            &listed.path,
+            "torture",
+            &folder,
+            &options_of("torture", size),
+        );
+        write_types(&folder.join("torture.h"), &folder);
+        let file = folder.join("torture_xdr.c");
+        let whole = std::fs::read_to_string(&file).expect("routines");
+        let mut sed = Command::new("sed");
+        sed.current_dir(&folder);
+        sed.args([
+            "-i",
+            &format!("/{DELETED_BY_OPEN_VM_TOOLS}/d"),
+            "torture_xdr.c",
+        ]);
+        tenon_interop::run(sed);
+        let rest = std::fs::read_to_string(&file).expect("routines");
+        let routines = whole.matches("\nxdr_").count();
+        assert_eq!(whole.lines().count() - rest.lines().count(), routines);
+        build_streams(&listed, &folder, &OPTIMISED);
+        assert!(compare(&listed, &folder, 20) > 40);
+    }
+}
+
 /// Builds the server or client of the torture interface out of what is written for it.
 fn torture(end: &str, stubs: &str) -> PathBuf {
     let folder = folder(&format!("torture_{end}"));
@@ -418,19 +586,32 @@ fn clients_and_servers_understand_those_of_rpcgen() {
     }
 }
 
+/// Builds a program of `tests/peers/c` with routines of each size for the torture interface, and runs it.
+fn with_every_size(program: &str, flags: &[&str]) -> Vec<String> {
+    let path = root().join("interfaces/torture.x");
+    let source = root().join(format!("tests/peers/c/{program}.c"));
+    let source = source.display().to_string();
+    let sizes = SIZES_ASKED_FOR.into_iter();
+    let sizes = sizes.chain([("balanced", c::Size::Balanced)]);
+    let said = sizes.map(|(word, size)| {
+        let folder = folder(&format!("{program}/{word}"));
+        generate_with(&path, "torture", &folder, &options_of("torture", size));
+        let mut arguments = vec!["-o", program, &source, "torture_xdr.c"];
+        arguments.extend(STRICT);
+        arguments.push("-Wno-cast-function-type");
+        arguments.extend(flags);
+        compile(&folder, &arguments);
+        tenon_interop::run(Command::new(folder.join(program)))
+    });
+    said.collect()
+}
+
 #[test]
 fn a_count_costs_no_memory_before_its_elements_are_there() {
-    let folder = folder("hostile");
-    let path = root().join("interfaces/torture.x");
-    generate(&path, "torture", &folder);
-    let source = root().join("tests/peers/c/hostile.c").display().to_string();
-    let mut arguments = vec!["-O1", "-g", "-o", "hostile", &source, "torture_xdr.c"];
-    arguments.extend(STRICT);
-    arguments.push("-Wno-cast-function-type");
-    arguments.push("-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc");
-    compile(&folder, &arguments);
-    let said = tenon_interop::run(Command::new(folder.join("hostile")));
-    assert!(said.contains("nothing was taken"), "{said}");
+    let wrap = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc";
+    for said in with_every_size("hostile", &["-O1", "-g", wrap]) {
+        assert!(said.contains("nothing was taken"), "{said}");
+    }
 }
 
 /// Elements that take no bytes are counted, and nobody goes through them: for the counts that are tried here that
@@ -440,6 +621,7 @@ fn elements_without_bytes_are_only_counted() {
     let empty = Subject {
         name: "empty",
         path: root().join("tests/peers/c/empty.x"),
+        defines: &[],
     };
     let folder = folder("empty");
     generate(&empty.path, empty.name, &folder);
@@ -511,40 +693,21 @@ fn values_are_as_large_in_cpp_as_in_c() {
 
 #[test]
 fn nobody_chooses_how_deep_a_decoder_goes() {
-    let folder = folder("deep");
-    let path = root().join("interfaces/torture.x");
-    generate(&path, "torture", &folder);
-    let source = root().join("tests/peers/c/deep.c").display().to_string();
-    let mut arguments = vec!["-o", "deep", &source, "torture_xdr.c"];
-    arguments.extend(SANITIZED);
-    arguments.extend(STRICT);
-    arguments.push("-Wno-cast-function-type");
-    compile(&folder, &arguments);
-    let said = tenon_interop::run(Command::new(folder.join("deep")));
-    assert!(said.contains("nothing was too deep"), "{said}");
+    for said in with_every_size("deep", &SANITIZED) {
+        assert!(said.contains("nothing was too deep"), "{said}");
+    }
 }
 
 #[test]
 fn programs_find_what_they_rely_on() {
-    let folder = folder("contract");
-    generate(&root().join("interfaces/torture.x"), "torture", &folder);
-    let source = root()
-        .join("tests/peers/c/contract.c")
-        .display()
-        .to_string();
-    let mut arguments = vec!["-Wno-cast-function-type", "-o", "ours", &source];
-    arguments.extend(STRICT);
-    arguments.extend(SANITIZED);
-    arguments.push("torture_xdr.c");
-    compile(&folder, &arguments);
+    let ours = with_every_size("contract", &SANITIZED);
     drop(xdrdump("torture"));
     let theirs = root().join("target/peers/torture");
     let include = format!("-iquote{}", theirs.display());
     let routines = theirs.join("torture_xdr.o").display().to_string();
+    let folder = folder("contract");
     let copy = folder.join("theirs.c");
-    std::fs::copy(&source, &copy).expect("a copy");
-    let header = folder.join("torture.h");
-    std::fs::remove_file(header).expect("theirs is looked for");
+    std::fs::copy(root().join("tests/peers/c/contract.c"), &copy).expect("a copy");
     let arguments = [
         "-w",
         "-Dbool=bool_t",
@@ -555,8 +718,9 @@ fn programs_find_what_they_rely_on() {
         &routines,
     ];
     compile(&folder, &arguments);
-    let [ours, theirs] =
-        ["ours", "theirs"].map(|program| tenon_interop::run(Command::new(folder.join(program))));
-    assert!(ours.lines().count() > 25, "{ours}");
-    assert_eq!(ours, theirs);
+    let theirs = tenon_interop::run(Command::new(folder.join("theirs")));
+    assert!(theirs.lines().count() > 25, "{theirs}");
+    for ours in ours {
+        assert_eq!(ours, theirs);
+    }
 }

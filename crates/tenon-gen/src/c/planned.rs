@@ -1,0 +1,115 @@
+//! The schema that plans are made of. It is the interface's own, but where only C knows a number, or where C does
+//! what plans know nothing of: there it has types from elsewhere, which the printer of routines moves as rpcgen does.
+
+use tenon_plan::Scalar;
+use tenon_schema::written::{Spelling, WrittenType};
+use tenon_schema::{Field, Length, Origin, Schema, Type, TypeDef, TypeId, TypeKind, Union};
+
+use super::Interface;
+
+/// What plans are made of.
+#[derive(Debug)]
+pub struct Planned {
+    /// Types behind those of the interface stand for arrays whose length C alone knows.
+    pub schema: Schema,
+    /// How many types the interface has.
+    own: usize,
+    /// Those arrays.
+    arrays: Vec<Type>,
+}
+
+/// The schema for the plans of `of`.
+pub fn schema(of: Interface<'_>) -> Planned {
+    let mut planned = Planned::new(of.schema);
+    for index in 0..of.schema.types.len() {
+        let mut kind = of.schema.types[index].kind.clone();
+        match (&mut kind, &of.written.types[index]) {
+            (TypeKind::Struct(fields), WrittenType::Struct(spellings)) => {
+                planned.fields(fields, spellings);
+            }
+            (TypeKind::Typedef(ty), WrittenType::Typedef(spelling)) => planned.ty(ty, spelling),
+            (TypeKind::Union(union), WrittenType::Union(written)) => {
+                let arms = union.arms.iter_mut().map(|arm| &mut arm.field);
+                let held = arms.zip(&written.arms);
+                let default = union.default.iter_mut().zip(&written.default);
+                for (field, spelling) in held.chain(default) {
+                    if let Some((field, spelling)) = field.as_mut().zip(spelling.as_ref()) {
+                        planned.ty(&mut field.ty, spelling);
+                    }
+                }
+                if is_left_to_c(of.schema, union) {
+                    union.discriminant_type = Type::Int;
+                }
+            }
+            _ => {}
+        }
+        planned.schema.types[index].kind = kind;
+    }
+    planned.procedures(of);
+    planned
+}
+
+/// Whether the discriminant is moved by a routine of its own: plans switch by 32 bits that they know.
+pub fn is_left_to_c(schema: &Schema, union: &Union) -> bool {
+    let scalar = Scalar::of(schema, &union.discriminant_type);
+    !scalar.is_some_and(Scalar::is_discriminant)
+}
+
+/// Whether a type is an array whose length C alone knows.
+pub fn is_foreign_array(ty: &Type, spelling: &Spelling) -> bool {
+    let is_fixed = matches!(
+        ty,
+        Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_))
+    );
+    is_fixed && spelling.foreign
+}
+
+impl Planned {
+    /// What plans are made of where C knows no more than they do.
+    pub fn new(schema: &Schema) -> Self {
+        Self {
+            schema: schema.clone(),
+            own: schema.types.len(),
+            arrays: Vec::new(),
+        }
+    }
+
+    /// The array that a type stands for.
+    pub fn array(&self, id: TypeId) -> Option<&Type> {
+        let index = (id.0 as usize).checked_sub(self.own)?;
+        self.arrays.get(index)
+    }
+
+    fn fields(&mut self, fields: &mut [Field], spellings: &[Spelling]) {
+        for (field, spelling) in fields.iter_mut().zip(spellings) {
+            self.ty(&mut field.ty, spelling);
+        }
+    }
+
+    fn ty(&mut self, ty: &mut Type, spelling: &Spelling) {
+        if !is_foreign_array(ty, spelling) {
+            return;
+        }
+        let id = TypeId(self.schema.types.len() as u32);
+        self.arrays.push(std::mem::replace(ty, Type::Named(id)));
+        self.schema.types.push(TypeDef {
+            name: spelling.bound.clone().unwrap_or_default(),
+            doc: String::new(),
+            origin: Origin::default(),
+            kind: TypeKind::External,
+        });
+    }
+
+    fn procedures(&mut self, of: Interface<'_>) {
+        let mut programs = std::mem::take(&mut self.schema.programs);
+        let versions = programs.iter_mut().flat_map(|it| &mut it.versions);
+        let procedures = versions.flat_map(|version| &mut version.procedures);
+        for (procedure, written) in procedures.zip(&of.written.procedures) {
+            self.fields(&mut procedure.arguments, &written.arguments);
+            if let Some((ty, spelling)) = procedure.result.as_mut().zip(written.result.as_ref()) {
+                self.ty(ty, spelling);
+            }
+        }
+        self.schema.programs = programs;
+    }
+}

@@ -1,0 +1,163 @@
+//! What encoding and decoding have in common: the position in a stream, and what is at hand behind it.
+
+use tenon_plan::{Count, Op, Scalar};
+use tenon_schema::TypeId;
+
+use super::generic;
+use super::pieces::Step;
+use super::routine::Routine;
+use crate::c::spot::Spot;
+use crate::writer::Writer;
+
+/// Bytes of a count, a discriminant, or what says whether there is a value.
+pub const WORD: u32 = 4;
+
+/// Most numbers of an array that are reversed where they are used.
+const FEW: u32 = 16;
+
+/// Which way values go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Encode,
+    Decode,
+}
+
+impl<'a> Routine<'a> {
+    /// Sees to it that so many bytes, or room for them, are at hand.
+    pub fn need(&self, w: &mut Writer, way: Way, bytes: u32) {
+        if self.at_hand.get() >= bytes {
+            return;
+        }
+        let more = match way {
+            Way::Encode => format!("tenon_room (_s, _at, {bytes})"),
+            Way::Decode => format!("tenon_fetch (_s, {bytes})"),
+        };
+        refuse_if(
+            w,
+            &format!("tenon_lacks (_s, _at, {bytes}) && (_at = {more}) == NULL"),
+        );
+        self.at_hand.set(bytes);
+    }
+
+    /// Steps over bytes that are at hand.
+    pub fn step(&self, w: &mut Writer, bytes: u32) {
+        w.line(format!("_at += {bytes};"));
+        self.at_hand.set(self.at_hand.get().saturating_sub(bytes));
+    }
+
+    /// Nothing is known of what is at hand: behind what varies in size, and where roads meet.
+    pub fn forget(&self) {
+        self.at_hand.set(0);
+    }
+
+    /// Calls a function that moves something and returns the position behind it.
+    pub fn must(&self, w: &mut Writer, call: &str) {
+        refuse_if(w, &format!("(_at = {call}) == NULL"));
+        self.forget();
+    }
+
+    /// Calls the function of a type, or its routine where it stands by itself.
+    pub fn call(&self, w: &mut Writer, way: Way, at: &Spot<'a>, id: TypeId) {
+        if self.of.is_elsewhere(id) {
+            return self.external(w, at);
+        }
+        if self.is_alone(id) {
+            return self.alone(w, at);
+        }
+        let (verb, pointer) = (way.verb(), at.pointer());
+        let name = &self.of.schema.type_def(id).name;
+        self.must(w, &format!("tenon_{verb}_{name} (_s, _at, {pointer})"));
+    }
+
+    /// Calls a routine that stands by itself, where it may be.
+    pub fn alone(&self, w: &mut Writer, at: &Spot<'a>) {
+        match generic::routine(self.of, at) {
+            Some(routine) => {
+                let to = at.address(self.of);
+                let call = format!("tenon_call_alone (_s, _at, (xdrproc_t) {routine}, {to})");
+                self.must(w, &call);
+            }
+            None => self.external(w, at),
+        }
+    }
+
+    /// Calls the program's own routine, or one of libtirpc's. As rpcgen's code, it compiles if nothing declares that.
+    pub fn external(&self, w: &mut Writer, at: &Spot<'a>) {
+        let call = self.generic.call(at, "_s->xdrs");
+        refuse_if(w, &format!("!tenon_leave (_s, _at) || !{call}"));
+        w.line("_at = tenon_enter (_s, _s->xdrs);");
+        self.forget();
+    }
+
+    /// Bytes that an operation wants at hand before it begins, beside those of the block in front of it.
+    pub fn word_of(&self, way: Way, spot: &Spot<'a>, step: Option<&Step<'a>>) -> u32 {
+        let Some(Step::Op(op)) = step else { return 0 };
+        let has_word = match op {
+            Op::Switch { place, .. } => !self.is_left_to_c(&spot.at(self.of, place)),
+            Op::Optional { .. } => true,
+            Op::List { first_bare, .. } => !first_bare && way == Way::Encode,
+            Op::Loop { count, .. } | Op::PutElements { count, .. } => {
+                matches!(count, Count::Counted(_))
+            }
+            // Functions see to the room for their counts themselves.
+            Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::BlitCounted { .. } => {
+                way == Way::Decode
+            }
+            _ => false,
+        };
+        if has_word { WORD } else { 0 }
+    }
+
+    /// Whether a body calls routines or functions with the stream when it is freed.
+    pub fn passes_stream(&self, body: &[Op]) -> bool {
+        body.iter().any(|op| {
+            self.owners.owns_op(op)
+                && match op {
+                    Op::Call { .. } | Op::List { .. } | Op::External { .. } => true,
+                    Op::Loop { body, .. } | Op::Optional { body, .. } => self.passes_stream(body),
+                    Op::Switch { arms, default, .. } => {
+                        let mut bodies = arms.iter().map(|arm| &arm.body).chain(default);
+                        bodies.any(|body| self.passes_stream(body))
+                    }
+                    _ => false,
+                }
+        })
+    }
+}
+
+impl Way {
+    /// What functions are called by.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Encode => "encode",
+            Self::Decode => "decode",
+        }
+    }
+}
+
+/// `if (condition) return NULL;`
+pub fn refuse_if(w: &mut Writer, condition: &str) {
+    w.line(format!("if ({condition})"));
+    w.indented(|w| w.line("return NULL;"));
+}
+
+/// The position so many bytes behind the one at hand.
+pub fn position(offset: u32) -> String {
+    match offset {
+        0 => "_at".to_owned(),
+        offset => format!("_at + {offset}"),
+    }
+}
+
+/// The function that reverses so many numbers of 4 or 8 bytes.
+pub fn swap(unit: u32, numbers: u64) -> String {
+    match unit {
+        4 if numbers < FEW.into() => "tenon_swap4_few".to_owned(),
+        unit => format!("tenon_swap{unit}"),
+    }
+}
+
+/// Bytes of an item of its own.
+pub fn bytes_of(scalar: Scalar) -> u32 {
+    tenon_plan::Representation::XDR.bytes(scalar)
+}
