@@ -1459,7 +1459,7 @@ pub struct NamedV1InProcess<T>(pub T);
 impl<T: NamedV1> NamedV1Calls for NamedV1InProcess<T> {
     fn calls(&self, args: &C_) -> Result<T_, NamedV1CallsError> {
         let call = CallInfo::in_process(NAMED_CALLS);
-        let result = self.0.calls(&call, args.clone());
+        let result = self.0.calls(&call, *args);
         result.map_err(in_process::error::<NamedV1Calls2<'_>>)
     }
 

@@ -640,13 +640,13 @@ pub struct FilesV1InProcess<T>(pub T);
 impl<T: FilesV1> FilesV1Calls for FilesV1InProcess<T> {
     fn read(&self, count: u32, where_: &Position) -> Result<FilesReadResult, FilesV1ReadError> {
         let call = CallInfo::in_process(FILES_READ);
-        let result = self.0.read(&call, count, where_.clone());
+        let result = self.0.read(&call, count, *where_);
         result.map_err(in_process::error::<FilesV1Read<'_>>)
     }
 
     fn write(&self, bytes: &[u8], where_: &Position) -> Result<Position, FilesV1WriteError> {
         let call = CallInfo::in_process(FILES_WRITE);
-        let result = self.0.write(&call, bytes.to_vec(), where_.clone());
+        let result = self.0.write(&call, bytes.to_vec(), *where_);
         result.map_err(in_process::error::<FilesV1Write<'_>>)
     }
 

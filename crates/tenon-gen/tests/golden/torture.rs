@@ -5896,7 +5896,7 @@ impl<T: TortureVersion> TortureVersionCalls for TortureVersionInProcess<T> {
 
     fn echo_scalars(&self, args: &Scalars) -> Result<Scalars, TortureVersionEchoScalarsError> {
         let call = CallInfo::in_process(ECHO_SCALARS);
-        let result = self.0.echo_scalars(&call, args.clone());
+        let result = self.0.echo_scalars(&call, *args);
         result.map_err(in_process::error::<TortureVersionEchoScalars<'_>>)
     }
 
@@ -5905,7 +5905,7 @@ impl<T: TortureVersion> TortureVersionCalls for TortureVersionInProcess<T> {
         args: &SmallScalars,
     ) -> Result<SmallScalars, TortureVersionEchoSmallScalarsError> {
         let call = CallInfo::in_process(ECHO_SMALL_SCALARS);
-        let result = self.0.echo_small_scalars(&call, args.clone());
+        let result = self.0.echo_small_scalars(&call, *args);
         result.map_err(in_process::error::<TortureVersionEchoSmallScalars<'_>>)
     }
 
@@ -5914,7 +5914,7 @@ impl<T: TortureVersion> TortureVersionCalls for TortureVersionInProcess<T> {
         args: &FixedOpaques,
     ) -> Result<FixedOpaques, TortureVersionEchoFixedOpaquesError> {
         let call = CallInfo::in_process(ECHO_FIXED_OPAQUES);
-        let result = self.0.echo_fixed_opaques(&call, args.clone());
+        let result = self.0.echo_fixed_opaques(&call, *args);
         result.map_err(in_process::error::<TortureVersionEchoFixedOpaques<'_>>)
     }
 
@@ -5941,7 +5941,7 @@ impl<T: TortureVersion> TortureVersionCalls for TortureVersionInProcess<T> {
 
     fn echo_holes(&self, args: &Holes) -> Result<Holes, TortureVersionEchoHolesError> {
         let call = CallInfo::in_process(ECHO_HOLES);
-        let result = self.0.echo_holes(&call, args.clone());
+        let result = self.0.echo_holes(&call, *args);
         result.map_err(in_process::error::<TortureVersionEchoHoles<'_>>)
     }
 
@@ -6010,7 +6010,7 @@ impl<T: TortureVersion> TortureVersionCalls for TortureVersionInProcess<T> {
 
     fn echo_by_uint(&self, args: &ByUint) -> Result<ByUint, TortureVersionEchoByUintError> {
         let call = CallInfo::in_process(ECHO_BY_UINT);
-        let result = self.0.echo_by_uint(&call, args.clone());
+        let result = self.0.echo_by_uint(&call, *args);
         result.map_err(in_process::error::<TortureVersionEchoByUint<'_>>)
     }
 
@@ -6117,7 +6117,7 @@ impl<T: TortureVersion> TortureVersionCalls for TortureVersionInProcess<T> {
         let call = CallInfo::in_process(ASSEMBLE);
         let result = self
             .0
-            .assemble(&call, arg1.into(), arg2.to_vec(), arg3, arg4.clone());
+            .assemble(&call, arg1.into(), arg2.to_vec(), arg3, *arg4);
         result.map_err(in_process::error::<TortureVersionAssemble<'_>>)
     }
 

@@ -1162,19 +1162,19 @@ impl<T: Pmapvers> PmapversCalls for PmapversInProcess<T> {
 
     fn set(&self, args: &Mapping) -> Result<bool, PmapversSetError> {
         let call = CallInfo::in_process(PMAPPROC_SET);
-        let result = self.0.set(&call, args.clone());
+        let result = self.0.set(&call, *args);
         result.map_err(in_process::error::<PmapversSet<'_>>)
     }
 
     fn unset(&self, args: &Mapping) -> Result<bool, PmapversUnsetError> {
         let call = CallInfo::in_process(PMAPPROC_UNSET);
-        let result = self.0.unset(&call, args.clone());
+        let result = self.0.unset(&call, *args);
         result.map_err(in_process::error::<PmapversUnset<'_>>)
     }
 
     fn getport(&self, args: &Mapping) -> Result<u32, PmapversGetportError> {
         let call = CallInfo::in_process(PMAPPROC_GETPORT);
-        let result = self.0.getport(&call, args.clone());
+        let result = self.0.getport(&call, *args);
         result.map_err(in_process::error::<PmapversGetport<'_>>)
     }
 

@@ -100,10 +100,6 @@ struct LoneSlot {
     needed: u32,
 }
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a task is moved once, to the thread that does it"
-)]
 enum Task {
     Serve(ReadySlot, bool),
     Run(Box<Job>),

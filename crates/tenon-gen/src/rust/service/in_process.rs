@@ -174,7 +174,7 @@ fn owned(rust: &Rust<'_>, shape: &Shape, name: &str) -> String {
             Shape::Boxed(to) => boxed(rust, to, name),
             Shape::Opaque | Shape::Vec(_) => format!("{name}.to_vec()"),
             Shape::Text => format!("{name}.into()"),
-            _ => format!("{name}.clone()"),
+            _ => copied(rust, shape, name),
         },
         Lent::Option(_) => match shape.real() {
             Shape::Option(to) => format!("{name}{}", map_owned(rust, to)),
@@ -200,7 +200,25 @@ fn map_owned(rust: &Rust<'_>, to: &Shape) -> String {
 fn boxed(rust: &Rust<'_>, to: &Shape, name: &str) -> String {
     match to.real() {
         Shape::Array(..) | Shape::Bytes(_) => format!("{}({name})", boxed_copy(rust)),
-        _ => format!("Box::new({name}.clone())"),
+        _ => format!("Box::new({})", copied(rust, to, name)),
+    }
+}
+
+/// A copy of what the variable `name` refers to.
+fn copied(rust: &Rust<'_>, shape: &Shape, name: &str) -> String {
+    if is_copy(rust, shape) {
+        format!("*{name}")
+    } else {
+        format!("{name}.clone()")
+    }
+}
+
+/// Whether the type is `Copy`, as arrays are of any length.
+fn is_copy(rust: &Rust<'_>, shape: &Shape) -> bool {
+    match shape.real() {
+        Shape::Bytes(_) => true,
+        Shape::Array(to, _) => is_copy(rust, to),
+        _ => rust.shapes.is_copy(shape),
     }
 }
 
