@@ -5,7 +5,6 @@
 
 use std::future::pending;
 
-use tenon::Server;
 use tenon::wire::{Buffer, Decoder, Encoder, Marshal};
 use tenon_bench::end_with_parent;
 use tenon_bench::operations::{Operations, as_arguments, listen_url};
@@ -16,6 +15,7 @@ use tenon_bench_common::measure::serve_rounds_async;
 use tenon_bench_common::operation::large_data;
 use tenon_bench_common::protocol::Protocol;
 use tenon_bench_common::task::check;
+use tenon_tokio::Server;
 
 struct Client(BenchVersionAsyncClient);
 
@@ -32,9 +32,9 @@ fn serve(arguments: &[String]) -> Outcome {
     };
     let builder = Server::builder()
         .listen(&listen_url(transport))?
-        .service(BenchVersionService(Operations));
+        .sync_service(BenchVersionService(Operations));
     block_on(async {
-        let server = tenon_tokio::Server::start(builder).await?;
+        let server = builder.start().await?;
         let address = server.addresses()[0].to_string();
         println!("{}\nready", as_arguments(&address));
         pending().await

@@ -7,9 +7,9 @@ use tenon::wire::{Buffer, Decoder, Encoder};
 use tenon::{Refusal, Service};
 use tenon_interop::compiled::hprpc::HprpcVersionService;
 use tenon_interop::compiled::torture::{TortureVersionService, TortureVersionThreeService};
-use tenon_interop::services::{Hprpc, Torture, listening, serve};
+use tenon_interop::services::{Hprpc, Torture, serve};
 use tenon_interop::{Addresses, Transport, peer, python_script, socket_path};
-use tenon_tokio::{Answer, AsyncService, Call, ServerBuilder};
+use tenon_tokio::{Answer, AsyncService, Call, Server, ServerBuilder};
 
 #[test]
 fn libtirpc_calls_hprpc() {
@@ -71,17 +71,23 @@ fn libtirpc_calls_servers_of_tasks() {
     for is_inline in [true, false] {
         let (hprpc, torture) = (HprpcVersionService(Hprpc), TortureVersionService(Torture));
         let three = TortureVersionThreeService(Torture);
-        let builder = listening(&socket_path("libtirpc-tasks"));
-        let builder = match is_inline {
-            true => builder
-                .service(hprpc)
-                .service(torture)
-                .service(three)
-                .into(),
-            false => ServerBuilder::from(builder)
+        let path = socket_path("libtirpc-tasks");
+        let unix = format!("unix://{}", path.display());
+        let addresses = ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix];
+        let builder = addresses
+            .into_iter()
+            .try_fold(Server::builder(), ServerBuilder::listen)
+            .expect("these are addresses");
+        let builder = if is_inline {
+            builder
+                .sync_service(hprpc)
+                .sync_service(torture)
+                .sync_service(three)
+        } else {
+            builder
                 .service(InTasks(hprpc))
                 .service(InTasks(torture))
-                .service(InTasks(three)),
+                .service(InTasks(three))
         };
         let server = runtime.block_on(builder.start()).expect("it starts");
         let addresses = Addresses::from_urls(server.addresses());

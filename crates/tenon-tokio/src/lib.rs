@@ -77,9 +77,7 @@ mod client;
 mod server;
 mod watch;
 
-pub use client::{
-    Channel, ChannelCounters, Client, ClientView, LeanCalls, MakeAsyncCalls, OncCalls, PendingCall,
-};
+pub use client::{Channel, Client, ClientView, LeanCalls, MakeAsyncCalls, OncCalls, PendingCall};
 pub use server::{Answer, AsyncService, Call, Request, Server, ServerBuilder};
-pub use tenon::Protocol;
+pub use tenon::{ChannelCounters, Protocol};
 pub use tenon_core::options::{CallOptions, ChannelOptions};

@@ -83,10 +83,10 @@ mod server;
 pub const DEFAULT_RESOLVER: &dyn resolve::Resolver = &rpcbind::HostRpcbind;
 
 pub use client::{
-    Batch, Channel, ChannelCounters, ChannelStepper, Client, ClientView, LeanCalls, OncCalls,
-    PendingCall,
+    Batch, Channel, ChannelStepper, Client, ClientView, LeanCalls, OncCalls, PendingCall,
 };
 pub use server::{Server, ServerBuilder, SteppedServer};
+pub use tenon_core::client::ChannelCounters;
 pub use tenon_core::error::{CallError, ConnectError, LeanException, Misbehavior};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
 pub use tenon_core::procedure::{LeanInterface, ProcedureCall};

@@ -4,6 +4,7 @@
 mod answers;
 pub mod buffers;
 mod calls;
+mod counters;
 mod datagram_input;
 mod input;
 mod outcome;
@@ -12,6 +13,7 @@ mod seal;
 
 pub use answers::{Found, Taken};
 pub use calls::{CallId, Calls, DatagramCalls};
+pub use counters::ChannelCounters;
 pub use input::{Input, ReplyPlace, handle_stream, may_have_more};
 pub use outcome::{Outcome, ResultBytes, Results};
 pub use outgoing::Outgoing;

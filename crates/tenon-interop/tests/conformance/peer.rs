@@ -9,10 +9,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use tenon::lean::client::{ClientEngine, Event, Outgoing};
-use tenon::lean::server::{Call, Catalog, Received, Reply, ServerEngine};
-use tenon::lean::{ByteOrder, Draft, Exception, Extras, Incoming, MessageReader, Preamble, Status};
+use tenon::lean::{ByteOrder, Exception, Extras, MessageDraft, Status};
 use tenon::wire::{Buffer, Encoder, Lean, Marshal, Swapped};
+use tenon_proto::config::ConnectionConfig;
+use tenon_proto::connection::framing::Receiver;
+use tenon_proto::connection::{
+    CallDraft, Connection, Event, IncomingCall, LeanCall, ReplyDraft, ServiceTable, TransmitBatch,
+    WireProtocol,
+};
 use tenon_shm::{Joined, Sizes};
 
 use crate::rows::PATIENCE;
@@ -100,45 +104,63 @@ pub fn connect(address: &str) -> Box<dyn Stream> {
     }
 }
 
-/// Calls ADD as a machine of this order does, and returns the sum.
-pub fn add_one(stream: &mut dyn Stream, order: ByteOrder, number: u64) -> u64 {
-    let preamble = Preamble {
-        order,
-        ..Preamble::client(MESSAGE_MAX as u32)
-    };
-    let mut engine = ClientEngine::new(preamble, 1);
-    let mut reader = MessageReader::new(MESSAGE_MAX);
-    let mut out = Buffer::default();
-    let Ok(service) = engine.bind(&Arc::new(interface())) else {
-        panic!("nothing is refused yet");
-    };
-    engine.poll_transmit(&mut out);
-    let draft = Draft::call(&mut out, order, ADD, &Extras::default());
-    out.extend(&bytes_of(order, number));
-    let outgoing = Outgoing {
-        service,
-        procedure: ADD,
-        size: draft.seal(&mut out),
-        deadline: Instant::now() + PATIENCE,
-    };
-    let id = engine.start(&outgoing, ()).unwrap();
-    draft.stamp(&mut out, id, service);
-    stream.write_all(out.as_slice()).unwrap();
-    loop {
-        while let Some(incoming) = reader.next_message().unwrap() {
-            match incoming {
-                Incoming::Preamble(theirs) => engine.handle_preamble(&theirs).unwrap(),
-                Incoming::Message(message) => {
-                    if let Event::Answer(answer) = engine.handle_message(&message).unwrap() {
-                        return number_of(answer.order, answer.outcome.unwrap());
-                    }
-                }
+/// What a machine of this order grants.
+fn config(order: ByteOrder, config: ConnectionConfig) -> ConnectionConfig {
+    ConnectionConfig {
+        receive_max: MESSAGE_MAX,
+        byte_order: order,
+        ..config
+    }
+}
+
+/// Sends what waits to be sent; returns whether the peer took it.
+fn send<W: Copy>(connection: &mut Connection<W>, stream: &mut dyn Stream) -> bool {
+    let mut batch = TransmitBatch::default();
+    while connection.poll_transmit(&mut batch) {
+        for slice in batch.slices() {
+            if stream.write_all(slice).is_err() {
+                return false;
             }
         }
-        match stream.read(reader.room()).unwrap() {
-            0 => panic!("the server closed the connection"),
-            bytes => reader.filled(bytes),
+        batch.advance(batch.remaining());
+        connection.handle_transmitted(&mut batch);
+    }
+    true
+}
+
+/// Calls ADD as a machine of this order does, and returns the sum.
+pub fn add_one(stream: &mut dyn Stream, order: ByteOrder, number: u64) -> u64 {
+    let config = config(order, ConnectionConfig::client());
+    let (mut connection, mut receiver) = Connection::client(config, WireProtocol::Lean, 1);
+    let mut message = Buffer::default();
+    let draft = MessageDraft::call(&mut message, order, ADD, &Extras::default());
+    message.extend(&bytes_of(order, number));
+    draft.seal(&mut message);
+    let interface = Arc::new(interface());
+    let call = CallDraft::Lean(LeanCall {
+        draft,
+        interface: &interface,
+        procedure: ADD,
+    });
+    let deadline = Instant::now() + PATIENCE;
+    let started = connection.start_call(&call, &mut message, deadline, ());
+    connection.push_call(&started.unwrap(), &mut message);
+    assert!(send(&mut connection, stream));
+    let services = ServiceTable::default();
+    loop {
+        while let Some(frame) = receiver.next_frame().unwrap() {
+            if let Event::Answered(answer) = connection.handle_frame(frame, &services).unwrap() {
+                return number_of(answer.order, answer.outcome.unwrap());
+            }
         }
+        receive(stream, &mut receiver);
+    }
+}
+
+fn receive(stream: &mut dyn Stream, receiver: &mut Receiver) {
+    match stream.read(receiver.room()).unwrap() {
+        0 => panic!("the server closed the connection"),
+        bytes => receiver.handle_received(bytes).unwrap(),
     }
 }
 
@@ -175,48 +197,41 @@ pub fn serve(carrier: &str, order: ByteOrder) -> String {
 }
 
 fn answer(stream: &mut dyn Stream, order: ByteOrder) {
-    let mut catalog = Catalog::default();
-    catalog.add(Arc::new(interface()));
-    let preamble = Preamble {
-        order,
-        ..Preamble::server(MESSAGE_MAX as u32, 16)
-    };
-    let mut engine = ServerEngine::new(preamble);
-    let mut reader = MessageReader::new(MESSAGE_MAX);
-    let mut out = Buffer::default();
-    while let Ok(bytes @ 1..) = stream.read(reader.room()) {
-        reader.filled(bytes);
-        while let Some(incoming) = reader.next_message().unwrap() {
-            match incoming {
-                Incoming::Preamble(theirs) => engine.handle_preamble(&theirs, &mut out).unwrap(),
-                Incoming::Message(message) => {
-                    let received = engine.handle_message(&catalog, &message, &mut out);
-                    if let Received::Call(call) = received.unwrap() {
-                        oblige(&call, order, &mut out);
-                    }
-                }
+    let interface = Arc::new(interface());
+    let mut services = ServiceTable::default();
+    services.add(interface.program, interface.version, Some(interface));
+    let config = config(order, ConnectionConfig::server());
+    let (mut connection, mut receiver) = Connection::<()>::server(config);
+    while let Ok(bytes @ 1..) = stream.read(receiver.room()) {
+        receiver.handle_received(bytes).unwrap();
+        while let Some(frame) = receiver.next_frame().unwrap() {
+            if let Event::Called(call) = connection.handle_frame(frame, &services).unwrap() {
+                let mut reply = oblige(&call, order);
+                connection.push_reply(&mut reply);
             }
         }
-        if stream.write_all(out.as_slice()).is_err() {
+        if !send(&mut connection, stream) {
             break;
         }
-        out.clear();
     }
 }
 
-fn oblige(call: &Call<'_>, order: ByteOrder, out: &mut Buffer) {
-    let reply = Reply::begin(out, call.caller);
-    if call.procedure() != ADD {
+fn oblige(call: &IncomingCall<'_>, order: ByteOrder) -> Buffer {
+    let mut out = Buffer::default();
+    let mut draft = ReplyDraft::begin(&mut out, call.caller);
+    if u32::from(ADD) == call.procedure {
+        let sum = number_of(call.order, call.arguments) + 1;
+        out.extend(&bytes_of(order, sum));
+    } else if let ReplyDraft::Lean(reply) = draft {
         let details = encoded_details(order);
         let raised = Exception {
             details: details.as_slice(),
             ..Exception::new(Status::RAISED, "as the test asked")
         };
-        return reply.refuse(out, &raised).seal(out);
+        draft = ReplyDraft::Lean(reply.refuse(&mut out, &raised));
     }
-    let sum = number_of(call.order, call.arguments) + 1;
-    out.extend(&bytes_of(order, sum));
-    reply.seal(out);
+    draft.seal(&mut out);
+    out
 }
 
 pub fn bytes_of(order: ByteOrder, number: u64) -> [u8; 8] {

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use tenon::lean::Interface;
 use tenon::{CallError, ChannelCounters, ChannelOptions, PendingCall, Protocol, ServerLimits};
-use tenon_tokio::ServerBuilder;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
@@ -250,22 +249,21 @@ impl Row {
             threads,
             ..limits.clone()
         };
-        let builder = tenon::Server::builder().limits(of_threads);
         let address = (self.carrier.listen)();
-        let builder = builder.listen(&address).unwrap();
         let service = service.clone();
-        match (self.server, execution) {
-            (End::Threads, _) => {
-                let builder = builder.service(service);
+        match self.server {
+            End::Threads => {
+                let builder = tenon::Server::builder().limits(of_threads);
+                let builder = builder.listen(&address).unwrap().service(service);
                 Server::Threads(at_server(&address, || builder.start().unwrap()))
             }
-            (End::Tasks, execution) => {
+            End::Tasks => {
+                let builder = tenon_tokio::Server::builder().limits(limits);
+                let builder = builder.listen(&address).unwrap();
                 let (builder, blocking) = match execution {
-                    Execution::Inline => (builder.service(service).into(), 4),
-                    Execution::Workers(workers) => (builder.service(service).into(), workers),
-                    Execution::Waiting => {
-                        (ServerBuilder::from(builder).service(Patient(service)), 4)
-                    }
+                    Execution::Inline => (builder.sync_service(service), 4),
+                    Execution::Workers(workers) => (builder.sync_service(service), workers),
+                    Execution::Waiting => (builder.service(Patient(service)), 4),
                 };
                 // The threads of a run time are in the network of the one that makes it.
                 at_server(&address, || {

@@ -310,7 +310,7 @@ impl AsyncService for Patient {
 
     async fn call(&self, call: Call) -> Result<Answer, Refusal> {
         let procedure = call.procedure();
-        if procedure == HOLD.into() {
+        if procedure == u32::from(HOLD) {
             self.0.gate.hold_task().await;
         }
         match call.protocol() {

@@ -23,6 +23,7 @@ impl ProcedureCall for RandNums {
     const PROCEDURE: u32 = GET_RAND_NUMS;
 
     type Result = Numbers;
+    type Error = CallError;
 
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.0);
@@ -44,7 +45,7 @@ impl ProcedureCall for RandNums {
 }
 
 async fn call(client: Client, count: u32) -> Result<bool, CallError> {
-    Ok(client.invoke(&RandNums(count)).await? == rand_nums(count))
+    Ok(client.call(&RandNums(count)).await? == rand_nums(count))
 }
 
 /// Calls the server at `url` until `end`, many tasks over one channel, of which some are dropped in the middle of

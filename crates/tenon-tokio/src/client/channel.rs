@@ -6,12 +6,12 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
+use tenon_core::client::ChannelCounters;
 use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
 use tenon_core::wait::{WaitCounters, WaitTally};
 use tenon_net::Address;
-use tenon_proto::connection::OutgoingCounters;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
@@ -41,20 +41,6 @@ pub(super) struct Shared {
     pub(super) options: ChannelOptions,
     pub(super) waits: WaitTally,
     state: Mutex<ChannelState>,
-}
-
-/// What a channel of tasks has done so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ChannelCounters {
-    /// Calls, by what became of them.
-    pub calls: OutgoingCounters,
-    /// Calls that wait for their replies now.
-    pub in_flight: usize,
-    /// Connections made.
-    pub connections: u64,
-    /// How futures have looked for their replies.
-    pub waits: WaitCounters,
 }
 
 impl Channel {
@@ -155,6 +141,7 @@ impl Channel {
             in_flight: state.calls.in_flight(),
             connections: state.connections,
             waits: self.shared().waits.snapshot(),
+            waits_for_reader: WaitCounters::default(),
         }
     }
 

@@ -24,7 +24,7 @@ mod state;
 mod ticket;
 mod waiters;
 
-pub use channel::{Channel, ChannelCounters};
+pub use channel::Channel;
 pub use handle::{Client, ClientView, LeanCalls, OncCalls};
 pub(crate) use look::LOOK_MAX;
 pub use make_calls::MakeAsyncCalls;

@@ -4,13 +4,12 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenon_core::client::buffers;
+use tenon_core::client::{ChannelCounters, buffers};
 use tenon_core::error::ConnectError;
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
-use tenon_core::wait::{WaitCounters, WaitTally};
+use tenon_core::wait::WaitTally;
 use tenon_net::{Address, Ticks, Transport};
-use tenon_proto::connection::OutgoingCounters;
 use tenon_wire::Buffer;
 
 use super::link::LinkSocket;
@@ -32,22 +31,6 @@ struct Shared {
     follower_waits: WaitTally,
     /// What calls with seconds look at the time by, if nothing is measured by when they began.
     ticks: Option<&'static Ticks>,
-}
-
-/// What a channel has done so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ChannelCounters {
-    /// Calls, by what became of them.
-    pub calls: OutgoingCounters,
-    /// Calls that wait for their replies now.
-    pub in_flight: usize,
-    /// Connections made.
-    pub connections: u64,
-    /// How the callers that read have waited.
-    pub waits: WaitCounters,
-    /// How those have waited that another caller reads for. Their attempts are no system calls.
-    pub waits_for_reader: WaitCounters,
 }
 
 impl Channel {

@@ -25,7 +25,7 @@ mod wait_handle;
 mod waiters;
 
 pub use batch::Batch;
-pub use channel::{Channel, ChannelCounters};
+pub use channel::Channel;
 pub use handle::{Client, ClientView, LeanCalls, OncCalls};
 pub use pending::PendingCall;
 pub use stepper::ChannelStepper;
