@@ -291,7 +291,7 @@ impl Model {
             }
         }
         let sent = transmit_all(&mut self.connection);
-        assert!(self.protocol == WireProtocol::Onc || sent.len() % 8 == 0);
+        assert!(self.protocol == WireProtocol::Onc || sent.len().is_multiple_of(8));
         assert!(!self.connection.has_transmit());
         true
     }

@@ -64,7 +64,7 @@ impl Peer for Client {
     }
 
     async fn average(&self, numbers: &[i32]) -> Answer<f64> {
-        Ok(self.0.average(&numbers.to_vec()).await?)
+        Ok(self.0.average(numbers).await?)
     }
 
     async fn get_rand_nums(&self, count: u32) -> Answer<Vec<i32>> {
