@@ -20,9 +20,12 @@ fn start_many(client: &Client, procedure: u16) -> Vec<(u32, Pending)> {
 }
 
 #[test]
-fn calls_of_one_connection_are_carried_out_in_their_order() {
+fn calls_of_a_service_that_keeps_order_are_carried_out_in_their_order() {
     for row in stream_rows() {
-        let service = Obliging::default();
+        let service = Obliging {
+            keeps_order: true,
+            ..Obliging::default()
+        };
         let limits = ServerLimits {
             connection_calls: 1 << 10,
             ..ServerLimits::default()

@@ -166,6 +166,8 @@ impl Gate {
 #[derive(Clone, Default)]
 pub struct Obliging {
     pub gate: Gate,
+    /// Whether the calls of a connection are carried out one after the other.
+    pub keeps_order: bool,
 }
 
 impl Obliging {
@@ -251,6 +253,10 @@ impl Service for Obliging {
 
     fn version(&self) -> u32 {
         VERSION
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.keeps_order
     }
 
     fn call(

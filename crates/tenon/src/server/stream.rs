@@ -243,7 +243,9 @@ impl StreamTurn<'_> {
     /// Whether the call that waits in the connection may be carried out by now.
     fn may_go_on(&self, state: &StreamState) -> bool {
         let limit = self.server.shared.limits.connection_calls;
-        state.served.deferred() < limit.max(1) && self.server.scheduler.has_room()
+        // Those count, too, whose handlers take long on the thread that received them.
+        let running = state.served.deferred() + state.inline;
+        running < limit.max(1) && self.server.scheduler.has_room()
     }
 
     /// Carries out the calls that have come whole, up to a limit. The state is gone if another thread has taken it.
@@ -293,7 +295,7 @@ impl StreamTurn<'_> {
         call: CallToServe,
         received: ReceivedCall,
     ) -> bool {
-        let waits = self.waits_for_order(state, &call) || !self.server.scheduler.has_room();
+        let waits = self.waits_for_order(state, &call) || !self.may_go_on(state);
         let deferred = if waits {
             None
         } else {
