@@ -60,7 +60,7 @@ impl PortState {
 
     /// As [`StreamState::change_watch`](super::stream::StreamState::change_watch).
     pub(super) fn change_watch(&mut self, watch: Watch) -> Option<Watch> {
-        (std::mem::replace(&mut self.watch, watch) != watch).then_some(watch)
+        Some(std::mem::replace(&mut self.watch, watch)).filter(|before| *before != watch)
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU8, Ordering, fence};
 use crossbeam_utils::atomic::AtomicCell;
 use tenon_core::serve::CallTally;
 use tenon_core::service::Origin;
-use tenon_net::{Carrier, Stream};
+use tenon_net::{Carrier, Stream, Transport, Watch};
 use tenon_proto::connection::DeferredId;
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_wire::Buffer;
@@ -176,6 +176,14 @@ impl Slot {
         match &self.socket {
             SlotSocket::Stream(stream) => Some(stream),
             SlotSocket::Port(_) => None,
+        }
+    }
+
+    /// What its socket is to be watched for while a thread waits for it alone. Memory does not show that a peer is gone.
+    pub(super) fn watch_while_staying(&self) -> Watch {
+        match self.origin().transport {
+            Transport::Shm => Watch::HangUp,
+            _ => Watch::Nothing,
         }
     }
 

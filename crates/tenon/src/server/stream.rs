@@ -84,9 +84,9 @@ impl StreamState {
         }
     }
 
-    /// What the socket is to be watched for, if that is another than it is watched for now.
+    /// Notes what the socket is to be watched for; returns what it is watched for now, if that is something else.
     pub(super) fn change_watch(&mut self, watch: Watch) -> Option<Watch> {
-        (std::mem::replace(&mut self.watch, watch) != watch).then_some(watch)
+        Some(std::mem::replace(&mut self.watch, watch)).filter(|before| *before != watch)
     }
 
     /// Has the connection end at its next turn.

@@ -104,8 +104,8 @@ impl Turn<'_> {
     }
 
     fn stay(&mut self, place: &mut Option<Box<SlotState>>) -> TurnEnd {
-        self.watch(place, Watch::HangUp);
         let slot = self.slot;
+        self.watch(place, slot.watch_while_staying());
         let before = self.thread.activity.handlers();
         let end = match &slot.socket {
             SlotSocket::Stream(_) => self.stream().stay(place),
@@ -213,9 +213,9 @@ impl Turn<'_> {
             Some(SlotState::Port(port)) => port.change_watch(watch),
             None => None,
         };
-        if let Some(watch) = change
-            && let Err(error) =
-                (self.server.poll_registry).change(&**self.slot, self.slot.id, watch)
+        let registry = &self.server.poll_registry;
+        if let Some(before) = change
+            && let Err(error) = registry.change(&**self.slot, self.slot.id, before, watch)
         {
             tracing::debug!(id = self.slot.id, %error, "a socket is not watched any more");
         }
