@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -16,6 +16,18 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How long until it is looked again whether packets find room.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// Longest look for what comes within one poll.
+pub(crate) const LOOK_MAX: Duration = Duration::from_micros(20);
+
+/// How long a task in all looks that [spins](tenon_core::wait::Waiting::Spin) at a silent connection.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_millis(100);
+
+/// Has the task polled again once the others that are ready have run, and the system was asked what has happened.
+pub(crate) fn yield_to_others(cx: &mut Context<'_>) {
+    let yielded = pin!(tokio::task::yield_now()).poll(cx);
+    debug_assert!(yielded.is_pending(), "a new future to yield is not ready");
+}
 
 /// A socket that the run time watches, for what it is used for.
 ///

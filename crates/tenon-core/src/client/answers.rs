@@ -1,12 +1,11 @@
 //! Finding the answers to the calls of a channel in what was received.
 
 use std::io;
-use std::ops::Range;
 use std::sync::Arc;
 
 use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{
-    Answer, Connection, ConnectionError, Event, PeerClosing, ServiceTable,
+    Answer, Connection, ConnectionError, Event, PeerClosing, PlainAnswer, ServiceTable,
 };
 use tenon_proto::lean::{CloseReason, Stamps};
 
@@ -15,15 +14,13 @@ use super::datagram_input::DatagramInput;
 use super::input::{Input, ReplyPlace};
 use crate::error::{CallError, ConnectionFailure};
 
-/// What was found out of an answer before its message was touched again.
+/// A call is answered.
 #[derive(Debug)]
-pub struct Found<W> {
+pub struct Answered<W> {
     /// The caller that waits for it.
     pub waiter: W,
-    /// Bytes of the results, or what the answer is instead.
-    pub outcome: Result<usize, CallError>,
-    /// Where the results are in the message.
-    pub reply: ReplyPlace,
+    /// Where the results are in the message, or what the answer is instead.
+    pub outcome: Result<ReplyPlace, Box<CallError>>,
 }
 
 /// What was taken out of what was received.
@@ -32,7 +29,7 @@ pub enum Taken<W> {
     /// There is no whole message.
     Nothing,
     /// An answer.
-    Answered(Found<W>),
+    Answered(Answered<W>),
     /// The peer begins nothing any more, and has not begun the calls of these waiters, which end with this error.
     Closing(CallError, Vec<W>),
     /// A message that says nothing to a caller.
@@ -72,6 +69,30 @@ fn next_message<W: Copy + PartialEq>(
     connection: &mut Connection<W>,
     receiver: &mut Receiver,
 ) -> Result<Taken<W>, ConnectionFailure> {
+    if let Some(answer) = connection.next_plain_reply(receiver) {
+        let PlainAnswer {
+            waiter,
+            order,
+            place,
+        } = answer;
+        return Ok(Taken::Answered(Answered {
+            waiter,
+            outcome: Ok(ReplyPlace {
+                place,
+                order,
+                stamps: None,
+            }),
+        }));
+    }
+    next_rare_message(connection, receiver)
+}
+
+/// Takes a message in that is more than a successful reply.
+#[inline(never)]
+fn next_rare_message<W: Copy + PartialEq>(
+    connection: &mut Connection<W>,
+    receiver: &mut Receiver,
+) -> Result<Taken<W>, ConnectionFailure> {
     let services = ServiceTable::default();
     let frame = receiver.next_frame();
     let Some(frame) = frame.map_err(ConnectionError::from)? else {
@@ -80,11 +101,13 @@ fn next_message<W: Copy + PartialEq>(
     Ok(match connection.handle_frame(frame, &services)? {
         Event::Answered(answer) => {
             let length = answer.outcome.as_ref().map_or(0, |results| results.len());
-            let mut found = Found::of(answer, 0..length);
-            // The results end the message.
-            let end = receiver.last_content().len();
-            found.reply.place = end - length..end;
-            Taken::Answered(found)
+            let mut answered = Answered::of(answer);
+            if let Ok(reply) = &mut answered.outcome {
+                // The results end the message.
+                let end = receiver.last_content().len();
+                reply.place = end - length..end;
+            }
+            Taken::Answered(answered)
         }
         Event::PeerClosing(closing) => closing_event(closing)?,
         _ => Taken::Other,
@@ -116,27 +139,26 @@ fn next_answer<W: Copy + PartialEq>(
     calls: &mut DatagramCalls<W>,
     input: &mut DatagramInput,
     own: Option<(W, CallId)>,
-) -> Option<Found<W>> {
+) -> Option<Answered<W>> {
     calls.fault = None;
     let now = input.received_at();
     let (datagram, whole) = input.last_datagram();
     if let Some((waiter, CallId::Datagram(id))) = own
         && let Some(place) = calls.endpoint.take_common(now, datagram, id)
     {
-        return Some(Found {
+        return Some(Answered {
             waiter,
-            outcome: Ok(place.len()),
-            reply: ReplyPlace {
+            outcome: Ok(ReplyPlace {
                 place,
                 ..ReplyPlace::default()
-            },
+            }),
         });
     }
     let datagram_start = datagram.as_ptr() as usize;
     let answer = calls.endpoint.handle_datagram(now, datagram, whole)?;
     let results = answer.outcome.as_ref().map_or(&[][..], |results| results);
     let (start, length) = (results.as_ptr() as usize, results.len());
-    let mut found = Found::of(answer, 0..length);
+    let mut answered = Answered::of(answer);
     let message = input.message();
     // What was joined lies elsewhere than the datagram.
     let begin = match message.as_ptr() as usize {
@@ -144,13 +166,16 @@ fn next_answer<W: Copy + PartialEq>(
         _ if length > 0 => start - datagram_start,
         _ => 0,
     };
-    found.reply.place = begin..begin + length;
-    Some(found)
+    if let Ok(reply) = &mut answered.outcome {
+        reply.place = begin..begin + length;
+    }
+    Some(answered)
 }
 
-impl<W> Found<W> {
+impl<W> Answered<W> {
+    /// The same without what lies in the message. Where the results are in it is to be filled in.
     #[inline]
-    fn of(answer: Answer<'_, W>, place: Range<usize>) -> Self {
+    fn of(answer: Answer<'_, W>) -> Self {
         let stamps = if answer.extensions.is_empty() {
             None
         } else {
@@ -159,13 +184,12 @@ impl<W> Found<W> {
         Self {
             waiter: answer.waiter,
             outcome: match answer.outcome {
-                Ok(results) => Ok(results.len()),
-                Err(error) => Err(error.into()),
-            },
-            reply: ReplyPlace {
-                place,
-                order: answer.order,
-                stamps,
+                Ok(_) => Ok(ReplyPlace {
+                    place: 0..0,
+                    order: answer.order,
+                    stamps,
+                }),
+                Err(error) => Err(Box::new(error.into())),
             },
         }
     }

@@ -11,7 +11,7 @@ mod outcome;
 mod outgoing;
 mod seal;
 
-pub use answers::{Found, Taken};
+pub use answers::{Answered, Taken};
 pub use calls::{CallId, Calls, DatagramCalls};
 pub use counters::ChannelCounters;
 pub use input::{Input, ReplyPlace, handle_stream, may_have_more};

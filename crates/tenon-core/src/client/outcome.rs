@@ -22,7 +22,7 @@ const COPIED_MAX: usize = 16 << 10;
 #[derive(Debug)]
 pub enum Outcome {
     /// It is answered.
-    Answered(Result<Results, CallError>),
+    Answered(Result<Results, Box<CallError>>),
     /// Its connection was lost, after it was sent whole or not.
     Lost(ConnectionFailure, bool),
     /// It went in datagrams, and ended without an answer.
@@ -101,7 +101,7 @@ impl Outcome {
     ) -> Result<Results, CallError> {
         match self {
             Self::Answered(Ok(results)) => Ok(results),
-            Self::Answered(Err(error)) => Err(answered_error(error, timer)),
+            Self::Answered(Err(error)) => Err(answered_error(*error, timer)),
             Self::Lost(failure, was_sent) => Err(failure.into_error(was_sent)),
             Self::Failed(failure) => Err(datagram_error(failure, timer, fault())),
         }

@@ -102,6 +102,11 @@ impl Learned {
         }
     }
 
+    /// Whether the next wait is to be looked through.
+    pub fn is_to_look(&self) -> bool {
+        self.habit.hold == 0
+    }
+
     /// How long to look before sleeping; none for a wait that is slept through at once.
     #[inline]
     pub fn patience(&mut self) -> Option<Duration> {

@@ -18,7 +18,7 @@ use std::thread;
 pub use counters::WaitCounters;
 pub use counters::WaitTally;
 pub use spinners::{LOOKS, Looking, Spinners};
-pub use waiter::{Company, Spun, Waiter};
+pub use waiter::{Company, Polled, Spun, Waiter};
 
 /// How threads wait for what a peer sends. Said of a channel by
 /// [`ChannelOptions::waiting`](crate::options::ChannelOptions::waiting) and of a server by

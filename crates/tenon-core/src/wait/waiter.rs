@@ -13,6 +13,9 @@ use super::{Waiting, processors};
 /// An offer that takes longer than this was taken.
 const TAKEN: Duration = Duration::from_micros(3);
 
+/// Other tasks that have taken longer than this between two polls have calls of their own, and do not wait for looks.
+const OTHERS_RAN: Duration = Duration::from_micros(10);
+
 /// Attempts to receive the rest of a message before sleeping. Others may run between them: this takes some
 /// ten microseconds.
 const ATTEMPTS_AT_REST: u64 = 8;
@@ -38,6 +41,36 @@ pub enum Spun<T> {
     Sleep,
 }
 
+/// What has come of looking within one poll of a task.
+pub enum Polled<T> {
+    /// The attempt succeeded, or failed for another reason than that nothing was there.
+    Came(io::Result<T>),
+    /// Others have their turn, and the look goes on in the next poll.
+    Yields,
+    /// The rest of the wait is to be slept through.
+    Sleep,
+}
+
+/// A look that goes on.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    begin: Instant,
+    /// `None` for one without an end.
+    end: Option<Instant>,
+    attempts: u64,
+    /// Whether others have taken the processor.
+    is_contended: bool,
+}
+
+/// How a look has stopped.
+enum Stopped<T> {
+    Came(io::Result<T>),
+    /// The moment has come that was set for it.
+    Paused(Instant),
+    /// The look has ended without a message, or with one that says nothing of whether looking pays.
+    Missed(Option<io::Result<T>>),
+}
+
 /// Whoever waits on one connection.
 #[derive(Debug)]
 pub struct Waiter {
@@ -45,6 +78,26 @@ pub struct Waiter {
     learned: Learned,
     /// Of waits for the rest of a message.
     rest: Habit,
+    /// A look that goes on in the next poll of a task, and when the last one ended.
+    polled: Option<(Look, Instant)>,
+}
+
+/// How long to look.
+enum Patience {
+    None,
+    For(Duration),
+    Endless,
+}
+
+impl Look {
+    fn begin(begin: Instant, patience: Option<Duration>) -> Self {
+        Self {
+            begin,
+            end: patience.map(|patience| begin + patience),
+            attempts: 1,
+            is_contended: false,
+        }
+    }
 }
 
 impl Waiter {
@@ -54,6 +107,7 @@ impl Waiter {
             policy,
             learned: Learned::new(processors()),
             rest: Habit::default(),
+            polled: None,
         }
     }
 
@@ -115,15 +169,11 @@ impl Waiter {
         may_go_on: impl Fn() -> bool,
         attempt: impl FnMut() -> io::Result<T>,
     ) -> Spun<T> {
-        let patience = match self.policy {
-            Waiting::Block => return Spun::Sleep,
-            Waiting::Spin => None,
-            Waiting::Adaptive => match self.learned.patience() {
-                None => return Spun::Sleep,
-                patience => patience,
-            },
-        };
-        self.spin(company, patience, deadline, may_go_on, attempt)
+        match self.patience() {
+            Patience::None => Spun::Sleep,
+            Patience::Endless => self.spin(company, None, deadline, may_go_on, attempt),
+            Patience::For(time) => self.spin(company, Some(time), deadline, may_go_on, attempt),
+        }
     }
 
     fn spin<T>(
@@ -147,40 +197,141 @@ impl Waiter {
         if begin >= deadline {
             return Spun::Late;
         }
-        let end = patience.map_or(deadline, |patience| deadline.min(begin + patience));
         company.tally.begun();
-        let mut attempts = 1;
-        let mut is_contended = false;
-        let mut now = begin;
+        let mut look = Look::begin(begin, patience);
+        let pause = Some(deadline);
+        match self.look_on(company, &mut look, pause, may_go_on, attempt) {
+            Stopped::Came(outcome) | Stopped::Missed(Some(outcome)) => Spun::Came(outcome),
+            Stopped::Missed(None) => Spun::Sleep,
+            Stopped::Paused(_) => {
+                self.note_missed(company, &look);
+                Spun::Late
+            }
+        }
+    }
+
+    /// Repeats `attempt` within one poll of a task, for at most `slice`. A look that takes longer by the policy goes on
+    /// in the next poll, once other tasks have had their turn, unless they have taken long. One without an end takes
+    /// `most` in all.
+    pub fn look_within_poll<T>(
+        &mut self,
+        company: &Company<'_>,
+        slice: Duration,
+        most: Duration,
+        mut attempt: impl FnMut() -> io::Result<T>,
+    ) -> Polled<T> {
+        let (mut look, now) = match self.polled.take() {
+            Some((mut look, paused)) => {
+                let now = Instant::now();
+                look.is_contended = self.policy == Waiting::Adaptive
+                    && now.saturating_duration_since(paused) > OTHERS_RAN;
+                (look, now)
+            }
+            None => {
+                let patience = match self.patience() {
+                    Patience::None => return Polled::Sleep,
+                    Patience::Endless => most,
+                    Patience::For(time) => time,
+                };
+                let first = attempt();
+                if !is_nothing(&first) {
+                    return Polled::Came(first);
+                }
+                company.tally.begun();
+                let now = Instant::now();
+                (Look::begin(now, Some(patience)), now)
+            }
+        };
+        let Some(_spinner) = company.spinners.enter(company.looking) else {
+            self.note_missed(company, &look);
+            return Polled::Sleep;
+        };
+        match self.look_on(company, &mut look, Some(now + slice), || true, attempt) {
+            Stopped::Came(outcome) | Stopped::Missed(Some(outcome)) => Polled::Came(outcome),
+            Stopped::Missed(None) => Polled::Sleep,
+            Stopped::Paused(now) => {
+                self.polled = Some((look, now));
+                Polled::Yields
+            }
+        }
+    }
+
+    /// Whether the next wait is to be looked through, at least for a while.
+    pub fn is_to_look(&self) -> bool {
+        match self.policy {
+            Waiting::Block => false,
+            Waiting::Spin => true,
+            Waiting::Adaptive => self.polled.is_some() || self.learned.is_to_look(),
+        }
+    }
+
+    /// Notes that something has come between two polls of a look.
+    pub fn note_come(&mut self, company: &Company<'_>) {
+        if let Some((look, paused)) = self.polled.take() {
+            company.tally.found_begun(look.attempts);
+            self.learned
+                .found(paused.saturating_duration_since(look.begin));
+        }
+    }
+
+    /// How long the next wait is to be looked through.
+    #[inline]
+    fn patience(&mut self) -> Patience {
+        match self.policy {
+            Waiting::Block => Patience::None,
+            Waiting::Spin => Patience::Endless,
+            Waiting::Adaptive => self
+                .learned
+                .patience()
+                .map_or(Patience::None, Patience::For),
+        }
+    }
+
+    /// Repeats `attempt` until it succeeds, the look ends, or the moment to `pause` has come.
+    #[inline]
+    fn look_on<T>(
+        &mut self,
+        company: &Company<'_>,
+        look: &mut Look,
+        pause: Option<Instant>,
+        may_go_on: impl Fn() -> bool,
+        mut attempt: impl FnMut() -> io::Result<T>,
+    ) -> Stopped<T> {
+        let mut now = look.begin;
         loop {
             let outcome = attempt();
             let has_come = !is_nothing(&outcome);
-            if has_come && !is_contended {
-                company.tally.found_begun(attempts);
+            if has_come && !look.is_contended {
+                company.tally.found_begun(look.attempts);
                 // As of the last look at the clock: who has found something is in a hurry.
-                if patience.is_some() {
-                    self.learned.found(now.saturating_duration_since(begin));
+                if self.policy == Waiting::Adaptive {
+                    self.learned
+                        .found(now.saturating_duration_since(look.begin));
                 }
-                return Spun::Came(outcome);
+                return Stopped::Came(outcome);
             }
             now = Instant::now();
-            let is_to_offer = attempts % company.looking.attempts_at_a_time() == 0;
-            attempts += u64::from(!has_come);
-            if is_contended || now >= end || !may_go_on() {
-                company.tally.missed_begun(attempts);
-                self.learned.missed();
-                return match has_come {
-                    true => Spun::Came(outcome),
-                    false if now >= deadline => Spun::Late,
-                    false => Spun::Sleep,
-                };
+            let is_to_offer = (look.attempts).is_multiple_of(company.looking.attempts_at_a_time());
+            look.attempts += u64::from(!has_come);
+            let is_over = look.end.is_some_and(|end| now >= end);
+            if !look.is_contended && !is_over && pause.is_some_and(|pause| now >= pause) {
+                return Stopped::Paused(now);
+            }
+            if look.is_contended || is_over || !may_go_on() {
+                self.note_missed(company, look);
+                return Stopped::Missed(has_come.then_some(outcome));
             }
             if is_to_offer {
                 let is_taken = offer_processor(now);
-                is_contended = is_taken && patience.is_some();
+                look.is_contended = is_taken && self.policy == Waiting::Adaptive;
             }
             hint::spin_loop();
         }
+    }
+
+    fn note_missed(&mut self, company: &Company<'_>, look: &Look) {
+        company.tally.missed_begun(look.attempts);
+        self.learned.missed();
     }
 
     /// Notes that a wait was slept through that took so long.
@@ -295,6 +446,7 @@ mod tests {
             policy: Waiting::Adaptive,
             learned: Learned::new(2),
             rest: Habit::default(),
+            polled: None,
         }
     }
 
@@ -367,6 +519,68 @@ mod tests {
         assert!(look(0, false));
         assert!(!look(1, true), "others need the processor");
         assert_eq!(place.counts(), (1, 2, 2 * ATTEMPTS_AT_REST));
+    }
+
+    fn told_of_poll<T>(polled: &Polled<T>) -> &'static str {
+        match polled {
+            Polled::Came(_) => "came",
+            Polled::Yields => "yields",
+            Polled::Sleep => "sleep",
+        }
+    }
+
+    const SLICE: Duration = Duration::from_micros(1);
+
+    #[test]
+    fn a_look_of_a_task_goes_on_over_several_polls() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Spin);
+        let mut polls = 1;
+        let begin = Instant::now();
+        let most = Duration::from_millis(1);
+        let mut poll = |attempt: &dyn Fn() -> io::Result<()>| {
+            let polled = waiter.look_within_poll(&place.company(), SLICE, most, attempt);
+            told_of_poll(&polled)
+        };
+        let nothing = || Err(io::Error::from(ErrorKind::WouldBlock));
+        while poll(&nothing) == "yields" {
+            polls += 1;
+        }
+        assert!(polls > 1 && begin.elapsed() >= most);
+        let counts = place.counts();
+        assert_eq!((counts.0, counts.1), (0, 1), "it is one look");
+        assert_eq!(poll(&nothing), "yields");
+        assert_eq!(poll(&|| Ok(())), "came");
+        let counts = place.counts();
+        assert_eq!((counts.0, counts.1), (1, 1));
+    }
+
+    #[test]
+    fn a_look_ends_where_other_tasks_take_long() {
+        let place = Place::new();
+        let mut waiter = adaptive();
+        let mut poll = || {
+            let attempt = succeeds_after(u64::MAX);
+            told_of_poll(&waiter.look_within_poll(&place.company(), SLICE, FAR, attempt))
+        };
+        assert_eq!(poll(), "yields");
+        std::thread::sleep(2 * OTHERS_RAN);
+        assert_eq!(poll(), "sleep");
+        assert_eq!(place.counts().1, 1);
+        assert_eq!(poll(), "sleep", "the next wait is slept through");
+    }
+
+    #[test]
+    fn what_comes_between_two_polls_was_found_by_looking() {
+        let place = Place::new();
+        let mut waiter = Waiter::new(Waiting::Spin);
+        let attempt = succeeds_after(u64::MAX);
+        let polled = waiter.look_within_poll(&place.company(), SLICE, FAR, attempt);
+        assert_eq!(told_of_poll(&polled), "yields");
+        waiter.note_come(&place.company());
+        waiter.note_come(&place.company());
+        let counts = place.counts();
+        assert_eq!((counts.0, counts.1), (1, 0));
     }
 
     #[test]

@@ -95,11 +95,13 @@ use std::time::Instant;
 
 use tenon_wire::Buffer;
 
-use crate::codec::lean::{Close, CloseReason, Features, MessageDraft, Preamble, RefusalReason};
+use crate::codec::lean::{
+    ByteOrder, Close, CloseReason, Features, MessageDraft, Preamble, RefusalReason,
+};
 use crate::config::{ConnectionConfig, Role};
 use binding::{BoundServices, RequestedServices};
 use closing::Closing;
-use framing::{Frame, FramingError, Receiver};
+use framing::{Frame, FramingError, PlainReply, Receiver};
 use incoming_calls::IncomingCalls;
 use outgoing_calls::OutgoingCalls;
 use send_queue::{Removed, SendQueue};
@@ -111,7 +113,8 @@ pub use error::ConnectionError;
 pub use incoming_calls::{CallState, Caller, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft};
 pub(crate) use onc_messages::understand;
 pub use outgoing_calls::{
-    AbandonedCall, Answer, CallDraft, LeanCall, ReplyError, StartError, StartedCall, UnsentCall,
+    AbandonedCall, Answer, CallDraft, LeanCall, PlainAnswer, ReplyError, StartError, StartedCall,
+    UnsentCall,
 };
 pub use received_call::{CommonCall, Received, ReceivedCall};
 pub use send_queue::TransmitBatch;
@@ -375,6 +378,29 @@ impl<W> Connection<W> {
     #[inline]
     pub fn finish_call(&mut self, number: u32, is_meant: impl FnOnce(&W) -> bool) -> bool {
         self.outgoing.finish(number, is_meant)
+    }
+
+    /// Takes the next message out of what `receiver` has received, if it is a successful reply of the commonest form to
+    /// a call in flight; `None` if it is anything else, which is left there. Where many calls are in flight, taking
+    /// their replies in takes a third of the instructions that the general way takes.
+    #[inline(always)]
+    pub fn next_plain_reply(&mut self, receiver: &mut Receiver) -> Option<PlainAnswer<W>> {
+        let reply = receiver.find_plain_reply()?;
+        let (number, names, order) = match &reply {
+            // What a client sends as a reply answers a call of the server, and says so.
+            PlainReply::Lean(_) if self.role == Role::Server => return None,
+            PlainReply::Lean(header) => {
+                let names = (header.service(), header.procedure());
+                (header.id(), names, ByteOrder::NATIVE)
+            }
+            PlainReply::Onc { number, .. } => (*number, (0, 0), ByteOrder::Big),
+        };
+        let waiter = self.outgoing.take_successful(number, names)?;
+        Some(PlainAnswer {
+            waiter,
+            order,
+            place: receiver.take_plain_reply(&reply),
+        })
     }
 
     /// Number of calls of this end in flight.

@@ -1,5 +1,6 @@
 //! The calls that this end has made: their numbers, their deadlines, and which reply belongs to which.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -106,6 +107,17 @@ pub struct Answer<'m, W> {
     pub extensions: Extensions<'m>,
     /// The encoded results, where they were received.
     pub outcome: Result<&'m [u8], ReplyError<'m>>,
+}
+
+/// The answer to a call that was in flight until now, in its commonest form: results and nothing beside.
+#[derive(Debug)]
+pub struct PlainAnswer<W> {
+    /// What was handed in with the call.
+    pub waiter: W,
+    /// The order of the bytes of the results.
+    pub order: ByteOrder,
+    /// Where in [what was handed out last](super::framing::Receiver::last_content) the encoded results are.
+    pub place: Range<usize>,
 }
 
 /// A call that ended without an answer.
@@ -245,6 +257,15 @@ impl<W> OutgoingCalls<W> {
         }
         self.counters.successes += 1;
         true
+    }
+
+    /// Ends the call to a procedure that is answered successfully, if it is in flight, and returns its waiter.
+    #[inline]
+    pub(super) fn take_successful(&mut self, number: u32, names: (u16, u16)) -> Option<W> {
+        let is_meant = |call: &PendingReply<W>| names == (call.service, call.procedure);
+        let call = self.calls.take_if(number, is_meant)?;
+        self.counters.successes += 1;
+        Some(call.waiter)
     }
 
     /// Takes in a lean reply.

@@ -16,11 +16,11 @@ use tokio::time::{Sleep, sleep_until};
 
 use super::channel::Shared;
 use super::connect;
-use super::look::tells_all;
+use super::look::{Looked, tells_all};
 use super::receive::Received;
 use super::send::Sending;
 use super::state::{Calls, Phase};
-use crate::watch::WatchedSocket;
+use crate::watch::{WatchedSocket, yield_to_others};
 use tenon_proto::lean::CloseReason;
 
 /// Receives at a time; then other tasks have their turn.
@@ -53,6 +53,10 @@ pub(super) struct Driver {
     is_set_for: Option<Instant>,
     /// Waits for what the system reports of datagrams.
     errors: Option<AbortHandle>,
+    /// Whether something was sent or received in this poll.
+    has_moved: bool,
+    /// Whether the next poll is to look for replies, as the tasks that were ready have run since the last one.
+    looks: bool,
 }
 
 impl Driver {
@@ -63,6 +67,8 @@ impl Driver {
             way: Way::Up(socket),
             alarm: Box::pin(sleep_until(tokio::time::Instant::now())),
             is_set_for: None,
+            has_moved: false,
+            looks: false,
         }
     }
 
@@ -88,7 +94,10 @@ impl Driver {
             self.shared.wake(self.shared.lock());
             match step {
                 Step::End => return Poll::Ready(()),
-                Step::Wait if !went_off => return Poll::Pending,
+                Step::Wait if !went_off => {
+                    self.look(cx);
+                    return Poll::Pending;
+                }
                 Step::Wait | Step::Again => {}
             }
         }
@@ -109,6 +118,33 @@ impl Driver {
             return self.lose();
         }
         self.close_if_done(socket)
+    }
+
+    /// Looks for replies a moment before the task waits for the system to tell of them. Tasks that are ready run first:
+    /// their calls go out together, and then their replies are looked for together.
+    fn look(&mut self, cx: &mut Context<'_>) {
+        let has_moved = std::mem::take(&mut self.has_moved);
+        let is_to_look = std::mem::take(&mut self.looks) || has_moved;
+        let Way::Up(socket) = &self.way else {
+            return;
+        };
+        if !is_to_look {
+            return;
+        }
+        let Some(half) = self.shared.reader_for_driver(socket) else {
+            return;
+        };
+        let yields_first = has_moved && half.waiter.is_to_look();
+        let looked = if yields_first {
+            self.shared.lock().put_reader(half);
+            Looked::Yields
+        } else {
+            self.shared.look(half, None)
+        };
+        if looked != Looked::Sleeps {
+            self.looks = true;
+            yield_to_others(cx);
+        }
     }
 
     fn receive(
@@ -138,7 +174,7 @@ impl Driver {
     }
 
     fn receive_over(
-        &self,
+        &mut self,
         half: &mut super::state::ReadHalf,
         socket: &Arc<WatchedSocket>,
         cx: &mut Context<'_>,
@@ -153,10 +189,12 @@ impl Driver {
                 return Ok(());
             };
             let mut ready = ready?;
-            if let Some(since) = half.slept_since.take() {
-                half.waiter.note_slept(since.elapsed());
+            let received = self.shared.receive(half)?;
+            if received != Received::Nothing {
+                half.note_come(&self.shared.waits);
+                self.has_moved = true;
             }
-            if self.shared.receive(half)? == Received::All {
+            if received != Received::MayHaveMore {
                 ready.clear_ready();
             }
         }
@@ -182,6 +220,7 @@ impl Driver {
                 return Ok(());
             };
             let mut ready = ready?;
+            self.has_moved = true;
             let (state, sending) = self.shared.transmit(self.shared.lock());
             // Another task sends, and looks whether more waits when it is done.
             let is_sent_elsewhere = state

@@ -1,27 +1,25 @@
 //! Looking for a reply within one poll: where the peer answers within some microseconds, that is several times as quick
 //! as having the run time sleep and be woken.
 //!
-//! A look takes at most 20 us, and its end is learned as that of a thread is: a channel whose peer takes longer soon
-//! does not look any more. The reader's role is given back before the poll ends. A future looks only if its call is the
-//! only one in flight, if its task has made the last call of the channel too, and if the run time's thread has called over
-//! this channel before: one that calls over several would keep the others waiting.
+//! A look takes at most 20 us within one poll, and goes on in the next one once other tasks have run. Its end is learned
+//! as that of a thread is: a channel whose peer takes longer soon does not look any more. The reader's role is given back
+//! before the poll ends. A future looks only if its call is the only one in flight and its task has made the last call of
+//! the channel too; for several calls the driver looks. Neither does if the run time's thread calls over several channels:
+//! it would keep the others waiting.
 
 use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenon_core::error::ConnectionFailure;
-use tenon_core::wait::{Company, LOOKS, Looking, Spinners, Spun};
-use tenon_net::Stream;
+use tenon_core::wait::{Company, LOOKS, Looking, Polled, Spinners, WaitTally};
+use tenon_net::{Stream, Transport};
 
 use super::channel::Shared;
 use super::state::{ChannelState, ReadHalf};
 use super::waiters::WaiterId;
-use crate::watch::WatchedSocket;
-
-/// Longest look within one poll.
-pub(crate) const LOOK_MAX: Duration = Duration::from_micros(20);
+use crate::watch::{LOOK_MAX, SILENCE_MAX, WatchedSocket};
 
 thread_local! {
     /// The channel over which this thread has called last.
@@ -35,18 +33,35 @@ pub(super) fn is_of_same_channel(shared: &Shared) -> bool {
     LAST_CHANNEL.replace(this) == this
 }
 
+/// Whether this is the channel over which this thread has called last.
+pub(super) fn is_last_channel(shared: &Shared) -> bool {
+    let this: *const Shared = shared;
+    LAST_CHANNEL.get() == this
+}
+
+/// What a look has brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// The reply of the call that was looked for, or anything if it was none.
+    Found,
+    /// Nothing yet: it goes on once other tasks have had their turn.
+    Yields,
+    /// Nothing.
+    Sleeps,
+}
+
 impl Shared {
-    /// Looks for the reply of a call a moment, and hands out what comes; returns whether the call is over.
-    pub(super) fn look(&self, mut half: Box<ReadHalf>, waiter: WaiterId) -> bool {
+    /// Looks a moment for what comes, until the call of `waiter` is over if there is one, and hands it out.
+    pub(super) fn look(&self, mut half: Box<ReadHalf>, waiter: Option<WaiterId>) -> Looked {
         let socket = Arc::clone(&half.socket);
         let looked = self.try_look(&mut half, waiter);
         let mut state = self.lock();
-        if let Err(failure) = looked {
+        let looked = looked.unwrap_or_else(|failure| {
             state.break_link(&socket, &failure);
-        }
-        let is_over = state.waiters.is_over(waiter);
-        state.is_parked = !is_over || socket.get_ref().stream().is_none_or(is_socket);
-        if !is_over {
+            Looked::Found
+        });
+        state.is_parked = looked == Looked::Sleeps || tells_all(&socket);
+        if looked == Looked::Sleeps {
             half.slept_since = Some(Instant::now());
         }
         state.put_reader(half);
@@ -54,35 +69,59 @@ impl Shared {
             state.wake_driver();
         }
         self.wake(state);
-        is_over
+        looked
     }
 
-    fn try_look(&self, half: &mut ReadHalf, waiter: WaiterId) -> Result<(), ConnectionFailure> {
-        let end = Instant::now() + LOOK_MAX;
+    fn try_look(
+        &self,
+        half: &mut ReadHalf,
+        waiter: Option<WaiterId>,
+    ) -> Result<Looked, ConnectionFailure> {
         loop {
-            let Some(received) = half.look(&self.waits, end) else {
-                if half.park() {
-                    return Ok(());
-                }
-                self.receive(half)?;
-                continue;
+            match half.look(&self.waits) {
+                Polled::Came(received) => self.handle_received(half, received)?,
+                Polled::Yields => return Ok(Looked::Yields),
+                Polled::Sleep if half.park() => return Ok(Looked::Sleeps),
+                Polled::Sleep => self.receive(half)?,
             };
-            self.handle_received(half, received)?;
-            if self.lock().waiters.is_over(waiter) {
-                return Ok(());
+            if waiter.is_none_or(|waiter| self.lock().waiters.is_over(waiter)) {
+                return Ok(Looked::Found);
             }
         }
+    }
+
+    /// Takes the reader's role for a future that is to look on for its reply. If it is not to, the driver reads.
+    pub(super) fn reader_to_look_on(&self) -> Option<Box<ReadHalf>> {
+        let mut state = self.lock();
+        let is_alone = state.calls.in_flight() == 1;
+        let reader = state.link.as_mut().and_then(|link| link.reader.take());
+        match reader {
+            Some(half) if is_alone && half.waiter.is_to_look() => return Some(half),
+            Some(half) => state.put_reader(half),
+            None => {}
+        }
+        if !state.is_parked {
+            state.wake_driver();
+        }
+        self.wake(state);
+        None
+    }
+
+    /// Takes the reader's role for the driver, if it is to look.
+    pub(super) fn reader_for_driver(&self, socket: &Arc<WatchedSocket>) -> Option<Box<ReadHalf>> {
+        let mut state = self.lock();
+        if state.calls.in_flight() == 0 || state.needs_sender() || !is_last_channel(self) {
+            return None;
+        }
+        let link = state.link_over(socket)?;
+        link.reader.take_if(|half| !half.waiter.always_sleeps())
     }
 }
 
 impl ReadHalf {
-    /// Looks until something comes, but not for longer than until `end`, nor than what was learned says. Returns what
-    /// a receive has reported and whether there may be more; `None` if nothing has come.
-    fn look(
-        &mut self,
-        waits: &tenon_core::wait::WaitTally,
-        end: Instant,
-    ) -> Option<std::io::Result<bool>> {
+    /// Looks until something comes, not longer than what was learned says. Returns what a receive has reported and
+    /// whether there may be more.
+    fn look(&mut self, waits: &WaitTally) -> Polled<bool> {
         let Self {
             socket,
             input,
@@ -90,11 +129,6 @@ impl ReadHalf {
             ..
         } = self;
         let socket = socket.get_ref();
-        let company = Company {
-            spinners: Spinners::of_callers(),
-            looking: Looking::at(socket.transport()),
-            tally: waits,
-        };
         let room = input.room();
         let length = room.len();
         let mut looks = 0;
@@ -103,9 +137,20 @@ impl ReadHalf {
             looks = LOOKS;
             socket.try_recv(room)
         };
-        match waiter.look(&company, |_| end, || true, look) {
-            Spun::Came(came) => Some(self.handle_received(came, length)),
-            Spun::Late | Spun::Sleep => None,
+        let company = company(socket.transport(), waits);
+        match waiter.look_within_poll(&company, LOOK_MAX, SILENCE_MAX, look) {
+            Polled::Came(came) => Polled::Came(self.handle_received(came, length)),
+            Polled::Yields => Polled::Yields,
+            Polled::Sleep => Polled::Sleep,
+        }
+    }
+
+    /// Notes that something was received without looking for it.
+    pub(super) fn note_come(&mut self, waits: &WaitTally) {
+        let company = company(self.socket.get_ref().transport(), waits);
+        self.waiter.note_come(&company);
+        if let Some(since) = self.slept_since.take() {
+            self.waiter.note_slept(since.elapsed());
         }
     }
 
@@ -131,9 +176,17 @@ impl ChannelState {
     }
 }
 
+fn company(transport: Transport, tally: &WaitTally) -> Company<'_> {
+    Company {
+        spinners: Spinners::of_callers(),
+        looking: Looking::at(transport),
+        tally,
+    }
+}
+
 /// Whether the system tells of everything that comes over a stream, parked or not.
 fn is_socket(stream: &Stream) -> bool {
-    stream.transport() != tenon_net::Transport::Shm
+    stream.transport() != Transport::Shm
 }
 
 /// Whether the system tells of everything that comes.

@@ -26,6 +26,5 @@ mod waiters;
 
 pub use channel::Channel;
 pub use handle::{Client, ClientView, LeanCalls, OncCalls};
-pub(crate) use look::LOOK_MAX;
 pub use make_calls::MakeAsyncCalls;
 pub use ticket::PendingCall;

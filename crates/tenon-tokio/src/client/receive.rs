@@ -4,7 +4,7 @@
 use std::io;
 
 use tenon_core::client::buffers::take_spare;
-use tenon_core::client::{Found, Input, Outcome, Results, Taken};
+use tenon_core::client::{Answered, Input, Outcome, Results, Taken};
 use tenon_core::error::ConnectionFailure;
 use tenon_net::Came;
 
@@ -58,10 +58,10 @@ impl ChannelState {
             }
             match taken {
                 Taken::Nothing => break,
-                Taken::Answered(found) => self.hand_out(&mut half.input, found),
+                Taken::Answered(answered) => self.hand_out(&mut half.input, answered),
                 Taken::Closing(error, unbegun) => {
                     for waiter in unbegun {
-                        self.end(waiter, Outcome::Answered(Err(error.clone())));
+                        self.end(waiter, Outcome::Answered(Err(Box::new(error.clone()))));
                     }
                 }
                 Taken::Other => {}
@@ -73,17 +73,18 @@ impl ChannelState {
         Ok(())
     }
 
-    fn hand_out(&mut self, input: &mut Input, found: Found<WaiterId>) {
+    fn hand_out(&mut self, input: &mut Input, answered: Answered<WaiterId>) {
         self.note_answer();
-        let results = match found.outcome {
+        let Answered { waiter, outcome } = answered;
+        let results = match outcome {
             // The spare of this thread is that of the call itself, where a task looks for its reply.
-            Ok(_) => Results::take(input, &found.reply, || {
+            Ok(reply) => Results::take(input, &reply, || {
                 take_spare().unwrap_or_else(|| self.buffers.take())
             }),
-            Err(error) => return self.end(found.waiter, Outcome::Answered(Err(error))),
+            Err(error) => return self.end(waiter, Outcome::Answered(Err(error))),
         };
         if let Some(results) = results {
-            self.end(found.waiter, Outcome::Answered(Ok(results)));
+            self.end(waiter, Outcome::Answered(Ok(results)));
         }
     }
 }
@@ -116,7 +117,7 @@ impl Shared {
                     Received::All
                 })
             }
-            Err(error) if is_for_now(&error) => Ok(Received::All),
+            Err(error) if is_for_now(&error) => Ok(Received::Nothing),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let mut state = self.lock();
                 state
@@ -138,4 +139,6 @@ pub(super) enum Received {
     MayHaveMore,
     /// That was all for now.
     All,
+    /// There was nothing.
+    Nothing,
 }

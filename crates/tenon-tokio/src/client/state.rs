@@ -190,7 +190,7 @@ impl ChannelState {
                 Err(error) => match final_error(error, &self.address) {
                     Some(error) => {
                         self.queue.pop_front();
-                        self.end(waiter, Outcome::Answered(Err(error)));
+                        self.end(waiter, Outcome::Answered(Err(Box::new(error))));
                     }
                     None => return self.calls.in_flight() == 0,
                 },
@@ -309,7 +309,7 @@ impl ChannelState {
         for call in late {
             let was_sent = call.was_sent && !unsent.contains(&call.number);
             let error = self.waiters.get(call.waiter).timer.error(was_sent);
-            self.end(call.waiter, Outcome::Answered(Err(error)));
+            self.end(call.waiter, Outcome::Answered(Err(Box::new(error))));
         }
         is_stuck
     }
@@ -330,7 +330,7 @@ impl ChannelState {
         }
         for waiter in late {
             let error = self.queued_error(waiter);
-            self.end(waiter, Outcome::Answered(Err(error)));
+            self.end(waiter, Outcome::Answered(Err(Box::new(error))));
         }
         if let Some(next) = next {
             self.expect(next);
@@ -378,7 +378,7 @@ impl ChannelState {
         let is_hopeless = self.back_off.failed(error);
         if is_hopeless && let Some(error) = self.back_off.error(&self.address) {
             for waiter in std::mem::take(&mut self.queue) {
-                self.end(waiter, Outcome::Answered(Err(error.clone())));
+                self.end(waiter, Outcome::Answered(Err(Box::new(error.clone()))));
             }
         }
         self.end_late_queued(Instant::now());
@@ -466,7 +466,7 @@ impl ChannelState {
             self.break_link(&socket, &closed_failure());
         }
         for waiter in std::mem::take(&mut self.queue) {
-            let outcome = Outcome::Answered(Err(closed_error()));
+            let outcome = Outcome::Answered(Err(Box::new(closed_error())));
             self.end(waiter, outcome);
         }
         self.woken.append(&mut self.greeters);

@@ -12,13 +12,15 @@ use tenon_core::client::{Outcome, ResultBytes, Results};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Followed, Step};
 use tenon_core::timer::CallTimer;
-use tenon_core::wait::Waiting;
 use tenon_proto::connection::CallDraft;
 use tenon_wire::Buffer;
 use tokio::task::coop;
 
 use super::channel::{Channel, Shared};
+use super::look::Looked;
+use super::start::Started;
 use super::waiters::{Stage, WaiterId};
+use crate::watch::yield_to_others;
 
 /// A call, started when it is polled first. Dropping it gives the call up.
 pub(super) struct Ticket<'c> {
@@ -32,6 +34,8 @@ enum Progress<'c> {
     Written(Buffer, CallDraft<'c>),
     /// It is one of the channel's calls.
     Started(WaiterId),
+    /// The same, and its future looks for its reply.
+    Looks(WaiterId),
     Over,
 }
 
@@ -56,26 +60,20 @@ impl<'c> Ticket<'c> {
         }
     }
 
-    /// Starts the call, and looks for its reply.
+    /// Starts the call; returns the reader's role, too, if the future is to look for its reply.
     #[inline]
     fn start(
         &mut self,
         mut message: Buffer,
         draft: &CallDraft<'_>,
         cx: &Context<'_>,
-    ) -> Result<WaiterId, CallError> {
+    ) -> Result<Started, CallError> {
         let shared = self.channel.shared();
         self.at(Step::Sending);
         let started = shared.start(&mut message, draft, &self.timer, Some(cx.waker()))?;
         self.at(Step::Sent);
         self.progress = Progress::Started(started.waiter);
-        if let Some(half) = started.reader
-            && !shared.look(half, started.waiter)
-            && shared.options.waiting == Waiting::Spin
-        {
-            cx.waker().wake_by_ref();
-        }
-        Ok(started.waiter)
+        Ok(started)
     }
 }
 
@@ -86,12 +84,21 @@ impl Future for Ticket<'_> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // A peer that always answers within a look must not keep other tasks waiting for ever.
         let coop = ready!(coop::poll_proceed(cx));
-        let waiter = match std::mem::replace(&mut self.progress, Progress::Over) {
+        let shared = self.channel.shared();
+        let Started { waiter, reader } = match std::mem::replace(&mut self.progress, Progress::Over)
+        {
             Progress::Written(message, draft) => self.start(message, &draft, cx)?,
-            Progress::Started(waiter) => waiter,
+            Progress::Looks(waiter) => Started {
+                waiter,
+                reader: shared.reader_to_look_on(),
+            },
+            Progress::Started(waiter) => Started {
+                waiter,
+                reader: None,
+            },
             Progress::Over => unreachable!("a call is over once"),
         };
-        let shared = self.channel.shared();
+        let looked = reader.map(|half| shared.look(half, Some(waiter)));
         let fetched = shared.fetch(waiter, cx);
         if let Some(outcome) = fetched {
             coop.made_progress();
@@ -99,14 +106,19 @@ impl Future for Ticket<'_> {
             let fault = || shared.lock().calls.fault();
             return Poll::Ready(outcome.into_results(&self.timer, fault));
         }
-        self.progress = Progress::Started(waiter);
+        self.progress = if looked == Some(Looked::Yields) {
+            yield_to_others(cx);
+            Progress::Looks(waiter)
+        } else {
+            Progress::Started(waiter)
+        };
         Poll::Pending
     }
 }
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        if let Progress::Started(waiter) = self.progress {
+        if let Progress::Started(waiter) | Progress::Looks(waiter) = self.progress {
             self.channel.shared().give_up(waiter);
         }
     }

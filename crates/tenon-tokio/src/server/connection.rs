@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenon_core::serve::{CallToServe, EndReason, Sending, ServedStream};
 use tenon_core::service::CancelFlag;
-use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter, Waiting};
+use tenon_core::wait::{Company, LOOKS, Looking, Polled, Waiter};
 use tenon_net::Stream;
 use tenon_proto::connection::framing::ReceiveMemory;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
@@ -23,17 +23,13 @@ use super::call::CallMessage;
 use super::dispatch::{Elsewhere, Tried};
 use super::mailbox::{Mailbox, To};
 use super::state::ServerState;
-use crate::client::LOOK_MAX;
-use crate::watch::{Watched, is_for_now};
+use crate::watch::{LOOK_MAX, SILENCE_MAX, Watched, is_for_now, yield_to_others};
 
 /// Receives at a time; then other tasks have their turn.
 const RECEIVES_MAX: usize = 16;
 
 /// Calls that are carried out at a time before the replies are sent.
 const CALLS_MAX: usize = 64;
-
-/// How long a server that [spins](Waiting::Spin) looks at a silent connection.
-const SILENCE_MAX: Duration = Duration::from_millis(100);
 
 thread_local! {
     /// What connections without a message that has begun receive into.
@@ -112,15 +108,11 @@ impl ConnectionTask {
         (self.mailbox.tally).publish(&self.served.counters());
         match served {
             Ok(Progress::More) => {
-                cx.waker().wake_by_ref();
+                yield_to_others(cx);
                 Poll::Pending
             }
             Ok(Progress::Waits) => match self.park(cx) {
-                Ok(true) => {
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                }
-                Ok(false) => Poll::Pending,
+                Ok(()) => Poll::Pending,
                 Err(reason) => Poll::Ready(reason),
             },
             Ok(Progress::Over(reason)) | Err(reason) => Poll::Ready(reason),
@@ -163,8 +155,10 @@ impl ConnectionTask {
                 return Ok(Progress::Waits);
             }
             self.served.lend(memory);
-            if !self.receive(cx, is_lone)? {
-                return Ok(Progress::Waits);
+            match self.receive(cx, is_lone)? {
+                Heard::Something => {}
+                Heard::Nothing => return Ok(Progress::Waits),
+                Heard::LooksOn => return Ok(Progress::More),
             }
         }
         Ok(Progress::More)
@@ -309,21 +303,27 @@ impl ConnectionTask {
         Ok(Sending::Done)
     }
 
-    /// Receives what is there, and looks a moment for more if this is a `lone` connection; returns whether something has
-    /// come. If not, the task is woken when something does.
-    fn receive(&mut self, cx: &mut Context<'_>, is_lone: bool) -> Result<bool, EndReason> {
+    /// Receives what is there, and looks a moment for more if this is a `lone` connection. If nothing has come the task is
+    /// woken when something does.
+    fn receive(&mut self, cx: &mut Context<'_>, is_lone: bool) -> Result<Heard, EndReason> {
         if self.state.is_stopping() {
-            return Ok(false);
+            return Ok(Heard::Nothing);
         }
-        if is_lone && let Some(received) = self.look()? {
-            self.slept_since = None;
-            return self.handle_received(received);
+        if is_lone {
+            match self.look()? {
+                Looked::Came(bytes) => {
+                    self.slept_since = None;
+                    return self.handle_received(bytes);
+                }
+                Looked::Yields => return Ok(Heard::LooksOn),
+                Looked::Sleeps => {}
+            }
         }
         loop {
             let Poll::Ready(ready) = self.socket.poll_read_ready(cx) else {
                 let since = self.slept_since.take().filter(|_| is_lone);
                 self.slept_since = since.or_else(|| is_lone.then(Instant::now));
-                return Ok(false);
+                return Ok(Heard::Nothing);
             };
             let mut ready = ready.map_err(EndReason::Socket)?;
             let room = self.served.room()?;
@@ -345,10 +345,10 @@ impl ConnectionTask {
         }
     }
 
-    /// Looks for what the peer says next, not longer than was learned. `None` if nothing has come.
-    fn look(&mut self) -> Result<Option<usize>, EndReason> {
+    /// Looks for what the peer says next, not longer than was learned.
+    fn look(&mut self) -> Result<Looked, EndReason> {
         if self.waiter.always_sleeps() {
-            return Ok(None);
+            return Ok(Looked::Sleeps);
         }
         let stream = self.socket.get_ref();
         let company = Company {
@@ -363,21 +363,21 @@ impl ConnectionTask {
             looks = LOOKS;
             stream.try_recv(room)
         };
-        let end = |begin| begin + LOOK_MAX;
-        match self.waiter.look(&company, end, || true, look) {
-            Spun::Came(Ok(bytes)) => Ok(Some(bytes)),
-            Spun::Came(Err(error)) if !is_for_now(&error) => Err(EndReason::Socket(error)),
-            Spun::Came(Err(_)) | Spun::Late | Spun::Sleep => Ok(None),
+        match (self.waiter).look_within_poll(&company, LOOK_MAX, SILENCE_MAX, look) {
+            Polled::Came(Ok(bytes)) => Ok(Looked::Came(bytes)),
+            Polled::Came(Err(error)) if !is_for_now(&error) => Err(EndReason::Socket(error)),
+            Polled::Yields => Ok(Looked::Yields),
+            Polled::Came(Err(_)) | Polled::Sleep => Ok(Looked::Sleeps),
         }
     }
 
-    fn handle_received(&mut self, bytes: usize) -> Result<bool, EndReason> {
+    fn handle_received(&mut self, bytes: usize) -> Result<Heard, EndReason> {
         if bytes == 0 {
             self.ends = Some(self.served.end_of_stream());
         } else {
             self.served.handle_received(bytes)?;
         }
-        Ok(true)
+        Ok(Heard::Something)
     }
 
     // ---- The end ----
@@ -393,8 +393,8 @@ impl ConnectionTask {
         self.ends.take()
     }
 
-    /// Has the task woken when time runs out; returns whether there is something to do already.
-    fn park(&mut self, cx: &mut Context<'_>) -> Result<bool, EndReason> {
+    /// Has the task woken when time runs out.
+    fn park(&mut self, cx: &mut Context<'_>) -> Result<(), EndReason> {
         let (limits, now) = (&self.state.shared.limits, Instant::now());
         self.served.park(limits, now);
         let idle = limits.idle_timeout.map(|limit| now + limit);
@@ -416,8 +416,7 @@ impl ConnectionTask {
                 self.alarm.as_mut().reset(next.into());
             }
         }
-        let looks_on = |since: Instant| now.saturating_duration_since(since) < SILENCE_MAX;
-        Ok(self.state.waiting == Waiting::Spin && self.slept_since.is_some_and(looks_on))
+        Ok(())
     }
 
     /// Says what can be said to the peer, and closes the connection.
@@ -442,9 +441,28 @@ impl Drop for ConnectionTask {
     }
 }
 
+/// What a look has brought.
+enum Looked {
+    /// So many bytes.
+    Came(usize),
+    /// Nothing yet: it goes on once other tasks have had their turn.
+    Yields,
+    /// Nothing.
+    Sleeps,
+}
+
+/// What was received.
+enum Heard {
+    Something,
+    /// Nothing, and the task is woken when something comes.
+    Nothing,
+    /// Nothing, and the task goes on looking in its next poll.
+    LooksOn,
+}
+
 /// What is to be done next for a connection.
 enum Progress {
-    /// There is more to do.
+    /// There is more to do, once other tasks have had their turn.
     More,
     /// Something has to happen first.
     Waits,

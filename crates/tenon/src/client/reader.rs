@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use tenon_core::client::{Found, Input, Outcome, ReplyPlace, Results, Taken};
+use tenon_core::client::{Answered, Input, Outcome, ReplyPlace, Results, Taken};
 use tenon_core::error::ConnectionFailure;
 use tenon_core::profile::{Probe, Step};
 use tenon_net::{Until, is_deadline};
@@ -241,10 +241,11 @@ impl Delivery<'_> {
             }
             match taken {
                 Taken::Nothing => break,
-                Taken::Answered(found) => self.hand_out(state, input, found),
+                Taken::Answered(answered) => self.hand_out(state, input, answered),
                 Taken::Closing(error, unbegun) => {
                     for waiter in unbegun {
-                        self.leave(state, waiter, Outcome::Answered(Err(error.clone())));
+                        let error = Box::new(error.clone());
+                        self.leave(state, waiter, Outcome::Answered(Err(error)));
                     }
                 }
                 Taken::Other => {}
@@ -262,15 +263,18 @@ impl Delivery<'_> {
     }
 
     /// Hands out an answer: the reader's own stays where it is, if nothing has come behind it.
-    fn hand_out(&mut self, state: &mut ChannelState, input: &mut Input, found: Found<WaiterId>) {
-        let Found {
-            waiter,
-            outcome,
-            reply,
-        } = found;
-        if let Err(error) = outcome {
-            return self.leave(state, waiter, Outcome::Answered(Err(error)));
-        }
+    #[inline]
+    fn hand_out(
+        &mut self,
+        state: &mut ChannelState,
+        input: &mut Input,
+        answered: Answered<WaiterId>,
+    ) {
+        let Answered { waiter, outcome } = answered;
+        let reply = match outcome {
+            Ok(reply) => reply,
+            Err(error) => return self.leave(state, waiter, Outcome::Answered(Err(error))),
+        };
         if self.own == Some(waiter) && input.is_empty() {
             *self.place = reply;
             self.delivered = Delivered::Own;

@@ -284,6 +284,12 @@ impl CommonHeader {
         halves(self.first).0 == CALL
     }
 
+    /// Whether it is that of a reply.
+    #[inline]
+    pub fn is_reply(self) -> bool {
+        halves(self.first).0 == REPLY
+    }
+
     /// Whether it is that of a reply to this call.
     #[inline]
     pub fn is_reply_to(self, id: u32, service: u16, procedure: u16) -> bool {

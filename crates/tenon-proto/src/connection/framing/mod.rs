@@ -92,6 +92,19 @@ pub struct Receiver {
     layered: Option<Box<Layered>>,
 }
 
+/// A successful reply of the commonest form, with nothing beside its results.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum PlainReply {
+    /// By the lean protocol.
+    Lean(CommonHeader),
+    /// By ONC RPC: the number of the call, and the bytes of the record and of the results at its end.
+    Onc {
+        number: u32,
+        length: usize,
+        results: usize,
+    },
+}
+
 /// The bytes on both sides of a layer.
 #[derive(Debug)]
 struct Layered {
@@ -388,6 +401,49 @@ impl Receiver {
                 Some(length - results..length)
             }
             Reader::Unknown(_) => None,
+        }
+    }
+
+    /// Returns what the next message is, if it is complete and a successful reply of the commonest form.
+    #[inline(always)]
+    pub(super) fn find_plain_reply(&self) -> Option<PlainReply> {
+        match &self.reader {
+            Reader::Lean(reader) => {
+                let header = reader.find_common()?;
+                header.is_reply().then_some(PlainReply::Lean(header))
+            }
+            Reader::Onc(reader) => {
+                let record = reader.find_whole()?;
+                let (number, results) = ReplyHeader::split_plain_success(record)?;
+                Some(PlainReply::Onc {
+                    number,
+                    length: record.len(),
+                    results: results.len(),
+                })
+            }
+            Reader::Unknown(_) => None,
+        }
+    }
+
+    /// Takes the next message, which was [found](Self::find_plain_reply) to be this reply. Returns where in
+    /// [its content](Self::last_content) the results are.
+    #[inline(always)]
+    pub(super) fn take_plain_reply(&mut self, reply: &PlainReply) -> Range<usize> {
+        match (&mut self.reader, *reply) {
+            (Reader::Lean(reader), PlainReply::Lean(header)) => {
+                reader.take_common(header);
+                0..header.length() as usize
+            }
+            (
+                Reader::Onc(reader),
+                PlainReply::Onc {
+                    length, results, ..
+                },
+            ) => {
+                reader.take_whole(length);
+                length - results..length
+            }
+            _ => 0..0,
         }
     }
 
