@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// What carries the bytes.
@@ -31,26 +31,32 @@ pub enum Protocol {
 }
 
 /// Where a peer is and how it is spoken to, or where a server listens.
+///
+/// ```
+/// use tenon_net::{Address, Protocol, Transport};
+///
+/// let address: Address = "lean+tcp://[::1]:2049".parse()?;
+/// assert_eq!(address.protocol(), Protocol::Lean);
+/// assert_eq!(address.transport(), Transport::Tcp);
+/// assert_eq!(address.host().map(|host| host.name.as_str()), Some("::1"));
+/// # Ok::<(), tenon_net::AddressError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Address {
-    /// `tcp://host[:port]`, also written `onc+tcp://`.
-    Tcp(Host),
-    /// `udp://host[:port]`, also written `onc+udp://`.
-    Udp(Host),
-    /// `unix:///path`, also written `onc+unix://`.
-    Unix(PathBuf),
-    /// `lean+tcp://host[:port]`.
-    LeanTcp(Host),
-    /// `lean+udp://host[:port]`: lean messages in the packet exchange.
-    LeanUdp(Host),
-    /// `lean+unix:///path`.
-    LeanUnix(PathBuf),
-    /// `shm:///path`: shared memory, which a Unix socket at the path hands over. Only the lean
-    /// protocol goes over it.
-    Shm(PathBuf),
-    /// `xdp://host:port`: lean messages in the packet exchange, straight on Ethernet. Only the lean protocol goes
-    /// over it.
-    Xdp(Host),
+#[non_exhaustive]
+pub struct Address {
+    protocol: Protocol,
+    transport: Transport,
+    endpoint: Endpoint,
+}
+
+/// Where on its transport an address is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Endpoint {
+    /// A host and a port: TCP, UDP, or UDP past the kernel's stack.
+    Host(Host),
+    /// The absolute path of a Unix socket, which hands shared memory over in the case of that.
+    Path(PathBuf),
 }
 
 /// A host, by name or number, and a port.
@@ -86,54 +92,96 @@ enum Problem {
 }
 
 impl Address {
+    /// An address for ONC RPC over TCP: `tcp://host[:port]`, also written `onc+tcp://`.
+    pub fn tcp(host: Host) -> Self {
+        Self::of(Protocol::Onc, Transport::Tcp, Endpoint::Host(host))
+    }
+
+    /// An address for ONC RPC over UDP: `udp://host[:port]`, also written `onc+udp://`.
+    pub fn udp(host: Host) -> Self {
+        Self::of(Protocol::Onc, Transport::Udp, Endpoint::Host(host))
+    }
+
+    /// An address for ONC RPC over a Unix socket: `unix:///path`, also written `onc+unix://`.
+    pub fn unix(path: impl Into<PathBuf>) -> Self {
+        let endpoint = Endpoint::Path(path.into());
+        Self::of(Protocol::Onc, Transport::Unix, endpoint)
+    }
+
+    /// An address in shared memory, which a Unix socket at the path hands over: `shm:///path`. Only the lean protocol
+    /// goes over it.
+    pub fn shm(path: impl Into<PathBuf>) -> Self {
+        let endpoint = Endpoint::Path(path.into());
+        Self::of(Protocol::Lean, Transport::Shm, endpoint)
+    }
+
+    /// An address for lean messages in the packet exchange, straight on Ethernet: `xdp://host:port`. Only the lean
+    /// protocol goes over it.
+    pub fn xdp(host: Host) -> Self {
+        Self::of(Protocol::Lean, Transport::Xdp, Endpoint::Host(host))
+    }
+
+    fn of(protocol: Protocol, transport: Transport, endpoint: Endpoint) -> Self {
+        Self {
+            protocol,
+            transport,
+            endpoint,
+        }
+    }
+
     /// The transport that leads there.
     pub fn transport(&self) -> Transport {
-        match self {
-            Self::Tcp(_) | Self::LeanTcp(_) => Transport::Tcp,
-            Self::Udp(_) | Self::LeanUdp(_) => Transport::Udp,
-            Self::Unix(_) | Self::LeanUnix(_) => Transport::Unix,
-            Self::Shm(_) => Transport::Shm,
-            Self::Xdp(_) => Transport::Xdp,
-        }
+        self.transport
     }
 
     /// The protocol that a client speaks there.
     pub fn protocol(&self) -> Protocol {
-        match self {
-            Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => Protocol::Onc,
-            Self::LeanTcp(_)
-            | Self::LeanUdp(_)
-            | Self::LeanUnix(_)
-            | Self::Shm(_)
-            | Self::Xdp(_) => Protocol::Lean,
+        self.protocol
+    }
+
+    /// Where on its transport it is.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The host; none for a path.
+    pub fn host(&self) -> Option<&Host> {
+        match &self.endpoint {
+            Endpoint::Host(host) => Some(host),
+            Endpoint::Path(_) => None,
+        }
+    }
+
+    /// The path; none for a host.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.endpoint {
+            Endpoint::Path(path) => Some(path),
+            Endpoint::Host(_) => None,
         }
     }
 
     /// The same place for a client that speaks ONC RPC; none where only the lean protocol goes.
     #[must_use]
     pub fn over_onc(self) -> Option<Self> {
-        match self {
-            Self::LeanTcp(host) => Some(Self::Tcp(host)),
-            Self::LeanUdp(host) => Some(Self::Udp(host)),
-            Self::LeanUnix(path) => Some(Self::Unix(path)),
-            Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) => Some(self),
-            Self::Shm(_) | Self::Xdp(_) => None,
-        }
+        let protocol = Protocol::Onc;
+        self.transport
+            .carries_onc()
+            .then_some(Self { protocol, ..self })
     }
 
     /// The same place for a client that speaks the lean protocol.
     #[must_use]
     pub fn over_lean(self) -> Self {
-        match self {
-            Self::Tcp(host) => Self::LeanTcp(host),
-            Self::Udp(host) => Self::LeanUdp(host),
-            Self::Unix(path) => Self::LeanUnix(path),
-            Self::LeanTcp(_)
-            | Self::LeanUdp(_)
-            | Self::LeanUnix(_)
-            | Self::Shm(_)
-            | Self::Xdp(_) => self,
+        Self {
+            protocol: Protocol::Lean,
+            ..self
         }
+    }
+
+    /// Whether it says that the lean protocol is spoken where ONC RPC could be, too. That is for clients: a server
+    /// speaks what its clients do.
+    pub fn chooses_lean(&self) -> bool {
+        self.protocol == Protocol::Lean && self.transport.carries_onc()
     }
 
     /// Whether a port is still to be asked for.
@@ -141,28 +189,11 @@ impl Address {
         self.host().is_some_and(|host| host.port.is_none())
     }
 
-    /// The host; none for a path.
-    pub fn host(&self) -> Option<&Host> {
-        match self {
-            Self::Tcp(host)
-            | Self::Udp(host)
-            | Self::LeanTcp(host)
-            | Self::LeanUdp(host)
-            | Self::Xdp(host) => Some(host),
-            Self::Unix(_) | Self::LeanUnix(_) | Self::Shm(_) => None,
-        }
-    }
-
     /// The same place at `port`; a path stays what it is.
     #[must_use]
     pub fn with_port(mut self, port: u16) -> Self {
-        match &mut self {
-            Self::Tcp(host)
-            | Self::Udp(host)
-            | Self::LeanTcp(host)
-            | Self::LeanUdp(host)
-            | Self::Xdp(host) => host.port = Some(port),
-            Self::Unix(_) | Self::LeanUnix(_) | Self::Shm(_) => {}
+        if let Endpoint::Host(host) = &mut self.endpoint {
+            host.port = Some(port);
         }
         self
     }
@@ -174,9 +205,19 @@ impl Address {
             port: Some(at.port()),
         };
         match transport {
-            Transport::Udp => Self::Udp(host),
-            Transport::Xdp => Self::Xdp(host),
-            Transport::Tcp | Transport::Unix | Transport::Shm => Self::Tcp(host),
+            Transport::Udp => Self::udp(host),
+            Transport::Xdp => Self::xdp(host),
+            Transport::Tcp | Transport::Unix | Transport::Shm => Self::tcp(host),
+        }
+    }
+}
+
+impl Transport {
+    /// Whether ONC RPC goes over it; the lean protocol does everywhere.
+    fn carries_onc(self) -> bool {
+        match self {
+            Self::Tcp | Self::Unix | Self::Udp => true,
+            Self::Shm | Self::Xdp => false,
         }
     }
 }
@@ -214,19 +255,26 @@ impl FromStr for Address {
 
 fn parse(text: &str) -> Result<Address, Problem> {
     let (scheme, rest) = text.split_once("://").ok_or(Problem::NoScheme)?;
-    match scheme {
-        "tcp" | "onc+tcp" => parse_host(rest).map(Address::Tcp),
-        "udp" | "onc+udp" => parse_host(rest).map(Address::Udp),
-        "unix" | "onc+unix" => parse_path(rest).map(Address::Unix),
-        "lean+tcp" => parse_host(rest).map(Address::LeanTcp),
-        "lean+udp" => parse_host(rest).map(Address::LeanUdp),
-        "lean+unix" => parse_path(rest).map(Address::LeanUnix),
-        "shm" | "lean+shm" => parse_path(rest).map(Address::Shm),
-        "onc+shm" => Err(Problem::OncShm),
-        "xdp" | "lean+xdp" => parse_host_and_port(rest).map(Address::Xdp),
-        "onc+xdp" => Err(Problem::OncXdp),
-        _ => Err(Problem::UnknownScheme),
-    }
+    let (protocol, transport) = match scheme.split_once('+') {
+        Some(("onc", transport)) => (Some(Protocol::Onc), transport),
+        Some(("lean", transport)) => (Some(Protocol::Lean), transport),
+        Some(_) => return Err(Problem::UnknownScheme),
+        None => (None, scheme),
+    };
+    let address = match transport {
+        "tcp" => Address::tcp(parse_host(rest)?),
+        "udp" => Address::udp(parse_host(rest)?),
+        "unix" => Address::unix(parse_path(rest)?),
+        "shm" if protocol == Some(Protocol::Onc) => return Err(Problem::OncShm),
+        "shm" => Address::shm(parse_path(rest)?),
+        "xdp" if protocol == Some(Protocol::Onc) => return Err(Problem::OncXdp),
+        "xdp" => Address::xdp(parse_host_and_port(rest)?),
+        _ => return Err(Problem::UnknownScheme),
+    };
+    Ok(Address {
+        protocol: protocol.unwrap_or(address.protocol),
+        ..address
+    })
 }
 
 fn parse_path(path: &str) -> Result<PathBuf, Problem> {
@@ -287,15 +335,18 @@ fn parse_port(text: &str) -> Result<u16, Problem> {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.chooses_lean() {
+            f.write_str("lean+")?;
+        }
+        write!(f, "{}://{}", self.transport, self.endpoint)
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(host) => write!(f, "tcp://{host}"),
-            Self::Udp(host) => write!(f, "udp://{host}"),
-            Self::Unix(path) => write!(f, "unix://{}", path.display()),
-            Self::LeanTcp(host) => write!(f, "lean+tcp://{host}"),
-            Self::LeanUdp(host) => write!(f, "lean+udp://{host}"),
-            Self::LeanUnix(path) => write!(f, "lean+unix://{}", path.display()),
-            Self::Shm(path) => write!(f, "shm://{}", path.display()),
-            Self::Xdp(host) => write!(f, "xdp://{host}"),
+            Self::Host(host) => host.fmt(f),
+            Self::Path(path) => path.display().fmt(f),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::carrier::{Came, Train};
 use crate::segments::Segments;
 use crate::socket::{Ready, Socket, of_receiving};
 use crate::stream::{family, first_that_works};
-use crate::{Address, Host, Until};
+use crate::{Address, Host, Transport, Until};
 
 /// A UDP socket. One thread at a time receives with a deadline.
 #[derive(Debug)]
@@ -261,14 +261,9 @@ fn open(family: AddressFamily) -> io::Result<Socket> {
 }
 
 fn udp_host(address: &Address) -> io::Result<&Host> {
-    match address {
-        Address::Udp(host) | Address::LeanUdp(host) => Ok(host),
-        Address::Tcp(_)
-        | Address::Unix(_)
-        | Address::LeanTcp(_)
-        | Address::LeanUnix(_)
-        | Address::Shm(_)
-        | Address::Xdp(_) => {
+    match (address.transport(), address.host()) {
+        (Transport::Udp, Some(host)) => Ok(host),
+        _ => {
             let message =
                 format!("{address} does not lead to a datagram socket: use udp:// or lean+udp://");
             Err(io::Error::new(io::ErrorKind::InvalidInput, message))

@@ -19,7 +19,7 @@ mod unix_wait;
 mod until;
 mod xdp;
 
-pub use address::{Address, AddressError, Host, Protocol, Transport};
+pub use address::{Address, AddressError, Endpoint, Host, Protocol, Transport};
 pub use carrier::{Came, Carrier, Train};
 pub use datagram::Datagram;
 pub use listener::Listener;

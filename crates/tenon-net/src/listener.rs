@@ -17,7 +17,7 @@ use rustix::net::{
 use tenon_shm::{Refusal, Sizes, User};
 
 use crate::stream::{family, first_that_works, not_a_stream};
-use crate::{Address, Stream, Transport};
+use crate::{Address, Endpoint, Stream, Transport};
 
 /// Connections that may wait to be accepted; the kernel lowers it to its own limit.
 const BACKLOG: i32 = 4096;
@@ -43,13 +43,15 @@ impl Listener {
     /// `InvalidInput` for an address without a port, of another transport, or that names a
     /// protocol: which one a client speaks is found out when it connects.
     pub fn bind(address: &Address) -> io::Result<Self> {
-        match address {
-            Address::Tcp(host) => first_that_works(host, Self::bind_tcp),
-            Address::Unix(path) | Address::Shm(path) => Self::bind_path(path, address.clone()),
-            Address::Udp(_) | Address::Xdp(_) => Err(not_a_stream(address)),
-            Address::LeanTcp(_) | Address::LeanUdp(_) | Address::LeanUnix(_) => {
-                Err(serves_both(address))
+        if address.chooses_lean() {
+            return Err(serves_both(address));
+        }
+        match (address.transport(), address.endpoint()) {
+            (Transport::Tcp, Endpoint::Host(host)) => first_that_works(host, Self::bind_tcp),
+            (Transport::Unix | Transport::Shm, Endpoint::Path(path)) => {
+                Self::bind_path(path, address.clone())
             }
+            _ => Err(not_a_stream(address)),
         }
     }
 
@@ -135,24 +137,19 @@ impl Listener {
 
     /// Makes a stream of what was accepted, if it may connect.
     fn take_in(&self, fd: OwnedFd, peer: Option<SocketAddrAny>) -> io::Result<Option<Stream>> {
-        let stream = match &self.address {
-            Address::Unix(_) => match self.may_connect(fd.as_fd())? {
+        let stream = match self.address.transport() {
+            Transport::Unix => match self.may_connect(fd.as_fd())? {
                 true => Stream::accepted(fd, None)?,
                 false => return Ok(None),
             },
-            Address::Shm(_) => match self.may_connect(fd.as_fd())? {
+            Transport::Shm => match self.may_connect(fd.as_fd())? {
                 true => Stream::invited(fd, self.sizes)?,
                 false => {
                     tenon_shm::refuse(fd.as_fd(), Refusal::User);
                     return Ok(None);
                 }
             },
-            Address::Tcp(_)
-            | Address::Udp(_)
-            | Address::LeanTcp(_)
-            | Address::LeanUdp(_)
-            | Address::LeanUnix(_)
-            | Address::Xdp(_) => {
+            Transport::Tcp | Transport::Udp | Transport::Xdp => {
                 let peer = peer.ok_or(io::ErrorKind::NotConnected)?;
                 Stream::accepted(fd, Some(SocketAddr::try_from(peer)?))?
             }

@@ -14,7 +14,7 @@ use tenon_shm::{Sizes, User};
 use crate::shm::Shm;
 use crate::socket::{Ready, Socket};
 use crate::unix_wait::UnixWait;
-use crate::{Address, Host, Transport, Until};
+use crate::{Address, Endpoint, Host, Transport, Until};
 
 /// A connected stream. Threads may send and receive at the same time; one thread at a time receives,
 /// and one at a time sends.
@@ -63,16 +63,14 @@ impl Stream {
     /// deadline, otherwise what the last attempt reported: of shared memory `PermissionDenied` if the
     /// server refuses, and `InvalidData` if what it hands over cannot be used.
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
-        match address {
-            Address::Tcp(host) | Address::LeanTcp(host) => Self::connect_host(host, deadline),
-            Address::Unix(path) | Address::LeanUnix(path) => {
-                connect_path(path, deadline).map(Self::unix)
-            }
-            Address::Shm(path) => {
+        match (address.transport(), address.endpoint()) {
+            (Transport::Tcp, Endpoint::Host(host)) => Self::connect_host(host, deadline),
+            (Transport::Unix, Endpoint::Path(path)) => connect_path(path, deadline).map(Self::unix),
+            (Transport::Shm, Endpoint::Path(path)) => {
                 let shm = Shm::join(connect_path(path, deadline)?, deadline)?;
                 Ok(Self(Kind::Shm(Box::new(shm))))
             }
-            Address::Udp(_) | Address::LeanUdp(_) | Address::Xdp(_) => Err(not_a_stream(address)),
+            _ => Err(not_a_stream(address)),
         }
     }
 

@@ -205,15 +205,9 @@ fn ipv4(at: SocketAddr) -> io::Result<SocketAddrV4> {
 }
 
 fn xdp_host(address: &Address) -> io::Result<&Host> {
-    match address {
-        Address::Xdp(host) => Ok(host),
-        Address::Tcp(_)
-        | Address::Udp(_)
-        | Address::Unix(_)
-        | Address::LeanTcp(_)
-        | Address::LeanUdp(_)
-        | Address::LeanUnix(_)
-        | Address::Shm(_) => {
+    match (address.transport(), address.host()) {
+        (Transport::Xdp, Some(host)) => Ok(host),
+        _ => {
             let message = format!("{address} does not lead past the kernel: use xdp://");
             Err(io::Error::new(io::ErrorKind::InvalidInput, message))
         }

@@ -42,8 +42,8 @@ fn anywhere(transport: Transport) -> Address {
     match transport {
         Transport::Tcp => format!("tcp://{}:0", fresh_host()).parse().unwrap(),
         Transport::Udp => format!("udp://{}:0", fresh_host()).parse().unwrap(),
-        Transport::Unix => Address::Unix(fresh_path()),
-        Transport::Shm => Address::Shm(fresh_path()),
+        Transport::Unix => Address::unix(fresh_path()),
+        Transport::Shm => Address::shm(fresh_path()),
         Transport::Xdp => unreachable!("{NEEDS_NETWORKS}"),
     }
 }
@@ -502,7 +502,7 @@ fn an_address_of_another_kind_is_refused_in_words() {
 #[test]
 fn a_socket_file_lives_as_long_as_its_listener() {
     let path = fresh_path();
-    let address = Address::Unix(path.clone());
+    let address = Address::unix(path.clone());
     let listener = Listener::bind(&address).unwrap();
     let error = Listener::bind(&address).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AddrInUse);
@@ -514,7 +514,7 @@ fn a_socket_file_lives_as_long_as_its_listener() {
 #[test]
 fn a_stale_socket_file_is_replaced_and_another_file_is_not() {
     let path = fresh_path();
-    let address = Address::Unix(path.clone());
+    let address = Address::unix(path.clone());
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     assert!(path.exists(), "the standard library leaves the file");
     drop(Listener::bind(&address).unwrap());

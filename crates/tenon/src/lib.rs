@@ -96,7 +96,7 @@ pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Servic
 pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};
 pub use tenon_core::{LeanInput, MakeCalls};
 pub use tenon_core::{in_process, resolve, stubs};
-pub use tenon_net::{Address, AddressError, Protocol, Transport};
+pub use tenon_net::{Address, AddressError, Endpoint, Host, Protocol, Transport};
 pub use tenon_proto::connection::{BindError, OutgoingCounters};
 pub use tenon_proto::endpoint::DuplicateLimits;
 pub use tenon_proto::lean;

@@ -91,9 +91,8 @@ fn nobody_listens_behind_the_end() {
     let server = builder().start().unwrap();
     let addresses = server.addresses().to_vec();
     server.shutdown(Duration::ZERO);
-    let [Address::Tcp(_), Address::Unix(path), Address::Udp(_)] = &addresses[..] else {
-        panic!("other addresses: {addresses:?}");
-    };
+    let path = addresses.iter().find_map(Address::path);
+    let path = path.expect("it listened at a path");
     assert!(TcpStream::connect(tcp_of(&server)).is_err());
     assert!(!Path::new(path).exists());
     // The same ports are free again.

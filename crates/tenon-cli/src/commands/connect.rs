@@ -91,13 +91,11 @@ pub fn no_connection(error: &ConnectError) -> Failure {
 pub fn failure(address: &Address, error: &CallError) -> Failure {
     let failure = Failure::new(error);
     match address.protocol() {
-        Protocol::Onc => match (address, error) {
-            (Address::Unix(path), CallError::Misbehaved(Misbehavior::Record(_))) => {
-                failure.hint(format!(
-                    "if it is a server of shared memory that listens there, connect to shm://{}",
-                    path.display()
-                ))
-            }
+        Protocol::Onc => match (address.path(), error) {
+            (Some(path), CallError::Misbehaved(Misbehavior::Record(_))) => failure.hint(format!(
+                "if it is a server of shared memory that listens there, connect to shm://{}",
+                path.display()
+            )),
             _ => failure,
         },
         Protocol::Lean => match advice(error) {

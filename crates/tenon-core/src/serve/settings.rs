@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tenon_net::{Address, AddressError, Carrier, Listener};
+use tenon_net::{Address, AddressError, Carrier, Listener, Transport};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tenon_proto::onc::record::FRAGMENT_MAX;
 
@@ -155,18 +155,13 @@ impl ListenSockets {
         users: Option<&[u32]>,
         ring_bytes: usize,
     ) -> io::Result<()> {
-        match address {
-            Address::Udp(_) | Address::Xdp(_) => {
+        match address.transport() {
+            Transport::Udp | Transport::Xdp if !address.chooses_lean() => {
                 let carrier = Carrier::bind(address)?;
                 self.addresses.push(carrier.address()?);
                 self.carriers.push(carrier);
             }
-            Address::Tcp(_)
-            | Address::Unix(_)
-            | Address::LeanTcp(_)
-            | Address::LeanUdp(_)
-            | Address::LeanUnix(_)
-            | Address::Shm(_) => {
+            _ => {
                 let mut listener = Listener::bind(address)?.with_rings_of(ring_bytes);
                 if let Some(users) = users {
                     listener = listener.only_users(users);

@@ -8,9 +8,8 @@
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 
-use tenon_net::{Address, Host};
+use tenon_net::{Address, Endpoint, Host, Transport};
 use tenon_wire::{BStr, ByteSlice};
 
 use super::generated::{IPPROTO_TCP, IPPROTO_UDP};
@@ -26,15 +25,15 @@ fn error(text: impl ToString) -> UniversalAddressError {
 
 /// The network identifier of an address. A host that is not a number counts as IPv4.
 pub(super) fn netid(address: &Address) -> &'static str {
-    match (address, is_ipv6(address)) {
-        (Address::Tcp(_) | Address::LeanTcp(_), false) => "tcp",
-        (Address::Tcp(_) | Address::LeanTcp(_), true) => "tcp6",
-        (Address::Udp(_) | Address::LeanUdp(_), false) => "udp",
-        (Address::Udp(_) | Address::LeanUdp(_), true) => "udp6",
-        (Address::Unix(_) | Address::LeanUnix(_), _) => "local",
+    match (address.transport(), is_ipv6(address)) {
+        (Transport::Tcp, false) => "tcp",
+        (Transport::Tcp, true) => "tcp6",
+        (Transport::Udp, false) => "udp",
+        (Transport::Udp, true) => "udp6",
+        (Transport::Unix, _) => "local",
         // RFC 1833 has none for these.
-        (Address::Shm(_), _) => "shm",
-        (Address::Xdp(_), _) => "xdp",
+        (Transport::Shm, _) => "shm",
+        (Transport::Xdp, _) => "xdp",
     }
 }
 
@@ -65,31 +64,28 @@ pub(super) fn with_port(host: &str, port: u16) -> String {
 
 /// The universal form of an address.
 pub(super) fn universal(address: &Address) -> Result<String, UniversalAddressError> {
-    match address {
-        Address::Tcp(host)
-        | Address::Udp(host)
-        | Address::LeanTcp(host)
-        | Address::LeanUdp(host) => {
+    match (address.transport(), address.endpoint()) {
+        (Transport::Tcp | Transport::Udp, Endpoint::Host(host)) => {
             let numeric: IpAddr = host.name.parse().map_err(|_| error(address))?;
             let port = host.port.ok_or_else(|| error(address))?;
             Ok(with_port(&numeric.to_string(), port))
         }
-        Address::Unix(path) | Address::LeanUnix(path) => path
+        (Transport::Unix, Endpoint::Path(path)) => path
             .to_str()
             .map(str::to_owned)
             .ok_or_else(|| error(address)),
-        Address::Shm(_) | Address::Xdp(_) => Err(error(address)),
+        _ => Err(error(address)),
     }
 }
 
 /// The address that a universal address names.
 pub(super) fn address(netid: &BStr, universal: &BStr) -> Result<Address, UniversalAddressError> {
     match netid.as_bytes() {
-        b"tcp" | b"tcp6" => host(universal).map(Address::Tcp),
-        b"udp" | b"udp6" => host(universal).map(Address::Udp),
+        b"tcp" | b"tcp6" => host(universal).map(Address::tcp),
+        b"udp" | b"udp6" => host(universal).map(Address::udp),
         b"local" if universal.starts_with(b"/") && !universal.contains(&0) => {
             let path = OsStr::from_bytes(universal.as_bytes());
-            Ok(Address::Unix(PathBuf::from(path)))
+            Ok(Address::unix(path))
         }
         _ => Err(error(universal)),
     }
