@@ -8,8 +8,8 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering, fence};
+use std::sync::{Arc, Mutex};
 
 use crossbeam_utils::atomic::AtomicCell;
 use tenon_core::serve::CallTally;
@@ -20,8 +20,8 @@ use tenon_proto::endpoint::DatagramCallKey;
 use tenon_wire::Buffer;
 
 use super::lock;
-use super::port::PortState;
-use super::stream::StreamState;
+use super::port_state::PortState;
+use super::stream_state::StreamState;
 
 /// Something may have come, or there may be room to send.
 pub(super) const READY: u8 = 1;
@@ -59,6 +59,9 @@ pub(super) enum SlotState {
     Stream(StreamState),
     Port(PortState),
 }
+
+/// A connection or port that has something to say, with its state.
+pub(super) type ReadySlot = (Arc<Slot>, Box<SlotState>);
 
 /// The answer to a call that was not answered by the thread that has the state.
 #[derive(Debug)]
@@ -220,6 +223,23 @@ impl fmt::Debug for Slot {
             .field("id", &self.id)
             .field("socket", &self.socket)
             .finish_non_exhaustive()
+    }
+}
+
+/// The state of a connection, if the thread has it.
+#[inline]
+pub(super) fn stream_of(place: &mut Option<Box<SlotState>>) -> Option<&mut StreamState> {
+    match place.as_deref_mut() {
+        Some(SlotState::Stream(state)) => Some(state),
+        Some(SlotState::Port(_)) | None => None,
+    }
+}
+
+/// The state of a port, if the thread has it.
+pub(super) fn port_of(place: &mut Option<Box<SlotState>>) -> Option<&mut PortState> {
+    match place.as_deref_mut() {
+        Some(SlotState::Port(port)) => Some(port),
+        Some(SlotState::Stream(_)) | None => None,
     }
 }
 

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use super::activity::Activity;
 use super::lock;
-use super::state::ServerState;
 
 /// How often the watchdog looks.
 const TICK: Duration = Duration::from_micros(500);
@@ -62,8 +61,9 @@ impl Watchdog {
         self.wake.notify_one();
     }
 
-    /// Watches until it is [closed](Self::close).
-    pub(super) fn run(&self, server: &Arc<ServerState>) {
+    /// Watches until it is [closed](Self::close). What a thread does whose handler takes long, another is to
+    /// `take_over`.
+    pub(super) fn run(&self, take_over: impl Fn(&Activity)) {
         let mut seen: HashMap<*const Activity, u64> = HashMap::new();
         let mut idle_ticks = 0;
         let mut threads = Vec::new();
@@ -76,7 +76,7 @@ impl Watchdog {
                 let runs = !now.is_multiple_of(2);
                 is_idle &= before == Some(now) && (!runs || activity.is_replaced());
                 if runs && before == Some(now) {
-                    server.scheduler.take_over(server, activity);
+                    take_over(activity);
                 }
             }
             idle_ticks = if is_idle { idle_ticks + 1 } else { 0 };
