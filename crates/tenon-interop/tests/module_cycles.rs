@@ -26,7 +26,7 @@ use syn::{Attribute, Item, ItemMacro, ItemMod, ItemUse, Macro, UseTree, Visibili
 use tenon_interop::root;
 
 /// The crates that a call goes through.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "tenon",
     "tenon-proto",
     "tenon-net",
@@ -34,6 +34,7 @@ const CRATES: [&str; 7] = [
     "tenon-shm",
     "tenon-core",
     "tenon-wire",
+    "tenon-sync",
 ];
 
 #[test]

@@ -158,8 +158,8 @@ impl PortTurn<'_> {
         };
         let call = found.call;
         let reply = &mut self.thread.reply;
-        self.server.watchdog.note_handler();
         self.thread.activity.begin_handler(&call);
+        self.server.watchdog.note_handler();
         let (registry, tally) = (&shared.registry, &shared.tally);
         registry.execute(&call, context, found.arguments(), tally, reply);
         self.thread.activity.end_handler();

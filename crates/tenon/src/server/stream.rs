@@ -243,8 +243,8 @@ impl StreamTurn<'_> {
         };
         let arguments = received.arguments();
         let reply = &mut self.thread.reply;
-        self.server.watchdog.note_handler();
         self.thread.activity.begin_handler(&call);
+        self.server.watchdog.note_handler();
         let (registry, tally) = (&shared.registry, &shared.tally);
         registry.execute(&call, context, arguments, tally, reply);
         self.thread.activity.end_handler();
