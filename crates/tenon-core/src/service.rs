@@ -5,9 +5,7 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Waker};
+use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_net::Transport;
@@ -16,6 +14,8 @@ use tenon_proto::onc::auth::{AuthStat, Credential};
 use tenon_wire::{Buffer, DecodeError, Decoder, Encoder, Lean, Marshal};
 
 use crate::lean_input::LeanInput;
+
+pub use tenon_sync::CancelFlag;
 
 /// One version of a program. Generated code implements it for every server trait.
 pub trait Service: Send + Sync + 'static {
@@ -74,43 +74,6 @@ pub struct Origin {
     pub transport: Transport,
     /// The address of the caller; `None` on a Unix socket and in shared memory.
     pub peer: Option<SocketAddr>,
-}
-
-/// Whether the caller has stopped waiting for a call that is carried out elsewhere than where it was received.
-#[derive(Debug, Clone, Default)]
-pub struct CancelFlag(Arc<Cancelling>);
-
-#[derive(Debug, Default)]
-struct Cancelling {
-    is_set: AtomicBool,
-    /// A task that carries the call out.
-    task: Mutex<Option<Waker>>,
-}
-
-impl CancelFlag {
-    /// The caller has stopped waiting.
-    pub fn set(&self) {
-        self.0.is_set.store(true, Ordering::SeqCst);
-        let task = self.0.lock().take();
-        task.into_iter().for_each(Waker::wake);
-    }
-
-    /// Whether the caller has stopped waiting.
-    pub fn is_set(&self) -> bool {
-        self.0.is_set.load(Ordering::SeqCst)
-    }
-
-    /// Whether the caller has stopped waiting; otherwise the task is woken when it does.
-    pub fn poll_set(&self, cx: &Context<'_>) -> bool {
-        *self.0.lock() = Some(cx.waker().clone());
-        self.is_set()
-    }
-}
-
-impl Cancelling {
-    fn lock(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.task.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A call that came in, beside its arguments.

@@ -10,9 +10,10 @@ use serde_json::Value;
 use tenon_interop::root;
 
 /// The crates in the order of the table, from the lowest layer to what stands beside the layers.
-const CRATES: [&str; 18] = [
+const CRATES: [&str; 19] = [
     "tenon-schema",
     "tenon-wire",
+    "tenon-sync",
     "tenon-idl",
     "tenon-plan",
     "tenon-proto",

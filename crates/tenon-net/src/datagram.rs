@@ -9,10 +9,10 @@ use rustix::io::retry_on_intr;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketType};
 
-use crate::carrier::{Came, Train};
 use crate::segments::Segments;
 use crate::socket::{Ready, Socket, of_receiving};
 use crate::stream::{family, first_that_works};
+use crate::train::{Came, Train};
 use crate::{Address, Host, Transport, Until};
 
 /// A UDP socket. One thread at a time receives with a deadline.

@@ -15,8 +15,8 @@ use nix::sys::socket::{
 
 use rustix::net::RecvFlags;
 
-use crate::carrier::{Came, Train};
 use crate::socket::{Socket, of_receiving};
+use crate::train::{Came, Train};
 
 /// Receives that each brought one datagram before no more than one is expected again.
 const SINGLE_MAX: u32 = 256;

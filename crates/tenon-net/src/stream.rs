@@ -1,6 +1,8 @@
 //! A connection that carries a stream of bytes: TCP, a Unix domain socket or shared memory.
 
-use std::io::{self, IoSlice};
+mod sending;
+
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
@@ -144,32 +146,6 @@ impl Stream {
                 Family::Unix(_) => User::at(socket.as_fd()).ok(),
             },
             Kind::Shm(shm) => Some(shm.user()),
-        }
-    }
-
-    /// Sends as many of `bytes` as fit at once and returns their number.
-    ///
-    /// # Errors
-    /// `WouldBlock` when nothing fits; `BrokenPipe` or `ConnectionReset` when the peer is gone.
-    /// No signal is raised.
-    #[inline]
-    pub fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
-        match &self.0 {
-            Kind::Socket { socket, family } => family.note(socket.try_send(bytes)),
-            Kind::Shm(shm) => shm.try_send(bytes),
-        }
-    }
-
-    /// Sends as much as fits at once of `pieces`, one behind the other, and returns the number of
-    /// bytes.
-    ///
-    /// # Errors
-    /// As [`try_send`](Self::try_send).
-    #[inline]
-    pub fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        match &self.0 {
-            Kind::Socket { socket, family } => family.note(socket.try_send_pieces(pieces)),
-            Kind::Shm(shm) => shm.try_send_pieces(pieces),
         }
     }
 

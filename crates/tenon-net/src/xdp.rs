@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use tenon_xdp::{XdpCounters, XdpSocket};
 
-use crate::carrier::Train;
 use crate::socket::{Ready, poll_until};
 use crate::stream::first_that_works;
+use crate::train::Train;
 use crate::{Address, Host, Transport};
 
 /// How long it takes at most until the kernel has sent some of what is on its way out.

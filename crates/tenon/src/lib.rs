@@ -78,13 +78,11 @@ mod client;
 pub mod rpcbind;
 mod server;
 
-/// What finds the port of a program whose address lacks it, if nothing else is said.
-#[doc(hidden)]
-pub const DEFAULT_RESOLVER: &dyn resolve::Resolver = &rpcbind::HostRpcbind;
-
 pub use client::{
     Batch, Channel, ChannelStepper, Client, ClientView, LeanCalls, OncCalls, PendingCall,
 };
+#[doc(hidden)]
+pub use rpcbind::DEFAULT_RESOLVER;
 pub use server::{Server, ServerBuilder, SteppedServer};
 pub use tenon_core::client::ChannelCounters;
 pub use tenon_core::error::{CallError, ConnectError, LeanException, Misbehavior};

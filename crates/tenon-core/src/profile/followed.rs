@@ -1,7 +1,7 @@
 //! A call that is followed while its caller does other things.
 
-use super::steps::{Note, Probe, Step, Steps};
-use super::{Account, Times};
+use super::account::Account;
+use super::steps::{Note, Probe, Step, Steps, Times};
 
 /// A call that an account follows, by whoever brings it further.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Followed {
 impl Followed {
     /// Follows a call that is entered now.
     #[cold]
-    pub(super) fn begin(account: &Account) -> Self {
+    fn begin(account: &Account) -> Self {
         Self {
             account: account.clone(),
             steps: Steps::begin(),
@@ -42,5 +42,13 @@ impl Followed {
     pub fn keep(&self) {
         let times: Times = self.steps.end();
         self.account.keep(times);
+    }
+}
+
+impl Account {
+    /// Follows the call that begins now if it is to be followed, while its caller may do other things.
+    #[cold]
+    pub fn begin(&self) -> Option<Followed> {
+        self.is_due().then(|| Followed::begin(self))
     }
 }

@@ -2,33 +2,18 @@
 //! is not counted, so peers that send these are served even when others have taken everything.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tenon_proto::ROOM_FIRST;
+use tenon_sync::Budget;
 
-/// A number of bytes, of which some are taken.
+/// The memory that a server grants.
 #[derive(Debug)]
-pub struct MemoryBudget {
-    taken: AtomicUsize,
-    limit: usize,
-}
+pub struct MemoryBudget(Budget);
 
 impl MemoryBudget {
     /// A budget of `limit` bytes, all free.
     pub fn new(limit: usize) -> Arc<Self> {
-        let taken = AtomicUsize::new(0);
-        Arc::new(Self { taken, limit })
-    }
-
-    /// Takes `more` bytes unless that is over the limit.
-    fn take(&self, more: usize) -> bool {
-        let grown = |taken: usize| taken.checked_add(more).filter(|sum| *sum <= self.limit);
-        let order = Ordering::Relaxed;
-        self.taken.fetch_update(order, order, grown).is_ok()
-    }
-
-    fn give_back(&self, bytes: usize) {
-        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+        Arc::new(Self(Budget::new(limit)))
     }
 }
 
@@ -51,11 +36,11 @@ impl MemoryShare {
     #[inline]
     pub fn fit(&mut self, capacity: usize) -> bool {
         let bytes = capacity.saturating_sub(ROOM_FIRST);
-        if bytes > self.bytes && !self.budget.take(bytes - self.bytes) {
+        if bytes > self.bytes && !self.budget.0.take(bytes - self.bytes) {
             return false;
         }
         if bytes < self.bytes {
-            self.budget.give_back(self.bytes - bytes);
+            self.budget.0.give_back(self.bytes - bytes);
         }
         self.bytes = bytes;
         true
@@ -70,6 +55,6 @@ impl MemoryShare {
 
 impl Drop for MemoryShare {
     fn drop(&mut self) {
-        self.budget.give_back(self.bytes);
+        self.budget.0.give_back(self.bytes);
     }
 }

@@ -1,7 +1,8 @@
 //! A connection as its server has it: what it has received and not answered, what is to be sent, and how long the
 //! peer may take. It has no socket; a driver receives and sends, and runs the handlers.
 
-use std::io;
+mod sending;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,8 +23,9 @@ use super::procedure_times::ProcedureTimes;
 use super::registry::{CallToServe, ServiceRegistry};
 use super::slow_reader::SlowReader;
 use super::slow_sender::SlowSender;
-use crate::profile;
 use crate::service::CancelFlag;
+
+pub use sending::Sending;
 
 /// Bytes of replies that wait to be sent before further calls are carried out.
 const REPLIES_MAX: usize = 256 << 10;
@@ -91,15 +93,6 @@ enum Step {
     Called,
     /// Something that is taken care of.
     Handled,
-}
-
-/// How far the replies of a connection were sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sending {
-    /// All of them were.
-    Done,
-    /// The socket has no room.
-    Blocked,
 }
 
 impl ServedStream {
@@ -342,57 +335,6 @@ impl ServedStream {
     /// Whether the peer has said that it begins nothing any more.
     pub fn is_peer_closing(&self) -> bool {
         self.connection.is_peer_closing()
-    }
-
-    // ---- Sending ----
-
-    /// Whether something waits to be sent.
-    #[inline]
-    pub fn has_transmit(&self) -> bool {
-        !self.batch.is_sent() || self.connection.has_transmit()
-    }
-
-    /// Sends what there is to send by `send`, which sends as much of a batch as finds room and returns the number of
-    /// bytes.
-    ///
-    /// # Errors
-    /// What `send` reports but `WouldBlock`.
-    #[inline]
-    pub fn transmit(
-        &mut self,
-        mut send: impl FnMut(&TransmitBatch) -> io::Result<usize>,
-    ) -> Result<Sending, EndReason> {
-        loop {
-            if self.batch.is_sent() && !(self.connection.has_transmit() && self.fill_batch()) {
-                return Ok(Sending::Done);
-            }
-            match send(&self.batch) {
-                Ok(bytes) => {
-                    self.batch.advance(bytes);
-                    self.slow_reader.note_sent(bytes);
-                    if self.batch.is_sent() {
-                        self.connection.handle_transmitted(&mut self.batch);
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(Sending::Blocked);
-                }
-                Err(error) => return Err(EndReason::Socket(error)),
-            }
-        }
-    }
-
-    /// Fills the batch with what is to be sent now, which replies with time stamps say; returns whether there is
-    /// anything.
-    #[inline]
-    fn fill_batch(&mut self) -> bool {
-        if !self.connection.poll_transmit(&mut self.batch) {
-            return false;
-        }
-        if std::mem::take(&mut self.has_stamps) {
-            self.batch.stamp_sent(profile::now());
-        }
-        true
     }
 
     // ---- Time ----

@@ -90,6 +90,7 @@ mod outgoing_calls;
 mod received_call;
 mod send_queue;
 mod service_table;
+mod started_call;
 
 use std::time::Instant;
 
@@ -113,12 +114,12 @@ pub use error::ConnectionError;
 pub use incoming_calls::{CallState, Caller, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft};
 pub(crate) use onc_messages::understand;
 pub use outgoing_calls::{
-    AbandonedCall, Answer, CallDraft, LeanCall, PlainAnswer, ReplyError, StartError, StartedCall,
-    UnsentCall,
+    AbandonedCall, Answer, CallDraft, LeanCall, PlainAnswer, ReplyError, StartError, UnsentCall,
 };
 pub use received_call::{CommonCall, Received, ReceivedCall};
 pub use send_queue::TransmitBatch;
 pub use service_table::ServiceTable;
+pub use started_call::StartedCall;
 
 /// What is spoken over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -9,6 +9,7 @@ use tenon_wire::{Buffer, Decoder};
 use super::ConnectionError;
 use super::binding::{BindError, RequestedServices};
 use super::counters::OutgoingCounters;
+use super::started_call::StartedCall;
 use crate::codec::lean::{
     BindRefusal, ByteOrder, Exception, Extensions, Fault, Interface, Kind, Message, MessageDraft,
 };
@@ -32,17 +33,6 @@ pub struct LeanCall<'c> {
     /// The version of a program that the service must have been built from.
     pub interface: &'c Arc<Interface>,
     /// Procedure number.
-    pub procedure: u16,
-}
-
-/// What identifies a call that was started, and its reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct StartedCall {
-    /// Its number: the xid of ONC RPC.
-    pub number: u32,
-    /// The service's number on this connection, by the lean protocol.
-    pub service: u16,
-    /// The procedure's number, by the lean protocol.
     pub procedure: u16,
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use tenon_wire::Buffer;
 
 use super::framing::PARTIAL_MESSAGES_MAX;
-use super::outgoing_calls::StartedCall;
+use super::started_call::StartedCall;
 use crate::codec::lean::{ByteOrder, Flags, HEADER, Header, Kind, PIECE, stamp_sent};
 
 /// Bytes of the longest message that is copied behind others that wait; longer ones are moved.

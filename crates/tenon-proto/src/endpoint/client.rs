@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use tenon_wire::Buffer;
 
+use super::call_failure::{CallFailure, FailedCall};
+use super::exchange::Ignored;
 use super::exchange::Whole;
 use super::exchange::client::{self as exchange, ClientEvent, ClientLimits, ClientSecrets};
-use super::exchange::{Failure, Ignored};
 use super::onc_client::{OncCalls, Retransmission};
 use crate::codec::lean::{Features, Preamble};
 use crate::codec::onc::message::ReplyHeader;
@@ -38,24 +39,6 @@ pub enum DatagramCallId {
     Onc(u32),
     /// Its lane and serial number.
     Exchange(exchange::CallId),
-}
-
-/// A call that ended without an answer.
-#[derive(Debug)]
-pub struct FailedCall<W> {
-    /// What was handed in with it.
-    pub waiter: W,
-    /// Why.
-    pub failure: CallFailure,
-}
-
-/// Why a call ended without an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallFailure {
-    /// Its time ran out, and it may have been carried out.
-    Expired,
-    /// The packet exchange gave it up.
-    Exchange(Failure),
 }
 
 impl<W> ClientEndpoint<W> {

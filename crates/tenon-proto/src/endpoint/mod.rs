@@ -5,13 +5,15 @@
 //! means is found out by `handle_datagram`, what is to be sent is asked for with `poll_transmit`, and what is due with
 //! `poll_timeout`.
 
+mod call_failure;
 mod client;
 pub mod duplicates;
 pub mod exchange;
 mod onc_client;
 mod server;
 
-pub use client::{CallFailure, ClientEndpoint, DatagramCallId, FailedCall};
+pub use call_failure::{CallFailure, FailedCall};
+pub use client::{ClientEndpoint, DatagramCallId};
 pub use duplicates::DuplicateLimits;
 pub use onc_client::Retransmission;
 pub use server::{

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::{Buffer, Decoder};
 
-use super::client::{CallFailure, FailedCall};
+use super::call_failure::{CallFailure, FailedCall};
 use crate::codec::lean::{ByteOrder, Extensions};
 use crate::codec::onc::message::{ReplyBody, ReplyHeader, set_xid};
 use crate::codec::onc::record;

@@ -10,7 +10,9 @@ use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{
     CallState, Caller, DeferredId, Event, ReplyDraft, ReplyError, StartError, WireProtocol,
 };
-use tenon_proto::lean::{ByteOrder, CloseReason, Exception, Extras, Features, Interface, Status};
+use tenon_proto::lean::{
+    ByteOrder, CloseReason, Exception, Extras, Features, Interface, PIECE, Status,
+};
 use tenon_wire::Buffer;
 
 use crate::common::{Random, ShownOnFailure, seeds};
@@ -88,10 +90,26 @@ struct Side {
     may_call: bool,
 }
 
+/// Which way a call has gone that was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Course {
+    protocol: WireProtocol,
+    /// Whether the server has called the client.
+    is_call_back: bool,
+    /// Whether a layer has scrambled the bytes.
+    is_layered: bool,
+    /// Whether arguments and results have gone in pieces.
+    is_in_pieces: bool,
+}
+
 struct Simulation {
     random: Random,
     now: Instant,
     protocol: WireProtocol,
+    is_layered: bool,
+    /// Whether both ends take messages in pieces.
+    has_pieces: bool,
+    answered: HashMap<Course, usize>,
     sides: [Side; 2],
     /// The first bytes of the arguments of calls that were carried out: they name end and waiter.
     executed: HashSet<[u8; 8]>,
@@ -124,8 +142,14 @@ impl Simulation {
         if !is_bidirectional {
             client.incoming_calls_max = 0;
         }
+        let has_pieces = protocol == WireProtocol::Lean
+            && client
+                .features
+                .common(server.features)
+                .has(Features::PIECES);
         let (mut client, mut server) = pair(protocol, client, server);
-        if random.below(3) == 0 {
+        let is_layered = random.below(3) == 0;
+        if is_layered {
             for end in [&mut client, &mut server] {
                 let layer = Box::new(Scrambler::new(end.is_server));
                 end.connection.put_layer(layer, &mut end.receiver).unwrap();
@@ -144,6 +168,9 @@ impl Simulation {
             random,
             now: Instant::now(),
             protocol,
+            is_layered,
+            has_pieces,
+            answered: HashMap::new(),
             sides: [side(client, true), side(server, is_bidirectional)],
             executed: HashSet::new(),
         }
@@ -260,6 +287,13 @@ impl Simulation {
                 let outcome = match answer.outcome {
                     Ok(results) => {
                         assert!(results == arguments, "the results of another call");
+                        let course = Course {
+                            protocol: self.protocol,
+                            is_call_back: at == 1,
+                            is_layered: self.is_layered,
+                            is_in_pieces: self.has_pieces && arguments.len() > PIECE,
+                        };
+                        *self.answered.entry(course).or_default() += 1;
                         Outcome::Answered
                     }
                     Err(ReplyError::Exception(exception)) => Outcome::Failed(exception.status),
@@ -483,9 +517,14 @@ fn reply(random: &mut Random, caller: Caller, arguments: &[u8], state: CallState
     reply
 }
 
-/// Runs this for as many seeds as the environment asks for, or `count`; returns how many calls ended how.
-fn run(count: u64, run: impl Fn(&mut Simulation)) -> HashMap<Outcome, usize> {
+/// Runs this for as many seeds as the environment asks for, or `count`; returns how many calls ended how, and how many
+/// were answered by which course.
+fn run(
+    count: u64,
+    run: impl Fn(&mut Simulation),
+) -> (HashMap<Outcome, usize>, HashMap<Course, usize>) {
     let mut totals: HashMap<Outcome, usize> = HashMap::new();
+    let mut courses: HashMap<Course, usize> = HashMap::new();
     for seed in seeds(count) {
         let _shown = ShownOnFailure(seed);
         let mut simulation = Simulation::new(seed);
@@ -493,14 +532,17 @@ fn run(count: u64, run: impl Fn(&mut Simulation)) -> HashMap<Outcome, usize> {
         for (outcome, count) in simulation.outcomes() {
             *totals.entry(outcome).or_default() += count;
         }
+        for (course, count) in simulation.answered {
+            *courses.entry(course).or_default() += count;
+        }
     }
-    println!("{totals:?}");
-    totals
+    println!("{totals:?}\n{courses:#?}");
+    (totals, courses)
 }
 
 #[test]
 fn calls_come_to_one_end_in_both_directions() {
-    let totals = run(60, Simulation::run);
+    let (totals, courses) = run(60, Simulation::run);
     for outcome in [
         Outcome::Answered,
         Outcome::Cancelled,
@@ -514,11 +556,30 @@ fn calls_come_to_one_end_in_both_directions() {
             "{outcome:?}"
         );
     }
+    for protocol in [WireProtocol::Onc, WireProtocol::Lean] {
+        for (is_call_back, is_layered) in [false, true]
+            .map(|back| [(back, false), (back, true)])
+            .concat()
+        {
+            for is_in_pieces in [false, true] {
+                let course = Course {
+                    protocol,
+                    is_call_back,
+                    is_layered,
+                    is_in_pieces,
+                };
+                // Records of ONC RPC have fragments, but no pieces that others go between.
+                let may_be = protocol == WireProtocol::Lean || !is_in_pieces;
+                let count = courses.get(&course).copied().unwrap_or_default();
+                assert!(!may_be || count > 5, "{count} answers: {course:?}");
+            }
+        }
+    }
 }
 
 #[test]
 fn when_the_connection_is_lost_anywhere_every_call_has_ended_or_is_given_up() {
-    let totals = run(80, Simulation::break_off);
+    let (totals, _) = run(80, Simulation::break_off);
     assert!(totals[&Outcome::Lost] > 100 && totals[&Outcome::NotExecuted] > 100);
 }
 

@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use tenon_core::client::ChannelCounters;
-use tenon_core::error::{CallError, ConnectError};
+use tenon_core::error::CallError;
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
 use tenon_core::wait::{WaitCounters, WaitTally};
@@ -15,9 +14,7 @@ use tenon_net::Address;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
-use super::connect;
-use super::driver::Driver;
-use super::state::{Calls, ChannelState, Phase};
+use super::state::{ChannelState, Phase};
 
 /// The way to one peer. Clones are the same channel; any number of tasks may use it, and any number of clients.
 ///
@@ -44,83 +41,12 @@ pub(super) struct Shared {
 }
 
 impl Channel {
-    /// Connects to `address`, such as `tcp://host:port` or `lean+unix:///path`, with the default options.
-    ///
-    /// # Errors
-    /// The text is no address, it lacks a port, or the peer cannot be reached.
-    ///
-    /// # Panics
-    /// Outside of a tokio run time with input, output and time.
-    pub async fn connect(address: &str) -> Result<Self, ConnectError> {
-        Self::connect_with(&address.parse()?, ChannelOptions::default()).await
-    }
-
-    /// Connects to `address` within the limits of `options`.
-    ///
-    /// # Errors
-    /// The address lacks a port, or the peer cannot be reached.
-    ///
-    /// # Panics
-    /// As [`connect`](Self::connect).
-    pub async fn connect_with(
-        address: &Address,
-        options: ChannelOptions,
-    ) -> Result<Self, ConnectError> {
-        if address.needs_port() {
-            return Err(ConnectError::NoPort(address.clone()));
-        }
-        let deadline = CallTimer::start(options.connect_timeout).deadline();
-        let unreachable = |error| ConnectError::unreachable(address, error);
-        let socket = connect::socket(address, deadline).await;
-        let socket = socket.and_then(connect::watch).map_err(unreachable)?;
-        let mut state = ChannelState::new(address, &options);
-        state.handle_connected(Arc::clone(&socket), &options);
-        let room = options.calls_max.min(Semaphore::MAX_PERMITS);
-        let shared = Arc::new(Shared {
-            address: address.clone(),
-            options,
-            waits: WaitTally::default(),
-            state: Mutex::new(state),
-        });
-        tokio::spawn(Driver::new(Arc::clone(&shared), socket).run());
-        let room = Semaphore::new(room);
-        let channel = Self {
+    /// The channel whose driver has `shared`, for at most so many calls in flight.
+    pub(super) fn over(shared: Arc<Shared>, calls_max: usize) -> Self {
+        let room = Semaphore::new(calls_max);
+        Self {
             handle: Arc::new(Handle { shared, room }),
-        };
-        let greeted = timeout_at(deadline.into(), channel.greet()).await;
-        let greeted = greeted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        greeted.map_err(unreachable)?;
-        Ok(channel)
-    }
-
-    /// Waits until a server of the packet exchange was heard: so what is no server is found out when a channel is made.
-    async fn greet(&self) -> Result<(), io::Error> {
-        {
-            let mut state = self.shared().lock();
-            let Calls::Datagram(calls) = &mut state.calls else {
-                return Ok(());
-            };
-            calls.endpoint.greet(std::time::Instant::now());
-            state.wake_driver();
-            self.shared().wake(state);
         }
-        poll_fn(|cx| {
-            let mut state = self.shared().lock();
-            let Calls::Datagram(calls) = &state.calls else {
-                return Poll::Ready(Ok(()));
-            };
-            match (calls.endpoint.is_greeting(), &calls.fault) {
-                (true, _) => {
-                    state.greeters.push(cx.waker().clone());
-                    Poll::Pending
-                }
-                (false, None) => Poll::Ready(Ok(())),
-                (false, Some(fault)) => {
-                    Poll::Ready(Err(io::Error::new(fault.kind(), Arc::clone(fault))))
-                }
-            }
-        })
-        .await
     }
 
     /// Returns where the peer is.
@@ -213,6 +139,15 @@ impl Channel {
 }
 
 impl Shared {
+    pub(super) fn new(address: Address, options: ChannelOptions, state: ChannelState) -> Self {
+        Self {
+            address,
+            options,
+            waits: WaitTally::default(),
+            state: Mutex::new(state),
+        }
+    }
+
     #[inline]
     pub(super) fn lock(&self) -> MutexGuard<'_, ChannelState> {
         // What it guards is left in order at every point where something could panic.

@@ -17,6 +17,7 @@ mod driver;
 mod handle;
 mod look;
 mod make_calls;
+mod open;
 mod receive;
 mod send;
 mod start;

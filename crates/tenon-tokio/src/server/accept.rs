@@ -1,14 +1,19 @@
 //! Taking connections in.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_net::Listener;
+use tenon_core::service::Origin;
+use tenon_net::{Carrier, Listener, Stream};
+use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tokio::io::unix::AsyncFd;
 use tokio::task::yield_now;
 
+use super::connection::ConnectionTask;
+use super::port::PortTask;
 use super::state::ServerState;
-use crate::watch::Owned;
+use crate::watch::{Owned, Watched};
 
 /// Connections taken in at a time; then other tasks have their turn, however many wait.
 const ACCEPTS_MAX: usize = 32;
@@ -47,5 +52,55 @@ pub(super) async fn accept(listener: AsyncFd<Owned<Listener>>, state: Arc<Server
                 tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
+    }
+}
+
+impl ServerState {
+    /// Takes a new connection in, unless there are too many.
+    pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
+        let peer = stream.peer();
+        let (tally, limit) = (&self.shared.tally, self.shared.limits.connections);
+        let mailbox = self.new_mailbox(Origin {
+            transport: stream.transport(),
+            peer,
+        });
+        let mut open = self.lock();
+        if open.connections.len() >= limit {
+            tally.connections_refused.up();
+            tracing::warn!(?peer, limit, "too many connections: closing the newest");
+            return;
+        }
+        let id = mailbox.id;
+        let socket = match Watched::new(stream) {
+            Ok(socket) => socket,
+            Err(error) => {
+                tracing::error!(id, %error, "the system cannot wait for one more: closed");
+                return;
+            }
+        };
+        open.connections.insert(id, Arc::clone(&mailbox));
+        drop(open);
+        tally.connections_accepted.up();
+        tally.connections_open.up();
+        tracing::debug!(id, ?peer, "a connection");
+        tokio::spawn(ConnectionTask::new(Arc::clone(self), mailbox, socket).run());
+    }
+
+    /// Opens a port for datagrams, which is still to be served.
+    ///
+    /// # Errors
+    /// The system cannot wait for one more.
+    pub(super) fn open_port(
+        self: &Arc<Self>,
+        carrier: Carrier,
+        duplicates: DuplicateLimits,
+    ) -> io::Result<PortTask> {
+        let mailbox = self.new_mailbox(Origin {
+            transport: carrier.transport(),
+            peer: None,
+        });
+        let port = PortTask::new(self, Arc::clone(&mailbox), carrier, duplicates)?;
+        self.lock().ports.insert(mailbox.id, mailbox);
+        Ok(port)
     }
 }

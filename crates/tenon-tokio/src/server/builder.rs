@@ -13,8 +13,7 @@ use tokio::task::spawn_blocking;
 use super::Server;
 use super::accept::accept;
 use super::call::AsyncService;
-use super::dispatch::Handler;
-use super::running::{BeginCall, Listed};
+use super::running::{BeginCall, Handler, Listed};
 use super::state::ServerState;
 use crate::watch::watch;
 
@@ -24,6 +23,13 @@ pub struct ServerBuilder {
     settings: ServerSettings,
     /// By the numbers of the services.
     handlers: Vec<Handler>,
+}
+
+impl Server {
+    /// Returns a server to be put together.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
 }
 
 impl ServerBuilder {

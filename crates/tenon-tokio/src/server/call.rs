@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use tenon_core::LeanInput;
 use tenon_core::profile;
-use tenon_core::serve::{CallContext, CallToServe};
+use tenon_core::serve::{CallContext, CallToServe, ServerShared};
 use tenon_core::service::{CallInfo, Origin, Refusal};
 use tenon_net::{Protocol, Transport};
 use tenon_proto::connection::framing::Detached;
 use tenon_proto::connection::{Caller, ReceivedCall};
 use tenon_proto::lean::Interface;
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean};
-
-use super::state::ServerState;
 
 /// One version of a program whose procedures wait for something: timers, other servers, files. Of an interface the
 /// generator makes one of a trait with an asynchronous method for each procedure; this is how to do without.
@@ -92,7 +90,7 @@ pub trait AsyncService: Send + Sync + 'static {
 
 /// A call that came in, and its answer to be.
 pub struct Call {
-    state: Arc<ServerState>,
+    shared: Arc<ServerShared>,
     origin: Origin,
     call: CallToServe,
     message: CallMessage,
@@ -153,13 +151,13 @@ pub struct Answer {
 
 impl Call {
     pub(super) fn new(
-        state: &Arc<ServerState>,
+        shared: &Arc<ServerShared>,
         origin: Origin,
         call: CallToServe,
         message: CallMessage,
     ) -> Self {
         Self {
-            state: Arc::clone(state),
+            shared: Arc::clone(shared),
             origin,
             call,
             message,
@@ -224,7 +222,7 @@ impl Call {
         if self.protocol() != Protocol::Onc {
             return Err(other_protocol());
         }
-        let registry = &self.state.shared.registry;
+        let registry = &self.shared.registry;
         let mut input = registry.input(self.message.arguments());
         let arguments = decode(&mut input)?;
         input.finish()?;
@@ -242,7 +240,7 @@ impl Call {
         if self.protocol() != Protocol::Lean {
             return Err(other_protocol());
         }
-        let registry = &self.state.shared.registry;
+        let registry = &self.shared.registry;
         let mut input = registry.lean_input(self.message.arguments(), self.call.order);
         let arguments = decode(&mut input)?;
         input.finish()?;

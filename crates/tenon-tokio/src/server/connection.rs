@@ -22,6 +22,7 @@ use tokio::time::{Sleep, sleep_until};
 use super::call::CallMessage;
 use super::dispatch::{Elsewhere, Tried};
 use super::mailbox::{Mailbox, To};
+use super::running::Handler;
 use super::state::ServerState;
 use crate::watch::{LOOK_MAX, SILENCE_MAX, Watched, is_for_now, yield_to_others};
 
@@ -206,8 +207,8 @@ impl ConnectionTask {
     #[inline]
     fn has_room_for(&mut self, call: &CallToServe, deferred: usize) -> bool {
         let state = &self.state;
-        let is_quick = matches!(state.handlers[call.service], super::dispatch::Handler::Sync)
-            && !state.is_slow(call);
+        let is_quick =
+            matches!(state.handlers[call.service], Handler::Sync) && !state.is_slow(call);
         if is_quick || call.procedure == 0 {
             return true;
         }

@@ -17,16 +17,8 @@ use tokio::task::spawn_blocking;
 
 use super::call::{Call, CallMessage};
 use super::mailbox::{Mailbox, To};
-use super::running::{BeginCall, CallFuture, Finished, RunningCall, poll_once};
+use super::running::{CallFuture, Finished, Handler, RunningCall, poll_once};
 use super::state::ServerState;
-
-/// What carries the calls of a service out.
-pub(super) enum Handler {
-    /// A function that may block.
-    Sync,
-    /// A future.
-    Async(Arc<dyn BeginCall>),
-}
 
 /// What has become of a call that was tried where it was received.
 pub(super) enum Tried {
@@ -68,8 +60,8 @@ impl ServerState {
             _ if call.procedure == 0 => self.execute(&call, origin, message, reply),
             Handler::Sync => self.execute(&call, origin, message, reply),
             Handler::Async(service) => {
-                let asked = Call::new(self, origin, call, message);
-                let mut future = Arc::clone(service).begin(Arc::clone(self), asked, call);
+                let asked = Call::new(&self.shared, origin, call, message);
+                let mut future = Arc::clone(service).begin(Arc::clone(&self.shared), asked, call);
                 match poll_once(&mut future) {
                     Some(finished) => Tried::Finished(finished),
                     None => {
@@ -121,8 +113,8 @@ impl Elsewhere {
         match &state.handlers[self.call.service] {
             Handler::Sync => drop(spawn_blocking(move || self.block(&message))),
             Handler::Async(service) => {
-                let asked = Call::new(&state, self.origin, self.call, message);
-                let future = Arc::clone(service).begin(Arc::clone(&state), asked, self.call);
+                let asked = Call::new(&state.shared, self.origin, self.call, message);
+                let future = Arc::clone(service).begin(Arc::clone(&state.shared), asked, self.call);
                 self.carry_on(future);
             }
         }

@@ -10,7 +10,6 @@ use tenon_net::Address;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::ServerBuilder;
 use super::state::ServerState;
 
 /// How long what was begun is waited for behind a server that is dropped, as by a server of threads.
@@ -69,11 +68,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// Returns a server to be put together.
-    pub fn builder() -> ServerBuilder {
-        ServerBuilder::default()
-    }
-
     pub(super) fn new(
         state: Arc<ServerState>,
         addresses: Vec<Address>,

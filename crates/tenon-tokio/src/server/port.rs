@@ -19,8 +19,9 @@ use tenon_wire::Buffer;
 use tokio::time::{Sleep, sleep_until};
 
 use super::call::CallMessage;
-use super::dispatch::{Elsewhere, Handler, Tried};
+use super::dispatch::{Elsewhere, Tried};
 use super::mailbox::{Mailbox, To};
+use super::running::Handler;
 use super::state::ServerState;
 use crate::watch::{Watched, is_for_now};
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tenon_core::profile;
-use tenon_core::serve::{CallToServe, note_panic, note_refusal, panic_text, refuse_by};
+use tenon_core::serve::{
+    CallToServe, ServerShared, note_panic, note_refusal, panic_text, refuse_by,
+};
 use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};
 use tenon_proto::connection::framing::Detached;
 use tenon_proto::lean::{Interface, Status};
@@ -15,7 +17,6 @@ use tenon_wire::{Buffer, Decoder, Encoder, Lean};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::call::{Answer, AsyncService, Call};
-use super::state::ServerState;
 
 /// A reply that is sealed, and the memory that its call was received in.
 #[derive(Debug)]
@@ -27,12 +28,20 @@ pub(super) struct Finished {
 /// A call while a service carries it out. It ends by its reply, whatever the service does.
 pub(super) type CallFuture = Pin<Box<dyn Future<Output = Finished> + Send>>;
 
+/// What carries the calls of a service out.
+pub(super) enum Handler {
+    /// A function that may block.
+    Sync,
+    /// A future.
+    Async(Arc<dyn BeginCall>),
+}
+
 /// A service of tasks, whichever it is.
 pub(super) trait BeginCall: Send + Sync {
     /// Begins to carry a call out.
     fn begin(
         self: Arc<Self>,
-        state: Arc<ServerState>,
+        shared: Arc<ServerShared>,
         call: Call,
         to_serve: CallToServe,
     ) -> CallFuture;
@@ -41,12 +50,12 @@ pub(super) trait BeginCall: Send + Sync {
 impl<S: AsyncService> BeginCall for S {
     fn begin(
         self: Arc<Self>,
-        state: Arc<ServerState>,
+        shared: Arc<ServerShared>,
         call: Call,
         to_serve: CallToServe,
     ) -> CallFuture {
         Box::pin(async move {
-            match guarded(&state, self.call(call)).await {
+            match guarded(&shared, self.call(call)).await {
                 Ok(Answer { reply, message }) => Finished {
                     reply,
                     message: message.into_detached(),
@@ -59,11 +68,11 @@ impl<S: AsyncService> BeginCall for S {
 
 /// Carries a call out, and counts how it ended. What one that panics leaves half-changed is its own.
 async fn guarded(
-    state: &ServerState,
+    shared: &ServerShared,
     call: impl Future<Output = Result<Answer, Refusal>>,
 ) -> Result<Answer, Refusal> {
     let mut call = pin!(call);
-    let tally = &state.shared.tally;
+    let tally = &shared.tally;
     poll_fn(
         |cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
             Ok(polled) => polled.map_err(|refusal| {

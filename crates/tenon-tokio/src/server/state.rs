@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
@@ -11,22 +10,17 @@ use std::time::Duration;
 use tenon_core::serve::{ServerCounters, ServerShared};
 use tenon_core::service::Origin;
 use tenon_core::wait::{Spinners, Waiting};
-use tenon_net::{Carrier, Stream};
-use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::connection::ConnectionTask;
-use super::dispatch::Handler;
 use super::mailbox::Mailbox;
-use super::port::PortTask;
-use crate::watch::Watched;
+use super::running::Handler;
 
 /// How long connections and ports have to end when nothing is waited for.
 const DEPARTURE: Duration = Duration::from_millis(500);
 
 pub(super) struct ServerState {
-    pub(super) shared: ServerShared,
+    pub(super) shared: Arc<ServerShared>,
     /// By the numbers of the services.
     pub(super) handlers: Vec<Handler>,
     /// For the calls that are carried out elsewhere than where they were received.
@@ -42,9 +36,9 @@ pub(super) struct ServerState {
 
 /// The connections and ports that are open.
 #[derive(Default)]
-struct Open {
-    connections: HashMap<usize, Arc<Mailbox>>,
-    ports: HashMap<usize, Arc<Mailbox>>,
+pub(super) struct Open {
+    pub(super) connections: HashMap<usize, Arc<Mailbox>>,
+    pub(super) ports: HashMap<usize, Arc<Mailbox>>,
     /// Tasks that wait until nothing is open.
     waiting: Vec<Waker>,
 }
@@ -59,7 +53,7 @@ impl ServerState {
     pub(super) fn new(shared: ServerShared, handlers: Vec<Handler>, waiting: Waiting) -> Self {
         let room = shared.limits.calls.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            shared,
+            shared: Arc::new(shared),
             handlers,
             room: Arc::new(Semaphore::new(room)),
             waiting,
@@ -86,61 +80,13 @@ impl ServerState {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn new_mailbox(&self, origin: Origin) -> Arc<Mailbox> {
+    pub(super) fn new_mailbox(&self, origin: Origin) -> Arc<Mailbox> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         Arc::new(Mailbox::new(id, origin))
-    }
-
-    /// Takes a new connection in, unless there are too many.
-    pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
-        let peer = stream.peer();
-        let (tally, limit) = (&self.shared.tally, self.shared.limits.connections);
-        let mailbox = self.new_mailbox(Origin {
-            transport: stream.transport(),
-            peer,
-        });
-        let mut open = self.lock();
-        if open.connections.len() >= limit {
-            tally.connections_refused.up();
-            tracing::warn!(?peer, limit, "too many connections: closing the newest");
-            return;
-        }
-        let id = mailbox.id;
-        let socket = match Watched::new(stream) {
-            Ok(socket) => socket,
-            Err(error) => {
-                tracing::error!(id, %error, "the system cannot wait for one more: closed");
-                return;
-            }
-        };
-        open.connections.insert(id, Arc::clone(&mailbox));
-        drop(open);
-        tally.connections_accepted.up();
-        tally.connections_open.up();
-        tracing::debug!(id, ?peer, "a connection");
-        tokio::spawn(ConnectionTask::new(Arc::clone(self), mailbox, socket).run());
-    }
-
-    /// Opens a port for datagrams, which is still to be served.
-    ///
-    /// # Errors
-    /// The system cannot wait for one more.
-    pub(super) fn open_port(
-        self: &Arc<Self>,
-        carrier: Carrier,
-        duplicates: DuplicateLimits,
-    ) -> io::Result<PortTask> {
-        let mailbox = self.new_mailbox(Origin {
-            transport: carrier.transport(),
-            peer: None,
-        });
-        let port = PortTask::new(self, Arc::clone(&mailbox), carrier, duplicates)?;
-        self.lock().ports.insert(mailbox.id, mailbox);
-        Ok(port)
     }
 
     /// A connection has ended.

@@ -178,3 +178,32 @@ impl<'a, R: Representation> Block<'a, R> {
         Ok(())
     }
 }
+
+impl<'a, R: Representation> Decoder<'a, R> {
+    /// A block whose size the interface fixes; one check for all items in it.
+    ///
+    /// # Errors
+    /// [`DecodeErrorKind::Truncated`].
+    #[inline(always)]
+    pub fn block<const N: usize>(&mut self) -> Result<Block<'a, R>, DecodeError> {
+        match self.rest.split_first_chunk::<N>() {
+            Some((block, rest)) => {
+                let start = self.position();
+                self.rest = rest;
+                Ok(Block::of(block, start, self.is_strict()))
+            }
+            None => Err(self.truncated(N as u64)),
+        }
+    }
+
+    /// A block of `bytes`.
+    ///
+    /// # Errors
+    /// [`DecodeErrorKind::Truncated`].
+    #[inline(always)]
+    pub fn block_of(&mut self, bytes: usize) -> Result<Block<'a, R>, DecodeError> {
+        let start = self.position();
+        let block = self.take(bytes)?;
+        Ok(Block::of(block, start, self.is_strict()))
+    }
+}

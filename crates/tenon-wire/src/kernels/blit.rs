@@ -1,12 +1,12 @@
 //! Moving values that lie on the wire as they lie in memory.
 
 use core::mem::MaybeUninit;
-use core::{ptr, slice};
+use core::ptr;
 
+use super::Blittable;
 use super::blittable::unit;
-use super::storage::WORD;
-use super::{Bits, Blittable, SHORT, Storage, copy, put, swap, swap_few};
-use crate::Representation;
+use super::lengths::SHORT;
+use super::swap::{copy, swap, swap_few};
 
 /// Moves values between memory and the wire; both directions are the same. `FEW` says that the
 /// compiler knows how many. Gives where the last value ends at `to`.
@@ -34,56 +34,6 @@ pub(super) unsafe fn convert<T: Blittable, const FEW: bool>(
             (true, _) => convert_runs::<T>(from, to, bytes),
         }
         to.add(bytes)
-    }
-}
-
-/// Appends a count and the values that it counts, their numbers `swapped` if they are to have the
-/// other order of bytes.
-#[inline(always)]
-pub(crate) fn put_counted<T: Blittable>(
-    storage: &mut Storage,
-    count: u32,
-    values: &[T],
-    swapped: bool,
-) {
-    // SAFETY: values have no padding (the contract of `Blittable`), so that all of their bytes are
-    // initialised; they are borrowed as long.
-    let bytes = unsafe { slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) };
-    let swapped_count = count.swap_bytes();
-    // SAFETY: values are whole, and they consist of numbers of that size alone.
-    unsafe {
-        match (swapped, const { unit::<T>() }) {
-            (false, _) => storage.append_items(count, bytes, u8::chosen()),
-            (true, Some(1)) => storage.append_items(swapped_count, bytes, u8::chosen()),
-            (true, Some(2)) => storage.append_items(swapped_count, bytes, u16::chosen()),
-            (true, Some(4)) => storage.append_items(swapped_count, bytes, u32::chosen()),
-            (true, Some(8)) => storage.append_items(swapped_count, bytes, u64::chosen()),
-            (true, _) => {
-                *storage.take_chunk() = swapped_count.to_ne_bytes();
-                put(values, storage.take(bytes.len()), swapped);
-            }
-        }
-    }
-}
-
-/// Appends a count, the bytes that it counts and their padding, as `R` has them.
-#[inline(always)]
-pub(crate) fn put_opaque<R: Representation>(storage: &mut Storage, count: u32, bytes: &[u8]) {
-    let count = match R::SWAPPED {
-        true => count.swap_bytes(),
-        false => count,
-    };
-    match R::PADDING {
-        1 => storage.append(count, bytes),
-        WORD => storage.append_padded(count, bytes),
-        _ => {
-            *storage.take_chunk() = count.to_ne_bytes();
-            let (to, padding) = storage
-                .take(R::padded(bytes.len()))
-                .split_at_mut(bytes.len());
-            to.copy_from_slice(bytes);
-            padding.fill(0);
-        }
     }
 }
 
@@ -184,4 +134,16 @@ pub fn get<T: Blittable>(from: &[u8], swapped: bool) -> T {
         );
         item.assume_init()
     }
+}
+
+/// Writes `items` to `to`, their numbers `swapped` if they are to have the other order of bytes. Gives where
+/// `to` ends: who goes on there need not remember it.
+///
+/// # Panics
+/// If the items do not fill `to` exactly.
+#[inline(always)]
+pub fn put<T: Blittable>(items: &[T], to: &mut [u8], swapped: bool) -> *mut u8 {
+    assert!(size_of_val(items) == to.len(), "the items fill their bytes");
+    // SAFETY: both slices have as many bytes; one is borrowed mutably, so they do not overlap.
+    unsafe { convert::<T, false>(items.as_ptr().cast(), to.as_mut_ptr(), to.len(), swapped) }
 }

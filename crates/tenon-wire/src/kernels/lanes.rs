@@ -2,7 +2,9 @@
 
 use core::ptr;
 
-use super::{Bits, LONG, portable};
+use super::item::Bits;
+use super::lengths::LONG;
+use super::portable;
 
 /// A vector register of 16 bytes or more, and at most [`LONG`].
 pub(super) trait Vector: Copy {
@@ -46,7 +48,7 @@ const NEAR: usize = 256 << 10;
 /// Copies items and reverses the bytes of each. Gives where the last one written ends.
 ///
 /// # Safety
-/// As [`super::swap`]; and the processor has the instructions of `V`.
+/// As [`super::swap::swap`]; and the processor has the instructions of `V`.
 #[inline(always)]
 pub(super) unsafe fn swap<V: Vector, B: Bits>(
     from: *const u8,

@@ -9,19 +9,24 @@
 mod array;
 mod blit;
 mod blittable;
+mod chosen;
+mod counted;
 mod item;
 #[cfg(any(
     target_arch = "x86_64",
     all(target_arch = "aarch64", target_feature = "neon")
 ))]
 mod lanes;
+mod lengths;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 mod neon;
 mod number;
 mod owned;
 mod portable;
+mod primitive;
 mod select;
 mod storage;
+mod swap;
 #[cfg(test)]
 mod tests;
 mod whole;
@@ -30,37 +35,23 @@ mod x86;
 
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
-use core::ptr;
 
 pub use array::{boxed_array, boxed_copy, map_boxed, try_array};
-pub use blit::{get, put_one};
+pub use blit::{get, put, put_one};
 pub use blittable::{Blittable, Part, Run, has_no_order};
+pub use chosen::Chosen;
 pub use item::{Bits, Item};
 pub use owned::get_vec;
-pub use select::{Chosen, Kernel};
+pub use select::Kernel;
 pub use whole::{duplicate, same, zeroed};
 
 pub(crate) use array::boxed;
-pub(crate) use blit::{put_counted, put_opaque};
+pub(crate) use counted::{put_counted, put_opaque};
 pub(crate) use number::{put as put_number, take as take_number};
 pub(crate) use storage::Storage;
 
 use blit::convert;
-
-/// Bytes from which on an array is cut into vectors; the widest one there is.
-const LONG: usize = 64;
-
-/// Writes `items` to `to`, their numbers `swapped` if they are to have the other order of bytes. Gives where
-/// `to` ends: who goes on there need not remember it.
-///
-/// # Panics
-/// If the items do not fill `to` exactly.
-#[inline(always)]
-pub fn put<T: Blittable>(items: &[T], to: &mut [u8], swapped: bool) -> *mut u8 {
-    assert!(size_of_val(items) == to.len(), "the items fill their bytes");
-    // SAFETY: both slices have as many bytes; one is borrowed mutably, so they do not overlap.
-    unsafe { convert::<T, false>(items.as_ptr().cast(), to.as_mut_ptr(), to.len(), swapped) }
-}
+use swap::swap;
 
 /// Writes `bytes` to `to`, and gives where that ends. Where there are few, as in most strings, nothing is
 /// called.
@@ -119,52 +110,4 @@ pub fn swap_in_place<T: Item>(items: &mut [T]) {
     // SAFETY: all bytes are those of `items`, and every pattern of bytes is an item (the contract
     // of `Item`); source and destination are the same.
     unsafe { swap::<T::Bits>(at, at, size_of_val(items)) };
-}
-
-/// Copies items and reverses the bytes of each. Where it is known that they are few, they are not
-/// worth a call.
-///
-/// # Safety
-/// `bytes`, whole items, can be read at `from` and written at `to`, which are one place or do not
-/// overlap.
-#[inline(always)]
-unsafe fn swap_few<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match bytes <= LONG {
-            true => portable::swap::<B>(from, to, bytes),
-            false => swap::<B>(from, to, bytes),
-        };
-    }
-}
-
-/// Bytes up to which the platform's copy is as fast as any kernel. It knows the short lengths best;
-/// and of memory that was just allocated the first bytes are soon wanted again, which wide stores
-/// hold up.
-const SHORT: usize = 512;
-
-/// Copies bytes. Gives where the last one written ends, as the kernel below does.
-///
-/// # Safety
-/// `bytes` can be read at `from` and written at `to`, which do not overlap.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if bytes > SHORT {
-            return swap::<u8>(from, to, bytes);
-        }
-        ptr::copy_nonoverlapping(from, to, bytes);
-        to.add(bytes)
-    }
-}
-
-/// Copies items and reverses the bytes of each, by the best kernel there is.
-///
-/// # Safety
-/// As [`swap_few`].
-#[inline(always)]
-unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    unsafe { B::chosen().get()(from, to, bytes) }
 }

@@ -2,7 +2,7 @@
 
 use core::arch::aarch64::{uint8x16_t, vld1q_u8, vrev16q_u8, vrev32q_u8, vrev64q_u8, vst1q_u8};
 
-use super::Bits;
+use super::item::Bits;
 use super::lanes::{self, Vector};
 
 impl Vector for uint8x16_t {

@@ -8,10 +8,12 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use super::Blittable;
 use super::blit::convert;
 use super::blittable::unit;
-use super::select::Chosen;
-use super::{Bits, Blittable, copy};
+use super::chosen::Chosen;
+use super::item::Bits;
+use super::swap::copy;
 
 /// Reads the `count` items that fill `from` into a vector whose memory is written once.
 ///

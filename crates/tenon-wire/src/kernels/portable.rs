@@ -3,12 +3,12 @@
 
 use core::ptr;
 
-use super::Bits;
+use super::item::Bits;
 
 /// Copies items and reverses the bytes of each. Gives where the last one written ends.
 ///
 /// # Safety
-/// As [`super::swap`].
+/// As [`super::swap::swap`].
 #[inline(always)]
 pub(super) unsafe fn swap<B: Bits>(from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
     // SAFETY: the caller's promise.

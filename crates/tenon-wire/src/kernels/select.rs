@@ -1,9 +1,8 @@
 //! Which kernels this processor can run, and which of them is best: the one place that asks.
 
-use core::mem;
-use core::sync::atomic::{AtomicPtr, Ordering};
-
-use super::{Bits, Item, portable};
+use super::chosen::Move;
+use super::item::{Bits, Item};
+use super::portable;
 
 /// A kernel that this processor can run. One that it cannot run is never handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,53 +175,10 @@ impl Kernel {
     }
 }
 
-/// Copies items and reverses the bytes of each; what it may be handed, [`super::swap`] says. It gives where
-/// the last item written ends, so that whoever goes on there need not remember it across the call.
-pub(super) type Move = unsafe extern "C" fn(*const u8, *mut u8, usize) -> *mut u8;
-
-/// What moves items of one size on this processor. To find out anew each time would take longer than
-/// to move a short array.
-pub struct Chosen(AtomicPtr<()>);
-
-impl Chosen {
-    /// `find`, as long as nothing is [`set`](Self::set).
-    pub(super) const fn at_first(find: Move) -> Self {
-        Self(AtomicPtr::new(find as *mut ()))
-    }
-
-    /// Where the address of it is, an `unsafe extern "C" fn(from, to, bytes)`, which gives where the last
-    /// item written ends: for machine code that is made at run time. What it may be handed, [`Kernel::swap`] checks.
-    pub fn cell(&self) -> *const *mut () {
-        self.0.as_ptr()
-    }
-
-    /// Copies items and reverses the bytes of each. Gives where the last one written ends.
-    ///
-    /// # Safety
-    /// `bytes`, whole items, can be read at `from` and written at `to`, which are one place or do not overlap.
-    #[inline(always)]
-    pub unsafe fn run(&self, from: *const u8, to: *mut u8, bytes: usize) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        unsafe { self.get()(from, to, bytes) }
-    }
-
-    #[inline(always)]
-    pub(super) fn get(&self) -> Move {
-        let chosen = self.0.load(Ordering::Relaxed);
-        // SAFETY: nothing but such functions is ever put there; they are the same from the start of
-        // the program to its end, so that there is nothing to be ordered.
-        unsafe { mem::transmute::<*mut (), Move>(chosen) }
-    }
-
-    fn set(&self, chosen: Move) {
-        self.0.store(chosen as *mut (), Ordering::Relaxed);
-    }
-}
-
 /// Chooses what moves such items, and lets it.
 ///
 /// # Safety
-/// As [`super::swap`].
+/// As [`super::swap::swap`].
 pub(super) unsafe extern "C" fn find<B: Bits>(
     from: *const u8,
     to: *mut u8,

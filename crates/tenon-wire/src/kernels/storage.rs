@@ -5,8 +5,10 @@ use alloc::vec::Vec;
 use core::{ptr, slice};
 
 use super::blit::reverse;
-use super::select::{Chosen, copies_masked};
-use super::{Blittable, portable, swap};
+use super::chosen::Chosen;
+use super::select::copies_masked;
+use super::swap::swap;
+use super::{Blittable, portable};
 
 /// The smallest storage that is taken.
 const SMALLEST: usize = 256;

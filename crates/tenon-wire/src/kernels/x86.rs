@@ -6,8 +6,9 @@ use core::arch::x86_64::{
     _mm512_loadu_si512, _mm512_shuffle_epi8, _mm512_storeu_si512,
 };
 
+use super::item::Bits;
 use super::lanes::{self, Vector};
-use super::{Bits, LONG};
+use super::lengths::LONG;
 
 /// For each byte of a vector, which byte of its lane comes there.
 struct Order<B>(core::marker::PhantomData<B>);

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_core::caller::{Caller, DecodeBy};
-use tenon_core::error::{CallError, ConnectError};
-use tenon_core::options::{CallOptions, ChannelOptions};
+use tenon_core::error::CallError;
+use tenon_core::options::CallOptions;
 use tenon_core::procedure::ProcedureCall;
 use tenon_core::profile::{Account, AtEnd, Followed, NoProbe, Probe, Step};
-use tenon_core::resolve::locate;
 use tenon_core::{LeanInput, MakeCalls};
 use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
@@ -57,35 +56,6 @@ pub struct OncCalls<'c>(ClientView<'c>);
 pub struct LeanCalls<'c>(ClientView<'c>);
 
 impl Client {
-    /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port` or `unix:///path` for
-    /// calls by ONC RPC, `lean+tcp://host:port`, `lean+udp://host:port` or `lean+unix:///path` for calls by the lean
-    /// protocol. Without a port a [resolver](ChannelOptions::resolver) is asked for it.
-    ///
-    /// # Errors
-    /// The text is no address, the peer cannot be reached, or the resolver does not know the program.
-    pub fn connect(address: &str, program: u32, version: u32) -> Result<Self, ConnectError> {
-        Self::connect_with(address, program, version, ChannelOptions::default())
-    }
-
-    /// Connects as [`connect`](Self::connect) does, within the limits of `options`; the resolver has as much time as
-    /// the peer.
-    ///
-    /// # Errors
-    /// As [`connect`](Self::connect).
-    pub fn connect_with(
-        address: &str,
-        program: u32,
-        version: u32,
-        options: ChannelOptions,
-    ) -> Result<Self, ConnectError> {
-        let resolver = options.resolver.as_deref();
-        let resolver = resolver.unwrap_or(crate::DEFAULT_RESOLVER);
-        let timeout = options.connect_timeout;
-        let address = locate(resolver, address.parse()?, program, version, timeout)?;
-        let channel = Channel::connect_with(&address, options)?;
-        Ok(Self::over(channel, program, version))
-    }
-
     /// A version of a program at the other end of `channel`. Calls are made with AUTH_NONE, have 25 seconds, and read
     /// results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {

@@ -13,6 +13,7 @@ use tenon_core::options::ChannelOptions;
 use tenon_core::wait::{Company, LOOKS, Looking, Spinners, Spun, WaitTally, Waiter};
 use tenon_net::{Address, Came, Until};
 use tenon_proto::connection::framing::Receiver;
+use tenon_sync::DoneFlag;
 
 use super::wait_handle::WakeHandle;
 use super::waiters::WaiterId;
@@ -29,7 +30,7 @@ pub(super) struct LinkSocket {
     /// Whether it has been given up: a socket for datagrams does not say so to a thread that does not sleep in it.
     is_shut: AtomicBool,
     /// Whether the caller that sends [directly](Sending::Direct) has sent.
-    direct_is_done: AtomicBool,
+    direct: DoneFlag,
     waits: Arc<WaitTally>,
 }
 
@@ -84,7 +85,7 @@ impl LinkSocket {
             looking: Looking::at(socket.transport()),
             socket,
             is_shut: AtomicBool::new(false),
-            direct_is_done: AtomicBool::new(false),
+            direct: DoneFlag::default(),
             waits: Arc::clone(waits),
         })
     }
@@ -98,19 +99,19 @@ impl LinkSocket {
     /// A caller is going to send its call directly.
     #[inline]
     pub(super) fn begin_direct(&self) {
-        self.direct_is_done.store(false, Ordering::Relaxed);
+        self.direct.begin();
     }
 
     /// The caller that sends directly has sent.
     #[inline]
     pub(super) fn end_direct(&self) {
-        self.direct_is_done.store(true, Ordering::Release);
+        self.direct.end();
     }
 
     /// Whether it has.
     #[inline]
     pub(super) fn is_direct_done(&self) -> bool {
-        self.direct_is_done.load(Ordering::Acquire)
+        self.direct.is_done()
     }
 
     /// Receives, waiting in the way of this channel. A part of what is received `has_begun` to come.

@@ -10,6 +10,7 @@
 mod batch;
 mod call;
 mod channel;
+mod connect;
 mod fast_path;
 mod handle;
 mod link;

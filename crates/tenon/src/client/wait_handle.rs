@@ -2,51 +2,33 @@
 
 use std::hint;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenon_core::wait::{Company, LOOKS, Spun, Waiter, Waiting};
+use tenon_sync::WakeFlag;
+
+pub(super) use tenon_sync::WakeHandle;
 
 /// What one caller waits by.
 #[derive(Debug)]
 pub(super) struct WaitHandle {
-    is_woken: AtomicBool,
+    flag: Arc<WakeFlag>,
     /// Of the thread that waits, which nothing else locks.
     waiter: Mutex<Waiter>,
-}
-
-/// A caller that is to be woken.
-#[derive(Debug)]
-pub(super) struct WakeHandle {
-    thread: Thread,
-    handle: Arc<WaitHandle>,
-}
-
-impl WakeHandle {
-    /// Wakes the caller, whichever way it waits.
-    pub(super) fn wake(&self) {
-        self.thread.unpark();
-        self.handle.is_woken.store(true, Ordering::Release);
-    }
 }
 
 impl WaitHandle {
     pub(super) fn new(waiting: Waiting) -> Self {
         Self {
-            is_woken: AtomicBool::new(false),
+            flag: Arc::default(),
             waiter: Mutex::new(Waiter::new(waiting)),
         }
     }
 
     /// Returns what wakes the present thread, which is going to [`wait`](Self::wait).
-    pub(super) fn wake_handle(self: &Arc<Self>) -> WakeHandle {
-        self.is_woken.store(false, Ordering::Relaxed);
-        WakeHandle {
-            thread: thread::current(),
-            handle: Arc::clone(self),
-        }
+    pub(super) fn wake_handle(&self) -> WakeHandle {
+        self.flag.wake_handle()
     }
 
     /// Waits until `until` or until this thread is woken; both may be for nothing.
@@ -63,12 +45,12 @@ impl WaitHandle {
             }
         };
         match waiter.look(company, |_| until, || true, look) {
-            // The waker has left this for a thread that sleeps.
-            Spun::Came(_) => thread::park_timeout(Duration::ZERO),
+            Spun::Came(_) => self.flag.take_wake(),
             Spun::Late => {}
             Spun::Sleep => {
                 let slept = waiter.sleep(company, || {
-                    thread::park_timeout(until.saturating_duration_since(Instant::now()));
+                    let limit = until.saturating_duration_since(Instant::now());
+                    self.flag.sleep(limit);
                     Ok(())
                 });
                 debug_assert!(slept.is_ok());
@@ -78,17 +60,21 @@ impl WaitHandle {
 
     fn is_woken_within(&self, looks: u32) -> bool {
         for _ in 0..looks {
-            if self.is_woken.load(Ordering::Relaxed) {
+            if self.flag.seems_woken() {
                 break;
             }
             hint::spin_loop();
         }
-        self.is_woken.load(Ordering::Acquire)
+        self.flag.is_woken()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
     use tenon_core::wait::{Looking, Spinners, WaitTally};
 

@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod error;
 pub mod generated;
 mod registrar;
 mod registration;
@@ -29,8 +30,11 @@ use tenon_wire::{BStr, BString};
 use crate::{CallError, Channel, ChannelOptions, ConnectError};
 use generated::{Mapping, PmapversClient, RPCBIND_PORT, Rpcb, Rpcbvers4Client, RpcbversClient};
 
+pub use error::RpcbindError;
 pub use registrar::LocalRpcbind;
 pub use registration::Registration;
+#[doc(hidden)]
+pub use resolver::DEFAULT_RESOLVER;
 pub use resolver::HostRpcbind;
 pub use universal::UniversalAddressError;
 
@@ -46,31 +50,6 @@ pub enum RpcbindVersion {
     V3,
     /// Today's.
     V4,
-}
-
-/// Why rpcbind was of no use.
-#[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum RpcbindError {
-    /// It cannot be called, or refuses.
-    #[error("rpcbind cannot be asked: {0}")]
-    Call(#[from] CallError),
-    /// It declined to register: another address is registered, or this process may not.
-    #[error("rpcbind does not register version {version} of program {program} at {address}")]
-    Declined {
-        /// The program's number.
-        program: u32,
-        /// The version's number.
-        version: u32,
-        /// What was to be registered.
-        address: Address,
-    },
-    /// It answered with an address that is none.
-    #[error(transparent)]
-    Address(#[from] UniversalAddressError),
-    /// The version that was asked for does not know this transport.
-    #[error("version 2 of rpcbind knows TCP and UDP over IPv4 only")]
-    Transport,
 }
 
 /// A client of one host's rpcbind. It speaks version 4, 3 or 2, whatever the other side has.

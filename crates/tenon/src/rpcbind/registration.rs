@@ -3,8 +3,9 @@
 use tenon_net::Address;
 use tenon_wire::BString;
 
+use super::error::RpcbindError;
 use super::generated::{IPPROTO_TCP, IPPROTO_UDP, Mapping, Rpcb};
-use super::{RpcbindError, universal};
+use super::universal;
 
 /// What rpcbind knows about a program.
 #[derive(Debug, Clone, PartialEq, Eq)]

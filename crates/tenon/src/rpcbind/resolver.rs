@@ -6,13 +6,18 @@ use std::time::Duration;
 use tenon_core::resolve::Resolver;
 use tenon_net::Address;
 
-use super::{Rpcbind, RpcbindError};
+use super::Rpcbind;
+use super::error::RpcbindError;
 use crate::{CallError, ChannelOptions};
 
 /// Asks the rpcbind of the host that an address names, over the same transport and by ONC RPC: a server has one port for
 /// both protocols.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostRpcbind;
+
+/// Finds the port of a program whose address lacks it, unless another resolver is set.
+#[doc(hidden)]
+pub const DEFAULT_RESOLVER: &dyn Resolver = &HostRpcbind;
 
 impl Resolver for HostRpcbind {
     fn resolve(

@@ -8,17 +8,24 @@ use tenon_core::service::Service;
 use tenon_net::{Address, Poller};
 
 use super::Server;
-use super::poll::PollDuty;
-use super::port::PortState;
-use super::scheduler::Scheduler;
+use super::poll_duty::PollDuty;
+use super::port_state::PortState;
 use super::slot::{SlotSocket, SlotState};
 use super::slot_table::SlotTable;
 use super::state::ServerState;
+use super::tasks::Scheduler;
 
 /// A server that does not serve yet. [`Server::builder`] makes one.
 #[derive(Default)]
 pub struct ServerBuilder {
     pub(super) settings: ServerSettings,
+}
+
+impl Server {
+    /// Returns a server to be put together.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
 }
 
 impl ServerBuilder {
@@ -72,7 +79,7 @@ impl ServerBuilder {
         let wakes = (poller.registry()?, poller.waker()?);
         let state = Arc::new(ServerState::new(shared, slots, scheduler, wakes, waiting));
         for carrier in sockets.carriers {
-            let port = PortState::new(&state, &carrier, duplicates);
+            let port = PortState::new(&state.shared, waiting, carrier.transport(), duplicates);
             debug_assert!(
                 port.served
                     .next_timeout()

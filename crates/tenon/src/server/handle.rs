@@ -12,9 +12,9 @@ use tenon_core::serve::{ServerCounters, StartError};
 use tenon_net::{Address, Carrier};
 use tenon_proto::endpoint::exchange::server::Farewell;
 
-use super::builder::ServerBuilder;
 use super::lock;
-use super::port::{PortTurn, port_of};
+use super::port::PortTurn;
+use super::slot::port_of;
 use super::slot::{Slot, SlotSocket};
 use super::state::ServerState;
 use super::thread::Thread;
@@ -100,11 +100,6 @@ enum Phase {
 }
 
 impl Server {
-    /// Returns a server to be put together.
-    pub fn builder() -> ServerBuilder {
-        ServerBuilder::default()
-    }
-
     pub(super) fn new(state: Arc<ServerState>, addresses: Vec<Address>) -> Self {
         Self {
             state,

@@ -28,17 +28,23 @@
 mod activity;
 mod builder;
 mod handle;
+mod job_execution;
 mod jobs;
 mod poll;
+mod poll_duty;
 mod port;
+mod port_state;
 mod scheduler;
 mod slot;
 mod slot_table;
 mod state;
 mod stepped;
 mod stream;
+mod stream_state;
+mod tasks;
 mod thread;
 mod turn;
+mod turn_end;
 mod watchdog;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -5,13 +5,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_net::{Listener, Poller, Watch};
-
-use super::port::port_of;
-use super::scheduler::ReadySlot;
-use super::slot::{ENDED, READY, Slot, SlotState};
+use super::poll_duty::PollDuty;
+use super::slot::{ENDED, READY, ReadySlot, Slot, SlotState, port_of, stream_of};
 use super::state::ServerState;
-use super::stream::stream_of;
 
 /// Connections accepted at a time: a flood of new ones must not keep others from being heard.
 const ACCEPTS_MAX: usize = 32;
@@ -23,36 +19,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Looks for silent connections this many times within the time that they are granted.
 const IDLE_CHECKS: u32 = 4;
 
-/// The poller and the listeners. One thread at a time has it.
-#[derive(Debug)]
-pub(super) struct PollDuty {
-    poller: Poller,
-    /// They are registered under their indices.
-    listeners: Vec<Listener>,
-    accept_again: Option<Instant>,
-    check_idle: Option<Instant>,
-    /// What was found last.
-    pub(super) ready: Vec<ReadySlot>,
-    /// The listeners at which connections wait.
-    waiting: Vec<usize>,
-}
-
 impl PollDuty {
-    pub(super) fn new(poller: Poller, listeners: Vec<Listener>) -> io::Result<Self> {
-        let registry = poller.registry()?;
-        for (index, listener) in listeners.iter().enumerate() {
-            registry.add(listener, index, Watch::Receive)?;
-        }
-        Ok(Self {
-            poller,
-            listeners,
-            accept_again: None,
-            check_idle: None,
-            ready: Vec::new(),
-            waiting: Vec::new(),
-        })
-    }
-
     /// Waits until something happens, if it `waits`, and finds the connections and ports that have something to say.
     pub(super) fn wait(&mut self, server: &Arc<ServerState>, waits: bool) {
         let now = Instant::now();

@@ -6,18 +6,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{CallContext, FoundCall, ServedPort};
+use tenon_core::serve::{CallContext, FoundCall};
 use tenon_core::service::Origin;
-use tenon_core::wait::{LOOKS, Looking, Waiter};
-use tenon_net::{Came, Carrier, Ready, Train, Watch};
-use tenon_proto::endpoint::duplicates::DuplicateLimits;
+use tenon_core::wait::LOOKS;
+use tenon_net::{Came, Carrier, Ready, Train};
 use tenon_proto::endpoint::exchange::server::Farewell;
 
 use super::jobs::Job;
-use super::slot::{ANSWERS, LateAnswer, Slot, SlotState};
+use super::port_state::PortState;
+use super::slot::{ANSWERS, LateAnswer, Slot, SlotState, port_of};
 use super::state::ServerState;
-use super::stream::TurnEnd;
 use super::thread::Thread;
+use super::turn_end::TurnEnd;
 
 /// How long a thread stays with a port at which nothing comes, if it has nothing else to serve.
 const LINGER: Duration = Duration::from_millis(100);
@@ -27,42 +27,6 @@ const SEND_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Receives of a turn, before others have theirs.
 const RECEIVES_PER_TURN: usize = 32;
-
-/// What only one thread at a time has of a port.
-#[derive(Debug)]
-pub(super) struct PortState {
-    pub(super) served: ServedPort,
-    waiter: Waiter,
-    looking: Looking,
-    watch: Watch,
-    /// What has happened while no thread had the port.
-    pub(super) signals: u8,
-    /// Calls that are carried out while another thread may have the port.
-    running: usize,
-}
-
-impl PortState {
-    pub(super) fn new(
-        server: &ServerState,
-        carrier: &Carrier,
-        duplicates: DuplicateLimits,
-    ) -> Self {
-        let transport = carrier.transport();
-        Self {
-            served: ServedPort::new(&server.shared, transport, duplicates, Instant::now()),
-            waiter: Waiter::new(server.waiting),
-            looking: Looking::at(transport),
-            watch: Watch::Receive,
-            signals: 0,
-            running: 0,
-        }
-    }
-
-    /// As [`StreamState::change_watch`](super::stream::StreamState::change_watch).
-    pub(super) fn change_watch(&mut self, watch: Watch) -> Option<Watch> {
-        Some(std::mem::replace(&mut self.watch, watch)).filter(|before| *before != watch)
-    }
-}
 
 /// A port that a thread has.
 pub(super) struct PortTurn<'t> {
@@ -194,8 +158,8 @@ impl PortTurn<'_> {
         };
         let call = found.call;
         let reply = &mut self.thread.reply;
-        self.server.watchdog.note_handler();
         self.thread.activity.begin_handler(&call);
+        self.server.watchdog.note_handler();
         let (registry, tally) = (&shared.registry, &shared.tally);
         registry.execute(&call, context, found.arguments(), tally, reply);
         self.thread.activity.end_handler();
@@ -313,14 +277,6 @@ fn limit_until(at: Instant, now: Instant) -> Duration {
     let left = at.saturating_duration_since(now).min(LINGER);
     let millis = left.as_micros().div_ceil(1000).max(1);
     Duration::from_millis(millis as u64)
-}
-
-/// The state of a port, if the thread has it.
-pub(super) fn port_of(place: &mut Option<Box<SlotState>>) -> Option<&mut PortState> {
-    match place.as_deref_mut() {
-        Some(SlotState::Port(port)) => Some(port),
-        Some(SlotState::Stream(_)) | None => None,
-    }
 }
 
 #[cfg(test)]

@@ -10,20 +10,19 @@
 //! keeps its thread, which waits for it alone: a call costs two system calls then. A thread whose handler takes long is
 //! replaced by another. Threads that find nothing to do for a while leave.
 
-use std::collections::VecDeque;
 use std::io;
-use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::activity::{Activity, Role};
 use super::jobs::Job;
 use super::lock;
-use super::poll::PollDuty;
+use super::poll_duty::PollDuty;
 use super::slot::{READY, ROOM, Slot, SlotState};
 use super::state::ServerState;
+use super::tasks::{Scheduler, Task, Tasks};
 use super::thread::Thread;
 use super::turn;
 
@@ -36,124 +35,15 @@ const BACKLOG_MAX: Duration = Duration::from_micros(150);
 /// Turns between two polls, beside those of the connections that the last one has found.
 const TURNS_BESIDE: usize = 8;
 
-/// Times in a row that one connection has to be the only one before a thread stays with it, at most.
-const STREAK_MAX: u32 = 1024;
-
-/// A connection or port that has something to say, with its state.
-pub(super) type ReadySlot = (Arc<Slot>, Box<SlotState>);
-
-/// The tasks of a server and the threads that do them.
-#[derive(Debug)]
-pub(super) struct Scheduler {
-    tasks: Mutex<Tasks>,
-    work: Condvar,
-    departures: Condvar,
-    /// Threads that serve at the same time at most.
-    serving_max: usize,
-    /// Calls that were handed over and are not answered, at most.
-    jobs_max: usize,
-    jobs: AtomicUsize,
-    /// Threads that may run handlers which take long, at most.
-    handlers_max: usize,
-    /// Whether as many do: every call is handed over then, as a thread has to be left that receives.
-    is_busy: AtomicBool,
-    /// Whether several connections have something to say, so that no thread stays with one.
-    is_crowded: AtomicBool,
-    /// Whether the program [steps](Self::step) instead of threads.
-    is_stepped: AtomicBool,
-}
-
-#[derive(Debug)]
-struct Tasks {
-    ready: VecDeque<ReadySlot>,
-    jobs: VecDeque<Box<Job>>,
-    /// There while no thread polls.
-    poll: Option<Box<PollDuty>>,
-    threads: usize,
-    threads_max: usize,
-    idle: usize,
-    /// Threads that serve and are not replaced.
-    serving: usize,
-    /// Threads that stay with one connection each.
-    staying: usize,
-    /// Threads whose handlers take long, or that carry out what was handed over.
-    busy: usize,
-    /// Connections with a call that can only be handed over, for which there was no room.
-    held: VecDeque<Arc<Slot>>,
-    /// Turns that may begin before those that have nothing to say are asked again.
-    turns_left: usize,
-    /// How long a turn takes, on average, in nanoseconds.
-    turn_nanos: u64,
-    /// When the last poll ended, and how many turns were to follow.
-    last_poll: Option<(Instant, usize)>,
-    lone: LoneSlot,
-    is_closed: bool,
-}
-
-/// Whether one connection alone has had something to say for a while.
-#[derive(Debug)]
-struct LoneSlot {
-    id: usize,
-    /// Times in a row.
-    streak: u32,
-    /// Times in a row after which a thread stays with it.
-    needed: u32,
-}
-
-enum Task {
-    Serve(ReadySlot, bool),
-    Run(Box<Job>),
-    /// Waits only if no connection is to be served.
-    Poll(Box<PollDuty>, bool),
-}
-
 impl Scheduler {
-    pub(super) fn new(threads_max: usize, jobs_max: usize) -> Self {
-        let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        let handlers_max = threads_max.max(1);
-        let serving_max = processors.min(handlers_max);
-        Self {
-            tasks: Mutex::new(Tasks {
-                ready: VecDeque::new(),
-                jobs: VecDeque::new(),
-                poll: None,
-                threads: 0,
-                // While all others run handlers, one polls, and others serve or stay with a connection.
-                threads_max: handlers_max + 2 * serving_max + 1,
-                idle: 0,
-                serving: 0,
-                staying: 0,
-                busy: 0,
-                held: VecDeque::new(),
-                turns_left: 0,
-                turn_nanos: 0,
-                last_poll: None,
-                lone: LoneSlot {
-                    id: 0,
-                    streak: 0,
-                    needed: 1,
-                },
-                is_closed: false,
-            }),
-            work: Condvar::new(),
-            departures: Condvar::new(),
-            serving_max,
-            jobs_max: jobs_max.max(1),
-            jobs: AtomicUsize::new(0),
-            handlers_max,
-            is_busy: AtomicBool::new(false),
-            is_crowded: AtomicBool::new(false),
-            is_stepped: AtomicBool::new(false),
-        }
-    }
-
     /// Starts the first thread and the watchdog.
     pub(super) fn start(&self, server: &Arc<ServerState>, poll: PollDuty) -> io::Result<()> {
         let watching = Arc::clone(server);
         let builder = thread::Builder::new().name("tenon-watchdog".to_owned());
         let mut tasks = lock(&self.tasks);
         builder.spawn(move || {
-            watching.watchdog.run(&watching);
+            let scheduler = &watching.scheduler;
+            (watching.watchdog).run(|activity| scheduler.take_over(&watching, activity));
             watching.scheduler.leave();
         })?;
         tasks.threads += 1;
@@ -542,78 +432,5 @@ impl Scheduler {
             tasks = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         true
-    }
-}
-
-impl Tasks {
-    fn has_task(&self, scheduler: &Scheduler) -> bool {
-        let may_serve = !self.ready.is_empty() && self.serving < scheduler.serving_max;
-        let may_work = !self.jobs.is_empty() && self.busy < scheduler.handlers_max;
-        may_serve || may_work || self.poll.is_some()
-    }
-
-    fn take(&mut self, scheduler: &Scheduler) -> Option<Task> {
-        let is_due = self.turns_left == 0 && self.poll.is_some();
-        if self.serving < scheduler.serving_max
-            && !is_due
-            && let Some(ready) = self.ready.pop_front()
-        {
-            self.turns_left = self.turns_left.saturating_sub(1);
-            let is_lone = self.ready.is_empty();
-            return Some(Task::Serve(ready, is_lone));
-        }
-        let may_work = !self.jobs.is_empty() && self.busy < scheduler.handlers_max;
-        // A thread polls as long as none does, and the others carry calls out.
-        if (self.serving == 0 || !may_work)
-            && let Some(poll) = self.poll.take()
-        {
-            self.note_turns();
-            return Some(Task::Poll(poll, self.ready.is_empty()));
-        }
-        if may_work {
-            self.jobs.pop_front().map(Task::Run)
-        } else {
-            None
-        }
-    }
-
-    /// Learns from the turns since the last poll how long one takes.
-    fn note_turns(&mut self) {
-        if let Some((at, turns @ 1..)) = self.last_poll.take()
-            && self.ready.is_empty()
-        {
-            let nanos = at.elapsed().as_nanos() as u64 / turns as u64;
-            self.turn_nanos = (self.turn_nanos * 7 + nanos) / 8;
-        }
-    }
-
-    /// How long those that wait to be served have to wait if no further thread serves them.
-    fn backlog(&self) -> Duration {
-        Duration::from_nanos(self.turn_nanos * self.ready.len() as u64)
-    }
-}
-
-impl LoneSlot {
-    fn note_alone(&mut self, id: usize) {
-        if self.id == id {
-            self.streak = self.streak.saturating_add(1);
-        } else {
-            (self.id, self.streak) = (id, 1);
-        }
-    }
-
-    fn is_due(&self, id: usize) -> bool {
-        self.id == id && self.streak >= self.needed
-    }
-
-    /// A thread has stayed for so many turns, and left as others had something to say or it was silent.
-    fn note_stayed(&mut self, id: usize, is_crowded: bool, turns: u64) {
-        if is_crowded && turns < u64::from(STREAK_MAX) {
-            self.needed = (self.needed * 2).min(STREAK_MAX);
-            self.streak = 0;
-        } else {
-            self.needed = (self.needed / 2).max(1);
-            (self.id, self.streak) = (id, self.needed);
-        }
     }
 }

@@ -8,20 +8,19 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU8, Ordering, fence};
+use std::sync::{Arc, Mutex};
 
-use crossbeam_utils::atomic::AtomicCell;
 use tenon_core::serve::CallTally;
 use tenon_core::service::Origin;
 use tenon_net::{Carrier, Stream, Transport, Watch};
 use tenon_proto::connection::DeferredId;
 use tenon_proto::endpoint::DatagramCallKey;
+use tenon_sync::Baton;
 use tenon_wire::Buffer;
 
 use super::lock;
-use super::port::PortState;
-use super::stream::StreamState;
+use super::port_state::PortState;
+use super::stream_state::StreamState;
 
 /// Something may have come, or there may be room to send.
 pub(super) const READY: u8 = 1;
@@ -38,10 +37,8 @@ pub(super) struct Slot {
     /// The number under which its socket is registered, which is never given again.
     pub(super) id: usize,
     pub(super) socket: SlotSocket,
-    /// What only one thread at a time may have.
-    state: AtomicCell<Option<Box<SlotState>>>,
-    /// What has happened since a thread has looked.
-    signals: AtomicU8,
+    /// What only one thread at a time may have, and what has happened since it has looked.
+    baton: Baton<SlotState>,
     answers: Mutex<Vec<LateAnswer>>,
     pub(super) tally: CallTally,
 }
@@ -59,6 +56,9 @@ pub(super) enum SlotState {
     Stream(StreamState),
     Port(PortState),
 }
+
+/// A connection or port that has something to say, with its state.
+pub(super) type ReadySlot = (Arc<Slot>, Box<SlotState>);
 
 /// The answer to a call that was not answered by the thread that has the state.
 #[derive(Debug)]
@@ -86,8 +86,7 @@ impl Slot {
         Self {
             id,
             socket,
-            state: AtomicCell::new(None),
-            signals: AtomicU8::new(0),
+            baton: Baton::new(),
             answers: Mutex::default(),
             tally: CallTally::default(),
         }
@@ -96,52 +95,37 @@ impl Slot {
     /// Takes the state, unless a thread has it.
     #[inline]
     pub(super) fn claim(&self) -> Option<Box<SlotState>> {
-        self.state.take()
+        self.baton.claim()
     }
 
     /// Lets another thread claim the state while this one runs a handler.
     #[inline]
     pub(super) fn lend(&self, state: Box<SlotState>) {
-        self.state.store(Some(state));
+        self.baton.lend(state);
     }
 
     /// Puts the state back; returns it if something has happened meanwhile that is to be looked at.
     #[inline]
     pub(super) fn put_back(&self, state: Box<SlotState>) -> Option<Box<SlotState>> {
-        self.state.store(Some(state));
-        // A signal that is not seen here is given by a thread that finds the state.
-        fence(Ordering::SeqCst);
-        if self.signals.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        self.claim()
+        self.baton.put_back(state)
     }
 
     /// Says that something has happened, and takes the state, unless a thread has it, which will see the signal.
     #[inline]
     pub(super) fn signal(&self, signal: u8) -> Option<Box<SlotState>> {
-        if let Some(mut state) = self.claim() {
-            // No other thread has the state now, so the signal need not be shared.
-            state.note_signal(signal);
-            return Some(state);
-        }
-        self.signals.fetch_or(signal, Ordering::SeqCst);
-        self.claim()
+        self.baton.signal(signal, |state| state.note_signal(signal))
     }
 
     /// Whether something has happened since a thread has looked.
     #[inline]
     pub(super) fn has_signals(&self) -> bool {
-        self.signals.load(Ordering::Relaxed) != 0
+        self.baton.has_signals()
     }
 
     /// Returns what has happened since this was asked last, beside what the state was [told](Self::signal).
     #[inline]
     pub(super) fn take_signals(&self) -> u8 {
-        if self.signals.load(Ordering::Relaxed) == 0 {
-            return 0;
-        }
-        self.signals.swap(0, Ordering::AcqRel)
+        self.baton.take_signals()
     }
 
     /// Leaves an answer; returns the state if no thread has it, so that the answer is to be sent.
@@ -223,13 +207,19 @@ impl fmt::Debug for Slot {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The state of a connection, if the thread has it.
+#[inline]
+pub(super) fn stream_of(place: &mut Option<Box<SlotState>>) -> Option<&mut StreamState> {
+    match place.as_deref_mut() {
+        Some(SlotState::Stream(state)) => Some(state),
+        Some(SlotState::Port(_)) | None => None,
+    }
+}
 
-    /// Two atomic exchanges for each handler are what the bound on slow handlers costs.
-    #[test]
-    fn the_state_is_exchanged_without_a_lock() {
-        assert!(AtomicCell::<Option<Box<SlotState>>>::is_lock_free());
+/// The state of a port, if the thread has it.
+pub(super) fn port_of(place: &mut Option<Box<SlotState>>) -> Option<&mut PortState> {
+    match place.as_deref_mut() {
+        Some(SlotState::Port(port)) => Some(port),
+        Some(SlotState::Stream(_)) | None => None,
     }
 }

@@ -9,10 +9,10 @@ use tenon_core::wait::{Spinners, Waiting};
 use tenon_net::{PollRegistry, PollWaker, Stream, Watch};
 
 use super::lock;
-use super::scheduler::Scheduler;
 use super::slot::{LateAnswer, READY, Slot, SlotSocket, SlotState};
 use super::slot_table::SlotTable;
-use super::stream::StreamState;
+use super::stream_state::StreamState;
+use super::tasks::Scheduler;
 use super::watchdog::Watchdog;
 
 /// What all threads of a server share.
@@ -111,7 +111,11 @@ impl ServerState {
         let SlotSocket::Stream(stream) = &slot.socket else {
             return;
         };
-        let state = SlotState::Stream(StreamState::new(self, stream, Instant::now()));
+        let state = SlotState::Stream(StreamState::new(
+            &self.shared,
+            self.waiting,
+            stream.transport(),
+        ));
         self.register(&slot, Box::new(state));
     }
 

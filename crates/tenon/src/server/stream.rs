@@ -5,19 +5,20 @@
 //! with it afterwards if no other thread has claimed it.
 
 use std::io::{self, IoSlice};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{CallContext, CallToServe, EndReason, Sending, ServedStream, ServerLimits};
+use tenon_core::serve::{CallContext, CallToServe, EndReason, Sending};
 use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter};
-use tenon_net::{Stream, Watch};
+use tenon_net::Stream;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 
 use super::jobs::Job;
-use super::slot::{ANSWERS, ENDED, LateAnswer, READY, ROOM, Slot, SlotState};
+use super::slot::{ANSWERS, ENDED, LateAnswer, READY, ROOM, Slot, SlotState, stream_of};
 use super::state::ServerState;
+use super::stream_state::StreamState;
 use super::thread::Thread;
+use super::turn_end::TurnEnd;
 
 /// How long a thread stays with a connection that is silent, if it has no other. Long enough for a client that
 /// computes between calls. Not shorter: a core that goes idle sets its timer for a limit that is near, at 20 ms for
@@ -26,111 +27,6 @@ const LINGER: Duration = Duration::from_millis(100);
 
 /// Calls that are carried out before others have their turn.
 const CALLS_PER_TURN: usize = 64;
-
-/// What only one thread at a time has of a connection.
-#[derive(Debug)]
-pub(super) struct StreamState {
-    pub(super) served: ServedStream,
-    waiter: Waiter,
-    looking: Looking,
-    /// What its socket is watched for.
-    watch: Watch,
-    /// What has happened while no thread had the connection.
-    pub(super) signals: u8,
-    /// Whether there may be something in the socket.
-    pub(super) is_readable: bool,
-    /// Whether the peer is known to have ended its sending side.
-    has_ended: bool,
-    /// Why the connection ends when all calls of it are answered.
-    ends: Option<EndReason>,
-    /// Why the connection ends at once: its peer has taken too long.
-    overdue: Option<EndReason>,
-    /// Handlers that run where their calls were received, while the state is given away.
-    inline: usize,
-    /// Whether the scheduler says when a call may be handed over.
-    awaits_room: bool,
-    /// What becomes readable when there is room in shared memory, once that was waited for.
-    room_bell: Option<OwnedFd>,
-}
-
-/// How a turn has ended.
-#[derive(Debug)]
-pub(super) enum TurnEnd {
-    /// Everything that has come is done.
-    Idle,
-    /// There is more to do.
-    More,
-    /// Another thread has the connection.
-    Taken,
-    /// The connection is over.
-    Over(EndReason),
-}
-
-impl StreamState {
-    pub(super) fn new(server: &ServerState, stream: &Stream, now: Instant) -> Self {
-        Self {
-            served: ServedStream::new(&server.shared, now),
-            waiter: Waiter::new(server.waiting),
-            looking: Looking::at(stream.transport()),
-            watch: Watch::Receive,
-            has_ended: false,
-            ends: None,
-            overdue: None,
-            signals: 0,
-            is_readable: true,
-            inline: 0,
-            awaits_room: false,
-            room_bell: None,
-        }
-    }
-
-    /// Notes what the socket is to be watched for; returns what it is watched for now, if that is something else.
-    pub(super) fn change_watch(&mut self, watch: Watch) -> Option<Watch> {
-        Some(std::mem::replace(&mut self.watch, watch)).filter(|before| *before != watch)
-    }
-
-    /// Has the connection end at its next turn.
-    pub(super) fn end(&mut self, reason: EndReason) {
-        self.overdue = Some(reason);
-    }
-
-    /// Whether calls are carried out that are not answered.
-    pub(super) fn has_running_calls(&self) -> bool {
-        self.served.deferred() + self.inline > 0
-    }
-
-    /// Returns why the connection is to end by `now`, which is parked.
-    pub(super) fn overdue(&self, limits: &ServerLimits, now: Instant) -> Option<EndReason> {
-        let overdue = self.served.overdue(limits, now)?;
-        let is_silent = matches!(overdue, EndReason::Idle);
-        (!is_silent || self.inline == 0).then_some(overdue)
-    }
-
-    /// Whether it is known what becomes readable when there is room in shared memory.
-    pub(super) fn has_room_bell(&self) -> bool {
-        self.room_bell.is_some()
-    }
-
-    /// Keeps what becomes readable when there is room in shared memory.
-    pub(super) fn set_room_bell(&mut self, bell: OwnedFd) {
-        self.room_bell = Some(bell);
-    }
-
-    /// Whether nothing is left to be done but to end the connection.
-    pub(super) fn is_over(&self) -> bool {
-        self.ends.is_some() && !self.has_running_calls() && !self.is_blocked()
-    }
-
-    /// Whether what comes next is to be received: not while a call or a reply waits, or when the connection ends.
-    pub(super) fn may_receive(&self) -> bool {
-        !self.is_blocked() && !self.served.is_held() && self.ends.is_none()
-    }
-
-    /// Whether replies wait for room in the socket.
-    pub(super) fn is_blocked(&self) -> bool {
-        self.served.has_transmit()
-    }
-}
 
 /// A connection that a thread has.
 pub(super) struct StreamTurn<'t> {
@@ -347,8 +243,8 @@ impl StreamTurn<'_> {
         };
         let arguments = received.arguments();
         let reply = &mut self.thread.reply;
-        self.server.watchdog.note_handler();
         self.thread.activity.begin_handler(&call);
+        self.server.watchdog.note_handler();
         let (registry, tally) = (&shared.registry, &shared.tally);
         registry.execute(&call, context, arguments, tally, reply);
         self.thread.activity.end_handler();
@@ -509,15 +405,6 @@ impl StreamTurn<'_> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(error) => Err(EndReason::Socket(error)),
         }
-    }
-}
-
-/// The state of a connection, if the thread has it.
-#[inline]
-pub(super) fn stream_of(place: &mut Option<Box<SlotState>>) -> Option<&mut StreamState> {
-    match place.as_deref_mut() {
-        Some(SlotState::Stream(state)) => Some(state),
-        Some(SlotState::Port(_)) | None => None,
     }
 }
 

@@ -6,11 +6,12 @@ use std::time::Instant;
 use tenon_core::serve::EndReason;
 use tenon_net::{Carrier, Watch};
 
-use super::port::{PortTurn, port_of};
-use super::slot::{Slot, SlotSocket, SlotState};
+use super::port::PortTurn;
+use super::slot::{Slot, SlotSocket, SlotState, port_of, stream_of};
 use super::state::ServerState;
-use super::stream::{StreamTurn, TurnEnd, stream_of};
+use super::stream::StreamTurn;
 use super::thread::Thread;
+use super::turn_end::TurnEnd;
 
 /// Serves a connection or port for a turn. If it `is_lone`, and has been for a while, the thread stays with it.
 pub(super) fn serve(

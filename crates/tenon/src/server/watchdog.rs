@@ -3,106 +3,86 @@
 //! those that wait behind it, for half a millisecond or more: another thread takes them over.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+
+use tenon_sync::SleepFlag;
 
 use super::activity::Activity;
 use super::lock;
-use super::state::ServerState;
 
 /// How often the watchdog looks.
 const TICK: Duration = Duration::from_micros(500);
 
-/// Looks in a row without a handler after which the watchdog sleeps.
+/// Looks in a row without a handler after which the watchdog announces that it will sleep.
 const IDLE_TICKS: u32 = 20;
 
 /// What the watchdog and those whom it watches share.
 #[derive(Debug, Default)]
 pub(super) struct Watchdog {
-    is_asleep: AtomicBool,
-    watched: Mutex<Watched>,
-    wake: Condvar,
+    sleep: SleepFlag,
+    threads: Mutex<Vec<Weak<Activity>>>,
 }
 
-#[derive(Debug, Default)]
-struct Watched {
-    threads: Vec<Weak<Activity>>,
-    is_closed: bool,
-}
+/// What the watchdog has seen of a thread at its last look: what it has counted of handlers.
+type Seen = HashMap<*const Activity, u64>;
 
 impl Watchdog {
     /// Watches a thread from now on.
     pub(super) fn watch(&self, activity: &Arc<Activity>) {
-        let mut watched = lock(&self.watched);
-        watched.threads.retain(|thread| thread.strong_count() > 0);
-        watched.threads.push(Arc::downgrade(activity));
+        let mut threads = lock(&self.threads);
+        threads.retain(|thread| thread.strong_count() > 0);
+        threads.push(Arc::downgrade(activity));
     }
 
-    /// A handler begins: the watchdog is woken if it sleeps.
+    /// A handler has [begun](Activity::begin_handler): the watchdog is woken if it sleeps.
     #[inline]
     pub(super) fn note_handler(&self) {
-        if self.is_asleep.load(Ordering::Relaxed) {
-            self.rouse();
-        }
-    }
-
-    #[cold]
-    fn rouse(&self) {
-        if self.is_asleep.swap(false, Ordering::AcqRel) {
-            let _watched = lock(&self.watched);
-            self.wake.notify_one();
-        }
+        self.sleep.note_work();
     }
 
     /// Ends the watchdog's thread.
     pub(super) fn close(&self) {
-        let mut watched = lock(&self.watched);
-        watched.is_closed = true;
-        self.wake.notify_one();
+        self.sleep.close();
     }
 
-    /// Watches until it is [closed](Self::close).
-    pub(super) fn run(&self, server: &Arc<ServerState>) {
-        let mut seen: HashMap<*const Activity, u64> = HashMap::new();
+    /// Watches until it is [closed](Self::close). What a thread does whose handler takes long, another is to
+    /// `take_over`.
+    pub(super) fn run(&self, take_over: impl Fn(&Activity)) {
+        let mut seen = Seen::new();
         let mut idle_ticks = 0;
-        let mut threads = Vec::new();
-        while self.tick(idle_ticks >= IDLE_TICKS, &mut threads) {
-            let mut is_idle = true;
-            seen.retain(|known, _| threads.iter().any(|thread| Arc::as_ptr(thread) == *known));
-            for activity in &threads {
-                let now = activity.handlers();
-                let before = seen.insert(Arc::as_ptr(activity), now);
-                let runs = !now.is_multiple_of(2);
-                is_idle &= before == Some(now) && (!runs || activity.is_replaced());
-                if runs && before == Some(now) {
-                    server.scheduler.take_over(server, activity);
-                }
-            }
+        while self.sleep.pause(TICK) {
+            let is_idle = self.look(&mut seen, &take_over);
             idle_ticks = if is_idle { idle_ticks + 1 } else { 0 };
+            if idle_ticks == IDLE_TICKS {
+                self.sleep.announce();
+            } else if idle_ticks > IDLE_TICKS {
+                // A handler that has begun since the announcement has ended it.
+                if !self.sleep.sleep() {
+                    return;
+                }
+                idle_ticks = 0;
+            }
         }
     }
 
-    /// Waits for the next look, or until a handler begins if it `sleeps`, and fills in the threads; returns false at
-    /// the end.
-    fn tick(&self, sleeps: bool, threads: &mut Vec<Arc<Activity>>) -> bool {
-        threads.clear();
-        let mut watched = lock(&self.watched);
-        if sleeps {
-            self.is_asleep.store(true, Ordering::Release);
-            while self.is_asleep.load(Ordering::Acquire) && !watched.is_closed {
-                watched = self
-                    .wake
-                    .wait(watched)
-                    .unwrap_or_else(PoisonError::into_inner);
+    /// Looks at all threads; returns whether no handler has run since the last look, but those that were taken over.
+    fn look(&self, seen: &mut Seen, take_over: &impl Fn(&Activity)) -> bool {
+        let threads: Vec<_> = lock(&self.threads)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        seen.retain(|known, _| threads.iter().any(|thread| Arc::as_ptr(thread) == *known));
+        let mut is_idle = true;
+        for activity in &threads {
+            let now = activity.handlers();
+            let before = seen.insert(Arc::as_ptr(activity), now);
+            let runs = !now.is_multiple_of(2);
+            is_idle &= before == Some(now) && (!runs || activity.is_replaced());
+            if runs && before == Some(now) {
+                take_over(activity);
             }
-            self.is_asleep.store(false, Ordering::Relaxed);
         }
-        if !watched.is_closed {
-            let waited = self.wake.wait_timeout(watched, TICK);
-            watched = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        threads.extend(watched.threads.iter().filter_map(Weak::upgrade));
-        !watched.is_closed
+        is_idle
     }
 }

@@ -6,7 +6,7 @@ use tenon_wire::{BStr, Buffer};
 
 use super::fault::Fault;
 use super::fault::Violation;
-use super::header::Kind;
+use super::kind::Kind;
 use super::message::{Message, plain, put_message};
 use super::order::{ByteOrder, Input};
 use super::text::{Shown, get_text, put_text};

@@ -1,7 +1,8 @@
 //! How a peer breaks the protocol, and where.
 
-use super::header::Kind;
-use super::preamble::{CALLS_MIN, MAGIC, MESSAGE_MIN, Versions};
+use super::kind::Kind;
+use super::terms::{CALLS_MIN, MAGIC, MESSAGE_MIN};
+use super::versions::Versions;
 
 /// The peer broke the protocol; the connection cannot be used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,8 +1,7 @@
 //! The header of every message.
 
-use std::fmt;
-
 use super::fault::Fault;
+use super::kind::Kind;
 use super::order::{ByteOrder, padding_of};
 
 /// Bytes of a header.
@@ -14,50 +13,7 @@ pub const PIECE: usize = 64 << 10;
 /// How the first word of every header begins: neither text nor a small number, in both orders.
 pub const SYNC: u16 = 0xd07e;
 
-/// The kinds of message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Kind {
-    /// A client calls a procedure.
-    Call = 1,
-    /// The result of a call.
-    Reply = 2,
-    /// A call has no result, and why.
-    Exception = 3,
-    /// A client no longer waits for a call.
-    Cancel = 4,
-    /// A client gives a number to a version of a program.
-    Bind = 5,
-    /// The server has it.
-    Bound = 6,
-    /// The server does not have it, and why.
-    Unbound = 7,
-    /// Is the other end there?
-    Ping = 8,
-    /// It is.
-    Pong = 9,
-    /// The sender begins nothing any more.
-    Close = 10,
-    /// Continues a message that is sent in pieces.
-    Piece = 11,
-}
-
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Call,
-        Self::Reply,
-        Self::Exception,
-        Self::Cancel,
-        Self::Bind,
-        Self::Bound,
-        Self::Unbound,
-        Self::Ping,
-        Self::Pong,
-        Self::Close,
-        Self::Piece,
-    ];
-
     fn of(number: u8) -> Result<Self, Fault> {
         let index = usize::from(number).wrapping_sub(1);
         let kind = Self::ALL.get(index).copied();
@@ -83,24 +39,6 @@ impl Kind {
             Self::Bind | Self::Bound | Self::Unbound => (true, false),
             Self::Cancel | Self::Ping | Self::Pong | Self::Close | Self::Piece => (false, false),
         }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Call => "call",
-            Self::Reply => "reply",
-            Self::Exception => "exception",
-            Self::Cancel => "cancel",
-            Self::Bind => "bind",
-            Self::Bound => "bound",
-            Self::Unbound => "unbound",
-            Self::Ping => "ping",
-            Self::Pong => "pong",
-            Self::Close => "close",
-            Self::Piece => "piece",
-        })
     }
 }
 

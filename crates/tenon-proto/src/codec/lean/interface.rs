@@ -6,7 +6,7 @@ use std::fmt;
 use tenon_wire::{BString, Buffer};
 
 use super::fault::{Fault, Violation};
-use super::header::Kind;
+use super::kind::Kind;
 use super::message::{Message, plain, put_message};
 use super::order::{ByteOrder, Input, pad};
 use super::text::Shown;

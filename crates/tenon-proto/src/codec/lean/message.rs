@@ -6,7 +6,8 @@ use tenon_wire::Buffer;
 
 use super::extension::{self, Extension, Extensions};
 use super::fault::{Fault, Violation};
-use super::header::{Flags, HEADER, Header, Kind};
+use super::header::{Flags, HEADER, Header};
+use super::kind::Kind;
 use super::order::{ByteOrder, Input, pad, padding_of};
 
 /// A message as it was received.

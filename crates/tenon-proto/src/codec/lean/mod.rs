@@ -12,30 +12,33 @@ mod extension;
 mod fault;
 mod header;
 mod interface;
+mod kind;
 mod message;
 mod order;
 mod preamble;
 mod refusal;
 mod reply;
 mod stamps;
+mod terms;
 mod text;
+mod versions;
 
 pub use close::{Close, CloseReason};
 pub use exception::{Exception, Status};
 pub use extension::{Extension, Extensions};
 pub use fault::{Fault, Violation};
-pub use header::{CommonHeader, Flags, HEADER, Header, Kind, PIECE, SYNC};
+pub use header::{CommonHeader, Flags, HEADER, Header, PIECE, SYNC};
 pub(crate) use interface::{Bind, Unbound, put_bound};
 pub use interface::{BindRefusal, Difference, Interface, Part};
+pub use kind::Kind;
 pub use message::{Extras, Message, MessageDraft, Parts};
 pub(crate) use message::{plain, put_message};
 pub use order::ByteOrder;
 pub(crate) use order::{ALIGNMENT, padding_of};
 pub(crate) use preamble::check_magic;
-pub use preamble::{
-    CALLS_MIN, Features, MAGIC, MESSAGE_MIN, PREAMBLE, Preamble, RefusalReason, Refused, VERSION,
-    Versions,
-};
+pub use preamble::{Features, PREAMBLE, Preamble, RefusalReason, Refused};
 pub(crate) use refusal::{Refusal, refusal};
 pub use reply::{Caller, ReplyDraft};
 pub use stamps::{Stamps, stamp_sent};
+pub use terms::{CALLS_MIN, MAGIC, MESSAGE_MIN, VERSION};
+pub use versions::Versions;

@@ -3,58 +3,13 @@
 //! A preamble has the same form in every version of the protocol, so that ends that have no
 //! version in common still understand why.
 
-use std::fmt;
-
 use super::fault::{Fault, Violation};
 use super::order::ByteOrder;
+use super::terms::{CALLS_MIN, MAGIC, MESSAGE_MIN};
+use super::versions::Versions;
 
 /// Bytes of a preamble.
 pub const PREAMBLE: usize = 32;
-
-/// How a preamble begins. Read as the mark of an ONC record it is a fragment of 2,138,334,574 bytes;
-/// it is not how text, HTTP or TLS begin.
-pub const MAGIC: [u8; 8] = *b"\x7ftenon\r\n";
-
-/// The version that this crate speaks.
-pub const VERSION: u16 = 1;
-
-/// Bytes of a message, with its header, that every end takes in.
-pub const MESSAGE_MIN: u32 = 64 << 10;
-
-/// Calls in flight that every server takes.
-pub const CALLS_MIN: u32 = 16;
-
-/// A range of versions of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Versions {
-    /// The lowest.
-    pub low: u16,
-    /// The highest.
-    pub high: u16,
-}
-
-impl Versions {
-    /// Those that this crate speaks.
-    pub const OURS: Self = Self {
-        low: VERSION,
-        high: VERSION,
-    };
-
-    /// The highest version that both have.
-    pub fn common(self, other: Self) -> Option<u16> {
-        let high = self.high.min(other.high);
-        (high >= self.low.max(other.low)).then_some(high)
-    }
-}
-
-impl fmt::Display for Versions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.low == self.high {
-            true => write!(f, "version {}", self.low),
-            false => write!(f, "versions {} to {}", self.low, self.high),
-        }
-    }
-}
 
 /// What an end can do beside what every end can. What both offer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,7 +3,8 @@
 use tenon_wire::Buffer;
 
 use super::exception::{Exception, Status};
-use super::header::{CommonHeader, Flags, Header, Kind};
+use super::header::{CommonHeader, Flags, Header};
+use super::kind::Kind;
 use super::message::{Extras, MessageDraft, flags};
 use super::order::ByteOrder;
 use super::stamps::Stamps;

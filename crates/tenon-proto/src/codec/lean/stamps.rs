@@ -4,9 +4,11 @@
 use tenon_wire::Buffer;
 
 use super::extension::{Extension, Extensions};
-use super::header::{Flags, HEADER, Header, Kind};
+use super::header::{Flags, HEADER, Header};
+use super::kind::Kind;
 use super::order::{ByteOrder, Input};
-use super::preamble::{MAGIC, PREAMBLE};
+use super::preamble::PREAMBLE;
+use super::terms::MAGIC;
 
 /// Bytes of the stamps of a reply.
 const LENGTH: usize = 48;

@@ -35,6 +35,7 @@ impl ReplyDraft {
     ///
     /// # Panics
     /// As [`record::seal`].
+    #[inline]
     pub fn seal(self, buffer: &mut Buffer, fragment_max: usize) {
         record::seal(buffer, self.start, fragment_max);
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Frame;
+use super::frame::Frame;
 use super::storage::Storage;
 use crate::codec::lean::{ByteOrder, Header, Message};
 

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::Frame;
 use super::detached::{Detached, DetachedFrame};
+use super::frame::Frame;
 use super::storage::Storage;
 use crate::codec::lean::{
     ALIGNMENT, ByteOrder, CommonHeader, Fault, Flags, HEADER, Header, Kind, Message, PIECE,

@@ -5,19 +5,21 @@
 //! the [`Connection`](super::Connection).
 
 mod detached;
+mod frame;
 mod messages;
 mod records;
 mod storage;
 
 use std::ops::Range;
 
-use super::outgoing_calls::StartedCall;
-use crate::codec::lean::{self, CommonHeader, Kind, MESSAGE_MIN, Message, Preamble};
-use crate::codec::onc::message::{CallHeader, ReplyHeader};
+use super::started_call::StartedCall;
+use crate::codec::lean::{self, CommonHeader, MESSAGE_MIN};
+use crate::codec::onc::message::ReplyHeader;
 use crate::codec::onc::record::{MARK, RecordError};
 use crate::codec::sniff::{Sniffed, UnknownPeer, sniff};
 
 pub use detached::Detached;
+pub use frame::Frame;
 pub use messages::{MessageReader, PARTIAL_MESSAGES_MAX};
 pub use records::RecordReader;
 pub use storage::ROOM_FIRST;
@@ -25,29 +27,6 @@ pub(crate) use storage::Storage;
 
 /// Bytes that are received at once while the protocol is not known: the first storage of either reader holds them.
 const FIRST_RECEIVE_MAX: usize = 8 << 10;
-
-/// What has been received as a whole.
-#[derive(Debug, Clone, Copy)]
-pub enum Frame<'m> {
-    /// A message of ONC RPC.
-    Record(&'m [u8]),
-    /// The first that comes by the lean protocol.
-    Preamble(Preamble),
-    /// A message of the lean protocol.
-    Message(Message<'m>),
-}
-
-impl Frame<'_> {
-    /// Whether it looks like a call of a service.
-    #[inline]
-    pub(super) fn may_be_call(&self) -> bool {
-        match self {
-            Self::Record(record) => CallHeader::may_be_service_call(record),
-            Self::Message(message) => message.header.kind == Kind::Call,
-            Self::Preamble(_) => false,
-        }
-    }
-}
 
 /// Memory that a connection receives into, and that may be lent from one to another.
 #[derive(Debug, Default)]

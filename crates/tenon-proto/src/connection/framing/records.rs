@@ -96,7 +96,7 @@ impl RecordReader {
 
     /// Returns the record that begins next, if it has one fragment and is complete, as most are. It stays
     /// the next until it is [taken](Self::take_whole) or handed out by [`next_record`](Self::next_record).
-    #[inline]
+    #[inline(always)]
     pub fn find_whole(&self) -> Option<&[u8]> {
         let (mark, rest) = self.unread().split_first_chunk()?;
         let mark = u32::from_be_bytes(*mark);

@@ -2,8 +2,8 @@
 
 use tenon_wire::Buffer;
 
+use super::congestion::WINDOW;
 use super::packet::Ignored;
-use super::sending::WINDOW;
 
 /// Bytes of the longest bitmap behind the header of an acknowledgement.
 const BITMAP_MAX: usize = WINDOW as usize / 8;

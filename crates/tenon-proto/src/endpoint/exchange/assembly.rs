@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::sending::{FRAGMENT_MIN, WINDOW};
+use super::congestion::WINDOW;
+use super::sending::FRAGMENT_MIN;
 use super::spare::Spare;
 use crate::connection::framing::Storage;
 

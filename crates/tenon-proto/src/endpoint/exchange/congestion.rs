@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use super::DATAGRAM_DEFAULT;
-use super::sending::WINDOW;
+
+/// Fragments of a message, from the first that has not arrived, that may be under way.
+pub(super) const WINDOW: u32 = 1024;
 
 /// Packets at first (RFC 6928, RFC 9002, 7.2).
 const FIRST: u32 = 10;

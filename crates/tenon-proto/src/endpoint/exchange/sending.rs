@@ -7,10 +7,8 @@ use tenon_wire::Buffer;
 
 use super::DATAGRAM_DEFAULT;
 use super::ack::Arrived;
+use super::congestion::WINDOW;
 use super::spare::{KEPT_BY_SERVER, Spare};
-
-/// Fragments of a message, from the first that has not arrived, that may be under way.
-pub(super) const WINDOW: u32 = 1024;
 
 /// Bytes of every fragment of a message but the last, at least.
 pub(super) const FRAGMENT_MIN: usize = 1024;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
-use super::CallId;
+use super::call_id::CallId;
 use crate::endpoint::exchange::ack::{Progress, put_bitmap};
 use crate::endpoint::exchange::assembly::Assembly;
 use crate::endpoint::exchange::packet::{Header, Prototype};

@@ -4,6 +4,7 @@
 //! to be sent is asked for with [`poll_transmit`](ClientEngine::poll_transmit) until there is nothing,
 //! and calls that came to nothing with [`poll_event`](ClientEngine::poll_event).
 
+mod call_id;
 mod calls;
 mod greeting;
 mod incoming;
@@ -31,6 +32,8 @@ use crate::endpoint::exchange::time::{Chance, Patience, RoundTrip};
 use crate::endpoint::exchange::whole::{Whole, content_max};
 use crate::lean::{BindRefusal, ByteOrder, Extensions, Interface, Preamble};
 use lane::Lane;
+
+pub use call_id::CallId;
 
 /// What a client takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,13 +74,6 @@ pub struct Outgoing {
     pub procedure: u16,
     /// When it is given up.
     pub deadline: Instant,
-}
-
-/// A call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct CallId {
-    lane: u16,
-    serial: u32,
 }
 
 /// An answer to a call that was in flight until now.

@@ -1,0 +1,193 @@
+//! What is kept of the calls that are followed.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::clock::clock;
+use super::steps::{Steps, Times};
+use super::summary::Summary;
+use super::trace::Trace;
+
+/// An account of calls. Clones are the same account; any number of
+/// clients may share it, and any number of threads.
+///
+/// ```no_run
+/// use tenon::{Account, Client};
+///
+/// let account = Account::of_one_in(1000);
+/// let client = Client::connect("lean+tcp://localhost:4000", 300, 1)?.with_account(&account);
+/// // Calls, and then:
+/// if let Some(summary) = account.summary() {
+///     for part in &summary.parts {
+///         println!("{:?} {} ns", part.part, part.figures.median);
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Account {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// Of so many calls one is followed.
+    every: u64,
+    calls: AtomicU64,
+    kept: Mutex<Kept>,
+}
+
+/// When the newest calls were where. What follows from that is worked out when somebody asks.
+struct Kept {
+    calls: Vec<Times>,
+    limit: usize,
+    /// Where the next one goes when there is no more room: in place of the oldest.
+    next: usize,
+}
+
+impl Account {
+    /// Traces that are kept if nothing else is said.
+    const KEPT: usize = 4096;
+
+    /// An account of every call.
+    pub fn of_every_call() -> Self {
+        Self::of_one_in(1)
+    }
+
+    /// An account of the first call and then of one in so many, for production. 0 means 1.
+    pub fn of_one_in(calls: u32) -> Self {
+        Self::with(calls, Self::KEPT)
+    }
+
+    /// An account of one call in so many that keeps the newest `kept` of them, at least one.
+    pub fn with(calls: u32, kept: usize) -> Self {
+        // Whoever is first waits for it a moment: better now than in a call.
+        clock();
+        let kept = Kept {
+            calls: Vec::new(),
+            limit: kept.max(1),
+            next: 0,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                every: calls.max(1).into(),
+                calls: AtomicU64::new(0),
+                kept: Mutex::new(kept),
+            }),
+        }
+    }
+
+    /// Whether the call that begins now is to be followed.
+    #[cold]
+    pub fn is_due(&self) -> bool {
+        let before = self.shared.calls.fetch_add(1, Ordering::Relaxed);
+        before.is_multiple_of(self.shared.every)
+    }
+
+    /// Follows `call`, and keeps what is known of it if it has a result.
+    #[cold]
+    #[inline(never)]
+    pub fn follow<T, E>(&self, call: impl FnOnce(&Steps) -> Result<T, E>) -> Result<T, E> {
+        let steps = Steps::begin();
+        let value = call(&steps)?;
+        self.keep(steps.end());
+        Ok(value)
+    }
+
+    pub(super) fn keep(&self, times: Times) {
+        let mut kept = self.lock();
+        let next = kept.next;
+        match kept.calls.len() < kept.limit {
+            true => kept.calls.push(times),
+            false => kept.calls[next] = times,
+        }
+        kept.next = (next + 1) % kept.limit;
+    }
+
+    /// The calls that were followed and had results, the newest of them, in no order.
+    pub fn traces(&self) -> Vec<Trace> {
+        let calls = self.lock().calls.clone();
+        let traces = calls.into_iter();
+        traces
+            .map(|times| Trace::new(times, clock().scale()))
+            .collect()
+    }
+
+    /// What they have in common; `None` if there are none.
+    pub fn summary(&self) -> Option<Summary> {
+        Summary::of(&self.traces())
+    }
+
+    /// Forgets them.
+    pub fn clear(&self) {
+        let mut kept = self.lock();
+        kept.calls.clear();
+        kept.next = 0;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        let kept = self.shared.kept.lock();
+        kept.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Account")
+            .field("every", &self.shared.every)
+            .field("kept", &self.lock().calls.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::Scale;
+    use super::super::steps::Step;
+    use super::*;
+
+    const SCALE: Scale = Scale {
+        identity: 1,
+        rate: 1_000_000_000,
+    };
+
+    fn times(round_trip: u64) -> Times {
+        let mut client = [0; Step::COUNT];
+        client[Step::Left as usize] = round_trip;
+        Times {
+            client,
+            server: None,
+        }
+    }
+
+    #[test]
+    fn one_call_in_so_many_is_followed() {
+        let followed = |every| {
+            let account = Account::of_one_in(every);
+            let calls = (0..7).filter(|_| account.is_due());
+            calls.collect::<Vec<u32>>()
+        };
+        assert_eq!(followed(0), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(followed(1), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(followed(3), [0, 3, 6]);
+    }
+
+    #[test]
+    fn the_newest_are_kept() {
+        let account = Account::with(1, 3);
+        assert!(account.summary().is_none());
+        let kept = || {
+            let calls = account.lock().calls.clone();
+            let traces = calls.into_iter().map(|times| Trace::new(times, SCALE));
+            let mut kept: Vec<u64> = traces.map(|trace| trace.round_trip()).collect();
+            kept.sort_unstable();
+            kept
+        };
+        (1..=5).for_each(|time| account.keep(times(time)));
+        assert_eq!(kept(), [3, 4, 5]);
+        account.clear();
+        account.keep(times(9));
+        assert_eq!(kept(), [9]);
+        assert_eq!(account.traces().len(), 1);
+    }
+}

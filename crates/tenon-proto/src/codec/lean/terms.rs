@@ -1,0 +1,14 @@
+//! What all ends know of each other before either has said anything.
+
+/// How a preamble begins. Read as the mark of an ONC record it is a fragment of 2,138,334,574 bytes;
+/// it is not how text, HTTP or TLS begin.
+pub const MAGIC: [u8; 8] = *b"\x7ftenon\r\n";
+
+/// The version that this crate speaks.
+pub const VERSION: u16 = 1;
+
+/// Bytes of a message, with its header, that every end takes in.
+pub const MESSAGE_MIN: u32 = 64 << 10;
+
+/// Calls in flight that every server takes.
+pub const CALLS_MIN: u32 = 16;

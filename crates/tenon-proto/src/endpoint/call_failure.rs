@@ -1,0 +1,21 @@
+//! Calls that end without an answer.
+
+use super::exchange::Failure;
+
+/// A call that ended without an answer.
+#[derive(Debug)]
+pub struct FailedCall<W> {
+    /// What was handed in with it.
+    pub waiter: W,
+    /// Why.
+    pub failure: CallFailure,
+}
+
+/// Why a call ended without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallFailure {
+    /// Its time ran out, and it may have been carried out.
+    Expired,
+    /// The packet exchange gave it up.
+    Exchange(Failure),
+}

@@ -1,0 +1,101 @@
+//! What one thread at a time has of a connection.
+
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use tenon_core::serve::{EndReason, ServedStream, ServerLimits, ServerShared};
+use tenon_core::wait::{Looking, Waiter, Waiting};
+use tenon_net::{Transport, Watch};
+
+/// What only one thread at a time has of a connection.
+#[derive(Debug)]
+pub(super) struct StreamState {
+    pub(super) served: ServedStream,
+    pub(super) waiter: Waiter,
+    pub(super) looking: Looking,
+    /// What its socket is watched for.
+    pub(super) watch: Watch,
+    /// What has happened while no thread had the connection.
+    pub(super) signals: u8,
+    /// Whether there may be something in the socket.
+    pub(super) is_readable: bool,
+    /// Whether the peer is known to have ended its sending side.
+    pub(super) has_ended: bool,
+    /// Why the connection ends when all calls of it are answered.
+    pub(super) ends: Option<EndReason>,
+    /// Why the connection ends at once: its peer has taken too long.
+    pub(super) overdue: Option<EndReason>,
+    /// Handlers that run where their calls were received, while the state is given away.
+    pub(super) inline: usize,
+    /// Whether the scheduler says when a call may be handed over.
+    pub(super) awaits_room: bool,
+    /// What becomes readable when there is room in shared memory, once that was waited for.
+    pub(super) room_bell: Option<OwnedFd>,
+}
+
+impl StreamState {
+    /// The state of a connection that was just accepted.
+    pub(super) fn new(shared: &ServerShared, waiting: Waiting, transport: Transport) -> Self {
+        Self {
+            served: ServedStream::new(shared, Instant::now()),
+            waiter: Waiter::new(waiting),
+            looking: Looking::at(transport),
+            watch: Watch::Receive,
+            has_ended: false,
+            ends: None,
+            overdue: None,
+            signals: 0,
+            is_readable: true,
+            inline: 0,
+            awaits_room: false,
+            room_bell: None,
+        }
+    }
+
+    /// Notes what the socket is to be watched for; returns what it is watched for now, if that is something else.
+    pub(super) fn change_watch(&mut self, watch: Watch) -> Option<Watch> {
+        Some(std::mem::replace(&mut self.watch, watch)).filter(|before| *before != watch)
+    }
+
+    /// Has the connection end at its next turn.
+    pub(super) fn end(&mut self, reason: EndReason) {
+        self.overdue = Some(reason);
+    }
+
+    /// Whether calls are carried out that are not answered.
+    pub(super) fn has_running_calls(&self) -> bool {
+        self.served.deferred() + self.inline > 0
+    }
+
+    /// Returns why the connection is to end by `now`, which is parked.
+    pub(super) fn overdue(&self, limits: &ServerLimits, now: Instant) -> Option<EndReason> {
+        let overdue = self.served.overdue(limits, now)?;
+        let is_silent = matches!(overdue, EndReason::Idle);
+        (!is_silent || self.inline == 0).then_some(overdue)
+    }
+
+    /// Whether it is known what becomes readable when there is room in shared memory.
+    pub(super) fn has_room_bell(&self) -> bool {
+        self.room_bell.is_some()
+    }
+
+    /// Keeps what becomes readable when there is room in shared memory.
+    pub(super) fn set_room_bell(&mut self, bell: OwnedFd) {
+        self.room_bell = Some(bell);
+    }
+
+    /// Whether nothing is left to be done but to end the connection.
+    pub(super) fn is_over(&self) -> bool {
+        self.ends.is_some() && !self.has_running_calls() && !self.is_blocked()
+    }
+
+    /// Whether what comes next is to be received: not while a call or a reply waits, or when the connection ends.
+    pub(super) fn may_receive(&self) -> bool {
+        !self.is_blocked() && !self.served.is_held() && self.ends.is_none()
+    }
+
+    /// Whether replies wait for room in the socket.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.served.has_transmit()
+    }
+}
