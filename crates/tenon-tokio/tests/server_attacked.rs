@@ -348,3 +348,31 @@ async fn a_server_that_is_dropped_ends_calls_that_never_do() {
         assert!(matches!(error, CallError::Disconnected { .. }), "{error:?}");
     }
 }
+
+/// The numbers of calls have come round while one is still carried out: the second call of its number waits for it.
+#[tokio::test]
+async fn a_number_that_is_still_in_use_waits_for_its_first_call() {
+    let (path, gate) = (fresh_path(), fresh_gate());
+    let builder = tenon_tokio::Server::builder();
+    let builder = builder
+        .listen(&format!("unix://{}", path.display()))
+        .unwrap();
+    let server = builder.service(Patient::default()).start().await.unwrap();
+    let calling = spawn_blocking(move || {
+        let mut peer = Raw::connect(&format!("lean+unix://{}", path.display()));
+        let service = peer.bind(interface());
+        peer.call(service, HOLD, 1, &gate.to_be_bytes());
+        // As far ahead as a number may be.
+        for id in [1 + i32::MAX as u32, u32::MAX] {
+            peer.call(service, ECHO, id, b"between");
+        }
+        peer.call(service, ECHO, 1, b"again");
+        peer.send();
+        assert_eq!(peer.result(u32::MAX), b"between");
+        open(gate);
+        assert_eq!(peer.result(1), gate.to_be_bytes());
+        assert_eq!(peer.result(1), b"again");
+    });
+    in_time(calling).await.unwrap();
+    drop(server);
+}

@@ -278,8 +278,13 @@ impl ServedStream {
         self.connection.push_reply(reply);
     }
 
+    /// Whether a call can be carried out elsewhere now: not while one of the same number is, or if there are too many.
+    pub fn may_defer(&self, call: &CallToServe) -> bool {
+        self.connection.may_defer(&call.caller)
+    }
+
     /// Notes that a call is carried out elsewhere; returns its number, and what says whether it is cancelled. `None` if
-    /// there are too many of those.
+    /// it [cannot be](Self::may_defer).
     pub fn defer(&mut self, call: &CallToServe) -> Option<(DeferredId, CancelFlag)> {
         let id = self.connection.defer(&call.caller, call.deadline)?;
         let flag = CancelFlag::default();

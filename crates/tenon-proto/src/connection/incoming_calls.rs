@@ -235,6 +235,15 @@ impl IncomingCalls {
         }
     }
 
+    /// Whether a call can be deferred now.
+    pub(super) fn may_defer(&self, caller: &Caller) -> bool {
+        let is_free = match caller {
+            Caller::Onc { .. } => true,
+            Caller::Lean(caller) => !self.deferred.contains_key(&self.id_of(caller.id)),
+        };
+        is_free && self.deferred.len() < self.limit
+    }
+
     pub(super) fn finish(&mut self, id: DeferredId) -> Option<CallState> {
         self.deferred.remove(&id.0).map(|call| call.state)
     }

@@ -521,6 +521,11 @@ impl<W> Connection<W> {
         self.incoming.defer(caller, deadline)
     }
 
+    /// Whether a call can be [deferred](Self::defer) now.
+    pub fn may_defer(&self, caller: &Caller) -> bool {
+        self.incoming.may_defer(caller)
+    }
+
     /// Notes that a deferred call is over; returns what was known of it.
     pub fn finish_deferred(&mut self, id: DeferredId) -> Option<CallState> {
         self.incoming.finish(id)

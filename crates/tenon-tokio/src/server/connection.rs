@@ -187,7 +187,8 @@ impl ConnectionTask {
             let call = CallToServe::received(&received);
             let registry = &self.state.shared.registry;
             let deferred = self.served.deferred();
-            let waits = registry.keeps_order(call.service) && deferred > 0;
+            let waits = deferred > 0
+                && (registry.keeps_order(call.service) || !self.served.may_defer(&call));
             if waits || !self.has_room_for(&call, deferred) {
                 self.served.hold(received);
                 if waits || !self.may_go_on(cx) {
@@ -270,7 +271,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Notes that a call is carried out elsewhere; `None` if its client has used its number twice.
+    /// Notes that a call is carried out elsewhere, for which there is room.
     fn elsewhere(&mut self, call: CallToServe) -> Option<Elsewhere> {
         let room = self.room.take().or_else(|| self.state.room_now())?;
         let (id, cancelled): (_, CancelFlag) = self.served.defer(&call)?;
