@@ -34,9 +34,9 @@ pub struct ServerLimits {
     pub send_timeout: Option<Duration>,
     /// How long a connection may be without a complete request before it is closed.
     pub idle_timeout: Option<Duration>,
-    /// Calls of one connection that may be carried out by other threads than the one that received them; further
-    /// calls of ONC RPC wait in the connection then, and lean calls are refused. A lean client is told this number,
-    /// or 16 if that is more.
+    /// Calls of one connection that may be carried out by other threads or tasks than the one that received them;
+    /// further calls wait in the connection then, in their order. A lean client is told this number, or 16 if that is
+    /// more, and sends no further calls.
     pub connection_calls: usize,
     /// The same over all connections and ports. Calls in datagrams that find no room are dropped; their senders
     /// repeat them.

@@ -254,6 +254,9 @@ impl ChannelState {
             (&mut sender.outgoing, &mut self.calls)
             && !connection.put_back(batch)
             && connection.in_flight() <= 1
+            && connection
+                .poll_timeout()
+                .is_none_or(|at| at <= Instant::now())
             && !self.is_stepped
         {
             // The peer has a part of a call that is not waited for any more: nothing else can be sent behind it.
