@@ -16,10 +16,13 @@ use tenon_bench_common::measure::{Round, Rounds};
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// How long no connection may get a reply.
-const SILENCE_MAX: Duration = Duration::from_secs(10);
+const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 1024;
+
+/// How much of the time between these counts, at most: this process may have been stopped meanwhile.
+const LOOKED_MAX: Duration = Duration::from_millis(10);
 
 fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().collect();
@@ -104,15 +107,18 @@ impl Callers {
 
     /// Looks until some connections have something to receive.
     fn look(&mut self) -> Outcome {
-        let mut since = None;
+        let mut silence = Duration::ZERO;
+        let mut before = None;
         for looks in 1_u32.. {
             self.readiness.look(&mut self.ready)?;
             if !self.ready.is_empty() {
                 break;
             }
-            if looks.is_multiple_of(LOOKS)
-                && since.get_or_insert_with(Instant::now).elapsed() > SILENCE_MAX
-            {
+            if looks.is_multiple_of(LOOKS) {
+                let now = Instant::now();
+                silence += (now - before.replace(now).unwrap_or(now)).min(LOOKED_MAX);
+            }
+            if silence > SILENCE_MAX {
                 let (silent, all) = (self.outstanding, self.callers.len());
                 return Err(format!("{silent} of {all} connections get no reply").into());
             }

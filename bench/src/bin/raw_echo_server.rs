@@ -82,11 +82,13 @@ impl Echo {
 
     /// Waits, and serves what there is.
     fn serve(&mut self) -> io::Result<()> {
-        if let [Some(_)] = &self.connections[..] {
-            self.look_at_the_only_one();
-        }
+        let is_only_one = matches!(&self.connections[..], [Some(_)]);
         let mut ready = std::mem::take(&mut self.ready);
-        self.readiness.sleep(&mut ready)?;
+        if is_only_one && self.look_at_the_only_one() {
+            self.readiness.look(&mut ready)?;
+        } else {
+            self.readiness.sleep(&mut ready)?;
+        }
         for token in &ready {
             if *token == LISTENER {
                 self.accept()?;
@@ -98,18 +100,19 @@ impl Echo {
         Ok(())
     }
 
-    /// Answers the calls of the first connection as long as they come quickly.
-    fn look_at_the_only_one(&mut self) {
+    /// Answers the calls of the first connection as long as they come quickly, and says whether they still do.
+    fn look_at_the_only_one(&mut self) -> bool {
         let mut since = Instant::now();
         for _ in 0..LOOKS {
             if self.serve_connection(0) {
                 since = Instant::now();
             } else if since.elapsed() > LOOK {
-                break;
+                return false;
             } else {
                 spin_loop();
             }
         }
+        true
     }
 
     fn accept(&mut self) -> io::Result<()> {

@@ -10,8 +10,8 @@ have one each, on one core, the server on the other. `clients64`: one client of 
 call outstanding on each, in rounds of a second; `raw`, `libtirpc` and Tenon's servers of threads (`tenon`) and of tasks
 (`tenon_tokio`) are called by the same client, which speaks ONC RPC and looks all the time, the others by their own
 asynchronous clients; there `raw` is one thread that echoes by epoll. `threads64`: 64 threads share one channel of Tenon;
-`raw` gives each a socket of its own. Both ends have a core each, under the system's default scheduling. `raw`: as many bytes as Tenon sends over the same
-kind of socket and nothing else, in shared memory copied in and out by words, a line of the caches at least.
+`raw` gives each a socket of its own. Both ends have a core each, under the system's default scheduling. `raw`: as many
+bytes as Tenon sends over the same kind of socket and nothing else, in shared memory copied in and out by words, a line of the caches at least.
 `tenon`: the lean protocol, but ONC RPC over UDP; `exchange`: the
 lean protocol in datagrams; `tenon_tcp`: over TCP, beside it; `tenon_onc`: ONC RPC,
 which libtirpc is compared with; `tenon_adaptive`: as `tenon`, but waiting as Tenon does if nothing is

@@ -58,6 +58,9 @@ pub fn run(choice: &Choice) -> Result<(), Box<dyn Error>> {
     let systems = System::beside(&choice.peers);
     let _sockets = Sockets(&systems);
     let bytes = bytes::count(choice)?;
+    if rows.is_empty() && bytes.is_empty() {
+        return Err("no row has such a name; rows are called tcp.onecore.null, for example".into());
+    }
     let mut results = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         eprint!("\r{} of {}: {:40}", at + 1, rows.len(), row.name());

@@ -143,9 +143,11 @@ impl Row {
 
     /// The table that it belongs to.
     fn table(&self) -> String {
-        match self.mode.unit() {
-            Unit::Time => format!("{}.{}", self.transport, self.mode),
-            Unit::Rate => self.transport.to_string(),
+        match (self.mode, self.mode.unit()) {
+            (Mode::Clients(_), _) => format!("{}.clients", self.transport),
+            (Mode::Threads(_), _) => format!("{}.threads", self.transport),
+            (_, Unit::Time) => format!("{}.{}", self.transport, self.mode),
+            (_, Unit::Rate) => self.transport.to_string(),
         }
     }
 
