@@ -119,9 +119,7 @@ impl Peer {
             Peer::Tonic | Peer::GrpcCpp | Peer::Tarpc | Peer::Capnp | Peer::Volo => no_datagrams,
         }
     }
-}
 
-impl Peer {
     fn left_out_of_clients(self) -> Option<&'static str> {
         match self {
             Peer::Libtirpc | Peer::Tonic | Peer::Tarpc | Peer::Capnp => None,

@@ -1,4 +1,4 @@
-//! The systems that take part, and the commands that start them.
+//! The systems that take part, and in which rows.
 
 use std::path::PathBuf;
 
