@@ -101,7 +101,9 @@ impl Measured {
             }
         };
         let beside_tenon = others.filter(|name| *name != "tenon").map(ratio);
-        beside_tenon.chain(self.further.iter().copied()).collect()
+        let all = beside_tenon.chain(self.further.iter().copied());
+        all.filter(|ratio| self.of(ratio.over).is_some() && self.of(ratio.under).is_some())
+            .collect()
     }
 
     /// The ratio in each round, if both took part.
