@@ -2,13 +2,17 @@
 //! are alive at once and take turns; those that wait are asleep, or stopped if they would spin.
 
 use std::error::Error;
-use std::io::{BufRead, BufReader, Lines, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// How long a process may say nothing, beyond the length of a round.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// What the clients report of one round.
 #[derive(Debug, Clone, Copy)]
@@ -114,11 +118,11 @@ impl Contestant {
     pub fn round(&mut self, length: Duration) -> Result<Round> {
         self.signal(Signal::CONT)?;
         for client in &mut self.clients {
-            writeln!(client.input, "{}", length.as_millis())?;
+            client.tell(&length.as_millis().to_string())?;
         }
         let mut all: Option<Round> = None;
         for client in &mut self.clients {
-            let one = Round::parse(&client.line()?)?;
+            let one = Round::parse(&client.line(length + SILENCE_MAX)?)?;
             all = Some(all.map_or(one, |others| others.beside(one)));
         }
         self.signal(Signal::STOP)?;
@@ -135,13 +139,13 @@ impl Contestant {
     }
 }
 
-/// A process on one core, killed when dropped.
+/// A process on one core, killed when dropped; and by the kernel when the benchmark is, even while it is stopped.
 #[derive(Debug)]
 pub struct Pinned {
     name: String,
     child: Child,
     input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
+    output: BufReader<ChildStdout>,
 }
 
 impl Pinned {
@@ -150,21 +154,22 @@ impl Pinned {
     /// # Errors
     /// It cannot be started, or ends.
     pub fn start(command: &[String], core: usize) -> Result<(Pinned, Vec<String>)> {
-        let mut child = Command::new("taskset")
-            .args(["-c", &core.to_string()])
+        let mut child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "taskset", "-c", &core.to_string()])
             .args(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .spawn()?;
+            .spawn()
+            .map_err(|error| format!("{}: {error}", command.join(" ")))?;
         let mut process = Pinned {
             name: command.join(" "),
             input: child.stdin.take().ok_or("no input")?,
-            output: BufReader::new(child.stdout.take().ok_or("no output")?).lines(),
+            output: BufReader::new(child.stdout.take().ok_or("no output")?),
             child,
         };
         let mut lines = Vec::new();
         loop {
-            match process.line()? {
+            match process.line(SILENCE_MAX)? {
                 line if line == "ready" => return Ok((process, lines)),
                 line => lines.push(line),
             }
@@ -174,17 +179,34 @@ impl Pinned {
     /// Tells it something, and waits for the line that it answers.
     ///
     /// # Errors
-    /// It has ended.
+    /// It has ended, or says nothing for a minute.
     pub fn ask(&mut self, told: &str) -> Result<String> {
-        writeln!(self.input, "{told}")?;
-        self.line()
+        self.tell(told)?;
+        self.line(SILENCE_MAX)
     }
 
-    fn line(&mut self) -> Result<String> {
-        match self.output.next() {
-            Some(line) => Ok(line?),
-            None => Err(format!("{} ended", self.name).into()),
+    fn tell(&mut self, told: &str) -> Result<()> {
+        let told = writeln!(self.input, "{told}");
+        Ok(told.map_err(|error| format!("{}: {error}", self.name))?)
+    }
+
+    /// The next line that it prints within `limit`.
+    fn line(&mut self, limit: Duration) -> Result<String> {
+        if self.output.buffer().is_empty() && !self.has_output_within(limit)? {
+            let seconds = limit.as_secs();
+            return Err(format!("{} has said nothing for {seconds} s", self.name).into());
         }
+        let mut line = String::new();
+        if self.output.read_line(&mut line)? == 0 {
+            return Err(format!("{} ended: {}", self.name, self.child.wait()?).into());
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    fn has_output_within(&self, limit: Duration) -> Result<bool> {
+        let limit = Timespec::try_from(limit)?;
+        let output = PollFd::new(self.output.get_ref(), PollFlags::IN);
+        Ok(poll(&mut [output], Some(&limit))? > 0)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Medians and their spread.
 
+use std::fmt;
+
 /// The median of some values, and the lowest and highest of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
@@ -9,6 +11,12 @@ pub struct Summary {
     pub low: f64,
     /// The highest.
     pub high: f64,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} ({:.2}-{:.2})", self.median, self.low, self.high)
+    }
 }
 
 impl Summary {

@@ -25,7 +25,7 @@ where
 {
     call()?;
     let mut rounds = Rounds::begin()?;
-    while let Some(mut round) = rounds.next()? {
+    while let Some(mut round) = rounds.next_round()? {
         let mut before = round.start;
         while round.goes_on(before) {
             call()?;
@@ -54,7 +54,7 @@ where
     finish(start()?)?;
     let mut rounds = Rounds::begin()?;
     let mut pending = VecDeque::with_capacity(in_flight);
-    while let Some(mut round) = rounds.next()? {
+    while let Some(mut round) = rounds.next_round()? {
         let mut now = round.start;
         loop {
             if pending.len() <= in_flight / 2 {
@@ -87,7 +87,7 @@ where
 {
     call().await?;
     let mut rounds = Rounds::begin()?;
-    while let Some(round) = rounds.next()? {
+    while let Some(round) = rounds.next_round()? {
         let round = RefCell::new(round);
         let one_after_the_other = async || -> Result<(), E> {
             let mut before = round.borrow().start;
@@ -113,27 +113,36 @@ where
 }
 
 /// The rounds that standard input asks for.
-struct Rounds {
+#[derive(Debug)]
+pub struct Rounds {
     /// Kept from one round to the next.
     samples: Vec<u64>,
 }
 
-/// One of them.
-struct Round {
+/// One of them: when it began, how long it lasts, and the times of its calls.
+#[derive(Debug)]
+pub struct Round {
     start: Instant,
     length: Duration,
     samples: Vec<u64>,
 }
 
 impl Rounds {
-    fn begin() -> io::Result<Rounds> {
-        println!("ready");
+    /// Prints `ready`: the answer of a first call is checked.
+    ///
+    /// # Errors
+    /// Standard output is closed.
+    pub fn begin() -> io::Result<Rounds> {
+        writeln!(io::stdout(), "ready")?;
         let samples = Vec::with_capacity(SAMPLES_MAX);
         Ok(Rounds { samples })
     }
 
-    /// Waits for the next one.
-    fn next(&mut self) -> io::Result<Option<Round>> {
+    /// Waits for the next round; there is none when standard input has ended.
+    ///
+    /// # Errors
+    /// Standard input has no number of milliseconds.
+    pub fn next_round(&mut self) -> io::Result<Option<Round>> {
         let mut line = String::new();
         if io::stdin().lock().read_line(&mut line)? == 0 {
             return Ok(None);
@@ -146,9 +155,16 @@ impl Rounds {
         }))
     }
 
-    fn answer(&mut self, round: Round) -> io::Result<()> {
+    /// Prints what was measured, and keeps the memory for the next round.
+    ///
+    /// # Errors
+    /// No call was made, or standard output is closed.
+    pub fn answer(&mut self, round: Round) -> io::Result<()> {
         let elapsed = round.start.elapsed().as_nanos();
         let mut samples = round.samples;
+        if samples.is_empty() {
+            return Err(io::Error::other("a round without a call"));
+        }
         samples.sort_unstable();
         let at = |percent: usize| samples[samples.len() * percent / 100];
         let (calls, median, high) = (samples.len(), at(50), at(99));
@@ -160,14 +176,38 @@ impl Rounds {
 }
 
 impl Round {
+    /// When it began.
+    pub fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// Begins it now, as threads that call in it had to be started first.
+    pub fn restart(&mut self) {
+        self.start = Instant::now();
+    }
+
+    /// Returns a round of one of several threads that call at the same time: it begins and ends with this one.
+    pub fn of_thread(&self) -> Round {
+        Round {
+            start: self.start,
+            length: self.length,
+            samples: Vec::new(),
+        }
+    }
+
+    /// Adds the calls of a thread.
+    pub fn add(&mut self, thread: Round) {
+        self.samples.extend(thread.samples);
+    }
+
     /// Whether another call is to be made at `now`: until the time is over, but one at least.
-    fn goes_on(&self, now: Instant) -> bool {
+    pub fn goes_on(&self, now: Instant) -> bool {
         let is_time = now - self.start < self.length || self.samples.is_empty();
         is_time && self.samples.len() < SAMPLES_MAX
     }
 
     /// Remembers the call that began at `start` and ends now, and says when that is.
-    fn record(&mut self, start: Instant) -> Instant {
+    pub fn record(&mut self, start: Instant) -> Instant {
         let now = Instant::now();
         self.samples.push((now - start).as_nanos() as u64);
         now

@@ -3,13 +3,15 @@
 use crate::address::Address;
 use crate::operation::Operation;
 
-/// The arguments of every client: `PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`.
+/// The arguments of every client: `PROCEDURE N CALLS_IN_FLIGHT[xCONNECTIONS] ADDRESS...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// What to call.
     pub operation: Operation,
-    /// How many calls to have in flight.
+    /// How many calls to have in flight on a connection.
     pub in_flight: usize,
+    /// How many connections to have.
+    pub connections: usize,
     /// Where the server listens.
     pub address: Address,
 }
@@ -21,13 +23,38 @@ impl Task {
     /// They name no task.
     pub fn from_arguments(arguments: &[String]) -> Result<Task, String> {
         let [procedure, count, in_flight, address @ ..] = arguments else {
-            return Err("usage: CLIENT PROCEDURE N CALLS_IN_FLIGHT ADDRESS...".to_owned());
+            let usage = "usage: CLIENT PROCEDURE N CALLS_IN_FLIGHT[xCONNECTIONS] ADDRESS...";
+            return Err(usage.to_owned());
         };
+        let (in_flight, connections) = in_flight.split_once('x').unwrap_or((in_flight, "1"));
         Ok(Task {
             operation: Operation::from_arguments(procedure, count)?,
-            in_flight: in_flight.parse().map_err(|_| "no number of calls")?,
+            in_flight: positive(in_flight)?,
+            connections: positive(connections)?,
             address: Address::from_arguments(address)?,
         })
+    }
+
+    /// Checks that a client with one connection can do it.
+    ///
+    /// # Errors
+    /// It is for several connections.
+    pub fn over_one_connection(self) -> Result<Task, String> {
+        if self.connections == 1 {
+            Ok(self)
+        } else {
+            Err(format!(
+                "this client has one connection, not {}",
+                self.connections
+            ))
+        }
+    }
+}
+
+fn positive(number: &str) -> Result<usize, String> {
+    match number.parse() {
+        Ok(0) | Err(_) => Err(format!("{number} is no number of calls or connections")),
+        Ok(number) => Ok(number),
     }
 }
 

@@ -89,16 +89,27 @@ impl Call {
         }
     }
 
+    /// Whether libtirpc carries it: a directory of a hundred entries takes more than the 8000 bytes that it has for
+    /// arguments in a datagram.
+    pub fn fits_datagram(&self) -> bool {
+        (self.transport, self.work) != (Transport::Udp, "nested100")
+    }
+
     /// Lets the pairs call in turns.
+    ///
+    /// # Errors
+    /// A contestant, which the error names, fails or gives a wrong answer.
     pub fn measure(&self) -> Result<Vec<Figures>, Box<dyn Error>> {
         let mut contestants = Vec::new();
         for (name, makers) in MIXES {
-            contestants.push(Contestant::start(&self.plan(name, makers), Ok)?);
+            let started = Contestant::start(&self.plan(name, makers), Ok);
+            contestants.push(started.map_err(|error| format!("{name}: {error}"))?);
         }
         let mut figures: Vec<Figures> = MIXES.map(|(name, _)| Figures::new(name)).into();
         for round in 0..ROUNDS {
             for (contestant, figures) in contestants.iter_mut().zip(&mut figures) {
-                let measured = contestant.round(ROUND)?;
+                let measured = contestant.round(ROUND);
+                let measured = measured.map_err(|error| format!("{}: {error}", figures.name))?;
                 if round > 0 {
                     figures.nanoseconds.push(measured.median_us * 1e3);
                 }

@@ -24,15 +24,14 @@ pub fn all() -> Vec<Plan> {
         .flat_map(|direction| WORKS.map(|work| Plan::Marshal(Marshal { work, direction })));
     let calls = Transport::ALL.into_iter().flat_map(|transport| {
         call::Mode::ALL.into_iter().flat_map(move |mode| {
-            WORKS.map(|work| {
-                Plan::Call(Call {
-                    transport,
-                    mode,
-                    work,
-                })
+            WORKS.map(|work| Call {
+                transport,
+                mode,
+                work,
             })
         })
     });
+    let calls = calls.filter(Call::fits_datagram).map(Plan::Call);
     marshal.chain(calls).collect()
 }
 

@@ -8,12 +8,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 
-use tenon_bench::end_with_parent;
 use tenon_bench::memory::{Memory, words};
 use tenon_bench::spinning::Spinning;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    end_with_parent()?;
     let arguments: Vec<String> = std::env::args().collect();
     let [_, waiting, call_bytes, reply_bytes, transport] = &arguments[..] else {
         return Err("usage: raw_server block|spin CALL_BYTES REPLY_BYTES TRANSPORT".into());

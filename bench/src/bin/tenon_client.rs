@@ -22,7 +22,7 @@ fn main() -> Outcome {
     let [_, protocol, waiting, task @ ..] = &arguments[..] else {
         return Err("usage: tenon_client PROTOCOL WAITING PROCEDURE N IN_FLIGHT ADDRESS".into());
     };
-    let task = Task::from_arguments(task)?;
+    let task = Task::from_arguments(task)?.over_one_connection()?;
     let url = protocol.parse::<Protocol>()?.url(&task.address);
     let options = ChannelOptions::default().waiting(waiting.parse::<Waiting>()?);
     let client = BenchVersionClient::over(Channel::connect_with(&url.parse()?, options)?);

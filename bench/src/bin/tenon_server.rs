@@ -5,12 +5,10 @@
 use std::error::Error;
 
 use tenon::{Server, Waiting};
-use tenon_bench::end_with_parent;
 use tenon_bench::operations::{Operations, as_arguments, listen_url};
 use tenon_bench::stubs::BenchVersionService;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    end_with_parent()?;
     let arguments: Vec<String> = std::env::args().collect();
     let [_, waiting, transport] = &arguments[..] else {
         return Err("usage: tenon_server block|spin|adaptive tcp|udp|unix=PATH|shm=PATH|TRANSPORT=HOST:PORT".into());

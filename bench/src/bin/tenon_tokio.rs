@@ -1,12 +1,12 @@
 //! Calls and serves the operations of the section `rpc` by Tenon on tokio: one thread at each end.
 //!
-//! usage: `tenon_tokio server tcp|udp|unix=PATH|shm=PATH|TRANSPORT=HOST:PORT`, or
-//! `tenon_tokio client PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
+//! usage: `tenon_tokio server block|spin|adaptive tcp|udp|unix=PATH|shm=PATH|TRANSPORT=HOST:PORT`, or
+//! `tenon_tokio client block|spin|adaptive PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
 
 use std::future::pending;
 
 use tenon::wire::{Buffer, Decoder, Encoder, Marshal};
-use tenon_bench::end_with_parent;
+use tenon::{ChannelOptions, Waiting};
 use tenon_bench::operations::{Operations, as_arguments, listen_url};
 use tenon_bench::stubs::{BenchVersionAsyncClient, BenchVersionService, Packet, Text};
 use tenon_bench_asynchronous::peer::{Answer, Peer};
@@ -15,7 +15,7 @@ use tenon_bench_common::measure::serve_rounds_async;
 use tenon_bench_common::operation::large_data;
 use tenon_bench_common::protocol::Protocol;
 use tenon_bench_common::task::check;
-use tenon_tokio::Server;
+use tenon_tokio::{Channel, Server};
 
 struct Client(BenchVersionAsyncClient);
 
@@ -24,15 +24,13 @@ fn main() -> Outcome {
 }
 
 fn serve(arguments: &[String]) -> Outcome {
-    end_with_parent()?;
-    let [transport] = arguments else {
-        return Err(
-            "usage: tenon_tokio server tcp|udp|unix=PATH|shm=PATH|TRANSPORT=HOST:PORT".into(),
-        );
+    let [waiting, transport] = arguments else {
+        return Err("usage: tenon_tokio server WAITING TRANSPORT".into());
     };
     let builder = Server::builder()
         .listen(&listen_url(transport))?
-        .sync_service(BenchVersionService(Operations));
+        .sync_service(BenchVersionService(Operations))
+        .waiting(waiting.parse::<Waiting>()?);
     block_on(async {
         let server = builder.start().await?;
         let address = server.addresses()[0].to_string();
@@ -42,9 +40,14 @@ fn serve(arguments: &[String]) -> Outcome {
 }
 
 fn call(arguments: &[String]) -> Outcome {
-    run_client(arguments, async |address| {
-        let url = Protocol::Lean.url(&address);
-        Ok(Client(BenchVersionAsyncClient::connect(&url).await?))
+    let [waiting, task @ ..] = arguments else {
+        return Err("usage: tenon_tokio client WAITING PROCEDURE N IN_FLIGHT ADDRESS".into());
+    };
+    let options = ChannelOptions::default().waiting(waiting.parse::<Waiting>()?);
+    run_client(task, async |address| {
+        let url = Protocol::Lean.url(&address).parse()?;
+        let channel = Channel::connect_with(&url, options.clone()).await?;
+        Ok(Client(BenchVersionAsyncClient::over(channel)))
     })
 }
 

@@ -1,6 +1,9 @@
 //! Figures for people, for machines, and for the files of results.
 
+mod about;
 pub mod bytes;
+mod ratio;
+mod reach;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -11,7 +14,10 @@ use tenon_bench::results::{self, aligned};
 use tenon_bench::stats::Summary;
 
 use bytes::Counted;
+use ratio::Figure;
 use tenon_bench::contestant::Round;
+
+pub use ratio::Ratio;
 
 /// A section that was measured.
 #[derive(Debug)]
@@ -46,6 +52,8 @@ pub struct Measured {
     pub unit: Unit,
     /// What each contestant reached.
     pub figures: Vec<Figures>,
+    /// What is compared besides each contestant with Tenon.
+    pub further: Vec<Ratio>,
     /// Who did not take part, and why.
     pub left_out: Vec<(&'static str, &'static str)>,
 }
@@ -73,28 +81,6 @@ impl Figures {
     }
 }
 
-/// What one contestant's figure is divided by another's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ratio {
-    over: &'static str,
-    under: &'static str,
-}
-
-impl Ratio {
-    /// `tonic_over_tenon`, for instance. libtirpc speaks ONC RPC, and so is compared with Tenon's.
-    fn name(self) -> String {
-        match (self.over, self.under) {
-            ("libtirpc", _) => "libtirpc_over_tenon".to_owned(),
-            (_, "libtirpc") => "tenon_over_libtirpc".to_owned(),
-            ("tenon_udp", _) => "udp_over_xdp".to_owned(),
-            (_, "tenon_udp") => "xdp_over_udp".to_owned(),
-            ("tenon_tcp", _) => "tcp_over_exchange".to_owned(),
-            (_, "tenon_tcp") => "exchange_over_tcp".to_owned(),
-            (over, under) => format!("{over}_over_{under}"),
-        }
-    }
-}
-
 impl Measured {
     fn of(&self, name: &str) -> Option<&Figures> {
         self.figures.iter().find(|figures| figures.name == name)
@@ -110,24 +96,22 @@ impl Measured {
                 _ => "tenon",
             };
             match (self.unit, other) {
-                (Unit::Rate, _) | (Unit::Time, "raw") => Ratio {
-                    over: own,
-                    under: other,
-                },
-                (Unit::Time, _) => Ratio {
-                    over: other,
-                    under: own,
-                },
+                (Unit::Rate, _) | (Unit::Time, "raw") => Ratio::of(own, other),
+                (Unit::Time, _) => Ratio::of(other, own),
             }
         };
-        others.filter(|name| *name != "tenon").map(ratio).collect()
+        let beside_tenon = others.filter(|name| *name != "tenon").map(ratio);
+        let all = beside_tenon.chain(self.further.iter().copied());
+        all.filter(|ratio| self.of(ratio.over).is_some() && self.of(ratio.under).is_some())
+            .collect()
     }
 
     /// The ratio in each round, if both took part.
     fn value(&self, ratio: Ratio) -> Option<Summary> {
-        let figure = |round: &Round| match self.unit {
-            Unit::Time => round.median_us,
-            Unit::Rate => round.rate(),
+        let figure = |round: &Round| match (ratio.figure, self.unit) {
+            (Figure::P99, _) => round.high_us,
+            (Figure::Main, Unit::Time) => round.median_us,
+            (Figure::Main, Unit::Rate) => round.rate(),
         };
         let pairs = self
             .of(ratio.over)?
@@ -218,9 +202,9 @@ impl Group<'_> {
         }
         let table = self.table(
             &ratios,
-            |ratio| format!("{}/{}", ratio.over, ratio.under),
+            |ratio| ratio.heading(),
             |row, ratio| match row.value(*ratio) {
-                Some(value) => format!("{:.2} ({:.2}-{:.2})", value.median, value.low, value.high),
+                Some(value) => value.to_string(),
                 None => "-".to_owned(),
             },
         );
@@ -274,7 +258,15 @@ impl Section {
             Group { section, rows }.print(&mut text);
         }
         text.push_str(&bytes::table(self.name, &self.bytes));
+        text.push_str(&reach::table(self.name, |row, ratio| self.find(row, ratio)));
         text
+    }
+
+    /// A ratio of a row, both by their names, if it was measured.
+    fn find(&self, row: &str, ratio: &str) -> Option<Summary> {
+        let measured = self.results.iter().find(|measured| measured.name == row)?;
+        let mut ratios = measured.ratios().into_iter();
+        measured.value(ratios.find(|one| one.name() == ratio)?)
     }
 
     /// One line per ratio, for machines.
@@ -300,7 +292,7 @@ impl Section {
             self.name,
             &json!({
                 "section": self.name,
-                "about": ABOUT,
+                "about": about::ABOUT,
                 "machine": machine,
                 "tables": self.tables(),
                 "rows": self.results.iter().map(Measured::json).collect::<Vec<_>>(),
@@ -309,27 +301,3 @@ impl Section {
         )
     }
 }
-
-const ABOUT: &str = "\
-One call at a time: `block`, client and server on two cores, asleep while they wait; `onecore`, both on
-one; `spin`, on two cores, and Tenon and `raw` do not sleep while they wait, whereas peers wait as they
-do by default. Many: `inflight64`, one client that has 64 calls in flight; `clients4`, four clients that
-have one each, on one core, the server on the other. `raw`: as many bytes as Tenon sends over the same
-kind of socket and nothing else, in shared memory copied in and out by words, a line of the caches at least.
-`tenon`: the lean protocol, but ONC RPC over UDP; `exchange`: the
-lean protocol in datagrams; `tenon_tcp`: over TCP, beside it; `tenon_onc`: ONC RPC,
-which libtirpc is compared with; `tenon_adaptive`: as `tenon`, but waiting as Tenon does if nothing is
-said, which the rows with many calls do, too. Ratios are of times, but of calls per second where many
-are made: there above 1 means that the first is faster. MaxResult returns 1440 bytes; LargeData sends so
-many distinct members, random in [0, 2^31), and gets them back, built and owned one by one at both ends
-by all. tonic, tarpc and Cap'n Proto run on one thread, which is what they are fastest on when they have
-one core; TCP_NODELAY is set everywhere, and nothing is compressed. Tenon's client has many calls in
-flight by starting them one after the other and taking the answers in order, in one thread. iceoryx2 moves
-memory in which the other end reads and marshals nothing, and both its ends look all the time; Tenon moves typed
-values, which are checked and owned at both ends. volo goes through shared memory by its shmipc, whose ends wake each
-other by eventfds, as it recommends for small messages. tarpc beside greetings in shared memory goes over a Unix
-socket. Bytes are those of a call and its answer, with all headers but those of TCP. A dash: the contestant cannot take
-part (libtirpc carries no more than 8000 bytes over UDP and has one call in flight on a connection; others
-do not speak UDP; protobuf's C++ for 8192 members does not compile, and what tarpc and Cap'n Proto derive
-and generate for more than 1024 takes rustc too long).
-";

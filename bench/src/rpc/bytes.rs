@@ -8,8 +8,9 @@ use tenon_bench_common::address::Transport;
 use tenon_bench_common::operation::Operation;
 
 use super::choice::Choice;
+use super::mode::Mode;
 use super::relay::Relay;
-use super::row::{Mode, Row};
+use super::row::Row;
 use super::system::System;
 use crate::report::bytes::Counted;
 use tenon_bench::contestant::Contestant;

@@ -3,6 +3,9 @@
 
 mod bytes;
 mod choice;
+mod commands;
+mod descriptors;
+mod mode;
 mod networks;
 mod peer;
 mod relay;
@@ -35,25 +38,38 @@ fn networks_for(rows: &mut Vec<Row>) -> Option<Networks> {
     }
 }
 
+/// The sockets that servers have left, which go when this is dropped.
+struct Sockets<'a>(&'a [System]);
+
+impl Drop for Sockets<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|system| system.remove_socket());
+    }
+}
+
 /// Measures the rows of the choice. Results are written only if that is all.
 ///
 /// # Errors
 /// A contestant fails or gives a wrong answer, or results cannot be written.
 pub fn run(choice: &Choice) -> Result<(), Box<dyn Error>> {
     let mut rows = choice.rows();
+    descriptors::provide(&rows)?;
     let _networks = networks_for(&mut rows);
     let systems = System::beside(&choice.peers);
+    let _sockets = Sockets(&systems);
     let bytes = bytes::count(choice)?;
+    if rows.is_empty() && bytes.is_empty() {
+        return Err("no row has such a name; rows are called tcp.onecore.null, for example".into());
+    }
     let mut results = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         eprint!("\r{} of {}: {:40}", at + 1, rows.len(), row.name());
         results.push(
-            row.measure(&systems)
+            row.measure(&systems, choice.round)
                 .map_err(|error| format!("{}: {error}", row.name()))?,
         );
     }
     eprintln!("\r{:60}", "");
-    systems.into_iter().for_each(System::remove_socket);
     let section = report::Section {
         name: "rpc",
         results,

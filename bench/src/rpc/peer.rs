@@ -6,7 +6,8 @@ use std::str::FromStr;
 use tenon_bench_common::address::Transport;
 use tenon_bench_common::operation::Operation;
 
-use super::row::{Mode, Row};
+use super::mode::Mode;
+use super::row::Row;
 
 /// Bytes of a message that libtirpc carries over UDP.
 const LIBTIRPC_DATAGRAM_MAX: usize = 8000;
@@ -67,6 +68,11 @@ impl Peer {
         }
     }
 
+    /// Whether its server is called by ONC RPC.
+    pub fn speaks_onc(self) -> bool {
+        self == Peer::Libtirpc
+    }
+
     /// Whether its server looks all the time, even when it has nothing to do.
     pub fn spins(self) -> bool {
         self == Peer::Iceoryx2
@@ -74,6 +80,11 @@ impl Peer {
 
     /// Why it does not take part in a row.
     pub fn left_out(self, row: &Row) -> Option<&'static str> {
+        match row.mode {
+            Mode::Clients(_) => return self.left_out_of_clients(),
+            Mode::Threads(_) => return Some("is compared over many connections"),
+            _ => {}
+        }
         let no_datagrams = (!row.transport.is_stream()).then_some("does not speak UDP");
         match self {
             Peer::Iceoryx2 if row.transport != Transport::Shm => {
@@ -106,6 +117,15 @@ impl Peer {
                 Some("takes rustc too long over more than 128 members")
             }
             Peer::Tonic | Peer::GrpcCpp | Peer::Tarpc | Peer::Capnp | Peer::Volo => no_datagrams,
+        }
+    }
+
+    fn left_out_of_clients(self) -> Option<&'static str> {
+        match self {
+            Peer::Libtirpc | Peer::Tonic | Peer::Tarpc | Peer::Capnp => None,
+            Peer::GrpcCpp | Peer::Volo | Peer::Iceoryx2 => {
+                Some("has no client of many connections")
+            }
         }
     }
 }

@@ -1,103 +1,19 @@
 //! One row of the section: an operation over a transport, called in some way.
 
 use std::error::Error;
-use std::fmt;
 use std::time::Duration;
 
 use tenon_bench_common::address::Transport;
 use tenon_bench_common::operation::Operation;
 use tenon_bench_common::protocol::Protocol;
 
+use super::mode::Mode;
 use super::system::System;
 use crate::report::{Figures, Measured, Unit};
 use tenon_bench::contestant::{Contestant, Plan};
 
-/// Rounds that each contestant measures, in turns. The first, which warms up, does not count.
-const ROUNDS: usize = 14;
-
-/// How long a round takes.
-const ROUND: Duration = Duration::from_millis(30);
-
 /// Bytes that a UDP datagram holds, at most.
 const DATAGRAM_MAX: usize = 65_507;
-
-/// How calls are made, and where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// One at a time, client and server each on a core: each call wakes two sleeping cores, which is
-    /// the kernel's cost.
-    Block,
-    /// One at a time, both on one core: what remains is the cost of the software.
-    OneCore,
-    /// One at a time on two cores, and who can does not sleep while it waits.
-    Spin,
-    /// So many at once by one client, on two cores.
-    InFlight(usize),
-    /// One at a time by each of so many clients, all on one core, the server on the other.
-    Clients(usize),
-}
-
-impl Mode {
-    const CALLS: [Mode; 3] = [Mode::Block, Mode::OneCore, Mode::Spin];
-    const THROUGHPUT: [Mode; 4] = [
-        Mode::InFlight(1),
-        Mode::InFlight(8),
-        Mode::InFlight(64),
-        Mode::Clients(4),
-    ];
-
-    fn server_core(self) -> usize {
-        match self {
-            Mode::OneCore => 1,
-            Mode::Block | Mode::Spin | Mode::InFlight(_) | Mode::Clients(_) => 0,
-        }
-    }
-
-    /// Calls that a client has in flight.
-    pub fn in_flight(self) -> usize {
-        match self {
-            Mode::InFlight(calls) => calls,
-            Mode::Block | Mode::OneCore | Mode::Spin | Mode::Clients(_) => 1,
-        }
-    }
-
-    /// How many clients there are.
-    pub fn clients(self) -> usize {
-        match self {
-            Mode::Clients(count) => count,
-            Mode::Block | Mode::OneCore | Mode::Spin | Mode::InFlight(_) => 1,
-        }
-    }
-
-    /// How those wait who can be told.
-    pub fn waiting(self) -> &'static str {
-        match self {
-            Mode::Block | Mode::OneCore => "block",
-            Mode::Spin => "spin",
-            Mode::InFlight(_) | Mode::Clients(_) => "adaptive",
-        }
-    }
-
-    /// What counts: how long a call takes, or how many there are.
-    fn unit(self) -> Unit {
-        match self {
-            Mode::Block | Mode::OneCore | Mode::Spin => Unit::Time,
-            Mode::InFlight(_) | Mode::Clients(_) => Unit::Rate,
-        }
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Mode::Block => f.write_str("block"),
-            Mode::OneCore => f.write_str("onecore"),
-            Mode::Spin => f.write_str("spin"),
-            Mode::InFlight(calls) => write!(f, "inflight{calls}"),
-            Mode::Clients(count) => write!(f, "clients{count}"),
-        }
-    }
-}
 
 /// What is measured together.
 #[derive(Debug, Clone, Copy)]
@@ -131,6 +47,9 @@ impl Row {
                 for mode in Mode::THROUGHPUT {
                     add(mode, &Operation::SMALL);
                 }
+            }
+            for mode in Mode::of_null_calls(transport) {
+                add(mode, &[Operation::Null]);
             }
         }
         rows.retain(|row| row.fits_datagram(DATAGRAM_MAX));
@@ -172,24 +91,18 @@ impl Row {
         ]
     }
 
-    /// Lets all contestants that can take part call in turns.
-    pub fn measure(&self, systems: &[System]) -> Result<Measured, Box<dyn Error>> {
+    /// Lets all contestants that can take part call in turns, in rounds of so long if that is said.
+    ///
+    /// # Errors
+    /// A contestant, which the error names, fails or gives a wrong answer.
+    pub fn measure(
+        &self,
+        systems: &[System],
+        round: Option<Duration>,
+    ) -> Result<Measured, Box<dyn Error>> {
         let (able, unable): (Vec<System>, Vec<System>) = systems
             .iter()
             .partition(|system| system.left_out(self).is_none());
-        let mut contestants = Vec::new();
-        for system in &able {
-            contestants.push(Contestant::start(&self.plan(*system), Ok)?);
-        }
-        let mut figures: Vec<Figures> = able.iter().map(|s| Figures::new(s.name())).collect();
-        for round in 0..ROUNDS {
-            for (contestant, figures) in contestants.iter_mut().zip(&mut figures) {
-                let measured = contestant.round(ROUND)?;
-                if round > 0 {
-                    figures.rounds.push(measured);
-                }
-            }
-        }
         let left_out = unable
             .into_iter()
             .filter_map(|system| Some((system.name(), system.left_out(self)?)));
@@ -198,16 +111,43 @@ impl Row {
             table: self.table(),
             row: self.label(),
             unit: self.mode.unit(),
-            figures,
+            figures: self.take_turns(&able, round.unwrap_or(self.mode.round()))?,
+            further: self.mode.further_ratios(),
             left_out: left_out.collect(),
         })
     }
 
+    fn take_turns(
+        &self,
+        systems: &[System],
+        length: Duration,
+    ) -> Result<Vec<Figures>, Box<dyn Error>> {
+        let mut contestants = Vec::new();
+        for system in systems {
+            let started = Contestant::start(&self.plan(*system), Ok);
+            contestants.push(started.map_err(|error| format!("{}: {error}", system.name()))?);
+        }
+        let mut figures: Vec<Figures> = systems.iter().map(|s| Figures::new(s.name())).collect();
+        for round in 0..self.mode.rounds() {
+            for (contestant, figures) in contestants.iter_mut().zip(&mut figures) {
+                let measured = contestant.round(length);
+                let measured = measured.map_err(|error| format!("{}: {error}", figures.name))?;
+                // The first warms up.
+                if round > 0 {
+                    figures.rounds.push(measured);
+                }
+            }
+        }
+        Ok(figures)
+    }
+
     /// The table that it belongs to.
     fn table(&self) -> String {
-        match self.mode.unit() {
-            Unit::Time => format!("{}.{}", self.transport, self.mode),
-            Unit::Rate => self.transport.to_string(),
+        match (self.mode, self.mode.unit()) {
+            (Mode::Clients(_), _) => format!("{}.clients", self.transport),
+            (Mode::Threads(_), _) => format!("{}.threads", self.transport),
+            (_, Unit::Time) => format!("{}.{}", self.transport, self.mode),
+            (_, Unit::Rate) => self.transport.to_string(),
         }
     }
 
@@ -226,7 +166,7 @@ impl Row {
             server_core: self.mode.server_core(),
             client: system.client(self),
             client_core: 1,
-            clients: self.mode.clients(),
+            clients: self.mode.processes(),
             spins: system.spins(self),
         }
     }

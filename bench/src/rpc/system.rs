@@ -1,13 +1,13 @@
-//! The systems that take part, and the commands that start them.
+//! The systems that take part, and in which rows.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tenon_bench_common::address::Transport;
 use tenon_bench_common::protocol::Protocol;
 
-use super::networks;
+use super::mode::Mode;
 use super::peer::Peer;
-use super::row::{Mode, Row};
+use super::row::Row;
 
 /// A system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,13 +59,23 @@ impl Variant {
         }
     }
 
-    fn protocol(self, transport: Transport) -> Protocol {
+    pub fn protocol(self, transport: Transport) -> Protocol {
         match (self, transport.is_stream()) {
             (Variant::Tcp | Variant::Udp, _)
             | (Variant::Main | Variant::Adaptive | Variant::Tokio, true) => Protocol::Lean,
             (Variant::Main | Variant::Adaptive | Variant::Tokio, false) | (Variant::Onc, _) => {
                 Protocol::Onc
             }
+        }
+    }
+
+    fn left_out_of_many_callers(self, row: &Row) -> Option<&'static str> {
+        match (self, row.mode) {
+            (Variant::Main, _) | (Variant::Tokio, Mode::Clients(_)) => None,
+            (Variant::Tokio, _) => Some("has tasks, which need no threads"),
+            (Variant::Onc | Variant::Adaptive, _) => Some("is tenon there"),
+            (Variant::Tcp, _) => Some("stands beside the packet exchange"),
+            (Variant::Udp, _) => Some("stands beside what goes past the kernel"),
         }
     }
 }
@@ -90,6 +100,9 @@ impl System {
     pub fn left_out(self, row: &Row) -> Option<&'static str> {
         match self {
             System::Peer(peer) => peer.left_out(row),
+            System::Tenon(variant) if row.mode.has_many_callers() => {
+                variant.left_out_of_many_callers(row)
+            }
             System::Tenon(Variant::Udp) if row.transport != Transport::Xdp => {
                 Some("stands beside what goes past the kernel")
             }
@@ -111,7 +124,7 @@ impl System {
                 Some("stands beside the packet exchange")
             }
             System::Raw if !row.is_datagram() => Some("is one datagram"),
-            System::Raw if row.transport == Transport::Shm && row.mode != Mode::Spin => {
+            System::Raw if row.transport == Transport::Shm && self.waiting(row) != "spin" => {
                 Some("never sleeps in shared memory")
             }
             System::Tenon(Variant::Adaptive) if row.mode.waiting() == "adaptive" => {
@@ -122,7 +135,7 @@ impl System {
             }
             System::Tenon(_) => None,
             System::Raw if row.mode.in_flight() > 1 => Some("has one call at a time"),
-            System::Raw if row.mode.clients() > 1 => Some("has one client"),
+            System::Raw if row.mode.processes() > 1 => Some("has one client"),
             System::Raw => None,
         }
     }
@@ -142,62 +155,12 @@ impl System {
     pub fn spins(self, row: &Row) -> bool {
         match self {
             System::Peer(peer) => peer.spins(),
-            System::Tenon(Variant::Tokio) => false,
             System::Tenon(_) | System::Raw => self.waiting(row) == "spin",
         }
     }
 
-    /// What starts the server.
-    pub fn server(self, row: &Row) -> Vec<String> {
-        let mut command = place(row, "server");
-        command.extend(self.command("server"));
-        match self {
-            System::Peer(_) | System::Tenon(Variant::Tokio) => {}
-            System::Tenon(_) => command.push(self.waiting(row).to_owned()),
-            System::Raw => {
-                command.push(self.waiting(row).to_owned());
-                command.extend(raw_sizes(row));
-            }
-        }
-        command.push(match self.transport(row) {
-            Transport::Exchange => Transport::Udp.to_string(),
-            Transport::Xdp => format!("xdp={}", networks::PAST_KERNEL),
-            Transport::Udp if row.transport == Transport::Xdp => {
-                format!("udp={}", networks::BY_KERNEL)
-            }
-            // tarpc is what calls in memory are held against, too.
-            Transport::Shm if self == System::Peer(Peer::Tarpc) => {
-                format!("unix={}", self.socket().display())
-            }
-            path @ (Transport::Unix | Transport::Shm) => {
-                format!("{path}={}", self.socket().display())
-            }
-            other => other.to_string(),
-        });
-        command
-    }
-
-    /// What starts the client, but for the address behind it.
-    pub fn client(self, row: &Row) -> Vec<String> {
-        let mut command = place(row, "client");
-        command.extend(self.command("client"));
-        match self {
-            System::Peer(_) | System::Tenon(Variant::Tokio) => command.extend(task(row)),
-            System::Tenon(variant) => {
-                let protocol = variant.protocol(self.transport(row)).name();
-                command.extend([protocol, self.waiting(row)].map(str::to_owned));
-                command.extend(task(row));
-            }
-            System::Raw => {
-                command.push(self.waiting(row).to_owned());
-                command.extend(raw_sizes(row));
-            }
-        }
-        command
-    }
-
     /// What it goes through.
-    fn transport(self, row: &Row) -> Transport {
+    pub fn transport(self, row: &Row) -> Transport {
         match self {
             System::Tenon(Variant::Tcp) => Transport::Tcp,
             System::Tenon(Variant::Udp) => Transport::Udp,
@@ -205,27 +168,17 @@ impl System {
         }
     }
 
-    fn waiting(self, row: &Row) -> &'static str {
+    pub fn waiting(self, row: &Row) -> &'static str {
         match self {
             System::Tenon(Variant::Adaptive) => "adaptive",
+            // What it would learn is known.
+            System::Raw if row.mode == Mode::Adaptive => "spin",
             System::Peer(_) | System::Tenon(_) | System::Raw => row.mode.waiting(),
         }
     }
 
-    fn command(self, role: &str) -> Vec<String> {
-        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
-        let program = |name: &str| target.join("release").join(name).display().to_string();
-        let own = |name| vec![program(&format!("{name}_{role}"))];
-        match self {
-            System::Peer(peer) => peer.command(&target, role),
-            System::Tenon(Variant::Tokio) => vec![program("tenon_tokio"), role.to_owned()],
-            System::Tenon(_) => own("tenon"),
-            System::Raw => own("raw"),
-        }
-    }
-
     /// A path where no socket is.
-    fn socket(self) -> PathBuf {
+    pub fn socket(self) -> PathBuf {
         self.remove_socket();
         self.socket_path()
     }
@@ -239,29 +192,4 @@ impl System {
         let name = format!("tenon-bench-{}-{}.sock", std::process::id(), self.name());
         std::env::temp_dir().join(name)
     }
-}
-
-/// What starts a command in the network that it belongs to.
-fn place(row: &Row, role: &str) -> Vec<String> {
-    match row.transport {
-        Transport::Xdp => networks::inside(role),
-        Transport::Tcp
-        | Transport::Udp
-        | Transport::Unix
-        | Transport::Shm
-        | Transport::Exchange => Vec::new(),
-    }
-}
-
-/// What a client is to do, in front of the address; `tenon_bench_common::task` reads it.
-fn task(row: &Row) -> Vec<String> {
-    let mut arguments = row.operation.arguments().to_vec();
-    arguments.push(row.mode.in_flight().to_string());
-    arguments
-}
-
-/// As many bytes as Tenon sends.
-fn raw_sizes(row: &Row) -> [String; 2] {
-    let protocol = Variant::Main.protocol(row.transport);
-    row.message_bytes(protocol).map(|bytes| bytes.to_string())
 }

@@ -11,6 +11,7 @@ use tokio_util::either::Either;
 
 use peer::Peer;
 
+mod connections;
 pub mod peer;
 
 pub use tenon_bench_common::address::Address;
@@ -23,7 +24,8 @@ pub type Outcome = Result<(), Box<dyn Error>>;
 pub type Stream = Either<TcpStream, UnixStream>;
 
 /// Runs the program of a peer, which is a server and a client, as code for wide records takes long to
-/// compile: `PROGRAM server tcp|unix=PATH`, or `PROGRAM client PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`.
+/// compile: `PROGRAM server tcp|unix=PATH`, or `PROGRAM client PROCEDURE N CALLS_IN_FLIGHT[xCONNECTIONS]
+/// ADDRESS...`.
 ///
 /// # Errors
 /// What runs fails, or there is none in the arguments.
@@ -43,14 +45,18 @@ pub fn run(
 ///
 /// # Errors
 /// It fails, or there is no task in the arguments.
-pub fn run_client<P: Peer>(
+pub fn run_client<P: Peer + 'static>(
     arguments: &[String],
-    connect: impl AsyncFnOnce(Address) -> peer::Answer<P>,
+    connect: impl AsyncFn(Address) -> peer::Answer<P>,
 ) -> Outcome {
     let task = Task::from_arguments(arguments)?;
     block_on(async {
-        let peer = connect(task.address).await?;
-        peer::measure(&peer, task.operation, task.in_flight).await
+        if task.connections == 1 {
+            let peer = connect(task.address).await?;
+            peer::measure(&peer, task.operation, task.in_flight).await
+        } else {
+            connections::measure(&task, connect).await
+        }
     })
 }
 

@@ -42,7 +42,9 @@ fn main() -> Outcome {
         [role, listen] if role == "server" => {
             serve(listen.strip_prefix("shm=").ok_or("shared memory only")?)
         }
-        [role, task @ ..] if role == "client" => call(&Task::from_arguments(task)?),
+        [role, task @ ..] if role == "client" => {
+            call(&Task::from_arguments(task)?.over_one_connection()?)
+        }
         _ => Err("usage: peer_iceoryx2 server shm=NAME, or client TASK".into()),
     }
 }

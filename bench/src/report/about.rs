@@ -1,0 +1,31 @@
+//! What readers of the results are told of the section `rpc`.
+
+/// The text in front of the tables.
+pub const ABOUT: &str = "\
+One call at a time: `block`, client and server on two cores, asleep while they wait; `onecore`, both on
+one; `spin`, on two cores, and Tenon and `raw` do not sleep while they wait, whereas peers wait as they
+do by default; `adaptive`, on two cores, and both ends of Tenon wait as they do by default, beside a `raw` that does
+not sleep. Many: `inflight64`, one client that has 64 calls in flight; `processes4`, four clients that
+have one each, on one core, the server on the other. `clients64`: one client of one thread has 64 connections and one
+call outstanding on each, in rounds of a second; `raw`, `libtirpc` and Tenon's servers of threads (`tenon`) and of tasks
+(`tenon_tokio`) are called by the same client, which speaks ONC RPC and looks all the time, the others by their own
+asynchronous clients; there `raw` is one thread that echoes by epoll. `threads64`: 64 threads share one channel of Tenon;
+`raw` gives each a socket of its own. Both ends have a core each, under the system's default scheduling. `raw`: as many
+bytes as Tenon sends over the same kind of socket and nothing else, in shared memory copied in and out by words, a line of the caches at least.
+`tenon`: the lean protocol, but ONC RPC over UDP; `exchange`: the
+lean protocol in datagrams; `tenon_tcp`: over TCP, beside it; `tenon_onc`: ONC RPC,
+which libtirpc is compared with; `tenon_adaptive`: as `tenon`, but waiting as Tenon does if nothing is
+said, which the rows with many calls do, too. Ratios are of times, but of calls per second where many
+are made: there above 1 means that the first is faster. MaxResult returns 1440 bytes; LargeData sends so
+many distinct members, random in [0, 2^31), and gets them back, built and owned one by one at both ends
+by all. tonic, tarpc and Cap'n Proto run on one thread, which is what they are fastest on when they have
+one core; TCP_NODELAY is set everywhere, and nothing is compressed. Tenon's client has many calls in
+flight by starting them one after the other and taking the answers in order, in one thread. iceoryx2 moves
+memory in which the other end reads and marshals nothing, and both its ends look all the time; Tenon moves typed
+values, which are checked and owned at both ends. volo goes through shared memory by its shmipc, whose ends wake each
+other by eventfds, as it recommends for small messages. tarpc beside greetings in shared memory goes over a Unix
+socket. Bytes are those of a call and its answer, with all headers but those of TCP. A dash: the contestant cannot take
+part (libtirpc carries no more than 8000 bytes over UDP and has one call in flight on a connection; others
+do not speak UDP; protobuf's C++ for 8192 members does not compile, and what tarpc and Cap'n Proto derive
+and generate for more than 1024 takes rustc too long).
+";
