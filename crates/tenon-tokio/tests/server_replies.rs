@@ -1,4 +1,4 @@
-//! A peer that calls on and reads slowly takes no more memory of a server of tasks than the replies that are under
+//! A peer that calls on and reads slowly takes no more memory of a server, of tasks or threads, than the replies that are under
 //! way. The memory of the whole process is counted: so this test is alone in its file.
 #![allow(clippy::unwrap_used)]
 
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::place::fresh_path;
 use common::raw::Raw;
+use common::serving::Serving;
 use common::{ECHO, PATIENCE, in_time, interface, serving_at};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tenon::ServerLimits;
@@ -56,26 +57,43 @@ fn call_on(address: &str) {
     }
 }
 
+/// Calls a server, tasks or threads, whose memory was at most this at the begin of a handler.
+async fn check(address: String, most: &AtomicUsize, before: usize) {
+    in_time(spawn_blocking(move || call_on(&address)))
+        .await
+        .unwrap();
+    let most = most.swap(0, Ordering::SeqCst) - before;
+    assert!(most < MOST, "{most} bytes");
+}
+
 #[tokio::test]
 async fn replies_that_were_sent_take_no_memory_while_others_are() {
     let most = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::clone(&most);
-    let body = move |_, _: &[u8]| {
-        seen.fetch_max(taken(), Ordering::SeqCst);
-        Ok(vec![7; RESULT])
+    let result = || {
+        let seen = Arc::clone(&most);
+        move |_, _: &[u8]| {
+            seen.fetch_max(taken(), Ordering::SeqCst);
+            Ok(vec![7; RESULT])
+        }
     };
-    let address = format!("shm://{}", fresh_path().display());
+    let address = || format!("shm://{}", fresh_path().display());
     let limits = ServerLimits {
         ring_bytes: RING,
         connection_calls: DEFERRED,
         ..ServerLimits::default()
     };
-    let server = serving_at(&address, limits, body).start().await.unwrap();
-    let before = taken();
-    in_time(spawn_blocking(move || call_on(&address)))
-        .await
-        .unwrap();
+
+    let at = address();
+    let server = serving_at(&at, limits.clone(), result());
+    let server = server.start().await.unwrap();
+    check(at, &most, taken()).await;
     assert_eq!(server.counters().calls, CALLS as u64);
-    let most = most.load(Ordering::SeqCst) - before;
-    assert!(most < MOST, "{most} bytes");
+    drop(server);
+
+    let at = address();
+    let (interface, body) = (interface(), result());
+    let server = tenon::Server::builder().listen(&at).unwrap().limits(limits);
+    let server = server.service(Serving { interface, body }).start().unwrap();
+    check(at, &most, taken()).await;
+    assert_eq!(server.counters().calls, CALLS as u64);
 }

@@ -151,7 +151,11 @@ impl StreamTurn<'_> {
             let Some(state) = stream_of(place) else {
                 return Ok(());
             };
-            if !state.served.advance(&self.server.shared)? || !self.carry_out_next(place) {
+            // Replies that wait to be sent take memory: a peer that does not read them is carried out no further calls.
+            if state.served.has_many_replies()
+                || !state.served.advance(&self.server.shared)?
+                || !self.carry_out_next(place)
+            {
                 return Ok(());
             }
         }
