@@ -8,6 +8,7 @@ pub mod client;
 mod client_socket;
 mod datagram_failure;
 pub mod error;
+mod in_order;
 pub mod in_process;
 mod lean_input;
 mod make_calls;
@@ -24,6 +25,7 @@ pub mod wait;
 
 pub use client_socket::ClientSocket;
 pub use datagram_failure::datagram_error;
+pub use in_order::InOrder;
 pub use lean_input::LeanInput;
 pub use make_calls::MakeCalls;
 #[doc(hidden)]

@@ -79,5 +79,5 @@ mod watch;
 
 pub use client::{Channel, Client, ClientView, LeanCalls, MakeAsyncCalls, OncCalls, PendingCall};
 pub use server::{Answer, AsyncService, Call, Request, Server, ServerBuilder};
-pub use tenon::{ChannelCounters, Protocol};
+pub use tenon::{ChannelCounters, InOrder, Protocol};
 pub use tenon_core::options::{CallOptions, ChannelOptions};

@@ -92,7 +92,7 @@ pub use tenon_core::profile::{Account, Figures, Owner, Part, PartFigures, Summar
 pub use tenon_core::serve::{ServerCounters, ServerLimits, StartError};
 pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};
 pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};
-pub use tenon_core::{LeanInput, MakeCalls};
+pub use tenon_core::{InOrder, LeanInput, MakeCalls};
 pub use tenon_core::{in_process, resolve, stubs};
 pub use tenon_net::{Address, AddressError, Endpoint, Host, Protocol, Transport};
 pub use tenon_proto::connection::{BindError, OutgoingCounters};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use caller::*;
 use tenon::wire::{Decoder, Encoder};
-use tenon::{CallInfo, Refusal, Service};
+use tenon::{CallInfo, InOrder, Refusal, Service};
 
 /// Calls of each round: the first takes long.
 const CALLS: u32 = 4;
@@ -57,6 +57,15 @@ impl Service for Orderly {
 
 /// Returns in which order the calls of some rounds were carried out and answered.
 fn rounds(keeps_order: bool, rounds: u32) -> (Vec<u32>, Vec<u32>) {
+    of_service(keeps_order, rounds, |service| service)
+}
+
+/// The same of the service that `wrap` makes of it.
+fn of_service<S: Service>(
+    keeps_order: bool,
+    rounds: u32,
+    wrap: impl FnOnce(Orderly) -> S,
+) -> (Vec<u32>, Vec<u32>) {
     let done: &'static Mutex<Vec<u32>> = Box::leak(Box::default());
     let running: &'static AtomicUsize = Box::leak(Box::default());
     let service = Orderly {
@@ -64,7 +73,7 @@ fn rounds(keeps_order: bool, rounds: u32) -> (Vec<u32>, Vec<u32>) {
         done,
         running,
     };
-    let server = listening().service(service).start().unwrap();
+    let server = listening().service(wrap(service)).start().unwrap();
     let mut caller = Caller::tcp(&server);
     let mut answered = Vec::new();
     for round in 0..rounds {
@@ -92,6 +101,13 @@ fn rounds(keeps_order: bool, rounds: u32) -> (Vec<u32>, Vec<u32>) {
 fn a_service_that_keeps_order_has_one_call_of_a_connection_at_a_time() {
     let expected: Vec<u32> = (0..6 * CALLS).collect();
     assert_eq!(rounds(true, 6), (expected.clone(), expected));
+}
+
+#[test]
+fn any_service_keeps_order_that_is_said_to() {
+    let expected: Vec<u32> = (0..6 * CALLS).collect();
+    let in_order = of_service(false, 6, InOrder);
+    assert_eq!(in_order, (expected.clone(), expected));
 }
 
 #[test]

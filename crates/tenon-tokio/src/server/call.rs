@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tenon_core::InOrder;
 use tenon_core::LeanInput;
 use tenon_core::profile;
 use tenon_core::serve::{CallContext, CallToServe, ServerShared};
@@ -86,6 +87,28 @@ pub trait AsyncService: Send + Sync + 'static {
     /// # Errors
     /// Why the call is not carried out; the caller is told so.
     fn call(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
+}
+
+impl<S: AsyncService> AsyncService for InOrder<S> {
+    fn program(&self) -> u32 {
+        self.0.program()
+    }
+
+    fn version(&self) -> u32 {
+        self.0.version()
+    }
+
+    fn interface(&self) -> Option<Arc<Interface>> {
+        self.0.interface()
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn call(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send {
+        self.0.call(call)
+    }
 }
 
 /// A call that came in, and its answer to be.
