@@ -199,7 +199,7 @@ impl Driver {
             }
         }
         self.shared.lock().is_parked = tells_all(socket);
-        cx.waker().wake_by_ref();
+        yield_to_others(cx);
         Ok(())
     }
 

@@ -290,14 +290,15 @@ impl ConnectionTask {
 
     /// Sends the replies that are there. If there is no room the task is woken when there is.
     fn transmit(&mut self, cx: &mut Context<'_>) -> Result<Sending, EndReason> {
-        while self.served.has_transmit() {
+        // Mostly there is room, and the run time need not be asked.
+        let has_room = !self.served.has_transmit()
+            || transmit_over(&self.socket, &self.mailbox, &mut self.served)? == Sending::Done;
+        while !has_room {
             let Poll::Ready(ready) = self.socket.poll_write_ready(cx) else {
                 return Ok(Sending::Blocked);
             };
             let mut ready = ready.map_err(EndReason::Socket)?;
-            (self.mailbox.tally).publish(&self.served.counters());
-            let stream = self.socket.get_ref();
-            match self.served.transmit(|batch| send(stream, batch))? {
+            match transmit_over(&self.socket, &self.mailbox, &mut self.served)? {
                 Sending::Done => return Ok(Sending::Done),
                 Sending::Blocked => ready.clear_ready(),
             }
@@ -473,6 +474,15 @@ enum Progress {
     Waits,
     /// Nothing: it is over.
     Over(EndReason),
+}
+
+fn transmit_over(
+    socket: &Watched<Stream>,
+    mailbox: &Mailbox,
+    served: &mut ServedStream,
+) -> Result<Sending, EndReason> {
+    mailbox.tally.publish(&served.counters());
+    served.transmit(|batch| send(socket.get_ref(), batch))
 }
 
 fn send(stream: &Stream, batch: &TransmitBatch) -> io::Result<usize> {

@@ -19,6 +19,8 @@ pub(super) struct Mailbox {
     pub(super) origin: Origin,
     pub(super) tally: CallTally,
     content: Mutex<Content>,
+    /// Whether answers were left that the task has not taken, or it has not said yet how it is woken.
+    has_news: AtomicBool,
     /// Whether the server waits for nothing any more.
     is_abandoned: AtomicBool,
 }
@@ -35,7 +37,7 @@ pub(super) enum To {
 #[derive(Debug, Default)]
 struct Content {
     answers: Vec<(To, Buffer)>,
-    /// The task of the connection, while it was not woken since its last poll.
+    /// The task of the connection.
     task: Option<Waker>,
 }
 
@@ -46,6 +48,7 @@ impl Mailbox {
             origin,
             tally: CallTally::default(),
             content: Mutex::default(),
+            has_news: AtomicBool::new(true),
             is_abandoned: AtomicBool::new(false),
         }
     }
@@ -54,9 +57,19 @@ impl Mailbox {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the answers that were left into `answers`, and has `task` woken when there are more.
+    /// Takes the answers that were left into `answers`, and has `task` woken when there are more. It is always the same
+    /// task.
+    #[inline]
     pub(super) fn take_answers(&self, task: &Waker, answers: &mut Vec<(To, Buffer)>) {
+        if self.has_news.load(Ordering::Acquire) {
+            self.take_news(task, answers);
+        }
+    }
+
+    #[cold]
+    fn take_news(&self, task: &Waker, answers: &mut Vec<(To, Buffer)>) {
         let mut content = self.lock();
+        self.has_news.store(false, Ordering::Relaxed);
         match &mut content.task {
             Some(known) => known.clone_from(task),
             none => *none = Some(task.clone()),
@@ -68,14 +81,15 @@ impl Mailbox {
     pub(super) fn leave(&self, to: To, reply: Buffer) {
         let mut content = self.lock();
         content.answers.push((to, reply));
-        let task = content.task.take();
+        self.has_news.store(true, Ordering::Release);
+        let task = content.task.clone();
         drop(content);
         task.into_iter().for_each(Waker::wake);
     }
 
     /// Wakes the task of the connection.
     pub(super) fn wake(&self) {
-        let task = self.lock().task.take();
+        let task = self.lock().task.clone();
         task.into_iter().for_each(Waker::wake);
     }
 

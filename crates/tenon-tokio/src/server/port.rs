@@ -23,7 +23,7 @@ use super::dispatch::{Elsewhere, Tried};
 use super::mailbox::{Mailbox, To};
 use super::running::Handler;
 use super::state::ServerState;
-use crate::watch::{Watched, is_for_now};
+use crate::watch::{Watched, is_for_now, yield_to_others};
 
 /// Receives at a time; then other tasks have their turn.
 const RECEIVES_MAX: usize = 32;
@@ -116,7 +116,7 @@ impl PortTask {
             return Poll::Ready(());
         }
         if !is_idle || self.set_alarm(cx) {
-            cx.waker().wake_by_ref();
+            yield_to_others(cx);
         }
         Poll::Pending
     }
