@@ -39,11 +39,11 @@ impl Pipe {
     }
 
     /// Hands a part of what has arrived to an end; returns whether there was any.
-    fn deliver(&mut self, random: &mut Random, now: Instant, to: &mut End) -> bool {
+    fn deliver(&mut self, random: &mut Random, now: Instant, to: &mut End, bits: usize) -> bool {
         let Some((_, piece)) = self.pieces.front_mut().filter(|(at, _)| *at <= now) else {
             return false;
         };
-        let wanted = (1 + random.of_bits(18)).min(piece.len());
+        let wanted = (1 + random.of_bits(bits)).min(piece.len());
         let taken = to
             .receive(&piece[..wanted])
             .expect("nothing breaks the protocol");
@@ -102,10 +102,20 @@ struct Course {
     is_in_pieces: bool,
 }
 
+/// What the ends have to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Load {
+    /// Mostly little, by either protocol; some calls have too little time.
+    Mixed,
+    /// Messages of several pieces in both directions, with small ones between them, and time for all.
+    InPieces,
+}
+
 struct Simulation {
     random: Random,
     now: Instant,
     protocol: WireProtocol,
+    load: Load,
     is_layered: bool,
     /// Whether both ends take messages in pieces.
     has_pieces: bool,
@@ -133,12 +143,21 @@ fn config(random: &mut Random, of: ConnectionConfig, protocol: WireProtocol) -> 
 }
 
 impl Simulation {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, load: Load) -> Self {
         let mut random = Random(seed);
-        let protocol = [WireProtocol::Onc, WireProtocol::Lean][random.below(2)];
+        let protocol = match load {
+            Load::Mixed => [WireProtocol::Onc, WireProtocol::Lean][random.below(2)],
+            Load::InPieces => WireProtocol::Lean,
+        };
         let mut client = config(&mut random, ConnectionConfig::client(), protocol);
-        let server = config(&mut random, ConnectionConfig::server(), protocol);
-        let is_bidirectional = random.below(2) == 0;
+        let mut server = config(&mut random, ConnectionConfig::server(), protocol);
+        if load == Load::InPieces {
+            for config in [&mut client, &mut server] {
+                config.features = Features::all();
+                config.receive_max = 1 << 20;
+            }
+        }
+        let is_bidirectional = load == Load::InPieces || random.below(2) == 0;
         if !is_bidirectional {
             client.incoming_calls_max = 0;
         }
@@ -168,6 +187,7 @@ impl Simulation {
             random,
             now: Instant::now(),
             protocol,
+            load,
             is_layered,
             has_pieces,
             answered: HashMap::new(),
@@ -183,7 +203,7 @@ impl Simulation {
             25..45 => self.transmit(at),
             45..75 => self.deliver(at),
             75..90 => self.answer_deferred(at),
-            90..92 => self.cancel(at),
+            90..92 if self.load == Load::Mixed || self.random.below(20) == 0 => self.cancel(at),
             _ => self.pass_time(),
         }
     }
@@ -197,7 +217,11 @@ impl Simulation {
             .receive_max
             .min(second.end.config.receive_max);
         let side = &mut self.sides[at];
-        if !side.may_call || side.started >= CALLS {
+        let calls = match self.load {
+            Load::Mixed => CALLS,
+            Load::InPieces => CALLS / 8,
+        };
+        if !side.may_call || side.started >= calls {
             return;
         }
         // A server knows the protocol, and a lean one what it is granted, once something has come.
@@ -205,12 +229,19 @@ impl Simulation {
             return;
         }
         let waiter = side.started;
-        let bits = [9, 19][usize::from(self.random.below(8) == 0)];
-        let length = self.random.of_bits(bits).min(receive_max - 200);
+        let length = match (self.load, self.random.below(8)) {
+            (Load::Mixed, 0) => self.random.of_bits(19),
+            (Load::InPieces, 0..3) => PIECE + self.random.below(1 << 18),
+            _ => self.random.of_bits(9),
+        };
+        let length = length.min(receive_max - 200);
         let mut arguments = vec![at as u8; 8];
         arguments[4..].copy_from_slice(&waiter.to_be_bytes());
         arguments.extend(self.random.bytes(length));
-        let limit = Duration::from_micros(2000 + self.random.of_bits(17) as u64);
+        let limit = match self.load {
+            Load::Mixed => Duration::from_micros(2000 + self.random.of_bits(17) as u64),
+            Load::InPieces => Duration::from_secs(60),
+        };
         let deadline = self.now + limit;
         let started = match protocol {
             WireProtocol::Onc => side.end.call(protocol, &arguments, deadline, waiter),
@@ -255,10 +286,11 @@ impl Simulation {
 
     fn deliver(&mut self, at: usize) {
         let side = &mut self.sides[at];
-        if side
-            .inbound
-            .deliver(&mut self.random, self.now, &mut side.end)
-        {
+        let bits = match self.load {
+            Load::Mixed => 18,
+            Load::InPieces => 22,
+        };
+        if (side.inbound).deliver(&mut self.random, self.now, &mut side.end, bits) {
             while self.take_frame(at) {}
         }
     }
@@ -520,6 +552,7 @@ fn reply(random: &mut Random, caller: Caller, arguments: &[u8], state: CallState
 /// Runs this for as many seeds as the environment asks for, or `count`; returns how many calls ended how, and how many
 /// were answered by which course.
 fn run(
+    load: Load,
     count: u64,
     run: impl Fn(&mut Simulation),
 ) -> (HashMap<Outcome, usize>, HashMap<Course, usize>) {
@@ -527,7 +560,7 @@ fn run(
     let mut courses: HashMap<Course, usize> = HashMap::new();
     for seed in seeds(count) {
         let _shown = ShownOnFailure(seed);
-        let mut simulation = Simulation::new(seed);
+        let mut simulation = Simulation::new(seed, load);
         run(&mut simulation);
         for (outcome, count) in simulation.outcomes() {
             *totals.entry(outcome).or_default() += count;
@@ -542,7 +575,7 @@ fn run(
 
 #[test]
 fn calls_come_to_one_end_in_both_directions() {
-    let (totals, courses) = run(60, Simulation::run);
+    let (totals, courses) = run(Load::Mixed, 60, Simulation::run);
     for outcome in [
         Outcome::Answered,
         Outcome::Cancelled,
@@ -557,29 +590,38 @@ fn calls_come_to_one_end_in_both_directions() {
         );
     }
     for protocol in [WireProtocol::Onc, WireProtocol::Lean] {
-        for (is_call_back, is_layered) in [false, true]
-            .map(|back| [(back, false), (back, true)])
-            .concat()
-        {
-            for is_in_pieces in [false, true] {
-                let course = Course {
-                    protocol,
-                    is_call_back,
-                    is_layered,
-                    is_in_pieces,
-                };
-                // Records of ONC RPC have fragments, but no pieces that others go between.
-                let may_be = protocol == WireProtocol::Lean || !is_in_pieces;
-                let count = courses.get(&course).copied().unwrap_or_default();
-                assert!(!may_be || count > 5, "{count} answers: {course:?}");
-            }
+        assert_answered(&courses, protocol, false);
+    }
+}
+
+/// Pieces of several messages, of calls and replies in both directions, go between each other, with and without a layer
+/// below.
+#[test]
+fn messages_in_pieces_arrive_in_both_directions() {
+    let (totals, courses) = run(Load::InPieces, 40, Simulation::run);
+    assert!(totals[&Outcome::Answered] > 300 && totals[&Outcome::Cancelled] > 20);
+    assert_answered(&courses, WireProtocol::Lean, true);
+}
+
+/// Checks that calls were answered in both directions, with and without a layer.
+fn assert_answered(courses: &HashMap<Course, usize>, protocol: WireProtocol, is_in_pieces: bool) {
+    for is_call_back in [false, true] {
+        for is_layered in [false, true] {
+            let course = Course {
+                protocol,
+                is_call_back,
+                is_layered,
+                is_in_pieces,
+            };
+            let count = courses.get(&course).copied().unwrap_or_default();
+            assert!(count > 5, "{count} answers: {course:?}");
         }
     }
 }
 
 #[test]
 fn when_the_connection_is_lost_anywhere_every_call_has_ended_or_is_given_up() {
-    let (totals, _) = run(80, Simulation::break_off);
+    let (totals, _) = run(Load::Mixed, 80, Simulation::break_off);
     assert!(totals[&Outcome::Lost] > 100 && totals[&Outcome::NotExecuted] > 100);
 }
 

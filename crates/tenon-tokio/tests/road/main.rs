@@ -12,7 +12,7 @@
 //! caller; there is nothing to jump to for a reader of the machine code, and nothing to pay. This is the reading of
 //! "a Null call enters at most 12 files (tasks 14), each once" that is asserted. The stricter one, by which each file
 //! counts of which a single instruction is executed, does not hold (some 40 files at a client, 20 at a server): most
-//! of these are accessors of two or three instructions. It is bounded by what it is today and two, so that it does
+//! of these are accessors of two or three instructions. It is bounded by what it is today and four, so that it does
 //! not grow unseen.
 //!
 //! Each file is entered once between threads. Between tasks it cannot be: a call is two polls of its future and one
@@ -62,7 +62,7 @@ const LIMITS: [Limits; 2] = [
         files: 12,
         entries_of_one: 1,
         entries: 12,
-        executed: [43, 26],
+        executed: [45, 34],
         instructions: [2293 * 115 / 100, 1546 * 115 / 100],
     },
     Limits {
@@ -70,7 +70,7 @@ const LIMITS: [Limits; 2] = [
         files: 14,
         entries_of_one: 4,
         entries: 24,
-        executed: [48, 31],
+        executed: [50, 36],
         instructions: [12_000, 12_000],
     },
 ];

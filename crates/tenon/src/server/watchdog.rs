@@ -24,8 +24,13 @@ pub(super) struct Watchdog {
     threads: Mutex<Vec<Weak<Activity>>>,
 }
 
-/// What the watchdog has seen of a thread at its last look: what it has counted of handlers.
-type Seen = HashMap<*const Activity, u64>;
+/// What the watchdog keeps from look to look, with its memory.
+#[derive(Default)]
+struct Looks {
+    /// The handlers that each thread had counted at the last look.
+    seen: HashMap<*const Activity, u64>,
+    threads: Vec<Arc<Activity>>,
+}
 
 impl Watchdog {
     /// Watches a thread from now on.
@@ -49,10 +54,10 @@ impl Watchdog {
     /// Watches until it is [closed](Self::close). What a thread does whose handler takes long, another is to
     /// `take_over`.
     pub(super) fn run(&self, take_over: impl Fn(&Activity)) {
-        let mut seen = Seen::new();
+        let mut looks = Looks::default();
         let mut idle_ticks = 0;
         while self.sleep.pause(TICK) {
-            let is_idle = self.look(&mut seen, &take_over);
+            let is_idle = self.look(&mut looks, &take_over);
             idle_ticks = if is_idle { idle_ticks + 1 } else { 0 };
             if idle_ticks == IDLE_TICKS {
                 self.sleep.announce();
@@ -67,20 +72,18 @@ impl Watchdog {
     }
 
     /// Looks at all threads; returns whether no handler has run since the last look, but those that were taken over.
-    fn look(&self, seen: &mut Seen, take_over: &impl Fn(&Activity)) -> bool {
-        let threads: Vec<_> = lock(&self.threads)
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect();
+    fn look(&self, looks: &mut Looks, take_over: &impl Fn(&Activity)) -> bool {
+        let Looks { seen, threads } = looks;
+        threads.extend(lock(&self.threads).iter().filter_map(Weak::upgrade));
         seen.retain(|known, _| threads.iter().any(|thread| Arc::as_ptr(thread) == *known));
         let mut is_idle = true;
-        for activity in &threads {
+        for activity in threads.drain(..) {
             let now = activity.handlers();
-            let before = seen.insert(Arc::as_ptr(activity), now);
+            let before = seen.insert(Arc::as_ptr(&activity), now);
             let runs = !now.is_multiple_of(2);
             is_idle &= before == Some(now) && (!runs || activity.is_replaced());
             if runs && before == Some(now) {
-                take_over(activity);
+                take_over(&activity);
             }
         }
         is_idle
