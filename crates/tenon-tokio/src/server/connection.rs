@@ -290,17 +290,19 @@ impl ConnectionTask {
 
     /// Sends the replies that are there. If there is no room the task is woken when there is.
     fn transmit(&mut self, cx: &mut Context<'_>) -> Result<Sending, EndReason> {
+        if !self.served.has_transmit() {
+            return Ok(Sending::Done);
+        }
         // Mostly there is room, and the run time need not be asked.
-        let has_room = !self.served.has_transmit()
-            || transmit_over(&self.socket, &self.mailbox, &mut self.served)? == Sending::Done;
-        while !has_room {
+        let mut sending = transmit_over(&self.socket, &self.mailbox, &mut self.served)?;
+        while sending == Sending::Blocked {
             let Poll::Ready(ready) = self.socket.poll_write_ready(cx) else {
                 return Ok(Sending::Blocked);
             };
             let mut ready = ready.map_err(EndReason::Socket)?;
-            match transmit_over(&self.socket, &self.mailbox, &mut self.served)? {
-                Sending::Done => return Ok(Sending::Done),
-                Sending::Blocked => ready.clear_ready(),
+            sending = transmit_over(&self.socket, &self.mailbox, &mut self.served)?;
+            if sending == Sending::Blocked {
+                ready.clear_ready();
             }
         }
         Ok(Sending::Done)
