@@ -206,6 +206,12 @@ typedef struct tenon_channel tenon_channel;
 tenon_channel *tenon_connect(const char *address, const tenon_interface *interface,
                              const tenon_options *options, tenon_error *error);
 
+/* Calls over a SOCKET that the program has connected, by ONC RPC: TCP, UDP or a Unix stream socket. The library works with
+ * a duplicate of the descriptor; reads and writes of the socket block from now on, and nothing else may read from it. A
+ * connection that is lost is not made again. */
+tenon_channel *tenon_connect_over(int socket, const tenon_interface *interface,
+                                  const tenon_options *options, tenon_error *error);
+
 /* The same connection, for another interface; NULL: the same one. */
 tenon_channel *tenon_channel_share(const tenon_channel *channel, const tenon_interface *interface,
                                    tenon_error *error);

@@ -1,10 +1,10 @@
 //! The socket of a channel, by what its address says.
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-use tenon_net::{Address, Came, Carrier, Ready, Stream, Train, Transport, Until};
+use tenon_net::{Address, Came, Carrier, ConnectedSocket, Ready, Stream, Train, Transport, Until};
 use tenon_proto::connection::TransmitBatch;
 
 /// A socket that is connected to one peer.
@@ -30,6 +30,19 @@ impl ClientSocket {
                 Carrier::connect(address, deadline).map(Self::Datagram)
             }
         }
+    }
+
+    /// Takes over a socket that the program has connected, and returns it with the address of its peer.
+    ///
+    /// # Errors
+    /// As [`ConnectedSocket::new`].
+    pub fn over(fd: OwnedFd) -> io::Result<(Self, Address)> {
+        let (socket, address) = ConnectedSocket::new(fd)?;
+        let socket = match socket {
+            ConnectedSocket::Stream(stream) => Self::Stream(stream),
+            ConnectedSocket::Datagram(carrier) => Self::Datagram(carrier),
+        };
+        Ok((socket, address))
     }
 
     /// Receives, waiting `until` a deadline. Of a stream 0 bytes are the end.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
@@ -39,6 +39,11 @@ impl Datagram {
             socket.connect(&peer, deadline)?;
             Ok(Self::from(socket))
         })
+    }
+
+    /// Returns a socket that was connected elsewhere.
+    pub(crate) fn connected(fd: OwnedFd) -> Self {
+        Self::from(Socket::from(fd))
     }
 
     /// A socket that receives from everybody at `address`; port 0 takes any free port.

@@ -6,6 +6,7 @@
 
 mod address;
 mod carrier;
+mod connected;
 mod datagram;
 mod listener;
 mod poller;
@@ -22,6 +23,7 @@ mod xdp;
 
 pub use address::{Address, AddressError, Endpoint, Host, Protocol, Transport};
 pub use carrier::Carrier;
+pub use connected::ConnectedSocket;
 pub use datagram::Datagram;
 pub use listener::Listener;
 pub use poller::{PollEvent, PollRegistry, PollWaker, Poller, Watch};

@@ -1,6 +1,7 @@
 //! `tenon_channel`: a version of a program at the other end of a connection.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::BorrowedFd;
 use std::ptr;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -64,6 +65,39 @@ pub unsafe extern "C" fn tenon_connect(
         };
         let found = Client::connect_with(address, lean.program, lean.version, limits)?;
         CChannel::handed_out(found.channel(), habits, lean)
+    };
+    // SAFETY: the error is NULL or the caller's own.
+    unsafe { told(error, connect) }.unwrap_or(ptr::null_mut())
+}
+
+/// `tenon_connect_over`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_connect_over(
+    socket: c_int,
+    interface: *const CInterface,
+    options: *const COptions,
+    error: *mut CError,
+) -> *mut CChannel {
+    let connect = || {
+        if socket < 0 {
+            return Err(Report::Caller("the socket is no descriptor"));
+        }
+        // SAFETY: it is not -1, and the program keeps it open until this returns.
+        let socket = unsafe { BorrowedFd::borrow_raw(socket) };
+        let socket = socket.try_clone_to_owned().map_err(Report::System)?;
+        // SAFETY: both are NULL or what `tenon.h` says.
+        let (interface, options) = unsafe { (interface.as_ref(), options.as_ref()) };
+        let interface = interface.ok_or(NO_INTERFACE)?;
+        let limits = options.map_or(Ok(Default::default()), COptions::channel)?;
+        // SAFETY: options and interface are complete.
+        let (habits, lean) = unsafe {
+            let habits = options.map(|options| options.habits());
+            (habits.unwrap_or_default(), interface.lean())
+        };
+        CChannel::handed_out(&Channel::over(socket, limits)?, habits, lean)
     };
     // SAFETY: the error is NULL or the caller's own.
     unsafe { told(error, connect) }.unwrap_or(ptr::null_mut())

@@ -1,9 +1,12 @@
 //! A channel: the way to one peer, shared by all threads that call it.
 
 use std::fmt;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tenon_core::ClientSocket;
 use tenon_core::client::{ChannelCounters, buffers};
 use tenon_core::error::ConnectError;
 use tenon_core::options::ChannelOptions;
@@ -31,6 +34,8 @@ struct Shared {
     follower_waits: WaitTally,
     /// What calls with seconds look at the time by, if nothing is measured by when they began.
     ticks: Option<&'static Ticks>,
+    /// Whether a lost connection is made again: not if the program has made it.
+    reconnects: bool,
 }
 
 impl Channel {
@@ -54,9 +59,36 @@ impl Channel {
         let waits = Arc::default();
         let socket = LinkSocket::connect(address, &waits, timer.deadline())
             .map_err(|error| ConnectError::unreachable(address, error))?;
+        let channel = Self::linked(socket, address, options, waits, true);
+        let greeted = channel.greet(&timer);
+        greeted.map_err(|error| ConnectError::unreachable(address, error))?;
+        Ok(channel)
+    }
+
+    /// Returns a channel for ONC RPC over a socket that the program has connected: TCP, UDP or a Unix stream socket. Reads
+    /// and writes of the socket block from now on. A connection that is lost is not made again: calls fail then.
+    ///
+    /// # Errors
+    /// [`ConnectError::Unreachable`]: the socket is not connected, or of another kind.
+    pub fn over(socket: OwnedFd, options: ChannelOptions) -> Result<Self, ConnectError> {
+        let waits = Arc::default();
+        let connected = ClientSocket::over(socket);
+        let (socket, address) = connected
+            .map_err(|error| ConnectError::unreachable(&Address::unix(PathBuf::new()), error))?;
+        let socket = LinkSocket::of(socket, &waits);
+        Ok(Self::linked(socket, &address, options, waits, false))
+    }
+
+    fn linked(
+        socket: LinkSocket,
+        address: &Address,
+        options: ChannelOptions,
+        waits: Arc<WaitTally>,
+        reconnects: bool,
+    ) -> Self {
         let mut state = ChannelState::new(address, &options);
         state.handle_connected(socket, &options);
-        let channel = Self {
+        Self {
             shared: Arc::new(Shared {
                 address: address.clone(),
                 options,
@@ -69,11 +101,14 @@ impl Channel {
                     // Round trips are measured there.
                     Transport::Udp | Transport::Xdp => None,
                 },
+                reconnects,
             }),
-        };
-        let greeted = channel.greet(&timer);
-        greeted.map_err(|error| ConnectError::unreachable(address, error))?;
-        Ok(channel)
+        }
+    }
+
+    /// Whether a lost connection is made again.
+    pub(super) fn reconnects(&self) -> bool {
+        self.shared.reconnects
     }
 
     /// Returns where the peer is.

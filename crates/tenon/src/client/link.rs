@@ -80,14 +80,18 @@ impl LinkSocket {
         waits: &Arc<WaitTally>,
         deadline: Instant,
     ) -> io::Result<Self> {
-        let socket = ClientSocket::connect(address, deadline)?;
-        Ok(Self {
+        Ok(Self::of(ClientSocket::connect(address, deadline)?, waits))
+    }
+
+    /// Returns a connection over `socket`.
+    pub(super) fn of(socket: ClientSocket, waits: &Arc<WaitTally>) -> Self {
+        Self {
             looking: Looking::at(socket.transport()),
             socket,
             is_shut: AtomicBool::new(false),
             direct: DoneFlag::default(),
             waits: Arc::clone(waits),
-        })
+        }
     }
 
     /// The connection is given up.

@@ -5,7 +5,7 @@ use std::sync::{MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use tenon_core::error::CallError;
+use tenon_core::error::{CallError, ConnectError};
 use tenon_core::timer::CallTimer;
 
 use super::channel::Channel;
@@ -20,6 +20,13 @@ impl Channel {
         mut state: MutexGuard<'s, ChannelState>,
         timer: &CallTimer,
     ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
+        if !self.reconnects() {
+            let lost = io::Error::new(
+                io::ErrorKind::NotConnected,
+                "the connection is lost, and its socket was connected by the program",
+            );
+            return Err(ConnectError::unreachable(self.address(), lost).into());
+        }
         if state.is_connecting {
             let waited = self.connected().wait_timeout(state, timer.left());
             let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);

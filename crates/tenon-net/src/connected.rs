@@ -1,0 +1,66 @@
+//! Sockets that a program has connected itself.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::io::ioctl_fionbio;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_type};
+use rustix::net::{self, SocketAddrUnix, SocketType};
+
+use crate::{Address, Carrier, Datagram, Stream, Transport};
+
+/// A socket that was connected elsewhere, by what it carries.
+#[derive(Debug)]
+pub enum ConnectedSocket {
+    /// Carries a stream of bytes: TCP, or a Unix socket.
+    Stream(Stream),
+    /// Carries datagrams: UDP.
+    Datagram(Carrier),
+}
+
+impl ConnectedSocket {
+    /// Takes over a connected socket and returns it with the address of its peer, as one of ONC RPC. Reads and writes of
+    /// the socket block from now on, and its receive timeout is unset.
+    ///
+    /// # Errors
+    /// `NotConnected`; `InvalidInput` if it is neither TCP nor UDP nor a Unix stream socket, or no socket at all.
+    pub fn new(fd: OwnedFd) -> io::Result<(Self, Address)> {
+        let kind = socket_type(&fd)?;
+        let peer = net::getpeername(&fd)?.ok_or(io::ErrorKind::NotConnected)?;
+        let ip = SocketAddr::try_from(peer.clone()).ok();
+        ioctl_fionbio(&fd, false)?;
+        set_socket_timeout(fd.as_fd(), Timeout::Recv, None)?;
+        match (kind, ip) {
+            (SocketType::STREAM, Some(peer)) => {
+                let stream = Stream::accepted(fd, Some(peer))?;
+                let address = Address::of_socket(Transport::Tcp, peer);
+                Ok((Self::Stream(stream), address))
+            }
+            (SocketType::STREAM, None) => {
+                let address = Address::unix(path(SocketAddrUnix::try_from(peer)?));
+                Ok((Self::Stream(Stream::accepted(fd, None)?), address))
+            }
+            (SocketType::DGRAM, Some(peer)) => {
+                let carrier = Carrier::Udp(Datagram::connected(fd));
+                Ok((
+                    Self::Datagram(carrier),
+                    Address::of_socket(Transport::Udp, peer),
+                ))
+            }
+            _ => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the socket is neither TCP nor UDP nor a Unix stream socket",
+            )),
+        }
+    }
+}
+
+/// Returns the path of a Unix socket; one that was never bound has an empty path.
+fn path(address: SocketAddrUnix) -> PathBuf {
+    let path = address
+        .path()
+        .map(|path| path.to_string_lossy().into_owned());
+    PathBuf::from(path.unwrap_or_default())
+}
