@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod compiled;
+pub mod fast;
 mod guarded;
 mod peers;
 mod private_network;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tenon_gen::c;
 use tenon_idl::{Output, Style, Undeclared};
+use tenon_interop::fast::{flags, install};
 use tenon_interop::{Process, Transport, in_private_network, peer, root, run, start_rpcbind};
 
 /// Where the programs of a test are built.
@@ -15,36 +16,6 @@ fn folder(test: &str) -> PathBuf {
     let folder = root().join("target/peers-c/fast").join(test);
     std::fs::create_dir_all(&folder).expect("a folder");
     folder
-}
-
-/// Installs the libraries, as a user does, into a folder below `folder`.
-fn install(folder: &Path) -> PathBuf {
-    let prefix = folder.join("prefix");
-    // cargo has built the library for this test, which depends on it.
-    let built = std::env::current_exe().expect("the test has a file");
-    let mut install = Command::new(root().join("crates/tenon-c/install"));
-    install.args(["--prefix".as_ref(), prefix.as_os_str()]);
-    install.args([
-        "--built".as_ref(),
-        built.parent().expect("a folder").as_os_str(),
-    ]);
-    install.env(
-        "CFLAGS",
-        "-O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined",
-    );
-    run(install);
-    prefix
-}
-
-/// What the compiler is told of the libraries that are installed there.
-fn flags(prefix: &Path) -> Vec<String> {
-    let mut command = Command::new("pkg-config");
-    command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-    command.args(["--cflags", "--libs", "tenon-tirpc"]);
-    let said = run(command);
-    let mut flags: Vec<String> = said.split_whitespace().map(str::to_owned).collect();
-    flags.push(format!("-Wl,-rpath,{}", prefix.join("lib").display()));
-    flags
 }
 
 /// Writes what the back end makes of an interface with `--fast`.
@@ -77,6 +48,8 @@ fn build(folder: &Path, program: &str, sources: &[&str], flags: &[String]) -> Pa
     let mut command = Command::new("cc");
     command.current_dir(folder);
     command.args(["-D_GNU_SOURCE", "-w", "-g", "-fsanitize=address,undefined"]);
+    // Files that include no generated header have libtirpc's names, too.
+    command.args(["-include", "tenon/tirpc.h"]);
     command.args(["-I.", "-o", program]);
     command.arg(format!("-I{}", peers.display()));
     command.args(sources.iter().map(|source| match folder.join(source) {
@@ -101,7 +74,7 @@ fn clients_and_servers_understand_those_of_libtirpc() {
     generate(folder, &root().join("interfaces/torture.x"), &options);
     let flags = flags(&install(folder));
     let end = |program, source, stubs| {
-        let sources = [source, stubs, "torture_xdr.c", "transport_tenon.c"];
+        let sources = [source, stubs, "torture_xdr.c", "transport.c"];
         build(folder, program, &sources, &flags)
     };
     let client = end("client", "torture_client.c", "torture_clnt.c");

@@ -66,12 +66,12 @@ weigh(CLIENT *client, struct part *part, int *weight)
 int
 main(void)
 {
-	tenon_server *server = tenon_svc_server();
+	tenon_server *server = tenon_server_new();
 	struct part part;
 	tenon_error error;
 	int weight = 0;
 
-	REQUIRE(tenon_svc_listen("tcp://127.0.0.1:0") != NULL);
+	REQUIRE(server != NULL && tenon_server_listen(server, "tcp://127.0.0.1:0", &error));
 	REQUIRE(tenon_svc_add(server, PARCEL_PROGRAM, PARCEL_VERSION, parcel_program_1, false, &error));
 	REQUIRE(tenon_server_start(server, &error));
 	CLIENT *client = clnt_create(tenon_server_address(server, 0), PARCEL_PROGRAM, PARCEL_VERSION, "tcp");
@@ -83,7 +83,7 @@ main(void)
 	REQUIRE(weigh(client, &part, &weight) == RPC_SUCCESS);
 	REQUIRE(weight == 42);
 	clnt_destroy(client);
-	tenon_server_stop(server, 10000);
+	tenon_server_free(server);
 	puts("fine");
 	return 0;
 }

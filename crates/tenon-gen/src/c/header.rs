@@ -55,15 +55,9 @@ $prototypes$
 
 /// Whose clients and servers they are, if not libtirpc's.
 fn run_time(w: &mut Writer, options: &Options) {
-    if !options.fast {
-        return;
+    if options.fast {
+        w.line("#include <tenon/tirpc.h>");
     }
-    if options.reentrant {
-        w.line("#ifndef TENON_TIRPC_REENTRANT");
-        w.line("#define TENON_TIRPC_REENTRANT");
-        w.line("#endif");
-    }
-    w.line("#include <tenon/tirpc.h>");
 }
 
 fn items(w: &mut Writer, of: Interface<'_>, options: &Options) {
