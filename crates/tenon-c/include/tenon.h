@@ -9,8 +9,9 @@
  * no lock that a caller could hold, and may be called by any thread, unless something else is said. A text
  * that is handed over is copied. No function is for signal handlers.
  *
- * A process that has forked goes on with what it opened in the parent alone: a child that does not exec
- * opens its own.
+ * A process that has forked goes on with channels that it opened, and servers that it started, in the parent alone: a
+ * child that does not exec opens its own. There, all functions but tenon_close, tenon_cancel and tenon_server_free, which
+ * do nothing, fail with TENON_CALLER.
  */
 #ifndef TENON_H
 #define TENON_H
@@ -75,6 +76,23 @@ enum { TENON_ONC = 1000, TENON_ONC_AUTH = 2000 };
 /* Prints the text to the standard error stream, behind `what` and a colon unless it is NULL. */
 void tenon_error_print(const tenon_error *error, const char *what);
 
+/* -- log: for programs -- */
+
+typedef enum tenon_log_level {
+    TENON_LOG_NONE = 0,
+    TENON_LOG_ERROR = 1,
+    TENON_LOG_WARNING = 2, /* what cost a call or a connection, and why: a result that could not be sent */
+    TENON_LOG_INFO = 3,
+    TENON_LOG_DEBUG = 4    /* connections, refusals, errors that functions return */
+} tenon_log_level;
+
+/* Is told something, in a line. It is called by any thread, several at once, and must not call the library. */
+typedef void (*tenon_log_handler)(void *context, tenon_log_level level, const char *text);
+
+/* Has what happens to channels and servers of this process, as important as LEVEL or more, told to HANDLER in the place of
+ * the one before; NULL: to none. `context` has to live until a thread can no longer be in the handler. */
+bool tenon_log(tenon_log_handler handler, void *context, tenon_log_level level, tenon_error *error);
+
 /* -- codec: for generated code; plain memory -- */
 
 /* What is wrong with a value to be sent, or with bytes that were received. */
@@ -89,7 +107,9 @@ typedef enum tenon_failure_kind {
     TENON_TOO_MUCH_MEMORY = 7,  /* more than the message pays for */
     TENON_BAD_LIST = 8,         /* a list that must hold an element is empty, or one has no end */
     TENON_NULL = 9,             /* a pointer that must lead to something is NULL */
-    TENON_NO_MEMORY = 10        /* malloc gave none */
+    TENON_NO_MEMORY = 10,       /* the system gave none */
+    TENON_TOO_LARGE = 11,       /* first: bytes of the message so far, second: as many as may be sent */
+    TENON_HOLDS_NUL = 12        /* a string that was received holds a NUL, behind which C would not see it */
 } tenon_failure_kind;
 
 typedef struct tenon_failure {
@@ -104,8 +124,8 @@ typedef struct tenon_failure {
 /* A message under way, in a buffer of the library's. What is aligned, is so as counted from base. */
 typedef struct tenon_encoder {
     unsigned char *base, *at, *end;
-    /* Makes room for so many bytes behind at, or says that there is no memory; base, at and end may be
-     * others afterwards, at - base is the same. */
+    /* Makes room for so many bytes behind at; base, at and end may be others afterwards, at - base is the same. Returns
+     * false if there is no memory or the message would be larger than may be sent, which failure says then. */
     bool (*grow)(struct tenon_encoder *encoder, size_t room);
     /* Levels of recursive types that may still be entered. */
     uint32_t depth_left;
@@ -373,6 +393,10 @@ void tenon_server_waiting(tenon_server *server, tenon_waiting waiting);
 
 /* How many threads it may have, which are started as they are needed; 0: 256. Calls that find all of them busy wait. */
 void tenon_server_threads(tenon_server *server, size_t threads);
+
+/* How many bytes a result may have, and so what a list without end may cost; 0: 64 MiB. A larger one is refused with
+ * SYSTEM_ERR, and the log says so. */
+void tenon_server_send_max(tenon_server *server, size_t bytes);
 
 /* Whether this host's rpcbind is to be told of it, until it ends. */
 void tenon_server_rpcbind(tenon_server *server, bool is_registered);

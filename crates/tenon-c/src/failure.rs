@@ -28,6 +28,13 @@ pub enum Trouble {
     Unsaid,
     /// It went on behind the end, or in front of the beginning.
     OutOfBounds,
+    /// The message has become larger than may be sent.
+    TooLarge {
+        /// Bytes that may be sent.
+        limit: u64,
+    },
+    /// A string that was received holds a NUL.
+    HoldsNul,
 }
 
 /// Why a value was not encoded, or bytes were not decoded.
@@ -50,7 +57,11 @@ const TOO_DEEP: u32 = 6;
 const TOO_MUCH_MEMORY: u32 = 7;
 const BAD_LIST: u32 = 8;
 const NULL: u32 = 9;
-const NO_MEMORY: u32 = 10;
+/// `TENON_NO_MEMORY`.
+pub const NO_MEMORY: u32 = 10;
+/// `TENON_TOO_LARGE`.
+pub const TOO_LARGE: u32 = 11;
+const HOLDS_NUL: u32 = 12;
 
 impl Failure {
     /// Why bytes were not decoded.
@@ -72,6 +83,7 @@ impl Failure {
             BAD_LIST => DecodeErrorKind::BadList,
             NULL => return Reason::Null(self.field),
             NO_MEMORY => return Reason::Trouble(Trouble::NoMemory),
+            HOLDS_NUL => return Reason::Trouble(Trouble::HoldsNul),
             _ => return Reason::Trouble(Trouble::Unsaid),
         };
         let mut error = DecodeError::new(kind, self.offset);
@@ -93,6 +105,7 @@ impl Failure {
             BAD_LIST => EncodeErrorKind::EmptyList,
             NULL => return Reason::Null(self.field),
             NO_MEMORY | TOO_MUCH_MEMORY => return Reason::Trouble(Trouble::NoMemory),
+            TOO_LARGE => return Reason::Trouble(Trouble::TooLarge { limit: self.second }),
             _ => return Reason::Trouble(Trouble::Unsaid),
         };
         let mut error = EncodeError::new(kind);

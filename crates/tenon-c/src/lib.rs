@@ -7,6 +7,8 @@
 pub mod abi;
 mod failure;
 mod habits;
+mod limits;
+mod log;
 mod presence;
 mod report;
 mod text;

@@ -175,7 +175,11 @@ fn kind_of_start(error: &StartError) -> Kind {
 fn kind_of_reason<E>(reason: &Reason<E>, of_value: Kind) -> Kind {
     match reason {
         Reason::Value(_) => of_value,
-        Reason::Null(_) | Reason::Trouble(Trouble::Unsaid | Trouble::OutOfBounds) => Kind::Caller,
+        Reason::Null(_)
+        | Reason::Trouble(Trouble::Unsaid | Trouble::OutOfBounds | Trouble::TooLarge { .. }) => {
+            Kind::Caller
+        }
+        Reason::Trouble(Trouble::HoldsNul) => of_value,
         Reason::Trouble(Trouble::NoMemory) => Kind::System,
     }
 }
@@ -239,11 +243,97 @@ impl<E: fmt::Display> fmt::Display for Reason<E> {
             Self::Value(error) => error.fmt(f),
             Self::Null(field) if field.is_empty() => f.write_str("a pointer in them is NULL"),
             Self::Null(field) => write!(f, "{field} is NULL"),
-            Self::Trouble(trouble) => f.write_str(match trouble {
-                Trouble::NoMemory => "there is no memory",
-                Trouble::Unsaid => "their routine does not say why",
-                Trouble::OutOfBounds => "their routine went out of the message's bounds",
-            }),
+            Self::Trouble(trouble) => trouble.fmt(f),
         }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoMemory => "there is no memory",
+            Self::Unsaid => "their routine does not say why",
+            Self::OutOfBounds => "their routine went out of the message's bounds",
+            Self::HoldsNul => "a string holds a NUL, which a string of C's cannot",
+            Self::TooLarge { limit } => {
+                return write!(
+                    f,
+                    "they are larger than {limit} bytes, which may be sent; has a list of them no end?"
+                );
+            }
+        })
+    }
+}
+
+/// What the run time calls otherwise than `tenon.h` does.
+const NAMES: [(&str, &str); 5] = [
+    ("ChannelOptions::send_max", "send_max in tenon_options"),
+    (
+        "ChannelOptions::receive_max",
+        "receive_max in tenon_options",
+    ),
+    ("ChannelOptions::calls_max", "calls_max in tenon_options"),
+    ("ServerBuilder::listen", "tenon_server_listen"),
+    ("ServerLimits::receive_bytes", "the server's limit"),
+];
+
+/// Returns a text of the run time in the words of `tenon.h`.
+pub fn in_c(text: &str) -> String {
+    let named = |text: String, (name, in_c): &(&str, &str)| text.replace(name, in_c);
+    NAMES.iter().fold(text.to_owned(), named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts of errors in the crates below, which name what a program is to change.
+    #[test]
+    fn every_name_of_rust_has_one_of_c() {
+        let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("crates");
+        let mut named = 0;
+        for part in [
+            "tenon",
+            "tenon-core",
+            "tenon-net",
+            "tenon-proto",
+            "tenon-shm",
+            "tenon-wire",
+        ] {
+            for file in files(&crates.join(part).join("src")) {
+                let source = std::fs::read_to_string(&file).expect("a source");
+                let code = source
+                    .lines()
+                    .filter(|line| !line.trim_start().starts_with("//"));
+                for text in code.flat_map(|line| line.split('"').skip(1).step_by(2)) {
+                    named += usize::from(in_c(text) != text);
+                    let left = in_c(text);
+                    for kind in [
+                        "Options::",
+                        "Limits::",
+                        "Builder::",
+                        "Channel::",
+                        "Server::",
+                    ] {
+                        assert!(!left.contains(kind), "{}: {text}", file.display());
+                    }
+                }
+            }
+        }
+        assert!(named >= NAMES.len(), "{named}");
+    }
+
+    fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(folder).expect("a folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let nested = paths.flat_map(|path| match path.is_dir() {
+            true => files(&path),
+            false => vec![path],
+        });
+        nested
+            .filter(|path| path.extension().is_some_and(|end| end == "rs"))
+            .collect()
     }
 }

@@ -261,6 +261,19 @@ fn an_event_loop_steps_a_server_and_its_clients() {
     assert_eq!(said, "fine\n");
 }
 
+/// Without sanitizers, which take more of the address space than the program leaves itself.
+#[test]
+fn mistakes_of_a_program_are_errors() {
+    let installed = Installed::shared();
+    let program = installed.compile("gcc", "limits", &["-O1", "-g"], false);
+    let unix = format!(
+        "unix://{}",
+        installed.prefix.join("limits.socket").display()
+    );
+    let said = succeeds(Command::new(program).arg(unix));
+    assert!(said.contains("fine\n"), "{said}");
+}
+
 #[test]
 fn the_header_is_one_of_cpp_too() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/tenon.h");

@@ -55,6 +55,12 @@ impl Buffer {
         }
     }
 
+    /// Makes sure that `bytes` more can be appended without memory being taken; returns whether there is memory for them.
+    #[must_use]
+    pub fn try_reserve(&mut self, bytes: usize) -> bool {
+        self.storage.try_grow(bytes)
+    }
+
     /// Appends `bytes` of room and hands it out to be overwritten: it holds old bytes.
     #[inline(always)]
     pub fn room(&mut self, bytes: usize) -> &mut [u8] {
@@ -102,5 +108,21 @@ impl Buffer {
     /// What is written, to patch a length or a mark that is known only later.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         self.storage.in_use_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_not_there_is_not_reserved() {
+        let mut buffer = Buffer::with_capacity(300);
+        buffer.extend(b"kept");
+        assert!(!buffer.try_reserve(usize::MAX));
+        assert!(!buffer.try_reserve(isize::MAX as usize));
+        assert_eq!(buffer.as_slice(), b"kept");
+        assert!(buffer.try_reserve(1000));
+        assert!(buffer.capacity() >= 1004);
     }
 }

@@ -32,9 +32,13 @@ bool
 tenon_server_add(tenon_server *server, const tenon_interface *interface, const tenon_handler *of, const void *table,
 		 void *context, tenon_order order, tenon_error *error)
 {
-	tenon_handler *copy = malloc(interface->procedure_count * sizeof *copy);
+	tenon_handler *copy;
 
 	(void)server, (void)order, (void)error;
+	/* As the library does it. */
+	if (of == NULL)
+		return false;
+	copy = malloc(interface->procedure_count * sizeof *copy);
 	memcpy(copy, of, interface->procedure_count * sizeof *copy);
 	served = interface;
 	handlers = copy;
@@ -559,6 +563,7 @@ main(void)
 {
 	int context = 7, round;
 
+	assert(!parameters_1_serve(NULL, NULL, &context, TENON_ANY_ORDER, NULL));
 	assert(parameters_1_serve(NULL, &service, &context, TENON_ANY_ORDER, NULL));
 	assert(served == &parameters_1_interface && served->program == 0x20000018 && served->version == 1);
 	for (size_t i = 1; i < served->procedure_count; i++)

@@ -12,6 +12,7 @@ use tenon::{CallError, Channel, ChannelStepper, Client, Protocol};
 
 use super::codec;
 use super::error::{CError, done, told};
+use super::fork::Generation;
 use super::options::{CAuthSys, COptions};
 use super::types::{CInterface, CMessage, CProcedure, Encode};
 use super::value::Owned;
@@ -27,6 +28,7 @@ pub struct CChannel {
     habits: Habits,
     /// There once the program steps.
     pub(super) stepper: Mutex<Option<ChannelStepper>>,
+    generation: Generation,
 }
 
 const NO_CHANNEL: Report = Report::Caller("the channel is NULL");
@@ -37,7 +39,9 @@ pub(super) const NO_PROCEDURE: Report = Report::Caller("the procedure is NULL");
 /// It is NULL or leads to a channel that is open as long as `'c`.
 pub(super) unsafe fn opened<'c>(channel: *const CChannel) -> Result<&'c CChannel, Report> {
     // SAFETY: the caller's promise.
-    unsafe { channel.as_ref() }.ok_or(NO_CHANNEL)
+    let channel = unsafe { channel.as_ref() }.ok_or(NO_CHANNEL)?;
+    channel.generation.check()?;
+    Ok(channel)
 }
 
 /// `tenon_connect`.
@@ -186,7 +190,7 @@ pub unsafe extern "C" fn tenon_channel_credential(
 pub unsafe extern "C" fn tenon_close(channel: *mut CChannel) {
     if !channel.is_null() {
         // SAFETY: it is one that was handed out, and the caller uses it no more.
-        done((), || drop(unsafe { Box::from_raw(channel) }));
+        done((), || unsafe { Box::from_raw(channel) }.close());
     }
 }
 
@@ -271,13 +275,14 @@ impl<'m> Arguments<'m> {
         self,
         out: &mut Encoder<'_, R>,
         routine: impl FnOnce(&CMessage) -> Encode,
+        limit: usize,
         trouble: &mut Option<Reason<EncodeError>>,
     ) -> Result<(), EncodeError> {
         let Some(message) = self.message else {
             return Ok(());
         };
         // SAFETY: the promise of `of`.
-        unsafe { codec::encode(out, routine(message), self.value) }.map_err(|reason| {
+        unsafe { codec::encode(out, routine(message), self.value, limit) }.map_err(|reason| {
             let error = reason.encode_error();
             *trouble = Some(reason);
             error
@@ -346,12 +351,28 @@ impl CChannel {
             client,
             habits,
             stepper: Mutex::default(),
+            generation: Generation::now(),
+        }
+    }
+
+    /// Lets go of it. A forked child does not: another thread of its parent may have held a lock of it.
+    fn close(self: Box<Self>) {
+        if self.generation.is_current() {
+            drop(self);
+        } else {
+            std::mem::forget(self);
         }
     }
 
     /// The same over the same connection, which is not stepped by this one.
     fn shared(&self) -> Self {
         Self::of(self.client.clone(), self.habits.clone())
+    }
+
+    /// Bytes that a call may have.
+    #[inline]
+    pub(super) fn send_max(&self) -> usize {
+        self.client.channel().options().send_max
     }
 
     fn into_raw(self) -> *mut Self {
@@ -362,10 +383,11 @@ impl CChannel {
     fn call(&self, number: u32, arguments: Arguments<'_>, result: Place<'_>) -> Result<(), Report> {
         let mut unsent = None;
         let mut unread = None;
+        let limit = self.send_max();
         let outcome = match self.client.protocol() {
             Protocol::Onc => self.client.onc().call(
                 number,
-                |out| arguments.encode(out, |message| message.encode_xdr, &mut unsent),
+                |out| arguments.encode(out, |message| message.encode_xdr, limit, &mut unsent),
                 |input| {
                     result.decode(&mut unread, |message, value| {
                         // SAFETY: the place has room for what the message describes, and is zero.
@@ -375,7 +397,7 @@ impl CChannel {
             ),
             Protocol::Lean => self.client.lean().call(
                 number,
-                |out| arguments.encode(out, |message| message.encode_lean, &mut unsent),
+                |out| arguments.encode(out, |message| message.encode_lean, limit, &mut unsent),
                 |input| {
                     result.decode(&mut unread, |message, value| {
                         // SAFETY: the place has room for what the message describes, and is zero.

@@ -8,7 +8,7 @@ use tenon::wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Representa
 use tenon::{LeanInput, Refusal};
 
 use super::types::{CDecoder, CEncoder, CFailure, CMessage, Decode, Encode};
-use crate::failure::{Failure, Reason, Trouble};
+use crate::failure::{Failure, NO_MEMORY, Reason, TOO_LARGE, Trouble};
 
 /// Nothing went wrong yet.
 const FINE: CFailure = CFailure {
@@ -29,12 +29,14 @@ struct Bridge<'b> {
     buffer: &'b mut Buffer,
     /// Where in the buffer the message begins.
     start: usize,
+    /// Bytes that it may have.
+    limit: usize,
 }
 
 impl<'b> Bridge<'b> {
     /// Behind what the encoder has written; C is handed nothing yet.
     #[inline]
-    fn over<R: Representation>(out: &'b mut Encoder<'_, R>) -> Self {
+    fn over<R: Representation>(out: &'b mut Encoder<'_, R>, limit: usize) -> Self {
         let depth_left = out.depth_left();
         let (buffer, start) = out.parts();
         let none = ptr::null_mut();
@@ -49,6 +51,7 @@ impl<'b> Bridge<'b> {
             },
             buffer,
             start,
+            limit,
         }
     }
 
@@ -86,20 +89,27 @@ impl<'b> Bridge<'b> {
 unsafe extern "C" fn grow(encoder: *mut CEncoder, room: usize) -> bool {
     // SAFETY: the caller's promise; the routine that calls this holds no other reference to it.
     let bridge = unsafe { &mut *encoder.cast::<Bridge<'_>>() };
-    let written = match bridge.written() {
-        Some(written) if room <= ROOM_MAX => written,
-        _ => {
-            bridge.encoder.failure.kind = 10;
-            return false;
-        }
+    let Some(written) = bridge.written().filter(|_| room <= ROOM_MAX) else {
+        bridge.encoder.failure.kind = NO_MEMORY;
+        return false;
     };
+    let size = written.saturating_add(room);
+    if size > bridge.limit {
+        bridge.encoder.failure.kind = TOO_LARGE;
+        bridge.encoder.failure.first = size as u64;
+        bridge.encoder.failure.second = bridge.limit as u64;
+        return false;
+    }
     bridge.buffer.truncate(bridge.start + written);
-    bridge.buffer.room(room);
+    if !bridge.buffer.try_reserve(room) {
+        bridge.encoder.failure.kind = NO_MEMORY;
+        return false;
+    }
     bridge.hand_out(written);
     true
 }
 
-/// Appends a value to a message of the run time, in either representation.
+/// Appends a value to a message of the run time, in either representation, which has no more bytes than `limit`.
 ///
 /// # Safety
 /// `routine` is one for the value that `value` leads to.
@@ -108,8 +118,9 @@ pub(super) unsafe fn encode<R: Representation>(
     out: &mut Encoder<'_, R>,
     routine: Encode,
     value: *const c_void,
+    limit: usize,
 ) -> Result<(), Reason<EncodeError>> {
-    let mut bridge = Bridge::over(out);
+    let mut bridge = Bridge::over(out, limit);
     let start = bridge.start;
     let before = bridge.buffer.len() - start;
     bridge.hand_out(before);
@@ -129,14 +140,15 @@ pub(super) unsafe fn encode<R: Representation>(
     }
 }
 
-/// Lets a handler read the arguments of a call of ONC RPC and append its result.
+/// Lets a handler read the arguments of a call of ONC RPC and append its result of no more bytes than `limit`.
 pub(super) fn handle(
     input: &mut Decoder<'_>,
     out: &mut Encoder<'_>,
+    limit: usize,
     handler: impl FnOnce(*mut CDecoder, *mut CEncoder) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
     let mut decoder = decoder_over(input, false);
-    let mut bridge = Bridge::over(out);
+    let mut bridge = Bridge::over(out, limit);
     let before = bridge.buffer.len();
     bridge.hand_out(before - bridge.start);
     let outcome = handler(&raw mut decoder, (&raw mut bridge).cast());

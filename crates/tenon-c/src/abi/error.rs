@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
-use crate::report::Report;
+use crate::report::{Report, in_c};
 use crate::text::write_words;
 
 /// Room for what happened, in words.
@@ -30,7 +30,7 @@ impl CError {
         self.code = report.code();
         self.may_have_executed = report.may_have_executed();
         (self.low, self.high) = report.versions();
-        write_words(&mut self.text, report);
+        write_words(&mut self.text, &in_c(&report.to_string()));
     }
 }
 
@@ -56,6 +56,7 @@ pub(super) unsafe fn told<T>(
             Some(value)
         }
         Err(report) => {
+            tracing::debug!(kind = ?report.kind(), "{}", in_c(&report.to_string()));
             if !error.is_null() {
                 // SAFETY: it leads to room for an error, which is filled with one of zeros first.
                 unsafe {

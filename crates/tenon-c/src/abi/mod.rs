@@ -7,7 +7,9 @@
 mod channel;
 mod codec;
 mod error;
+mod fork;
 mod interface;
+mod log;
 mod options;
 mod pending;
 mod raw;
@@ -24,6 +26,7 @@ use std::time::Duration;
 
 pub use channel::*;
 pub use error::{CError, tenon_error_print};
+pub use log::*;
 pub use options::*;
 pub use pending::*;
 pub use request::*;

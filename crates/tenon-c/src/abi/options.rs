@@ -9,6 +9,11 @@ use super::interface::{bytes, list};
 use crate::habits::{Habits, User};
 use crate::report::Report;
 
+/// Bytes of a machine's name, and further groups, of AUTH_SYS (RFC 5531, appendix A).
+const MACHINE_MAX: usize = 255;
+/// See [`MACHINE_MAX`].
+const GIDS_MAX: usize = 16;
+
 /// `tenon_auth_sys`.
 #[repr(C)]
 #[derive(Debug)]
@@ -93,8 +98,11 @@ impl CAuthSys {
     /// # Safety
     /// It is complete, as `tenon.h` says.
     pub(super) unsafe fn user(&self) -> User {
+        // One more than there may be: what is too many is refused, and not copied whole.
+        let gid_count = self.gid_count.min(GIDS_MAX + 1);
         // SAFETY: the caller's promise.
-        let (machine, gids) = unsafe { (bytes(self.machine), list(self.gids, self.gid_count)) };
+        let (machine, gids) = unsafe { (bytes(self.machine), list(self.gids, gid_count)) };
+        let machine = &machine[..machine.len().min(MACHINE_MAX + 1)];
         User {
             stamp: self.stamp,
             machine: machine.to_owned(),

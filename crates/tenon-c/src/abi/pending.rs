@@ -10,6 +10,7 @@ use tenon::{LeanInput, PendingCall, Protocol};
 use super::channel::{Arguments, CChannel, NO_PROCEDURE, Place, explained, opened};
 use super::codec;
 use super::error::{CError, done, told};
+use super::fork::Generation;
 use super::types::{CMessage, CProcedure};
 use crate::report::Report;
 
@@ -18,6 +19,7 @@ pub struct CPending {
     call: PendingCall<()>,
     /// Constant data of the program's.
     procedure: &'static CProcedure,
+    generation: Generation,
 }
 
 const NO_PENDING: Report = Report::Caller("the pending call is NULL");
@@ -41,7 +43,11 @@ pub unsafe extern "C" fn tenon_start(
             (opened(channel)?, procedure, arguments)
         };
         let call = channel.start(procedure.number, arguments)?;
-        Ok(Box::into_raw(Box::new(CPending { call, procedure })))
+        Ok(Box::into_raw(Box::new(CPending {
+            call,
+            procedure,
+            generation: Generation::now(),
+        })))
     };
     // SAFETY: the error is NULL or the caller's own.
     unsafe { told(error, start) }.unwrap_or(ptr::null_mut())
@@ -50,6 +56,7 @@ pub unsafe extern "C" fn tenon_start(
 impl CChannel {
     fn start(&self, number: u32, arguments: Arguments<'_>) -> Result<PendingCall<()>, Report> {
         let mut unsent = None;
+        let limit = self.send_max();
         // What reads the result is said when it is waited for.
         let started = match self.client.protocol() {
             Protocol::Onc => {
@@ -57,7 +64,7 @@ impl CChannel {
                 let encode = |message: &CMessage| message.encode_xdr;
                 self.client.onc().start(
                     number,
-                    |out| arguments.encode(out, encode, &mut unsent),
+                    |out| arguments.encode(out, encode, limit, &mut unsent),
                     unread,
                 )
             }
@@ -66,7 +73,7 @@ impl CChannel {
                 let encode = |message: &CMessage| message.encode_lean;
                 self.client.lean().start(
                     number,
-                    |out| arguments.encode(out, encode, &mut unsent),
+                    |out| arguments.encode(out, encode, limit, &mut unsent),
                     unread,
                 )
             }
@@ -91,6 +98,10 @@ pub unsafe extern "C" fn tenon_finish(
         }
         // SAFETY: it is one that was handed out, and the caller uses it no more.
         let pending = unsafe { Box::from_raw(pending) };
+        if let Err(forked) = pending.generation.check() {
+            std::mem::forget(pending);
+            return Err(forked);
+        }
         // SAFETY: the result is NULL or room for what the procedure returns.
         let place = unsafe { Place::of(pending.procedure, result) }?;
         finish(pending.call, place)
@@ -126,6 +137,7 @@ pub unsafe extern "C" fn tenon_ready(pending: *mut CPending, limit_ms: u64) -> b
     // SAFETY: it is NULL or one that was handed out, and used by one thread at a time.
     match unsafe { pending.as_mut() } {
         None => true,
+        Some(pending) if !pending.generation.is_current() => true,
         Some(pending) => done(true, || {
             pending.call.wait_for(Duration::from_millis(limit_ms))
         }),
@@ -140,6 +152,11 @@ pub unsafe extern "C" fn tenon_ready(pending: *mut CPending, limit_ms: u64) -> b
 pub unsafe extern "C" fn tenon_cancel(pending: *mut CPending) {
     if !pending.is_null() {
         // SAFETY: it is one that was handed out, and the caller uses it no more.
-        done((), || drop(unsafe { Box::from_raw(pending) }));
+        let pending = unsafe { Box::from_raw(pending) };
+        if pending.generation.is_current() {
+            done((), || drop(pending));
+        } else {
+            std::mem::forget(pending);
+        }
     }
 }

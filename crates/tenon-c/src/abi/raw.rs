@@ -1,6 +1,7 @@
 //! A service whose handler reads and writes the messages itself.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use tenon::wire::{Decoder, Encoder};
 use tenon::{CallInfo, Refusal, Service};
@@ -8,6 +9,7 @@ use tenon::{CallInfo, Refusal, Service};
 use super::codec;
 use super::request::CRequest;
 use super::types::{CDecoder, CEncoder};
+use crate::limits::ResultLimits;
 use crate::presence::Presence;
 
 /// `tenon_raw_handler`.
@@ -25,6 +27,7 @@ pub(super) struct RawService {
     handler: RawHandler,
     context: *mut c_void,
     keeps_order: bool,
+    limits: Arc<ResultLimits>,
     /// The server waits for it before the context may go.
     _presence: Presence,
 }
@@ -45,6 +48,7 @@ impl RawService {
         handler: RawHandler,
         context: *mut c_void,
         keeps_order: bool,
+        limits: Arc<ResultLimits>,
         presence: Presence,
     ) -> Self {
         Self {
@@ -53,6 +57,7 @@ impl RawService {
             handler,
             context,
             keeps_order,
+            limits,
             _presence: presence,
         }
     }
@@ -77,11 +82,17 @@ impl Service for RawService {
         arguments: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        codec::handle(arguments, result, |arguments, result| {
-            let mut request = CRequest::of(call);
-            // SAFETY: the promise of `new`.
-            request
-                .run(|request| unsafe { (self.handler)(self.context, arguments, result, request) })
-        })
+        codec::handle(
+            arguments,
+            result,
+            self.limits.send_max(),
+            |arguments, result| {
+                let mut request = CRequest::of(call);
+                // SAFETY: the promise of `new`.
+                request.run(|request| unsafe {
+                    (self.handler)(self.context, arguments, result, request)
+                })
+            },
+        )
     }
 }

@@ -19,21 +19,23 @@ thread_local! {
 }
 
 /// Hands out room for `first` and `second` bytes, each aligned for whatever C has. Whoever needs some while
-/// it has some gets other room.
+/// it has some gets other room. `None`: there is no memory for it.
 pub(super) fn with_room<T>(
     first: usize,
     second: usize,
     act: impl FnOnce(*mut c_void, *mut c_void) -> T,
-) -> T {
+) -> Option<T> {
     let (first, second) = (first.div_ceil(ALIGN), second.div_ceil(ALIGN));
+    let both = first.saturating_add(second);
     let mut memory = MEMORY.take();
-    if memory.len() < first + second {
-        memory.resize(first + second, Chunk([0; ALIGN]));
+    if memory.len() < both {
+        memory.try_reserve(both - memory.len()).ok()?;
+        memory.resize(both, Chunk([0; ALIGN]));
     }
     let (one, other) = memory.split_at_mut(first);
     let outcome = act(one.as_mut_ptr().cast(), other.as_mut_ptr().cast());
     if memory.len() <= KEPT {
         MEMORY.set(memory);
     }
-    outcome
+    Some(outcome)
 }

@@ -12,6 +12,7 @@ use tenon::rpcbind::LocalRpcbind;
 use tenon::{Server, ServerBuilder, ServerLimits, Service, StartError, SteppedServer};
 
 use super::error::{CError, done, told};
+use super::fork::Generation;
 use super::interface::list;
 use super::options;
 use super::raw::{RawHandler, RawService};
@@ -19,6 +20,7 @@ use super::request::in_handler;
 use super::service::{CService, Handler};
 use super::types::CInterface;
 use super::{poll_timeout, words};
+use crate::limits::ResultLimits;
 use crate::presence::{Absence, Presence};
 use crate::report::Report;
 use crate::text::c_text;
@@ -32,6 +34,8 @@ pub struct CServer {
     is_registered: AtomicBool,
     /// It was stopped before it served.
     is_stopped: AtomicBool,
+    /// Handed to each service.
+    limits: Arc<ResultLimits>,
     /// Handed to each service, which lives as long as a thread that may call its handlers.
     presence: Presence,
     absence: Absence,
@@ -42,6 +46,7 @@ struct Serving {
     /// The same if the program steps, for one thread at a time.
     stepped: Option<Mutex<SteppedServer>>,
     addresses: Vec<CString>,
+    generation: Generation,
 }
 
 /// `tenon_server_counters`.
@@ -77,6 +82,7 @@ impl CServer {
             serving: OnceLock::new(),
             is_registered: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
+            limits: Arc::default(),
             presence,
             absence,
         }
@@ -186,6 +192,13 @@ impl CServer {
         let _ = thread::Builder::new().name("tenon stop".into()).spawn(stop);
     }
 
+    /// Refuses a forked child a server that its parent started; one that was put together alone can be started.
+    fn check_process(&self) -> Result<(), Report> {
+        self.serving
+            .get()
+            .map_or(Ok(()), |serving| serving.generation.check())
+    }
+
     /// Ends it, and waits for every handler. Whoever stops it already does so to the end; a handler
     /// may run longer than either has patience.
     fn free(self) {
@@ -202,6 +215,7 @@ impl Serving {
             server,
             stepped,
             addresses,
+            generation: Generation::now(),
         }
     }
 }
@@ -210,7 +224,9 @@ impl Serving {
 /// It is NULL or leads to a server that is there as long as `'s`.
 unsafe fn known<'s>(server: *const CServer) -> Result<&'s CServer, Report> {
     // SAFETY: the caller's promise.
-    unsafe { server.as_ref() }.ok_or(NO_SERVER)
+    let server = unsafe { server.as_ref() }.ok_or(NO_SERVER)?;
+    server.check_process()?;
+    Ok(server)
 }
 
 /// Changes a server that does not serve yet; one that does stays as it is.
@@ -252,9 +268,19 @@ pub unsafe extern "C" fn tenon_server_add(
         let interface = interface.ok_or(Report::Caller("the interface is NULL"))?;
         let keeps_order = options::keeps_order(order)?;
         let presence = server.presence.clone();
+        let limits = Arc::clone(&server.limits);
         // SAFETY: all of it is complete, and lives as long as the server.
-        let service =
-            unsafe { CService::new(interface, handlers, methods, context, keeps_order, presence) }?;
+        let service = unsafe {
+            CService::new(
+                interface,
+                handlers,
+                methods,
+                context,
+                keeps_order,
+                limits,
+                presence,
+            )
+        }?;
         server.add(service)
     };
     // SAFETY: the error is NULL or the caller's own.
@@ -283,7 +309,16 @@ pub unsafe extern "C" fn tenon_server_add_raw(
         // SAFETY: the context lives as long as the server, and handlers may use it.
         let service = unsafe {
             let presence = server.presence.clone();
-            RawService::new(program, version, handler, context, keeps_order, presence)
+            let limits = Arc::clone(&server.limits);
+            RawService::new(
+                program,
+                version,
+                handler,
+                context,
+                keeps_order,
+                limits,
+                presence,
+            )
         };
         server.add(service)
     };
@@ -340,6 +375,18 @@ pub unsafe extern "C" fn tenon_server_threads(server: *mut CServer, threads: usi
     }
     // SAFETY: it is NULL or a server.
     unsafe { change(server, |builder| builder.limits(limits)) };
+}
+
+/// `tenon_server_send_max`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_server_send_max(server: *mut CServer, bytes: usize) {
+    // SAFETY: it is NULL or a server.
+    if let Ok(server) = unsafe { known(server) } {
+        server.limits.set_send_max(bytes);
+    }
 }
 
 /// `tenon_server_rpcbind`.
@@ -506,6 +553,11 @@ pub unsafe extern "C" fn tenon_server_count(server: *const CServer, counters: *m
 pub unsafe extern "C" fn tenon_server_free(server: *mut CServer) {
     if !server.is_null() {
         // SAFETY: it is one that was handed out, and the caller uses it no more.
-        done((), || unsafe { Box::from_raw(server) }.free());
+        let server = unsafe { Box::from_raw(server) };
+        if server.check_process().is_ok() {
+            done((), || server.free());
+        } else {
+            std::mem::forget(server);
+        }
     }
 }

@@ -14,6 +14,7 @@ use super::scratch::{ALIGN, with_room};
 use super::types::{CInterface, CMessage, CProcedure, Encode};
 use super::value::Owned;
 use crate::failure::{Reason, Trouble};
+use crate::limits::ResultLimits;
 use crate::presence::Presence;
 use crate::report::Report;
 
@@ -34,6 +35,7 @@ pub(super) struct CService {
     methods: *const c_void,
     context: *mut c_void,
     keeps_order: bool,
+    limits: Arc<ResultLimits>,
     /// The server waits for it before methods and context may go.
     _presence: Presence,
 }
@@ -62,6 +64,7 @@ impl CService {
         methods: *const c_void,
         context: *mut c_void,
         keeps_order: bool,
+        limits: Arc<ResultLimits>,
         presence: Presence,
     ) -> Result<Self, Report> {
         // SAFETY: the caller's promise; interfaces are constant data of the program's.
@@ -71,7 +74,9 @@ impl CService {
             (interface.lean(), procedures, handlers)
         };
         if handlers.len() < procedures.len() {
-            return Err(Report::Caller("the handlers are NULL"));
+            return Err(Report::Caller(
+                "the handlers are NULL: a service needs the program's functions",
+            ));
         }
         let mut served = Vec::new();
         for (procedure, handler) in procedures.iter().zip(handlers) {
@@ -99,6 +104,7 @@ impl CService {
             methods,
             context,
             keeps_order,
+            limits,
             _presence: presence,
         })
     }
@@ -135,7 +141,7 @@ impl CService {
     ) -> Result<(), Refusal> {
         let served = self.find(call.procedure())?;
         let sizes = [served.arguments, served.result].map(|message| message.map_or(0, |m| m.size));
-        with_room(sizes[0], sizes[1], |arguments, result| {
+        let outcome = with_room(sizes[0], sizes[1], |arguments, result| {
             // SAFETY: there is so much room as long as this runs, and what lies there is a value of the
             // message's type, or zero, whenever it goes.
             let taken = unsafe { Owned::zeroed(served.arguments, arguments) };
@@ -155,15 +161,22 @@ impl CService {
             })?;
             // Before the arguments go: what the result owns may be theirs, if it is kept.
             let sent = match served.result {
-                // SAFETY: the result is a value of this type.
-                Some(message) => unsafe { codec::encode(out, routine(message), result) },
+                Some(message) => {
+                    let limit = self.limits.send_max();
+                    // SAFETY: the result is a value of this type.
+                    unsafe { codec::encode(out, routine(message), result, limit) }
+                }
                 None => Ok(()),
             };
             if request.keeps_result() {
                 returned.keep();
             }
             drop(taken);
-            sent.map_err(unsent)
+            sent.map_err(|reason| unsent(&self.lean, served.number, &reason))
+        });
+        outcome.unwrap_or_else(|| {
+            let why = "there is no memory for the arguments and the result";
+            Err(Refusal::SystemError(why.to_owned()))
         })
     }
 }
@@ -180,7 +193,14 @@ fn is_over_aligned(message: &CMessage) -> bool {
 }
 
 #[cold]
-fn unsent(reason: Reason<tenon::wire::EncodeError>) -> Refusal {
+fn unsent(of: &Interface, procedure: u32, reason: &Reason<tenon::wire::EncodeError>) -> Refusal {
+    let (program, version) = (of.program, of.version);
+    tracing::warn!(
+        program,
+        version,
+        procedure,
+        "the result cannot be sent: {reason}"
+    );
     Refusal::SystemError(format!("the result cannot be sent: {reason}"))
 }
 
@@ -188,8 +208,8 @@ fn unsent(reason: Reason<tenon::wire::EncodeError>) -> Refusal {
 fn unread(reason: Reason<tenon::wire::DecodeError>) -> Refusal {
     match reason {
         Reason::Value(error) => Refusal::GarbageArguments(error),
-        Reason::Null(_)
-        | Reason::Trouble(Trouble::NoMemory | Trouble::Unsaid | Trouble::OutOfBounds) => {
+        Reason::Trouble(Trouble::HoldsNul) => Refusal::InvalidArguments(reason.to_string()),
+        Reason::Null(_) | Reason::Trouble(_) => {
             Refusal::SystemError(format!("the arguments cannot be decoded: {reason}"))
         }
     }

@@ -289,9 +289,29 @@ impl Storage {
     #[inline(never)]
     fn grow(&mut self, bytes: usize) {
         // What no memory could hold, the allocator refuses.
-        let needed = self.used.saturating_add(bytes);
-        let target = needed.max(self.bytes.len() * 2).max(SMALLEST);
+        let target = self.target(bytes);
         self.bytes.resize(target, 0);
+    }
+
+    /// Gets `bytes` more than are in use; returns whether there is memory for them.
+    #[cold]
+    pub(crate) fn try_grow(&mut self, bytes: usize) -> bool {
+        if self.bytes.len() - self.used >= bytes {
+            return true;
+        }
+        let target = self.target(bytes);
+        let more = target - self.bytes.len();
+        let is_there = self.bytes.try_reserve_exact(more).is_ok();
+        if is_there {
+            self.bytes.resize(target, 0);
+        }
+        is_there
+    }
+
+    /// How many there are to be so that `bytes` more can be in use.
+    fn target(&self, bytes: usize) -> usize {
+        let needed = self.used.saturating_add(bytes);
+        needed.max(self.bytes.len().saturating_mul(2)).max(SMALLEST)
     }
 }
 

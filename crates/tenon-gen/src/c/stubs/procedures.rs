@@ -262,6 +262,15 @@ impl<'a> File<'a> {
         w.line("bool");
         w.line(serve_head(name));
         w.braces_below(|w| {
+            if !handled.is_empty() {
+                w.line("if (service == NULL)");
+                w.indented(|w| {
+                    w.line(format!(
+                        "return tenon_server_add (server, &{name}_interface, NULL, NULL, context, order, error);"
+                    ));
+                });
+                w.line("");
+            }
             w.line("const tenon_handler handlers[] = {");
             w.indented(|w| {
                 for (_, call) in handled {

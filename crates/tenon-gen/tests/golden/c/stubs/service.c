@@ -58,7 +58,7 @@ tenon_fail_at (tenon_decoder *in, const unsigned char *at, tenon_failure_kind ki
 	return false;
 }
 
-/* Room for so many bytes; NULL if there is no memory for it. */
+/* Room for so many bytes; NULL if there is none, and the library has said why. */
 static inline unsigned char *
 tenon_room (tenon_encoder *out, size_t bytes, const char *field)
 {
@@ -66,7 +66,8 @@ tenon_room (tenon_encoder *out, size_t bytes, const char *field)
 
 	if ((size_t) (out->end - to) < bytes) {
 		if (!out->grow (out, bytes)) {
-			tenon_fail (out, TENON_NO_MEMORY, bytes, 0, field);
+			if (out->failure.field == NULL)
+				out->failure.field = field;
 			return NULL;
 		}
 		to = out->at;
@@ -280,6 +281,9 @@ tenon_get_string (tenon_decoder *in, char **to, uint32_t bound, uint32_t padding
 	from = tenon_bytes (in, count, padding, field);
 	if (from == NULL)
 		return false;
+	/* What is behind it would be lost. */
+	if (count > 0 && memchr (from, 0, count) != NULL)
+		return tenon_fail_at (in, from, TENON_HOLDS_NUL, 0, 0, field);
 	*to = (char *) tenon_unset (in, (size_t) count + 1, 1, field);
 	if (*to == NULL)
 		return false;
@@ -700,6 +704,9 @@ tenon_handle_storeproc_put_1 (const void *methods, void *context, void *argument
 bool
 store_program_1_serve (tenon_server *server, const store_program_1_service *service, void *context, tenon_order order, tenon_error *error)
 {
+	if (service == NULL)
+		return tenon_server_add (server, &store_program_1_interface, NULL, NULL, context, order, error);
+
 	const tenon_handler handlers[] = {
 		service->storeproc_get_1 != NULL ? tenon_handle_storeproc_get_1 : NULL,
 		service->storeproc_put_1 != NULL ? tenon_handle_storeproc_put_1 : NULL,
@@ -797,6 +804,9 @@ tenon_handle_storeproc_far_2 (const void *methods, void *context, void *argument
 bool
 store_program_2_serve (tenon_server *server, const store_program_2_service *service, void *context, tenon_order order, tenon_error *error)
 {
+	if (service == NULL)
+		return tenon_server_add (server, &store_program_2_interface, NULL, NULL, context, order, error);
+
 	const tenon_handler handlers[] = {
 		service->storeproc_get_2 != NULL ? tenon_handle_storeproc_get_2 : NULL,
 		service->storeproc_count_2 != NULL ? tenon_handle_storeproc_count_2 : NULL,

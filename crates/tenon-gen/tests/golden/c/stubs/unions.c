@@ -65,7 +65,7 @@ tenon_unknown (tenon_decoder *in, const unsigned char *at, int64_t value, const 
 	return tenon_fail_at (in, at, TENON_UNKNOWN_VALUE, (uint64_t) value, 0, field);
 }
 
-/* Room for so many bytes; NULL if there is no memory for it. */
+/* Room for so many bytes; NULL if there is none, and the library has said why. */
 static inline unsigned char *
 tenon_room (tenon_encoder *out, size_t bytes, const char *field)
 {
@@ -73,7 +73,8 @@ tenon_room (tenon_encoder *out, size_t bytes, const char *field)
 
 	if ((size_t) (out->end - to) < bytes) {
 		if (!out->grow (out, bytes)) {
-			tenon_fail (out, TENON_NO_MEMORY, bytes, 0, field);
+			if (out->failure.field == NULL)
+				out->failure.field = field;
 			return NULL;
 		}
 		to = out->at;
@@ -366,6 +367,9 @@ tenon_get_string (tenon_decoder *in, char **to, uint32_t bound, uint32_t padding
 	from = tenon_bytes (in, count, padding, field);
 	if (from == NULL)
 		return false;
+	/* What is behind it would be lost. */
+	if (count > 0 && memchr (from, 0, count) != NULL)
+		return tenon_fail_at (in, from, TENON_HOLDS_NUL, 0, 0, field);
 	*to = (char *) tenon_unset (in, (size_t) count + 1, 1, field);
 	if (*to == NULL)
 		return false;
