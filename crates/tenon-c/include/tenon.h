@@ -204,8 +204,10 @@ typedef struct tenon_auth_sys {
     size_t gid_count;
 } tenon_auth_sys;
 
-/* All zero says what most programs want. */
+/* All zero says what most programs want, as TENON_OPTIONS does. Later versions may have more fields: `size` says how many
+ * bytes the program knows; 0: those of version 0.1. */
 typedef struct tenon_options {
+    size_t size;
     uint64_t timeout_ms;         /* of every call; 0: 25 s */
     uint64_t connect_timeout_ms; /* of the first connection; 0: 25 s */
     tenon_waiting waiting;
@@ -214,6 +216,8 @@ typedef struct tenon_options {
     size_t calls_max;             /* calls that wait for their replies; 0: 4096 */
     uint64_t resend_first_ms, resend_longest_ms; /* udp://: when a call is sent again; 0: 500 and 8000 */
 } tenon_options;
+
+#define TENON_OPTIONS {sizeof(tenon_options), 0, 0, TENON_ADAPTIVE, NULL, 0, 0, 0, 0, 0}
 
 /* A version of a program at the other end of a connection. Any number of threads may call at once. */
 typedef struct tenon_channel tenon_channel;

@@ -300,7 +300,9 @@ fn the_library_has_what_the_header_declares() {
         .filter(|line| !line.starts_with(['/', ' ', '#']));
     let called = code.filter_map(|line| line.split_once('(').map(|(before, _)| before));
     let words = called.filter_map(|before| before.rsplit([' ', '*']).next());
-    let mut declared: Vec<_> = words.filter(|word| word.starts_with("tenon_")).collect();
+    let names = words.filter(|word| word.starts_with("tenon_"));
+    // Programs ask for the version of the interface that they were built for.
+    let mut declared: Vec<_> = names.map(|name| format!("{name}@@TENON_0")).collect();
     let mut list = Command::new("nm");
     list.args(["-D", "--defined-only", "-j"]);
     let listed = succeeds(list.arg(installed.prefix.join("lib/libtenon.so")));
@@ -315,6 +317,105 @@ fn the_library_has_what_the_header_declares() {
         installed.pkg_config(&["--modversion"]),
         [env!("CARGO_PKG_VERSION")]
     );
+}
+
+/// A folder of libraries as distributions have it, found by pkg-config and by CMake.
+#[test]
+fn libraries_may_lie_in_a_folder_of_their_own() {
+    let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libdir");
+    let mut install = install();
+    install.args(["--libdir", "lib/some-system", "--prefix"]);
+    succeeds(install.arg(&prefix));
+    let lib = prefix.join("lib/some-system");
+    assert!(lib.join("libtenon.so").exists() && !prefix.join("lib/libtenon.so").exists());
+    let mut command = Command::new("pkg-config");
+    command.env("PKG_CONFIG_PATH", lib.join("pkgconfig"));
+    let said = succeeds(command.args(["--libs", "tenon"]));
+    assert_eq!(said.trim(), format!("-L{} -ltenon", lib.display()));
+    if has("cmake") {
+        cmake_finds(&prefix, &lib);
+    }
+}
+
+fn cmake_finds(prefix: &Path, lib: &Path) {
+    let folder = prefix.join("project");
+    fs::create_dir_all(&folder).expect("a folder");
+    let project = "cmake_minimum_required(VERSION 3.13)
+project(uses_tenon C)
+find_package(tenon 0.1 REQUIRED)
+foreach(library tenon static tirpc)
+    if(TARGET tenon::${library})
+        add_executable(with_${library} main.c)
+        target_link_libraries(with_${library} tenon::${library})
+    endif()
+endforeach()
+";
+    let main = "#include <tenon.h>
+int main(void) { return puts(tenon_version()) < 0; }
+";
+    fs::write(folder.join("CMakeLists.txt"), project).expect("a file");
+    fs::write(folder.join("main.c"), main).expect("a file");
+    let mut configure = Command::new("cmake");
+    configure.arg(format!("-Dtenon_DIR={}", lib.join("cmake/tenon").display()));
+    succeeds(configure.args(["-B", "built", "."]).current_dir(&folder));
+    succeeds(
+        Command::new("cmake")
+            .args(["--build", "built"])
+            .current_dir(&folder),
+    );
+    for library in ["tenon", "static", "tirpc"] {
+        let program = folder.join("built").join(format!("with_{library}"));
+        let said = succeeds(&mut Command::new(program));
+        assert_eq!(said.trim(), env!("CARGO_PKG_VERSION"), "{library}");
+    }
+    let too_new = project.replace("0.1 REQUIRED", "0.2 REQUIRED");
+    fs::write(folder.join("CMakeLists.txt"), too_new).expect("a file");
+    let output = Command::new("cmake")
+        .args(["-B", "other", "."])
+        .current_dir(&folder)
+        .output();
+    assert!(!output.expect("cmake runs").status.success());
+}
+
+/// The manual has a page of all that the header says, and finds it by the name of each function.
+#[test]
+fn the_manual_knows_every_function() {
+    let installed = Installed::shared();
+    let pages = installed.prefix.join("share/man/man3");
+    let page = fs::read_to_string(pages.join("tenon.3")).expect("a page");
+    for heading in [".SH NAME", ".SH ERRORS: FOR PROGRAMS", ".SH SEE ALSO"] {
+        assert!(page.contains(heading), "{heading}");
+    }
+    for function in ["tenon_connect", "tenon_server_step", "tenon_log"] {
+        let link = fs::read_to_string(pages.join(format!("{function}.3"))).expect("a page");
+        assert_eq!(link, ".so man3/tenon.3\n");
+        assert!(page.contains(&format!("{function}(")), "{function}");
+    }
+    if has("man") {
+        let mut man = Command::new("man");
+        man.env("MANWIDTH", "100").args(["--warnings", "-l"]);
+        let shown = succeeds(man.arg(pages.join("tenon.3")));
+        assert!(
+            shown.contains("Whose fault it is, and so what can be done."),
+            "{shown}"
+        );
+        assert!(!shown.contains("warning"), "{shown}");
+    }
+}
+
+#[test]
+fn thread_sanitizer_reports_nothing_of_the_library() {
+    let installed = Installed::shared();
+    let suppressions = installed.prefix.join("share/tenon/tsan.supp");
+    let options = format!("suppressions={}", suppressions.display());
+    let sanitized = ["-O1", "-g", "-fsanitize=thread"];
+    let socket = format!("unix://{}", installed.prefix.join("tsan.socket").display());
+    for (program, address) in [("runs", "tcp://127.0.0.1:0"), ("frees", socket.as_str())] {
+        let program = installed.compile("gcc", program, &sanitized, false);
+        let mut command = Command::new(program);
+        command.env("TSAN_OPTIONS", &options).arg(address);
+        assert_eq!(succeeds(&mut command), "fine\n");
+    }
 }
 
 /// Calls of a client in Rust, by both protocols.

@@ -58,7 +58,8 @@ pub unsafe extern "C" fn tenon_connect(
     let connect = || {
         // SAFETY: all three are NULL or what `tenon.h` says.
         let (address, interface, options) =
-            unsafe { (words(address), interface.as_ref(), options.as_ref()) };
+            unsafe { (words(address), interface.as_ref(), COptions::read(options)?) };
+        let options = options.as_ref();
         let address = address.ok_or(Report::Caller("the address is NULL or no UTF-8"))?;
         let interface = interface.ok_or(NO_INTERFACE)?;
         let limits = options.map_or(Ok(Default::default()), COptions::channel)?;
@@ -93,7 +94,8 @@ pub unsafe extern "C" fn tenon_connect_over(
         let socket = unsafe { BorrowedFd::borrow_raw(socket) };
         let socket = socket.try_clone_to_owned().map_err(Report::System)?;
         // SAFETY: both are NULL or what `tenon.h` says.
-        let (interface, options) = unsafe { (interface.as_ref(), options.as_ref()) };
+        let (interface, options) = unsafe { (interface.as_ref(), COptions::read(options)?) };
+        let options = options.as_ref();
         let interface = interface.ok_or(NO_INTERFACE)?;
         let limits = options.map_or(Ok(Default::default()), COptions::channel)?;
         // SAFETY: options and interface are complete.

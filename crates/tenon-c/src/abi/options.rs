@@ -1,6 +1,8 @@
 //! `tenon_options` and `tenon_auth_sys`.
 
 use std::ffi::c_char;
+use std::mem::{MaybeUninit, offset_of};
+use std::ptr;
 use std::time::Duration;
 
 use tenon::{ChannelOptions, Waiting};
@@ -36,6 +38,8 @@ pub struct CAuthSys {
 #[repr(C)]
 #[derive(Debug)]
 pub struct COptions {
+    /// Bytes of it that the program knows, or 0.
+    pub size: usize,
     /// Of every call.
     pub timeout_ms: u64,
     /// Of the first connection.
@@ -56,7 +60,49 @@ pub struct COptions {
     pub resend_longest_ms: u64,
 }
 
+/// Bytes of the first version, which a program means that says no size.
+const SIZE_FIRST: usize = offset_of!(COptions, resend_longest_ms) + size_of::<u64>();
+
 impl COptions {
+    /// Copies options of this or another version of the library; those that the program does not know are zero. NULL is
+    /// all zero.
+    ///
+    /// # Errors
+    /// The program sets options that this version does not have, or its size is none.
+    ///
+    /// # Safety
+    /// It is NULL or leads to as many bytes as its size says.
+    pub(super) unsafe fn read(from: *const Self) -> Result<Option<Self>, Report> {
+        if from.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: every version begins with its size.
+        let size = match unsafe { (*from).size } {
+            0 => SIZE_FIRST,
+            size if size < SIZE_FIRST => {
+                return Err(Report::Caller(
+                    "size in tenon_options is none: use TENON_OPTIONS",
+                ));
+            }
+            size => size,
+        };
+        let known = size.min(size_of::<Self>());
+        // SAFETY: there are so many bytes.
+        let more =
+            unsafe { std::slice::from_raw_parts(from.cast::<u8>().add(known), size - known) };
+        if more.iter().any(|byte| *byte != 0) {
+            return Err(Report::Caller(
+                "tenon_options has options that this version of the library does not know",
+            ));
+        }
+        let mut options = MaybeUninit::<Self>::zeroed();
+        // SAFETY: there are so many bytes and so much room; all zero is a value of it, and so is what C has.
+        unsafe {
+            ptr::copy_nonoverlapping(from.cast::<u8>(), options.as_mut_ptr().cast(), known);
+            Ok(Some(options.assume_init()))
+        }
+    }
+
     /// What all clients of the channel have in common.
     pub(super) fn channel(&self) -> Result<ChannelOptions, Report> {
         let mut options = ChannelOptions::default().waiting(waiting(self.waiting)?);

@@ -239,6 +239,21 @@ static void nothing_is_dereferenced(tenon_channel *channel, tenon_server *server
     CHECK(!tenon_log(hear, &told, (tenon_log_level)9, &error) && error.kind == TENON_CALLER);
 }
 
+/* A program of a later version, which knows options that the library does not. */
+static void options_grow(const char *address) {
+    struct {
+        tenon_options options;
+        uint64_t later;
+    } more = {TENON_OPTIONS, 0};
+    tenon_close(connect_with(address, &more.options));
+    more.options.size = sizeof more;
+    tenon_close(connect_with(address, &more.options));
+    more.later = 1;
+    CHECK(tenon_connect(address, &cycles, &more.options, &error) == NULL && error.kind == TENON_CALLER);
+    more.options.size = 3;
+    CHECK(tenon_connect(address, &cycles, &more.options, &error) == NULL && error.kind == TENON_CALLER);
+}
+
 static void errors_speak_c(const char *address) {
     tenon_options options = {0};
     options.calls_max = 1;
@@ -282,6 +297,7 @@ int main(int argc, char **argv) {
     CHECK(tenon_ping(channel, &error));
     tenon_close(channel);
     errors_speak_c(argv[1]);
+    options_grow(argv[1]);
     tenon_server_free(other);
     tenon_server_free(server);
     puts("fine");
