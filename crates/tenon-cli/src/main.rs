@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Study(args) => commands::study::run(&args),
         Command::Cost(args) => commands::cost::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),
+        Command::Man { folder } => commands::man::run(&folder),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{tenon, tenon_reading};
@@ -334,7 +334,7 @@ fn help_teaches_by_example() {
     // What is longer than a line goes on further to the right.
     let named = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let commands: Vec<&str> = named.filter(|name| !["", "help"].contains(name)).collect();
-    assert_eq!(commands.len(), 11, "{commands:?}");
+    assert_eq!(commands.len(), 12, "{commands:?}");
     for command in commands {
         // `tenon rpcgen --help` is rpcgen's.
         let help = tenon(&["help", command]).ok();
@@ -351,6 +351,30 @@ fn completions_know_the_commands() {
             "{shell}"
         );
     }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("man");
+    // What an earlier version has written there.
+    let _ = fs::remove_dir_all(&folder);
+    tenon(&["man", &folder.display().to_string()]).ok();
+    let help = tenon(&["--help"]).ok();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let mut pages = 0;
+    for name in names.filter(|name| !["", "help"].contains(name)) {
+        let page = folder.join(format!("tenon-{name}.1"));
+        let page = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
+        pages += 1;
+    }
+    assert_eq!(pages, 12);
+    let all = fs::read_to_string(folder.join("tenon.1")).expect("a page of all");
+    assert!(all.contains("tenon\\-call(1)"), "{all}");
+    let said = tenon(&["man", "/dev/null/nowhere"]).fails_with(1);
+    assert!(said.contains("/dev/null/nowhere"), "{said}");
 }
 
 /// What a group of options has in common stands behind what only this command has: clap puts

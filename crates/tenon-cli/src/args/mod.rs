@@ -215,4 +215,15 @@ Examples:
         /// The shell
         shell: clap_complete::Shell,
     },
+
+    /// Write manual pages of all commands
+    #[command(after_help = "\
+Examples:
+  tenon man /usr/local/share/man/man1
+  tenon man . && man ./tenon-call.1")]
+    Man {
+        /// The folder that they are written into
+        #[arg(value_name = "DIR")]
+        folder: std::path::PathBuf,
+    },
 }

@@ -10,6 +10,7 @@ pub mod demo;
 pub mod dynamic;
 pub mod explain;
 pub mod generate;
+pub mod man;
 pub mod ping;
 pub mod rpcgen;
 pub mod study;
