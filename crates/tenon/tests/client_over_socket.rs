@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use caller::*;
+use tenon::wire::Encoder;
 use tenon::{CallError, Channel, ChannelOptions, Client, ConnectError, Server};
 
 fn server(addresses: &[&str]) -> Server {
@@ -26,7 +27,11 @@ fn client(socket: impl Into<OwnedFd>) -> Client {
 }
 
 fn echo(client: &Client, word: u32) -> Result<u32, CallError> {
-    (client.onc()).call(ECHO, |out| Ok(out.put(word)), |input| input.get())
+    let put = |out: &mut Encoder<'_>| {
+        out.put(word);
+        Ok(())
+    };
+    client.onc().call(ECHO, put, |input| input.get())
 }
 
 fn port(server: &Server, index: usize) -> String {
