@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -415,7 +416,12 @@ static state *new_state(rpcprog_t program, rpcvers_t version) {
     state *of = calloc(1, sizeof *of);
     if (of == NULL) return NULL;
     (void)pthread_once(&once, watch_forks);
-    pthread_mutex_init(&of->lock, NULL);
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    /* A credential may be refreshed by another call, within the call that it was refused for. */
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&of->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
     of->generation = generation;
     of->program = program;
     of->version = version;
@@ -452,6 +458,13 @@ static CLIENT *connect_to(const char *address, rpcprog_t program, rpcvers_t vers
     return &of->client;
 }
 
+/* Errors of datagrams come with the next receive, and not by a queue of their own. */
+static void end_error_queue(int fd) {
+    int off = 0;
+    (void)setsockopt(fd, IPPROTO_IP, IP_RECVERR, &off, sizeof off);
+    (void)setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &off, sizeof off);
+}
+
 /* The socket of libtirpc's client, which is connected to its server afterwards; -1 if it cannot be. */
 static int connected_socket(CLIENT *theirs, bool *is_stream) {
     int fd, type = 0;
@@ -462,7 +475,9 @@ static int connected_socket(CLIENT *theirs, bool *is_stream) {
     *is_stream = type == SOCK_STREAM;
     if (*is_stream) return fd;
     if (type != SOCK_DGRAM || !CLNT_CONTROL(theirs, CLGET_SVC_ADDR, (char *)&at)) return -1;
-    return connect(fd, at.buf, at.len) == 0 ? fd : -1;
+    if (connect(fd, at.buf, at.len) != 0) return -1;
+    end_error_queue(fd);
+    return fd;
 }
 
 CLIENT *tenon_clnt_adopt(CLIENT *theirs) {

@@ -25,36 +25,35 @@ CLIENT *tenon_clnt_adopt(CLIENT *theirs);
 
 /* Creates a client as clnt_create does. HOST may also be an address of Tenon that speaks ONC RPC, tcp://HOST:PORT,
  * udp://HOST:PORT or unix:///PATH; then libtirpc has no part in it. */
-CLIENT *tenon_clnt_create(const char *host, rpcprog_t program, rpcvers_t version,
-                          const char *transport);
+CLIENT *tenon_clnt_create(const char *host, rpcprog_t program, rpcvers_t version, const char *transport);
 
 /* The same, connecting for no longer than LIMIT. */
-CLIENT *tenon_clnt_create_timed(const char *host, rpcprog_t program, rpcvers_t version,
-                                const char *transport, const struct timeval *limit);
+CLIENT *tenon_clnt_create_timed(const char *host, rpcprog_t program, rpcvers_t version, const char *transport,
+                                const struct timeval *limit);
 
 /* Create a client as libtirpc's functions of these names do, and adopt it. */
-CLIENT *tenon_clnt_create_vers(const char *host, rpcprog_t program, rpcvers_t *version, rpcvers_t
-    low, rpcvers_t high, const char *transport);
-CLIENT *tenon_clnt_create_vers_timed(const char *host, rpcprog_t program, rpcvers_t *version,
-    rpcvers_t low, rpcvers_t high, const char *transport, const struct timeval *limit);
-CLIENT *tenon_clnt_tp_create(const char *host, rpcprog_t program, rpcvers_t version, const struct
-    netconfig *network);
-CLIENT *tenon_clnt_tp_create_timed(const char *host, rpcprog_t program, rpcvers_t version, const
-    struct netconfig *network, const struct timeval *limit);
+CLIENT *tenon_clnt_create_vers(const char *host, rpcprog_t program, rpcvers_t *version, rpcvers_t low,
+                               rpcvers_t high, const char *transport);
+CLIENT *tenon_clnt_create_vers_timed(const char *host, rpcprog_t program, rpcvers_t *version, rpcvers_t low,
+                                     rpcvers_t high, const char *transport, const struct timeval *limit);
+CLIENT *tenon_clnt_tp_create(const char *host, rpcprog_t program, rpcvers_t version,
+                             const struct netconfig *network);
+CLIENT *tenon_clnt_tp_create_timed(const char *host, rpcprog_t program, rpcvers_t version,
+                                   const struct netconfig *network, const struct timeval *limit);
 CLIENT *tenon_clnt_tli_create(int socket, const struct netconfig *network, struct netbuf *address,
-    rpcprog_t program, rpcvers_t version, u_int send, u_int receive);
-CLIENT *tenon_clnt_vc_create(int socket, const struct netbuf *address, rpcprog_t program, rpcvers_t
-    version, u_int send, u_int receive);
-CLIENT *tenon_clnt_dg_create(int socket, const struct netbuf *address, rpcprog_t program, rpcvers_t
-    version, u_int send, u_int receive);
-CLIENT *tenon_clnttcp_create(struct sockaddr_in *address, u_long program, u_long version, int
-    *socket, u_int send, u_int receive);
-CLIENT *tenon_clntudp_create(struct sockaddr_in *address, u_long program, u_long version, struct
-    timeval wait, int *socket);
-CLIENT *tenon_clntudp_bufcreate(struct sockaddr_in *address, u_long program, u_long version, struct
-    timeval wait, int *socket, u_int send, u_int receive);
-CLIENT *tenon_clntunix_create(struct sockaddr_un *address, u_long program, u_long version, int
-    *socket, u_int send, u_int receive);
+                              rpcprog_t program, rpcvers_t version, u_int send, u_int receive);
+CLIENT *tenon_clnt_vc_create(int socket, const struct netbuf *address, rpcprog_t program, rpcvers_t version,
+                             u_int send, u_int receive);
+CLIENT *tenon_clnt_dg_create(int socket, const struct netbuf *address, rpcprog_t program, rpcvers_t version,
+                             u_int send, u_int receive);
+CLIENT *tenon_clnttcp_create(struct sockaddr_in *address, u_long program, u_long version, int *socket,
+                             u_int send, u_int receive);
+CLIENT *tenon_clntudp_create(struct sockaddr_in *address, u_long program, u_long version, struct timeval wait,
+                             int *socket);
+CLIENT *tenon_clntudp_bufcreate(struct sockaddr_in *address, u_long program, u_long version,
+                                struct timeval wait, int *socket, u_int send, u_int receive);
+CLIENT *tenon_clntunix_create(struct sockaddr_un *address, u_long program, u_long version, int *socket,
+                              u_int send, u_int receive);
 
 /* Whether its calls are Tenon's. */
 bool_t tenon_clnt_is_one(const CLIENT *client);
@@ -67,9 +66,9 @@ SVCXPRT *tenon_svc_adopt(SVCXPRT *transport);
 
 /* Create a transport as libtirpc's functions of these names do, and adopt it. */
 SVCXPRT *tenon_svc_tp_create(void (*dispatcher)(struct svc_req *, SVCXPRT *), rpcprog_t program,
-    rpcvers_t version, const struct netconfig *network);
+                             rpcvers_t version, const struct netconfig *network);
 SVCXPRT *tenon_svc_tli_create(int socket, const struct netconfig *network, const struct t_bind *at,
-    u_int send, u_int receive);
+                              u_int send, u_int receive);
 SVCXPRT *tenon_svc_vc_create(int socket, u_int send, u_int receive);
 SVCXPRT *tenon_svc_fd_create(int socket, u_int send, u_int receive);
 SVCXPRT *tenon_svctcp_create(int socket, u_int send, u_int receive);

@@ -30,6 +30,8 @@ enum { RECORD_MAX = 64 << 20 };
 enum { ROOM_FIRST = 16 << 10, ROOM_KEPT = 1 << 20 };
 /* How long a peer may leave no room for a reply, and be silent when the process has no descriptors left. */
 enum { SEND_LIMIT_MS = 35000, IDLE_LIMIT_S = 10 };
+/* A pause when all connections are busy and there is no descriptor for another. */
+enum { FULL_PAUSE_MS = 10 };
 
 /* The mark in front of each fragment of a record (RFC 5531, 11). */
 enum { MARK = 4 };
@@ -345,7 +347,11 @@ static int accept_one(int listener, struct sockaddr_storage *peer, socklen_t *le
         *length = sizeof *peer;
         int fd = accept(listener, (struct sockaddr *)peer, length);
         if (fd >= 0 || (errno != EINTR && errno != EMFILE && errno != ENFILE)) return fd;
-        if (errno != EINTR && !close_idle()) return -1;
+        if (errno != EINTR && !close_idle()) {
+            /* The listener stays readable: others have a moment to end. */
+            (void)poll(NULL, 0, FULL_PAUSE_MS);
+            return -1;
+        }
     }
 }
 
