@@ -385,7 +385,7 @@ bool tenon_server_add_raw(tenon_server *server, uint32_t program, uint32_t versi
 
 /* -- servers: for programs again -- */
 
-/* A server that serves nothing and listens nowhere; NULL if there is no memory. */
+/* A server without services and listen addresses; NULL if there is no memory. */
 tenon_server *tenon_server_new(void);
 
 /* Is to listen at ADDRESS too, tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH, shm:///PATH or xdp://...;
