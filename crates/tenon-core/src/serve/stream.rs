@@ -177,7 +177,8 @@ impl ServedStream {
             return Ok(true);
         }
         while !self.receiver.is_between_frames() {
-            let step = match self.connection.next_common(&mut self.receiver) {
+            let services = shared.registry.table();
+            let step = match self.connection.next_common(&mut self.receiver, services) {
                 Some(CommonCall::Answered) => Step::Handled,
                 Some(CommonCall::For(call)) => self.keep(call),
                 None => self.next_uncommon(shared)?,

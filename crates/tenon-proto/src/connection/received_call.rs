@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use super::framing::{Detached, Frame, Receiver};
-use super::incoming_calls::{Caller, DeferredId, IncomingCall};
+use super::incoming_calls::{Caller, DeferredId, IncomingCall, NULL_PROCEDURE};
 use super::lean_messages::AcceptedCall;
 use super::outgoing_calls::Answer;
 use super::service_table::ServiceTable;
-use super::{Connection, ConnectionError, Event, PeerClosing};
+use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
 use crate::codec::lean::ByteOrder;
 use crate::codec::onc::auth::Credential;
-use crate::codec::onc::message::CallHeader;
+use crate::codec::onc::message::{CallHeader, PlainCall, ReplyHeader};
 
 /// A call for a service, with its message. It stays valid while the connection goes on.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct ReceivedCall {
     pub wants_stamps: bool,
     /// Bytes of the arguments, which end the message.
     arguments: usize,
+    /// Whether the message says who calls.
+    has_credential: bool,
 }
 
 impl ReceivedCall {
@@ -44,7 +46,7 @@ impl ReceivedCall {
     /// Returns who calls, by what the call says.
     pub fn credential(&self) -> Credential<'_> {
         match self.message.frame() {
-            Some(Frame::Record(record)) => CallHeader::credential_of(record),
+            Some(Frame::Record(record)) if self.has_credential => CallHeader::credential_of(record),
             _ => Credential::None,
         }
     }
@@ -72,7 +74,8 @@ pub enum Received<'m, W> {
     Handled,
 }
 
-/// A call of a lean client, of the commonest form.
+/// A call of the commonest form: of a lean client with nothing in front of its arguments, or of a client of ONC RPC
+/// without a credential.
 #[derive(Debug)]
 pub enum CommonCall {
     /// Of procedure 0, which is answered.
@@ -82,11 +85,18 @@ pub enum CommonCall {
 }
 
 impl<W> Connection<W> {
-    /// Takes what is complete next as [`next_received`](Self::next_received) does, if it is a lean call of the
-    /// commonest form; `None` if it is anything else, which is left there. Without what else may come, a call of
-    /// procedure 0 takes 80 instructions less at the server, 13 %.
+    /// Takes what is complete next as [`next_received`](Self::next_received) does, if it is a call of the commonest
+    /// form; `None` if it is anything else, which is left there. Without what else may come, a call of procedure 0
+    /// takes 80 instructions less at the server by the lean protocol, and 400 less by ONC RPC.
     #[inline]
-    pub fn next_common(&mut self, receiver: &mut Receiver) -> Option<CommonCall> {
+    pub fn next_common(
+        &mut self,
+        receiver: &mut Receiver,
+        services: &ServiceTable,
+    ) -> Option<CommonCall> {
+        if receiver.is_onc() {
+            return self.next_plain_call(receiver, services);
+        }
         let header = receiver.find_common()?;
         let accepted = self.accept_common(header)?;
         receiver.take_common(header);
@@ -102,6 +112,45 @@ impl<W> Connection<W> {
             time_left: None,
             wants_stamps: false,
             arguments: header.length() as usize,
+            has_credential: false,
+        }))
+    }
+
+    /// The same by ONC RPC.
+    #[inline]
+    fn next_plain_call(
+        &mut self,
+        receiver: &mut Receiver,
+        services: &ServiceTable,
+    ) -> Option<CommonCall> {
+        let (call, length) = receiver.find_plain_call()?;
+        let service = services.position(call.program, call.version)?;
+        let fragment_max = self.config.fragment_max;
+        let empty = ReplyHeader::empty_success(call.xid);
+        if self.config.incoming_calls_max == 0 || empty.len() > fragment_max {
+            return None;
+        }
+        self.protocol = Some(WireProtocol::Onc);
+        receiver.take_record(length);
+        if call.procedure == NULL_PROCEDURE {
+            self.incoming.counters.pings += 1;
+            *self.send_queue.control().chunk() = empty;
+            return Some(CommonCall::Answered);
+        }
+        self.incoming.counters.calls += 1;
+        Some(CommonCall::For(ReceivedCall {
+            message: receiver.detach()?,
+            service,
+            procedure: call.procedure,
+            order: ByteOrder::Big,
+            caller: Caller::Onc {
+                xid: call.xid,
+                fragment_max,
+            },
+            time_left: None,
+            wants_stamps: false,
+            arguments: length - PlainCall::HEADER,
+            has_credential: false,
         }))
     }
 
@@ -115,7 +164,7 @@ impl<W> Connection<W> {
         receiver: &'m mut Receiver,
         services: &ServiceTable,
     ) -> Result<Received<'m, W>, ConnectionError> {
-        match self.next_common(receiver) {
+        match self.next_common(receiver, services) {
             Some(CommonCall::Answered) => return Ok(Received::Handled),
             Some(CommonCall::For(call)) => return Ok(Received::Call(call)),
             None => {}
@@ -183,6 +232,7 @@ impl<W> Connection<W> {
             time_left,
             wants_stamps,
             arguments,
+            has_credential: true,
         }))
     }
 }

@@ -50,7 +50,7 @@ impl ServiceTable {
     }
 
     #[inline]
-    fn position(&self, program: u32, version: u32) -> Option<usize> {
+    pub(super) fn position(&self, program: u32, version: u32) -> Option<usize> {
         let mut entries = self.entries.iter();
         entries.position(|entry| (entry.program, entry.version) == (program, version))
     }

@@ -285,6 +285,9 @@ impl StreamTurn<'_> {
     /// Sends what waits, as far as there is room.
     #[inline]
     fn transmit(&self, stream: &Stream, state: &mut StreamState) -> Result<Sending, EndReason> {
+        if !state.served.has_transmit() {
+            return Ok(Sending::Done);
+        }
         self.slot.tally.publish(&state.served.counters());
         state.served.transmit(|batch| send(stream, batch))
     }

@@ -3,7 +3,7 @@
 use tenon_wire::{Buffer, DecodeError, DecodeErrorKind, Decoder, Encoder};
 
 use super::auth::{AuthStat, Credential, OpaqueAuth};
-use super::record::MARK;
+use super::record::{self, MARK};
 use super::words::{get, put};
 
 /// The version of the RPC protocol itself.
@@ -120,6 +120,41 @@ pub struct CallHeader<'a> {
     pub credential: OpaqueAuth<'a>,
     /// What proves it.
     pub verifier: OpaqueAuth<'a>,
+}
+
+/// A call of the commonest form: of version 2, without credential and verifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlainCall {
+    pub(crate) xid: u32,
+    pub(crate) program: u32,
+    pub(crate) version: u32,
+    pub(crate) procedure: u32,
+}
+
+impl PlainCall {
+    /// Bytes of the header.
+    pub(crate) const HEADER: usize = 40;
+
+    /// What stands behind the xid.
+    const BEGIN: [u8; 8] = [0, 0, 0, 0, 0, 0, 0, 2];
+
+    /// Reads the header, whose arguments are behind; `None` if the message is anything else, which
+    /// [`CallHeader::decode`] knows.
+    #[inline(always)]
+    pub(crate) fn find(message: &[u8]) -> Option<Self> {
+        let header: &[u8; Self::HEADER] = message.first_chunk()?;
+        let word = |at: usize| {
+            let [a, b, c, d] = [header[at], header[at + 1], header[at + 2], header[at + 3]];
+            u32::from_be_bytes([a, b, c, d])
+        };
+        let is_plain = header[4..12] == Self::BEGIN && header[24..] == [0; 16];
+        is_plain.then(|| Self {
+            xid: word(0),
+            program: word(12),
+            version: word(16),
+            procedure: word(20),
+        })
+    }
 }
 
 /// A message that a server does not carry out.
@@ -239,6 +274,18 @@ impl<'a> ReplyHeader<'a> {
         }
         let body = ReplyBody::decode(input)?;
         Ok(Self { xid, body })
+    }
+
+    /// Returns the bytes of a record that answers a call successfully, without results.
+    #[inline]
+    pub(crate) fn empty_success(xid: u32) -> [u8; MARK + 4 + PLAIN_SUCCESS.len()] {
+        const LENGTH: usize = 4 + PLAIN_SUCCESS.len();
+        let mut record = [0; MARK + LENGTH];
+        let mark = record::LAST_FRAGMENT | LENGTH as u32;
+        record[..MARK].copy_from_slice(&mark.to_be_bytes());
+        record[MARK..MARK + 4].copy_from_slice(&xid.to_be_bytes());
+        record[MARK + 4..].copy_from_slice(&PLAIN_SUCCESS);
+        record
     }
 
     /// The xid and the results of a reply of the commonest form: the call succeeded, and the verifier

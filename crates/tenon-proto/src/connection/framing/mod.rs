@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::started_call::StartedCall;
 use crate::codec::lean::{self, CommonHeader, MESSAGE_MIN};
-use crate::codec::onc::message::ReplyHeader;
+use crate::codec::onc::message::{PlainCall, ReplyHeader};
 use crate::codec::onc::record::{MARK, RecordError};
 use crate::codec::sniff::{Sniffed, UnknownPeer, sniff};
 
@@ -380,6 +380,30 @@ impl Receiver {
                 Some(length - results..length)
             }
             Reader::Unknown(_) => None,
+        }
+    }
+
+    /// Whether the peer is known to speak ONC RPC.
+    #[inline]
+    pub(super) fn is_onc(&self) -> bool {
+        matches!(self.reader, Reader::Onc(_))
+    }
+
+    /// Returns the next call of ONC RPC if that is complete and of the commonest form, and the bytes of its record.
+    #[inline(always)]
+    pub(super) fn find_plain_call(&self) -> Option<(PlainCall, usize)> {
+        let Reader::Onc(reader) = &self.reader else {
+            return None;
+        };
+        let record = reader.find_whole()?;
+        Some((PlainCall::find(record)?, record.len()))
+    }
+
+    /// Takes the next record, which was [found](Self::find_plain_call) to have so many bytes.
+    #[inline]
+    pub(super) fn take_record(&mut self, bytes: usize) {
+        if let Reader::Onc(reader) = &mut self.reader {
+            reader.take_whole(bytes);
         }
     }
 
