@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -91,12 +91,22 @@ pub(crate) struct Watched<C: AsFd> {
 #[derive(Debug)]
 enum Room {
     /// The system, of the stream.
-    System,
+    System(Outlet),
     /// The peer, of shared memory.
     Bell(RoomBell),
     /// Nobody, of packets: there nearly always is. Of UDP the system would call for every packet that has left; of
     /// what goes past the kernel it says nothing.
     Nobody(Again),
+}
+
+/// Room in the socket of a stream. The system is asked for it only once a send has found none: a socket that is watched
+/// for room costs an event, of a Unix socket for each message that the peer takes out.
+#[derive(Debug, Default)]
+struct Outlet {
+    /// Another descriptor of the socket, which is watched for room.
+    watched: OnceLock<AsyncFd<Owned<OwnedFd>>>,
+    /// Whether the last attempt to send found no room.
+    is_full: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -143,13 +153,12 @@ impl<C: Carrier> Watched<C> {
         let room = match carrier.stream() {
             Some(stream) => match stream.room_bell()? {
                 Some(bell) => Room::Bell(RoomBell::new(bell)?),
-                None => Room::System,
+                None => Room::System(Outlet::default()),
             },
             None => Room::Nobody(Again::default()),
         };
         let interest = match &room {
-            Room::System => Interest::READABLE | Interest::WRITABLE,
-            Room::Bell(_) => Interest::READABLE,
+            Room::System(_) | Room::Bell(_) => Interest::READABLE,
             Room::Nobody(_) => Interest::READABLE | Interest::ERROR,
         };
         Ok(Self {
@@ -178,7 +187,7 @@ impl<C: Carrier> Watched<C> {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<Readiness<'_, C>>> {
         let memory = match &self.room {
-            Room::System | Room::Nobody(_) => None,
+            Room::System(_) | Room::Nobody(_) => None,
             Room::Bell(_) => self.get_ref().stream(),
         };
         let Some(memory) = memory else {
@@ -204,9 +213,13 @@ impl<C: Carrier> Watched<C> {
                     false => Poll::Ready(Ok(Readiness::Room(&again.is_full))),
                 };
             }
-            (Room::System | Room::Bell(_), _) => {
-                return self.carrier.poll_write_ready(cx).map_ok(Readiness::Socket);
+            (Room::System(outlet), _) => {
+                return match outlet.must_wait(self.get_ref(), cx)? {
+                    true => Poll::Pending,
+                    false => Poll::Ready(Ok(Readiness::Room(&outlet.is_full))),
+                };
             }
+            (Room::Bell(_), None) => unreachable!("only streams in shared memory have bells"),
         };
         while bell.is_awaited.load(Ordering::Relaxed) {
             if !memory.park_sender() {
@@ -218,6 +231,32 @@ impl<C: Carrier> Watched<C> {
             }
         }
         Poll::Ready(Ok(Readiness::Room(&bell.is_awaited)))
+    }
+}
+
+impl Outlet {
+    /// Has the task called when there is room, if the last attempt found none; returns false if there may be some again.
+    fn must_wait(&self, socket: &impl AsFd, cx: &mut Context<'_>) -> io::Result<bool> {
+        if !self.is_full.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let watched = match self.watched.get() {
+            Some(watched) => watched,
+            None => self.begin(socket)?,
+        };
+        // What is forgotten here is looked for by the attempt that follows.
+        if forget(watched.poll_write_ready(cx)?).is_pending() {
+            return Ok(true);
+        }
+        self.is_full.store(false, Ordering::Relaxed);
+        Ok(false)
+    }
+
+    #[cold]
+    fn begin(&self, socket: &impl AsFd) -> io::Result<&AsyncFd<Owned<OwnedFd>>> {
+        let other = socket.as_fd().try_clone_to_owned()?;
+        let watched = watch(other, Interest::WRITABLE)?;
+        Ok(self.watched.get_or_init(|| watched))
     }
 }
 
