@@ -114,7 +114,7 @@ impl World {
         let draft = MessageDraft::call(&mut message, ByteOrder::NATIVE, 1, &Extras::default());
         (0..1 + a % 8).for_each(|_| message.extend(body));
         draft.seal(&mut message);
-        let Ok(service) = self.client.bind(&self.interface) else {
+        let Ok(service) = self.client.bind(&self.interface, 7) else {
             return;
         };
         let deadline = self.now + Duration::from_millis(u64::from(b) * 40);

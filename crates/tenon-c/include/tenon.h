@@ -167,10 +167,14 @@ typedef struct tenon_procedure {
     const tenon_message *arguments, *result;
 } tenon_procedure;
 
-/* A part of an interface, for the error that names what differs. */
+/*
+ * A part of an interface: a procedure, or a type, whose number is 0. Where an interface differs from that of its peer,
+ * procedures whose fingerprints are equal can be called all the same, and the error of the others names what differs.
+ */
 typedef struct tenon_part {
     const char *name;
     uint64_t fingerprint;
+    uint32_t procedure;
 } tenon_part;
 
 /* A version of a program. Constant data: it has to live as long as anything that was handed it. */
@@ -211,7 +215,8 @@ typedef struct tenon_options {
     uint64_t timeout_ms;         /* of every call; 0: 25 s */
     uint64_t connect_timeout_ms; /* of the first connection; 0: 25 s */
     tenon_waiting waiting;
-    const tenon_auth_sys *credential; /* NULL: AUTH_NONE */
+    /* NULL: AUTH_NONE. Calls by the lean protocol, which carries no other, fail with one. */
+    const tenon_auth_sys *credential;
     size_t send_max, receive_max; /* bytes of a call and of a reply on a stream; 0: 64 MiB */
     size_t calls_max;             /* calls that wait for their replies; 0: 4096 */
     uint64_t resend_first_ms, resend_longest_ms; /* udp://: when a call is sent again; 0: 500 and 8000 */

@@ -142,14 +142,15 @@ fn kind_of_call(error: &CallError) -> Kind {
         | CallError::TooLargeForPeer { .. }
         | CallError::TooManyCalls { .. }
         | CallError::OtherProtocol { .. }
-        | CallError::NoLeanNumber { .. } => Kind::Caller,
+        | CallError::NoLeanNumber { .. }
+        | CallError::LeanCredential => Kind::Caller,
         CallError::Exception(exception) if exception.status == Status::DEADLINE => Kind::Timeout,
         CallError::Refused(_) | CallError::Exception(_) | CallError::Unbound(_) => Kind::Refused,
         CallError::Misbehaved(_) => Kind::Peer,
         CallError::TimedOut { .. } => Kind::Timeout,
         CallError::Connect(error) => kind_of_connect(error),
         CallError::ConnectionRefused(_) => Kind::Unreachable,
-        CallError::Disconnected { .. } => Kind::Disconnected,
+        CallError::CutOff { .. } | CallError::Disconnected { .. } => Kind::Disconnected,
         // The run time may tell more apart than this library knows.
         _ => Kind::Bug,
     }
@@ -213,9 +214,12 @@ fn code_of_refusal(refused: &Refused) -> u32 {
 }
 
 fn errno(error: &io::Error) -> u32 {
-    error
+    let inner = error.get_ref().and_then(|inner| inner.source());
+    let system = inner.and_then(|inner| inner.downcast_ref::<io::Error>());
+    let number = error
         .raw_os_error()
-        .map_or(0, |number| number.unsigned_abs())
+        .or_else(|| system.and_then(io::Error::raw_os_error));
+    number.map_or(0, i32::unsigned_abs)
 }
 
 impl fmt::Display for Report {

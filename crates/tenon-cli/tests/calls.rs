@@ -205,7 +205,7 @@ fn a_file_that_differs_from_the_servers_is_an_error_that_names_the_type() {
     let address = format!("lean+{}", server.unix);
     let stderr = tenon(&["call", &address, file, "LOOK_UP", "\"Ada\""]).fails_with(1);
     assert!(
-        stderr.contains("built from another interface: kind differs"),
+        stderr.contains("interface: procedure LOOK_UP differs, kind differs, entry differs"),
         "{stderr}"
     );
     assert!(stderr.contains("hint: the interface file here"), "{stderr}");
@@ -233,6 +233,62 @@ fn a_server_that_speaks_only_onc_rpc_is_said_to() {
     assert!(stderr.contains(&format!("try {onc}")), "{stderr}");
     let closed = closing.join().expect("the thread ends");
     closed.expect("the command connects");
+}
+
+/// The interface of `tenon demo` with changes.
+fn changed_demo(changes: &[(&str, &str)]) -> String {
+    let demo = std::fs::read_to_string(common::root().join(DEMO)).expect("the interface is there");
+    changes.iter().fold(demo, |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    })
+}
+
+#[test]
+fn an_interface_that_was_changed_is_in_the_way_of_calls_that_use_the_change() {
+    let server = DemoServer::start();
+    let lean = [&server.tcp, &server.udp, &server.unix].map(|address| format!("lean+{address}"));
+    // Members that change places, one more procedure, and a typedef of another name.
+    let changed = changed_demo(&[
+        ("PERSON = 1,", "MACHINE = 1,"),
+        ("MACHINE = 2 ", "PERSON = 2 "),
+        (
+            "found LOOK_UP(name) = 4;",
+            "found LOOK_UP(name) = 4; int MORE(int) = 5;",
+        ),
+        ("typedef string name<64>;", "typedef string label<64>;"),
+        ("(name)", "(label)"),
+    ]);
+    for address in lean.iter().chain([&server.shm]) {
+        let call = |procedure, argument| {
+            tenon_reading(
+                &["call", address, "-", procedure, argument, "--compact"],
+                &changed,
+            )
+        };
+        assert_eq!(
+            call("SAY_HELLO", "\"Ada\"").ok(),
+            "\"Hello, Ada\"\n",
+            "{address}"
+        );
+        assert_eq!(call("COUNT_TO", "3").ok(), "[1,2,3]\n", "{address}");
+        for (procedure, argument, why) in [
+            (
+                "LOOK_UP",
+                "\"Ada\"",
+                "procedure LOOK_UP differs, kind differs, entry differs",
+            ),
+            ("MORE", "1", "it lacks procedure MORE"),
+        ] {
+            let refused = call(procedure, argument).fails_with(1);
+            assert!(refused.contains(why), "{address}: {refused}");
+        }
+    }
+    // A procedure that goes by another name is another one.
+    let swapped = changed_demo(&[("double AVERAGE(numbers) = 2", "double MEAN(numbers) = 2")]);
+    let call = ["call", &lean[0], "-", "MEAN", "[1, 2]"];
+    let refused = tenon_reading(&call, &swapped).fails_with(1);
+    assert!(refused.contains("procedure MEAN"), "{refused}");
 }
 
 #[test]

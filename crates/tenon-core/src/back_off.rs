@@ -1,4 +1,4 @@
-//! When the next attempt to connect is made, and what is said of those that failed.
+//! When a connection that was lost is made again, which calls wait for that, and what the others are told.
 
 use std::io;
 use std::sync::Arc;
@@ -9,12 +9,29 @@ use tenon_net::Address;
 use crate::error::{CallError, ConnectError};
 
 /// Keeps a peer that is down from being asked all the time.
+///
+/// A call fails at once with what an attempt to connect reports, unless it waits for its peer to be ready
+/// ([`CallOptions::wait_for_ready`](crate::options::CallOptions::wait_for_ready)). Calls that wait leave growing pauses
+/// between their attempts; calls that fail do not wait for those, but share what an attempt has just reported.
 #[derive(Debug)]
 pub struct BackOff {
     pause: Duration,
     not_before: Option<Instant>,
     /// Why the last attempt failed.
     failure: Option<Arc<io::Error>>,
+    /// Until when calls that do not wait are told so without another attempt.
+    fresh_until: Option<Instant>,
+}
+
+/// What a call does that has no connection.
+#[derive(Debug)]
+pub enum NextAttempt {
+    /// It connects.
+    Now,
+    /// It waits, and asks again then.
+    At(Instant),
+    /// It fails.
+    Fail(CallError),
 }
 
 impl Default for BackOff {
@@ -23,6 +40,7 @@ impl Default for BackOff {
             pause: Self::FIRST,
             not_before: None,
             failure: None,
+            fresh_until: None,
         }
     }
 }
@@ -31,16 +49,40 @@ impl BackOff {
     const FIRST: Duration = Duration::from_millis(10);
     const LONGEST: Duration = Duration::from_secs(1);
 
-    /// Time until the next attempt may be made.
-    pub fn left(&self, now: Instant) -> Duration {
-        self.not_before
-            .map_or(Duration::ZERO, |at| at.saturating_duration_since(now))
+    /// Time for which calls that do not wait share a failure: a loop around a call asks a dead peer a hundred times a
+    /// second at most, and no call is told of a failure that is older.
+    const FRESH: Duration = Duration::from_millis(10);
+
+    /// Returns what a call does at `now` that needs a connection to `address`, and `waits_for_ready` or not.
+    pub fn next_attempt(
+        &self,
+        now: Instant,
+        waits_for_ready: bool,
+        address: &Address,
+    ) -> NextAttempt {
+        if waits_for_ready {
+            return match self.not_before {
+                Some(at) if at > now => NextAttempt::At(at),
+                _ => NextAttempt::Now,
+            };
+        }
+        let is_fresh = self.fresh_until.is_some_and(|until| now < until);
+        match self.error(address) {
+            Some(error) if is_fresh => NextAttempt::Fail(error),
+            _ => NextAttempt::Now,
+        }
     }
 
-    /// An attempt is made: the next one comes later, and later each time.
+    /// An attempt has ended: calls that wait make the next one later, and later each time.
     pub fn attempt(&mut self, now: Instant) {
         self.not_before = Some(now + self.pause);
         self.pause = (self.pause * 2).min(Self::LONGEST);
+    }
+
+    /// An attempt has led to a connection. Whether it answers is not known yet.
+    pub fn succeeded(&mut self) {
+        self.failure = None;
+        self.fresh_until = None;
     }
 
     /// The peer answers: the next attempt may be made at once.
@@ -51,13 +93,20 @@ impl BackOff {
         }
     }
 
-    /// An attempt has failed; says whether trying again cannot help.
-    pub fn failed(&mut self, error: io::Error) -> bool {
+    /// An attempt has failed at `now`; says whether trying again cannot help.
+    pub fn failed(&mut self, now: Instant, error: io::Error) -> bool {
         let is_hopeless = is_hopeless(&error);
-        // That time ran out says less than why the attempt before failed.
-        if error.kind() != io::ErrorKind::TimedOut || self.failure.is_none() {
+        // That time ran out says less than why the attempt before failed. It is the time of one call, too, and says
+        // nothing to others.
+        let is_late = error.kind() == io::ErrorKind::TimedOut;
+        if !is_late || self.failure.is_none() {
             self.failure = Some(Arc::new(error));
         }
+        self.fresh_until = if is_late {
+            None
+        } else {
+            Some(now + Self::FRESH)
+        };
         is_hopeless
     }
 
@@ -75,4 +124,47 @@ fn is_hopeless(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn refused() -> io::Error {
+        io::ErrorKind::ConnectionRefused.into()
+    }
+
+    #[test]
+    fn a_call_that_does_not_wait_is_never_held() {
+        let address = "tcp://127.0.0.1:1".parse().unwrap();
+        let mut back_off = BackOff::default();
+        let mut now = Instant::now();
+        for _ in 0..10 {
+            back_off.attempt(now);
+            back_off.failed(now, refused());
+            let next = back_off.next_attempt(now, false, &address);
+            assert!(matches!(next, NextAttempt::Fail(_)), "{next:?}");
+            let next = back_off.next_attempt(now, true, &address);
+            assert!(matches!(next, NextAttempt::At(_)), "{next:?}");
+            now += BackOff::FRESH;
+            let next = back_off.next_attempt(now, false, &address);
+            assert!(matches!(next, NextAttempt::Now), "{next:?}");
+        }
+        back_off.reset();
+        let next = back_off.next_attempt(now, true, &address);
+        assert!(matches!(next, NextAttempt::Now), "{next:?}");
+    }
+
+    #[test]
+    fn the_time_of_one_call_is_no_failure_of_others() {
+        let address = "tcp://127.0.0.1:1".parse().unwrap();
+        let mut back_off = BackOff::default();
+        let now = Instant::now();
+        back_off.attempt(now);
+        back_off.failed(now, io::ErrorKind::TimedOut.into());
+        let next = back_off.next_attempt(now, false, &address);
+        assert!(matches!(next, NextAttempt::Now), "{next:?}");
+    }
 }

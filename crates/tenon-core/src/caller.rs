@@ -19,6 +19,7 @@ use crate::error::CallError;
 use crate::lean_input::LeanInput;
 use crate::options::CallOptions;
 use crate::procedure::{ProcedureCall, decode_in_order};
+use crate::timer::CallLimit;
 
 /// Who calls: a version of a program, and what all calls of it have in common.
 #[derive(Clone)]
@@ -32,6 +33,8 @@ pub struct Caller {
     timeout: Duration,
     /// Whether lean calls say how much time they have.
     tells_timeout: bool,
+    /// Whether calls are to say who calls, which the lean protocol cannot carry.
+    has_credential: bool,
     decoding: Decoding,
 }
 
@@ -162,6 +165,7 @@ impl Caller {
             interface: Arc::new(Interface::unknown(program, version)),
             timeout: ConnectionConfig::CALL_TIMEOUT,
             tells_timeout: false,
+            has_credential: false,
             decoding: Decoding::default(),
         }
     }
@@ -177,8 +181,9 @@ impl Caller {
         self.interface = interface;
     }
 
-    /// Puts `credential` on every call by ONC RPC.
+    /// Puts `credential` on every call. The lean protocol carries none: its calls fail then, unless it is AUTH_NONE.
     pub fn set_credential(&mut self, credential: &Credential<'_>) {
+        self.has_credential = !matches!(credential, Credential::None);
         self.template = Arc::new(CallTemplate::new(self.program, self.version, credential));
     }
 
@@ -218,8 +223,11 @@ impl Caller {
 
     /// The time that a call with these options has.
     #[inline]
-    pub fn timeout(&self, options: &CallOptions) -> Duration {
-        options.get_timeout().unwrap_or(self.timeout)
+    pub fn limit(&self, options: &CallOptions) -> CallLimit {
+        CallLimit {
+            timeout: options.get_timeout().unwrap_or(self.timeout),
+            wait_for_ready: options.get_wait_for_ready(),
+        }
     }
 
     /// Begins a call by ONC RPC in an empty buffer.
@@ -231,7 +239,7 @@ impl Caller {
     /// Begins a lean call with `extensions` in an empty buffer.
     ///
     /// # Errors
-    /// The lean protocol has no such numbers of procedures.
+    /// The lean protocol has no such numbers of procedures, or the call has a credential.
     #[inline]
     pub fn begin_lean(
         &self,
@@ -242,6 +250,9 @@ impl Caller {
     ) -> Result<LeanCall<'_>, CallError> {
         let procedure =
             u16::try_from(procedure).map_err(|_| CallError::NoLeanNumber { procedure })?;
+        if self.has_credential {
+            return Err(CallError::LeanCredential);
+        }
         let extras = Extras {
             time_left: options
                 .get_timeout()

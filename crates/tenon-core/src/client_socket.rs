@@ -4,7 +4,9 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-use tenon_net::{Address, Came, Carrier, ConnectedSocket, Ready, Stream, Train, Transport, Until};
+use tenon_net::{
+    Address, Came, Carrier, ConnectedSocket, Liveness, Ready, Stream, Train, Transport, Until,
+};
 use tenon_proto::connection::TransmitBatch;
 
 /// A socket that is connected to one peer.
@@ -17,14 +19,16 @@ pub enum ClientSocket {
 }
 
 impl ClientSocket {
-    /// Connects to `address`, waiting until `deadline`.
+    /// Connects to `address`, waiting until `deadline`, and has the system find out when the peer is gone.
     ///
     /// # Errors
     /// As [`Stream::connect`] and [`Carrier::connect`].
-    pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
+    pub fn connect(address: &Address, deadline: Instant, liveness: Liveness) -> io::Result<Self> {
         match address.transport() {
             Transport::Tcp | Transport::Unix | Transport::Shm => {
-                Stream::connect(address, deadline).map(Self::Stream)
+                let stream = Stream::connect(address, deadline)?;
+                stream.set_liveness(liveness)?;
+                Ok(Self::Stream(stream))
             }
             Transport::Udp | Transport::Xdp => {
                 Carrier::connect(address, deadline).map(Self::Datagram)

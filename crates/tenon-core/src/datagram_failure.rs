@@ -42,7 +42,11 @@ fn exchange_error(failure: Failure, timer: &CallTimer, fault: Option<Arc<io::Err
         (Reason::Stopped, _) => disconnected(told(io::ErrorKind::ConnectionAborted)),
         (Reason::Forgotten { .. }, _) => disconnected(told(io::ErrorKind::ConnectionReset)),
         (Reason::Refused(refused), _) => CallError::ConnectionRefused(refused),
-        (Reason::TooLarge { size, limit }, _) => CallError::TooLargeForPeer { size, limit },
+        (Reason::TooLarge { size, limit }, _) => CallError::TooLargeForPeer {
+            size,
+            limit,
+            own_limit: None,
+        },
         (Reason::Overloaded, _) => exception(Status::OVERLOADED, &failure),
         (Reason::AnswerTooLarge, _) => exception(Status::TOO_LARGE, &failure),
         (Reason::Violation(violation), _) => {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenon_net::{Address, AddressError, Protocol};
 use tenon_proto::connection::framing::FramingError;
@@ -15,6 +15,8 @@ use tenon_proto::onc::record::RecordError;
 use tenon_wire::{BString, DecodeError, DecodeMode, EncodeError, Lean, Limits, Marshal, Swapped};
 
 use crate::lean_input::LeanInput;
+
+pub use crate::error_kind::CallErrorKind;
 
 /// Why a call has no result.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -56,17 +58,41 @@ pub enum CallError {
         /// The procedure's number.
         procedure: u32,
     },
+    /// Your call was wrong: it was to say who calls, which the lean protocol cannot carry.
+    #[error(
+        "a call by the lean protocol carries no credential; {}, or leave the credential out",
+        advice_on_protocol(Protocol::Lean)
+    )]
+    LeanCredential,
     /// Your call was wrong: it is larger than the peer takes in, as it said when the connection
     /// opened. Lean calls only.
-    #[error("a call of {size} bytes is over the peer's limit of {limit}")]
+    #[error(
+        "a call of {size} bytes is over the peer's limit of {limit} (of a server of Tenon, \
+         ServerLimits::message_bytes){}", advice_on_own_limit(*.own_limit)
+    )]
     TooLargeForPeer {
         /// Bytes of the call, its header included.
         size: usize,
         /// Most bytes that the peer takes in.
         limit: usize,
+        /// Most bytes that this channel sends, if it has such a limit.
+        own_limit: Option<usize>,
+    },
+    /// The connection broke while the call was being sent, and another one broke when it was sent once more. The peer
+    /// did not carry it out.
+    #[error(
+        "the connection broke while a call of {size} bytes was being sent, and another one when it was sent again: \
+         {cause}; the peer did not carry the call out, and may not take calls of this size (a server of Tenon takes \
+         ServerLimits::message_bytes, 4 MiB by default; ChannelOptions::send_max limits what is sent)"
+    )]
+    CutOff {
+        /// Bytes of the call, its header included.
+        size: usize,
+        /// How the last connection broke.
+        cause: Arc<io::Error>,
     },
     /// The peer refused.
-    #[error("the peer refused the call: {0}")]
+    #[error("the peer refused the call: {refused}{advice}", refused = .0, advice = advice_on_refusal(.0))]
     Refused(Refused),
     /// The peer refused, or the service failed, and the peer says so by the lean protocol.
     #[error("the peer refused the call: {0}")]
@@ -137,9 +163,11 @@ impl CallError {
             Self::Arguments(_)
             | Self::TooLarge { .. }
             | Self::TooLargeForPeer { .. }
+            | Self::CutOff { .. }
             | Self::TooManyCalls { .. }
             | Self::OtherProtocol { .. }
             | Self::NoLeanNumber { .. }
+            | Self::LeanCredential
             | Self::Unbound(_)
             | Self::ConnectionRefused(_)
             | Self::Connect(_) => false,
@@ -203,6 +231,14 @@ pub enum ConnectionFailure {
 }
 
 impl ConnectionFailure {
+    /// Returns the error of a call of so many bytes during whose sending this and another connection ended.
+    pub fn into_cut_off(self, size: usize) -> CallError {
+        match self {
+            Self::Io(cause) => CallError::CutOff { size, cause },
+            other => other.into_error(false),
+        }
+    }
+
     /// Returns the error of a call that was in flight, and was sent whole or not.
     pub fn into_error(self, was_sent: bool) -> CallError {
         match self {
@@ -214,6 +250,77 @@ impl ConnectionFailure {
             Self::Refused(refused) => CallError::ConnectionRefused(refused),
         }
     }
+}
+
+/// Why nothing can be sent over a connection any more. What the peer has sent before, and what it still sends, is
+/// received for a while: replies, and perhaps a message that says which calls it did not begin.
+#[derive(Debug)]
+pub struct SendFailure {
+    failure: ConnectionFailure,
+    until: Instant,
+}
+
+impl SendFailure {
+    /// Time for which a peer that takes no calls may still answer. One that is gone ends the connection by itself.
+    const DRAIN: Duration = Duration::from_secs(1);
+
+    /// A send has failed at `now`.
+    pub fn new(failure: ConnectionFailure, now: Instant) -> Self {
+        Self {
+            failure,
+            until: now + Self::DRAIN,
+        }
+    }
+
+    /// Until when is received.
+    pub fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// Returns why nothing can be sent.
+    pub fn failure(&self) -> &ConnectionFailure {
+        &self.failure
+    }
+}
+
+impl ConnectionFailure {
+    /// Returns why a connection has ended over which sending has failed with `self`, and then receiving, of what the
+    /// peer had sent before, with `received`. A peer that is gone says more by what it sent last than that it is gone.
+    #[must_use]
+    pub fn after_receiving(self, received: Self) -> Self {
+        match (&self, &received) {
+            (Self::Io(sent), Self::Io(_)) if !is_peer_gone(sent) => self,
+            _ => received,
+        }
+    }
+}
+
+/// Whether a failed send says only that the peer does not receive any more.
+fn is_peer_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+    )
+}
+
+/// The first bytes of a lean preamble, read as the mark of a record. A server sends that to a client of ONC RPC only to
+/// say that it takes no connections of its user.
+const LEAN_MARK: u64 = 0x7f74_656e;
+
+/// The report that nothing listens at an address which datagrams were sent to.
+#[derive(Debug, thiserror::Error)]
+#[error("{address}: {cause}")]
+struct PortClosed {
+    address: Address,
+    #[source]
+    cause: io::Error,
+}
+
+/// Returns the report that nothing listens at `address`, with that in its text.
+#[cold]
+pub fn port_closed(address: &Address, cause: io::Error) -> io::Error {
+    let address = address.clone();
+    io::Error::new(cause.kind(), PortClosed { address, cause })
 }
 
 impl From<io::Error> for ConnectionFailure {
@@ -231,6 +338,14 @@ impl From<ConnectionError> for ConnectionFailure {
             | ConnectionError::Framing(FramingError::Lean(violation)) => {
                 Self::Misbehaved(Misbehavior::Lean { violation })
             }
+            ConnectionError::Framing(FramingError::Record(RecordError::TooLong {
+                length: LEAN_MARK,
+                ..
+            })) => Self::Refused(lean::Refused {
+                reason: lean::RefusalReason::FORBIDDEN,
+                theirs: lean::Versions::OURS,
+                ours: lean::Versions::OURS,
+            }),
             ConnectionError::Framing(FramingError::Record(error)) => {
                 Self::Misbehaved(Misbehavior::Record(error))
             }
@@ -362,6 +477,22 @@ fn advice_on_size(datagram: bool) -> &'static str {
     match datagram {
         true => "use a stream, tcp:// or unix://, for large calls",
         false => "raise ChannelOptions::send_max if the peer takes it",
+    }
+}
+
+fn advice_on_own_limit(limit: Option<usize>) -> String {
+    match limit {
+        Some(limit) => format!("; this channel sends up to {limit}, by ChannelOptions::send_max"),
+        None => String::new(),
+    }
+}
+
+fn advice_on_refusal(refused: &Refused) -> &'static str {
+    match refused {
+        Refused::SystemError => {
+            "; why, its log may say. Over udp:// a result that is larger than a datagram is one reason: connect to tcp://"
+        }
+        _ => "",
     }
 }
 

@@ -8,6 +8,7 @@ pub mod client;
 mod client_socket;
 mod datagram_failure;
 pub mod error;
+mod error_kind;
 mod in_order;
 pub mod in_process;
 mod lean_input;

@@ -2,7 +2,7 @@
 //! of some calls, and for what a program puts around a client.
 
 use crate::error::CallError;
-use crate::procedure::ProcedureCall;
+use crate::procedure::{Ping, ProcedureCall};
 
 /// Makes calls, and waits for their results on the caller's thread.
 pub trait MakeCalls {
@@ -23,4 +23,12 @@ pub trait MakeCalls {
         &self,
         call: &P,
     ) -> Result<Self::Pending<P::Result, P::Error>, P::Error>;
+
+    /// Calls procedure 0, which takes nothing, returns nothing, and shows that the server has the program.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    fn ping(&self) -> Result<(), CallError> {
+        self.call(&Ping)
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenon_net::Liveness;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::endpoint::Retransmission;
 use tenon_proto::onc::record::FRAGMENT_MAX;
@@ -25,6 +26,12 @@ pub struct ChannelOptions {
     #[doc(hidden)]
     pub connect_timeout: Duration,
     #[doc(hidden)]
+    pub wait_for_ready: bool,
+    #[doc(hidden)]
+    pub connect_lazily: bool,
+    #[doc(hidden)]
+    pub liveness: Liveness,
+    #[doc(hidden)]
     pub send_max: usize,
     #[doc(hidden)]
     pub receive_max: usize,
@@ -45,6 +52,9 @@ impl Default for ChannelOptions {
         let defaults = ConnectionConfig::client();
         Self {
             connect_timeout: ConnectionConfig::CALL_TIMEOUT,
+            wait_for_ready: false,
+            connect_lazily: false,
+            liveness: Liveness::default(),
             send_max: defaults.send_max,
             receive_max: defaults.receive_max,
             calls_max: defaults.outgoing_calls_max,
@@ -65,6 +75,46 @@ impl ChannelOptions {
             connect_timeout,
             ..self
         }
+    }
+
+    /// Whether calls wait for a peer that cannot be reached, for as long as they have time: the connection is tried
+    /// again and again, after pauses of 10 ms to a second. By default such a call fails at once, with
+    /// [`ConnectError::Unreachable`](crate::error::ConnectError::Unreachable) and what the system reports, such as
+    /// "Connection refused". [`CallOptions::wait_for_ready`] decides for single calls.
+    #[must_use]
+    pub fn wait_for_ready(self, wait_for_ready: bool) -> Self {
+        Self {
+            wait_for_ready,
+            ..self
+        }
+    }
+
+    /// Whether the first connection is made by the first call, within that call's time, and not when the channel is
+    /// made: a program can then start before its server. By default the channel is connected when it is made, or is
+    /// not made.
+    #[must_use]
+    pub fn connect_lazily(self, connect_lazily: bool) -> Self {
+        Self {
+            connect_lazily,
+            ..self
+        }
+    }
+
+    /// Silence after which the kernel asks a peer over TCP whether it is still there, again after each third of it, and
+    /// gives it up when three questions stay unanswered; whole seconds. 30 seconds by default; `None` never asks.
+    #[must_use]
+    pub fn keep_alive(mut self, keep_alive: Option<Duration>) -> Self {
+        self.liveness.keep_alive = keep_alive;
+        self
+    }
+
+    /// Time for which a peer over TCP may acknowledge or take nothing of what it was sent before the connection is given
+    /// up, and made again by the next call (`TCP_USER_TIMEOUT`). A minute by default; with `None` the kernel decides,
+    /// after a quarter of an hour mostly.
+    #[must_use]
+    pub fn peer_timeout(mut self, peer_timeout: Option<Duration>) -> Self {
+        self.liveness.peer_timeout = peer_timeout;
+        self
     }
 
     /// Largest call that is sent over a stream, in bytes with its header. 64 MiB if not said.
@@ -151,12 +201,16 @@ impl ChannelOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallOptions {
     timeout: Option<Duration>,
+    wait_for_ready: Option<bool>,
 }
 
 impl CallOptions {
     /// Nothing is said.
     pub const fn new() -> Self {
-        Self { timeout: None }
+        Self {
+            timeout: None,
+            wait_for_ready: None,
+        }
     }
 
     /// Gives a call so much time, connecting again included. A lean call tells the server how much of it is left.
@@ -164,6 +218,17 @@ impl CallOptions {
     pub const fn timeout(self, timeout: Duration) -> Self {
         Self {
             timeout: Some(timeout),
+            ..self
+        }
+    }
+
+    /// Says whether a call waits for a peer that cannot be reached, for as long as it has time, or fails at once. If it
+    /// is not said, [`ChannelOptions::wait_for_ready`] decides.
+    #[must_use]
+    pub const fn wait_for_ready(self, wait_for_ready: bool) -> Self {
+        Self {
+            wait_for_ready: Some(wait_for_ready),
+            ..self
         }
     }
 
@@ -172,5 +237,12 @@ impl CallOptions {
     #[inline]
     pub fn get_timeout(&self) -> Option<Duration> {
         self.timeout
+    }
+
+    /// Returns whether a call waits for a peer that cannot be reached, if it is said.
+    #[doc(hidden)]
+    #[inline]
+    pub fn get_wait_for_ready(&self) -> Option<bool> {
+        self.wait_for_ready
     }
 }

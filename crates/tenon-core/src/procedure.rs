@@ -60,6 +60,29 @@ pub trait ProcedureCall {
     }
 }
 
+/// A call of procedure 0, which every server answers by itself: it takes nothing, returns nothing, and shows that the
+/// server has the program.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ping;
+
+impl ProcedureCall for Ping {
+    const PROCEDURE: u32 = 0;
+
+    type Result = ();
+
+    type Error = CallError;
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+
+    #[inline]
+    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
 /// Reads the result of a lean call in either order of bytes.
 pub fn decode_in_order<C: ProcedureCall>(
     input: &mut LeanInput<'_>,
@@ -77,18 +100,18 @@ pub struct LeanInterface {
     program: u32,
     version: u32,
     fingerprint: u64,
-    parts: &'static [(&'static str, u64)],
+    parts: &'static [(&'static str, u64, u32)],
     shared: OnceLock<Arc<Interface>>,
 }
 
 impl LeanInterface {
-    /// A version of a program, its fingerprint, and the names and fingerprints of its parts, as
-    /// `docs/lean-protocol.md` specifies them.
+    /// A version of a program, its fingerprint, and its parts: the name and the fingerprint of each, and the number of
+    /// a procedure or 0 for a type, as `docs/lean-protocol.md` specifies them.
     pub const fn new(
         program: u32,
         version: u32,
         fingerprint: u64,
-        parts: &'static [(&'static str, u64)],
+        parts: &'static [(&'static str, u64, u32)],
     ) -> Self {
         Self {
             program,
@@ -106,10 +129,14 @@ impl LeanInterface {
     }
 
     fn interface(&self) -> Interface {
-        let parts = self.parts.iter().map(|(name, fingerprint)| Part {
-            name: (*name).into(),
-            fingerprint: *fingerprint,
-        });
+        let parts = self
+            .parts
+            .iter()
+            .map(|(name, fingerprint, procedure)| Part {
+                name: (*name).into(),
+                fingerprint: *fingerprint,
+                procedure: *procedure,
+            });
         Interface {
             program: self.program,
             version: self.version,

@@ -190,10 +190,11 @@ pub enum Refusal {
     ProcedureUnavailable,
     /// GARBAGE_ARGS: the arguments cannot be decoded.
     GarbageArguments(DecodeError),
-    /// GARBAGE_ARGS: the arguments can be decoded, and are none that the procedure takes; this is why,
-    /// which a lean client is told.
+    /// GARBAGE_ARGS: the arguments can be decoded, and are none that the procedure takes; this is why. A lean client is
+    /// told the reason as [`Status::INVALID_ARGUMENTS`](tenon_proto::lean::Status::INVALID_ARGUMENTS).
     InvalidArguments(String),
-    /// SYSTEM_ERR: the service failed, and this is why.
+    /// SYSTEM_ERR: the service failed, and this is why. The server logs it at the level WARN, with the name of the
+    /// procedure; the caller is not told.
     SystemError(String),
     /// AUTH_ERROR: the caller may not.
     Authentication(AuthStat),
@@ -248,7 +249,7 @@ impl fmt::Display for Refusal {
             Self::GarbageArguments(error) => {
                 write!(f, "the arguments cannot be decoded: {error}")
             }
-            Self::InvalidArguments(reason) => write!(f, "the arguments do not fit: {reason}"),
+            Self::InvalidArguments(reason) => write!(f, "invalid arguments: {reason}"),
             Self::SystemError(reason) => write!(f, "the service failed: {reason}"),
             Self::Authentication(status) => write!(f, "the caller is rejected: {status}"),
             Self::Raised { message, .. } => write!(f, "the procedure raised: {message}"),

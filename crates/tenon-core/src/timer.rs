@@ -5,13 +5,32 @@ use std::time::{Duration, Instant};
 use tenon_net::{Ticks, Until};
 
 use crate::error::CallError;
-use crate::options::FOR_EVER;
+use crate::options::{ChannelOptions, FOR_EVER};
+
+/// How long a call waits, and for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLimit {
+    /// The time that it has.
+    pub timeout: Duration,
+    /// Whether it waits for a peer that cannot be reached; if it is not said, the channel decides.
+    pub wait_for_ready: Option<bool>,
+}
+
+impl From<Duration> for CallLimit {
+    fn from(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            wait_for_ready: None,
+        }
+    }
+}
 
 /// The time that a call has.
 #[derive(Debug, Clone, Copy)]
 pub struct CallTimer {
     started: Instant,
     limit: Duration,
+    wait_for_ready: Option<bool>,
     deadline: Instant,
     /// When the clock was read last, as long as the call has not waited since.
     seen: Instant,
@@ -23,11 +42,16 @@ impl CallTimer {
 
     /// The time of a call that begins now and has as long as `limit`.
     #[inline]
-    pub fn start(limit: Duration) -> Self {
+    pub fn start(limit: impl Into<CallLimit>) -> Self {
         let started = Instant::now();
+        let CallLimit {
+            timeout: limit,
+            wait_for_ready,
+        } = limit.into();
         Self {
             started,
             limit,
+            wait_for_ready,
             deadline: started + limit.min(FOR_EVER),
             seen: started,
         }
@@ -36,11 +60,16 @@ impl CallTimer {
     /// The time of a call that has at least [`COARSE_FROM`](Self::COARSE_FROM) and began at the last tick of the
     /// coarse clock: its deadline is later by a tick at most, and not earlier.
     #[inline]
-    pub fn start_at(ticks: &Ticks, tick: u64, limit: Duration) -> Self {
+    pub fn start_at(ticks: &Ticks, tick: u64, limit: CallLimit) -> Self {
         let started = ticks.time_of(tick);
+        let CallLimit {
+            timeout: limit,
+            wait_for_ready,
+        } = limit;
         Self {
             started,
             limit,
+            wait_for_ready,
             deadline: started + (limit.min(FOR_EVER) + ticks.tick()),
             seen: started,
         }
@@ -77,6 +106,11 @@ impl CallTimer {
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.deadline
+    }
+
+    /// Whether the call waits for a peer that cannot be reached, over a channel with these options.
+    pub fn waits_for_ready(&self, options: &ChannelOptions) -> bool {
+        self.wait_for_ready.unwrap_or(options.wait_for_ready)
     }
 
     /// How much is left.

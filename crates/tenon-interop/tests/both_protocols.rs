@@ -140,22 +140,27 @@ fn values_of_every_type_travel_between_dynamic_clients_and_generated_services() 
 }
 
 #[test]
-fn a_client_of_a_changed_interface_is_told_which_type_differs() {
+fn a_client_of_a_changed_interface_calls_what_is_unchanged_and_is_told_what_is_not() {
     let (_server, addresses) = serve(&socket_path("both-changed"));
     for url in urls(&addresses) {
         let changed = changed_hprpc::HprpcVersionClient::connect(&url).expect("a server");
-        match (changed.0.protocol(), changed.average(&[1, 3])) {
+        assert_eq!(changed.average(&[1, 3]).expect("a mean"), 2.0, "{url}");
+        let data = changed_hprpc::LargeData::default();
+        match (changed.0.protocol(), changed.send_rcv_large_data(&data)) {
             // ONC RPC finds out by a call that goes wrong, or not at all.
-            (Protocol::Onc, Ok(mean)) => assert_eq!(mean, 2.0),
+            (Protocol::Onc, _) => {}
             (Protocol::Lean, Err(error @ CallError::Unbound(_))) => {
+                assert!(!error.may_have_executed(), "{url}");
                 let error = error.to_string();
-                assert!(error.contains(": LargeData differs"), "{error}");
+                let differs = ": procedure SEND_RCV_LARGE_DATA differs, LargeData differs";
+                assert!(error.contains(differs), "{error}");
             }
             (_, other) => panic!("{url}: {other:?}"),
         }
         // Others on the same channel are not concerned.
         let unchanged = HprpcVersionClient::over(changed.0.channel().clone());
-        assert_eq!(unchanged.average(&[1, 3]).expect("a mean"), 2.0);
+        let data = LargeData::default();
+        assert_eq!(unchanged.send_rcv_large_data(&data).expect("data"), data);
     }
 }
 

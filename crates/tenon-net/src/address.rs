@@ -200,8 +200,13 @@ impl Address {
 
     /// The address of a socket that speaks `transport`: TCP, UDP, or UDP past the kernel.
     pub(crate) fn of_socket(transport: Transport, at: SocketAddr) -> Self {
+        let name = match at {
+            // The zone of a link-local address (RFC 4007 section 11), by number.
+            SocketAddr::V6(v6) if v6.scope_id() != 0 => format!("{}%{}", v6.ip(), v6.scope_id()),
+            _ => at.ip().to_string(),
+        };
         let host = Host {
-            name: at.ip().to_string(),
+            name,
             port: Some(at.port()),
         };
         match transport {
@@ -428,6 +433,8 @@ impl std::error::Error for AddressError {}
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddrV6;
+
     use super::*;
 
     #[track_caller]
@@ -435,6 +442,20 @@ mod tests {
         let address: Address = text.parse().unwrap();
         assert_eq!(address.to_string(), printed);
         assert_eq!(printed.parse::<Address>().unwrap(), address);
+    }
+
+    #[test]
+    fn a_zone_is_part_of_the_address_of_a_socket() {
+        let at = SocketAddrV6::new("fe80::1".parse().unwrap(), 2049, 0, 3).into();
+        for (transport, text) in [
+            (Transport::Tcp, "tcp://[fe80::1%3]:2049"),
+            (Transport::Udp, "udp://[fe80::1%3]:2049"),
+        ] {
+            let address = Address::of_socket(transport, at);
+            assert_eq!(address.to_string(), text);
+            assert_eq!(text.parse(), Ok(address.clone()));
+            assert_eq!(address.host().unwrap().resolve().unwrap(), [at]);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{
-    self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType,
+    self, AddressFamily, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType,
     addr::SocketAddrArg,
 };
 use tenon_shm::{Refusal, Sizes, User};
@@ -29,6 +29,8 @@ pub struct Listener {
     address: Address,
     /// The users who may connect; none if all may who can.
     users: Option<Box<[u32]>>,
+    /// What others are told over a Unix socket before their connections are closed.
+    refusal: Box<[u8]>,
     /// Of what it hands over to those who connect, if that is shared memory.
     sizes: Sizes,
     _file: Option<SocketFile>,
@@ -64,6 +66,7 @@ impl Listener {
             fd,
             address: Address::of_socket(Transport::Tcp, at),
             users: None,
+            refusal: Box::default(),
             sizes: Sizes::default(),
             _file: None,
         })
@@ -83,16 +86,18 @@ impl Listener {
             fd,
             address,
             users: None,
+            refusal: Box::default(),
             sizes: Sizes::default(),
             _file: Some(SocketFile::at(path)?),
         })
     }
 
-    /// Takes connections of the processes of these users only, by their numbers. Over TCP nobody knows
-    /// whose they are, and all are taken.
+    /// Takes connections of the processes of these users only, by their numbers; others are told `refusal` over a Unix
+    /// socket. Over TCP it is not known whose they are, and all are taken.
     #[must_use]
-    pub fn only_users(mut self, users: &[u32]) -> Self {
+    pub fn only_users(mut self, users: &[u32], refusal: &[u8]) -> Self {
         self.users = Some(users.into());
+        self.refusal = refusal.into();
         self
     }
 
@@ -140,7 +145,12 @@ impl Listener {
         let stream = match self.address.transport() {
             Transport::Unix => match self.may_connect(fd.as_fd())? {
                 true => Stream::accepted(fd, None)?,
-                false => return Ok(None),
+                false => {
+                    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                    // A peer that is gone need not be told.
+                    let _ = net::send(&fd, &self.refusal, flags);
+                    return Ok(None);
+                }
             },
             Transport::Shm => match self.may_connect(fd.as_fd())? {
                 true => Stream::invited(fd, self.sizes)?,

@@ -33,12 +33,22 @@ impl Ready {
         writable: true,
     };
 
+    /// For receiving.
+    pub const READABLE: Self = Self {
+        readable: true,
+        writable: false,
+    };
+
     /// For sending or receiving.
     pub const EITHER: Self = Self {
         readable: true,
         writable: true,
     };
 }
+
+/// Waits that are shorter sleep in `ppoll`. `SO_RCVTIMEO` counts in ticks of the kernel, of up to 10 ms, and wakes a
+/// tick or two late, which is too much for them; for longer ones the last of their time goes that way.
+const PRECISE_BELOW: Duration = Duration::from_millis(32);
 
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -110,6 +120,21 @@ impl Socket {
         self.receive_until(until, |waiting| self.recv(room, flags | waiting))
     }
 
+    /// The same with an end that is kept to less than a millisecond. Waits for datagrams are short mostly, as they end
+    /// when something is to be sent again, and need not be that precise.
+    #[inline]
+    pub(crate) fn recv_until_precisely(
+        &self,
+        room: &mut [u8],
+        flags: RecvFlags,
+        until: Until,
+    ) -> io::Result<usize> {
+        if until.left < PRECISE_BELOW {
+            return self.receive_precisely(until, |waiting| self.recv(room, flags | waiting));
+        }
+        self.recv_until(room, flags, until)
+    }
+
     /// The same for any way to receive, which is told by flags whether it may wait.
     #[inline(always)]
     pub(crate) fn receive_until<T>(
@@ -139,10 +164,33 @@ impl Socket {
     ) -> io::Result<T> {
         loop {
             let left = time_left(deadline)?;
+            if left < PRECISE_BELOW {
+                return self.receive_precisely(Until { deadline, left }, receive);
+            }
             self.receive_timeout.set_to(self.fd.as_fd(), left)?;
             match receive(RecvFlags::empty()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done,
+            }
+        }
+    }
+
+    /// The same for a wait that is short: by a call that takes nanoseconds.
+    #[cold]
+    fn receive_precisely<T>(
+        &self,
+        until: Until,
+        mut receive: impl FnMut(RecvFlags) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if until.left.is_zero() {
+            return receive(RecvFlags::DONTWAIT).map_err(late);
+        }
+        loop {
+            // An error is reported by the receive.
+            let is_late = self.wait(Ready::READABLE, until.deadline).is_err();
+            match receive(RecvFlags::DONTWAIT) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !is_late => {}
+                received => return received.map_err(late),
             }
         }
     }

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{self, AddressFamily, RecvFlags, Shutdown, SocketAddrUnix, SocketType};
 
@@ -16,7 +17,7 @@ use tenon_shm::{Sizes, User};
 use crate::shm::Shm;
 use crate::socket::{Ready, Socket};
 use crate::unix_wait::UnixWait;
-use crate::{Address, Endpoint, Host, Transport, Until};
+use crate::{Address, Endpoint, Host, Liveness, Transport, Until};
 
 /// A connected stream. Threads may send and receive at the same time; one thread at a time receives,
 /// and one at a time sends.
@@ -186,7 +187,7 @@ impl Stream {
                     true => Until::from(until.deadline),
                     false => until,
                 };
-                family.note(socket.recv_until(room, RecvFlags::empty(), until))
+                family.note(socket.recv_until_precisely(room, RecvFlags::empty(), until))
             }
             Kind::Shm(shm) => shm.recv_until(room, until.deadline),
         }
@@ -269,6 +270,33 @@ impl Stream {
         match &self.0 {
             Kind::Socket { .. } => {}
             Kind::Shm(shm) => shm.refresh(),
+        }
+    }
+
+    /// Whether the peer is known to be gone, and has not ended its sending side alone: its Unix socket is closed, the
+    /// connection was reset, or its process ended that shared the memory. Over TCP a peer that has closed its socket
+    /// looks like one that has ended its sending side, until something is sent to it.
+    pub fn is_hung_up(&self) -> bool {
+        let mut polled = [PollFd::new(self, PollFlags::empty())];
+        let now = Timespec::default();
+        match poll(&mut polled, Some(&now)) {
+            Ok(_) => (polled[0].revents()).intersects(PollFlags::HUP | PollFlags::ERR),
+            Err(_) => false,
+        }
+    }
+
+    /// Has the kernel find out when the peer is gone without a word. Only TCP needs that: the other streams end with the
+    /// process at their other end.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn set_liveness(&self, liveness: Liveness) -> io::Result<()> {
+        match &self.0 {
+            Kind::Socket {
+                socket,
+                family: Family::Tcp { .. },
+            } => liveness.apply(socket.as_fd()),
+            Kind::Socket { .. } | Kind::Shm(_) => Ok(()),
         }
     }
 

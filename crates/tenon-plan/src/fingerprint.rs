@@ -2,8 +2,9 @@
 //! How they are made is specified in `docs/lean-protocol.md`.
 //!
 //! A fingerprint is the hash of a text that has everything that decides the bytes of a value in the
-//! lean representation, or which bytes are accepted, and nothing else: neither names nor comments nor
-//! typedefs. It protects from mistakes, not from malice.
+//! lean representation, or which bytes are accepted, and the names that tell its parts apart: those of
+//! fields, of enum members, of arms and of procedures. Names of types, comments and typedefs are free.
+//! It protects from mistakes, not from malice.
 
 use tenon_schema::{Field, Length, Procedure, Schema, Type, TypeId, TypeKind, Union, Version};
 
@@ -16,8 +17,19 @@ const COMPONENT_MAX: usize = 1000;
 /// Typedefs of typedefs among types that contain each other, beyond this, have none either.
 const DEPTH_MAX: usize = 1000;
 
-/// The fingerprint of what has none: nobody compares it.
+/// The fingerprint of what has none: it is not compared.
 const UNKNOWN: u64 = 0;
+
+/// A procedure or a type of a version, as two ends compare it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FingerprintedPart {
+    /// How an error names it.
+    pub name: String,
+    /// Its fingerprint; 0 if it has none.
+    pub fingerprint: u64,
+    /// The number of a procedure; 0 for a type.
+    pub procedure: u32,
+}
 
 /// The fingerprints of an interface's types, procedures and versions.
 #[derive(Debug)]
@@ -95,14 +107,15 @@ impl<'s> Fingerprints<'s> {
     /// The fingerprint of a procedure; 0 if it has none.
     pub fn of_procedure(&self, procedure: &Procedure) -> u64 {
         let mut writer = Writer::new(self);
-        let arguments = writer.list(&procedure.arguments);
+        let arguments = writer.arguments(&procedure.arguments);
         let result = match &procedure.result {
             Some(ty) => writer.reference(ty, 0),
             None => Some("void".to_owned()),
         };
         match (arguments, result) {
             (Some(arguments), Some(result)) => {
-                hash(&format!("{}({arguments}){result}", procedure.number))
+                let Procedure { number, name, .. } = procedure;
+                hash(&format!("{number} {name}({arguments}){result}"))
             }
             _ => UNKNOWN,
         }
@@ -110,33 +123,37 @@ impl<'s> Fingerprints<'s> {
 
     /// The fingerprint of a version of a program; 0 if it has none.
     pub fn of_version(&self, version: &Version) -> u64 {
-        let mut procedures: Vec<&Procedure> = version.procedures.iter().collect();
-        procedures.retain(|procedure| !is_null(procedure));
-        procedures.sort_by_key(|procedure| procedure.number);
-        let found: Vec<u64> = procedures.iter().map(|p| self.of_procedure(p)).collect();
-        match found.contains(&UNKNOWN) {
-            true => UNKNOWN,
-            false => {
-                let digits: Vec<String> =
-                    found.iter().map(|found| format!("{found:016x}")).collect();
-                hash(&digits.join(","))
-            }
+        let found: Vec<u64> = compared_procedures(version)
+            .iter()
+            .map(|procedure| self.of_procedure(procedure))
+            .collect();
+        if found.contains(&UNKNOWN) {
+            return UNKNOWN;
         }
+        let digits: Vec<String> = found.iter().map(|found| format!("{found:016x}")).collect();
+        hash(&digits.join(","))
     }
 
-    /// The parts of a version: the structs, unions and enums that it uses, those that others are
-    /// made of first, then its procedures; each as an error names it and with its fingerprint.
-    pub fn parts(&self, version: &Version) -> Vec<(String, u64)> {
+    /// Returns the parts of a version: its procedures in ascending order of their numbers, then the structs, unions and
+    /// enums that it uses, those that others are made of first.
+    pub fn parts(&self, version: &Version) -> Vec<FingerprintedPart> {
         let used = self.used_by(version);
         let types = self
             .order
             .iter()
             .filter(|id| used[id.0 as usize] && typedef_target(self.schema, **id).is_none());
-        let types = types.map(|id| (self.schema.type_def(*id).name.clone(), self.of_type(*id)));
-        let procedures = version.procedures.iter().filter(|p| !is_null(p));
-        let procedures =
-            procedures.map(|p| (format!("procedure {}", p.name), self.of_procedure(p)));
-        types.chain(procedures).collect()
+        let types = types.map(|id| FingerprintedPart {
+            name: self.schema.type_def(*id).name.clone(),
+            fingerprint: self.of_type(*id),
+            procedure: 0,
+        });
+        let procedures = compared_procedures(version).into_iter();
+        let procedures = procedures.map(|procedure| FingerprintedPart {
+            name: format!("procedure {}", procedure.name),
+            fingerprint: self.of_procedure(procedure),
+            procedure: procedure.number,
+        });
+        procedures.chain(types).collect()
     }
 
     /// Which types the procedures of a version use, directly or not.
@@ -182,11 +199,16 @@ impl<'a> Writer<'a> {
         let def = self.all.schema.type_def(id);
         Some(match &def.kind {
             TypeKind::Enum(members) => {
-                let mut values: Vec<i32> = members.iter().map(|member| member.value).collect();
-                values.sort_unstable();
-                values.dedup();
-                let values: Vec<String> = values.iter().map(i32::to_string).collect();
-                format!("enum({})", values.join(","))
+                let mut members: Vec<(i32, &str)> = members
+                    .iter()
+                    .map(|member| (member.value, member.name.as_str()))
+                    .collect();
+                members.sort_unstable();
+                let members: Vec<String> = members
+                    .iter()
+                    .map(|(value, name)| format!("{name}={value}"))
+                    .collect();
+                format!("enum({})", members.join(","))
             }
             TypeKind::Struct(_) => {
                 let fields = memory_fields(self.all.schema, id).unwrap_or_default();
@@ -194,7 +216,7 @@ impl<'a> Writer<'a> {
                     true => "link",
                     false => "struct",
                 };
-                format!("{what}({})", self.list(fields)?)
+                format!("{what}({})", self.fields(fields)?)
             }
             TypeKind::Union(union) => self.union(union)?,
             TypeKind::Typedef(to) => self.reference(to, 0)?,
@@ -221,15 +243,34 @@ impl<'a> Writer<'a> {
 
     fn arm(&mut self, field: Option<&Field>) -> Option<String> {
         match field {
-            Some(field) => self.reference(&field.ty, 0),
+            Some(field) => self.field(field),
             None => Some("void".to_owned()),
         }
     }
 
-    fn list(&mut self, fields: &[Field]) -> Option<String> {
-        let texts: Option<Vec<String>> = fields
+    /// A field: its name and its type.
+    fn field(&mut self, field: &Field) -> Option<String> {
+        let ty = self.reference(&field.ty, 0)?;
+        Some(format!("{} {ty}", field.name))
+    }
+
+    fn fields(&mut self, fields: &[Field]) -> Option<String> {
+        let texts: Option<Vec<String>> = fields.iter().map(|field| self.field(field)).collect();
+        texts.map(|texts| texts.join(","))
+    }
+
+    /// The arguments of a procedure. One without a name of its own is written by its type alone.
+    fn arguments(&mut self, arguments: &[Field]) -> Option<String> {
+        let texts: Option<Vec<String>> = arguments
             .iter()
-            .map(|field| self.reference(&field.ty, 0))
+            .enumerate()
+            .map(|(index, argument)| {
+                if argument.name == format!("arg{}", index + 1) {
+                    self.reference(&argument.ty, 0)
+                } else {
+                    self.field(argument)
+                }
+            })
             .collect();
         texts.map(|texts| texts.join(","))
     }
@@ -309,9 +350,13 @@ fn typedef_target(schema: &Schema, id: TypeId) -> Option<&Type> {
     }
 }
 
-/// Whether it is procedure 0 as the protocol itself answers it.
-fn is_null(procedure: &Procedure) -> bool {
-    procedure.number == 0 && procedure.arguments.is_empty() && procedure.result.is_none()
+/// Returns the procedures of a version that a service carries out, in ascending order of their numbers. The protocol
+/// itself answers procedure 0.
+fn compared_procedures(version: &Version) -> Vec<&Procedure> {
+    let mut procedures: Vec<&Procedure> = version.procedures.iter().collect();
+    procedures.retain(|procedure| procedure.number != 0);
+    procedures.sort_by_key(|procedure| procedure.number);
+    procedures
 }
 
 fn bounds(length: Length) -> String {

@@ -41,7 +41,7 @@ pub use blittable::{ARRAY_MAX, NESTED_ARRAY_MAX};
 pub use boxes::BoxedArms;
 pub use cluster::Cluster;
 pub use explain::{ExplainError, UnknownName, explain, explain_passes};
-pub use fingerprint::Fingerprints;
+pub use fingerprint::{FingerprintedPart, Fingerprints};
 pub use item::{Blittable, Place, Run, Scalar};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};

@@ -1,4 +1,4 @@
-//! Fingerprints: equal where the bytes are, different where they or what is accepted are not.
+//! Fingerprints: equal where bytes and names are, different where they or what is accepted are not.
 
 mod support;
 
@@ -36,30 +36,30 @@ fn the_hash_is_fnv_1a() {
 
 #[test]
 fn every_type_has_the_text_that_the_specification_says() {
-    let point = used("struct(int,int)");
-    let color = used("enum(-1,0,7)");
+    let point = used("struct(x int,y int)");
+    let color = used("enum(R=-1,G=0,B=7)");
     let cases: [(&str, String); 15] = [
         (
             "struct t { int a; unsigned int b; hyper c; unsigned hyper d; };",
-            "struct(int,uint,hyper,uhyper)".to_owned(),
+            "struct(a int,b uint,c hyper,d uhyper)".to_owned(),
         ),
         (
             "struct t { short a; unsigned short b; char c; unsigned char d; };",
-            "struct(short,ushort,char,uchar)".to_owned(),
+            "struct(a short,b ushort,c char,d uchar)".to_owned(),
         ),
         (
             "struct t { float a; double b; quadruple c; bool d; };",
-            "struct(float,double,quadruple,bool)".to_owned(),
+            "struct(a float,b double,c quadruple,d bool)".to_owned(),
         ),
         (
             "struct t { opaque a[3]; opaque b<4>; opaque c<>; string d<5>; string e<>; };",
-            "struct(opaque[3],opaque<4>,opaque<4294967295>,string<5>,string<4294967295>)"
+            "struct(a opaque[3],b opaque<4>,c opaque<4294967295>,d string<5>,e string<4294967295>)"
                 .to_owned(),
         ),
         (
             "struct t { int a[3]; int b<4>; int *c; };",
             format!(
-                "struct({},{},{})",
+                "struct(a {},b {},c {})",
                 used("int[3]"),
                 used("int<4>"),
                 used("*int")
@@ -67,46 +67,46 @@ fn every_type_has_the_text_that_the_specification_says() {
         ),
         (
             "typedef int row[3]; struct t { row rows<2>; };",
-            format!("struct({})", used(&format!("{}<2>", used("int[3]")))),
+            format!("struct(rows {})", used(&format!("{}<2>", used("int[3]")))),
         ),
         (
             "enum t { B = 7, A = -1, C = 0, D = 7 };",
-            "enum(-1,0,7)".to_owned(),
+            "enum(A=-1,C=0,B=7,D=7)".to_owned(),
         ),
         (
             "struct point { int x; int y; }; struct t { point a; point *b; };",
-            format!("struct({point},{})", used(&format!("*{point}"))),
+            format!("struct(a {point},b {})", used(&format!("*{point}"))),
         ),
         (
             "enum color { R = -1, G = 0, B = 7 };
              union t switch (color c) { case B: int b; case R: case G: void; };",
-            format!("union({color},-1:void,0:void,7:int)"),
+            format!("union({color},-1:void,0:void,7:b int)"),
         ),
         (
             "union t switch (int i) { case 5: int b; default: string c<>; };",
-            "union(int,5:int,default:string<4294967295>)".to_owned(),
+            "union(int,5:b int,default:c string<4294967295>)".to_owned(),
         ),
         (
             "union t switch (bool b) { case TRUE: int x; default: void; };",
-            "union(bool,1:int,default:void)".to_owned(),
+            "union(bool,1:x int,default:void)".to_owned(),
         ),
-        ("struct t { int x; t *next; };", "link(int)".to_owned()),
+        ("struct t { int x; t *next; };", "link(x int)".to_owned()),
         (
             "struct l { int x; l *next; }; struct t { l *a; l b; };",
             format!(
-                "struct({},{})",
-                used(&format!("list({})", used("link(int)"))),
-                used(&format!("list+({})", used("link(int)")))
+                "struct(a {},b {})",
+                used(&format!("list({})", used("link(x int)"))),
+                used(&format!("list+({})", used("link(x int)")))
             ),
         ),
         (
             "struct t { t *left; int x; t *right; int y; };",
-            format!("struct({0},int,{0},int)", used("*^0")),
+            format!("struct(left {0},x int,right {0},y int)", used("*^0")),
         ),
         (
             "struct t { b *down; int x; }; struct b { t up<>; b *same; int y; };",
             format!(
-                "struct({},int);struct({},{},int)",
+                "struct(down {},x int);struct(up {},same {},y int)",
                 used("*^1"),
                 used("^0<4294967295>"),
                 used("*^1")
@@ -119,29 +119,29 @@ fn every_type_has_the_text_that_the_specification_says() {
 }
 
 #[test]
-fn names_comments_typedefs_and_what_is_not_used_do_not_count() {
+fn names_of_types_comments_typedefs_and_what_is_not_used_do_not_count() {
     let one = "struct point { int x; int y; };
         typedef point *point_or_none;
         struct t { point at; opaque sum[6]; point_or_none more<3>; };
         program P { version V { t MOVE(int, t) = 1; void STOP(void) = 2; } = 1; } = 300;";
     let other = "/* Others. */ typedef opaque digest[6]; typedef int number;
         struct unused { int x; };
-        struct place { number left; number top; };
-        struct again { number left; number top; };
+        struct place { number x; number y; };
+        struct again { number x; number y; };
         typedef again *maybe;
         typedef maybe maybes<3>;
-        struct figure { place where; digest d; maybes others; };
+        struct figure { place at; digest sum; maybes more; };
         typedef figure shape;
-        program Q { version W { void NIL(void) = 0; void HALT(void) = 2;
-            shape SHIFT(number, shape) = 1; } = 7; } = 800;";
+        program Q { version W { void NIL(void) = 0; void STOP(void) = 2;
+            shape MOVE(number, shape) = 1; } = 7; } = 800;";
     assert_eq!(of_version(&schema(one)), of_version(&schema(other)));
 }
 
 #[test]
-fn whatever_decides_the_bytes_counts() {
+fn whatever_decides_the_bytes_and_what_they_mean_counts() {
     let original = "enum color { RED = 0, BLUE = 1 };
         union u switch (color c) { case RED: int i; case BLUE: void; };
-        struct node { int value; string name<9>; node *next; };
+        struct node { int value; string name<9>; int rank; node *next; };
         struct tree { tree *left; tree *right; u what; };
         program P { version V { node GET(int a, hyper b) = 1; void PUT(tree) = 2; } = 1; } = 300;";
     let fingerprint = of_version(&schema(original));
@@ -157,6 +157,14 @@ fn whatever_decides_the_bytes_counts() {
             "case RED: int i; case BLUE: void;",
             "case RED: case BLUE: int i;",
         ),
+        (
+            "int value; string name<9>; int rank;",
+            "int rank; string name<9>; int value;",
+        ),
+        ("RED = 0, BLUE = 1", "BLUE = 0, RED = 1"),
+        ("case RED: int i", "case RED: int j"),
+        ("(int a, hyper b)", "(int c, hyper b)"),
+        ("node GET", "node FETCH"),
         ("name<9>", "name<10>"),
         ("string name", "opaque name"),
         ("int value; string name<9>;", "string name<9>; int value;"),
@@ -182,7 +190,7 @@ fn whatever_decides_the_bytes_counts() {
 }
 
 #[test]
-fn the_parts_of_a_version_begin_with_those_that_others_are_made_of() {
+fn the_parts_of_a_version_are_its_procedures_and_then_types_in_the_order_of_use() {
     let interface = schema(
         "struct outer { struct { int x; } in; color c; };
          enum color { RED };
@@ -190,23 +198,59 @@ fn the_parts_of_a_version_begin_with_those_that_others_are_made_of() {
          union u switch (color c) { case RED: outer o; };
          struct list { u what; list *next; };
          typedef list *lists;
-         program P { version V { void NIL(void) = 0; lists ALL(void) = 1; } = 1; } = 300;",
+         program P { version V { void NIL(void) = 0; lists ALL(void) = 2; void ONE(void) = 1; } = 1; } = 300;",
     );
     let fingerprints = Fingerprints::new(&interface);
     let parts = fingerprints.parts(&interface.programs[0].versions[0]);
-    let names: Vec<&str> = parts.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
     let position = |name: &str| names.iter().position(|found| *found == name);
-    assert_eq!(names.len(), 6, "{names:?}");
+    assert_eq!(names.len(), 7, "{names:?}");
     assert_eq!(position("unused"), None);
-    let order = ["outer_in", "outer", "u", "list", "procedure ALL"].map(position);
+    assert_eq!(names[..2], ["procedure ONE", "procedure ALL"]);
+    let order = ["procedure ALL", "outer_in", "outer", "u", "list"].map(position);
     assert!(order.is_sorted() && order[0].is_some(), "{names:?}");
     assert!(position("color") < position("outer"));
-    for (name, fingerprint) in &parts {
-        if let Some(id) = interface.find_type(name) {
-            assert_eq!(*fingerprint, fingerprints.of_type(id));
+    let numbers: Vec<u32> = parts.iter().map(|part| part.procedure).collect();
+    assert_eq!(numbers, [1, 2, 0, 0, 0, 0, 0]);
+    for part in &parts {
+        if let Some(id) = interface.find_type(&part.name) {
+            assert_eq!(part.fingerprint, fingerprints.of_type(id));
         }
-        assert_ne!(*fingerprint, 0, "{name}");
+        assert_ne!(part.fingerprint, 0, "{}", part.name);
     }
+}
+
+/// Fingerprints of the procedures of an interface, by their names.
+fn of_procedures(interface: &str) -> Vec<(String, u64)> {
+    let schema = schema(interface);
+    let fingerprints = Fingerprints::new(&schema);
+    let procedures = schema.programs[0].versions[0].procedures.iter();
+    procedures
+        .map(|procedure| (procedure.name.clone(), fingerprints.of_procedure(procedure)))
+        .collect()
+}
+
+#[test]
+fn a_procedure_has_the_text_that_the_specification_says() {
+    let found = of_procedures(
+        "struct t { int x; };
+         program P { version V { void STOP(void) = 4; t MOVE(t to, int, int arg2) = 7; } = 1; } = 300;",
+    );
+    let t = used("struct(x int)");
+    assert_eq!(found[0].1, fnv("4 STOP()void"));
+    assert_eq!(found[1].1, fnv(&format!("7 MOVE(to {t},int,arg2 int){t}")));
+}
+
+#[test]
+fn a_change_concerns_the_procedures_that_use_what_is_changed() {
+    let original = "struct point { int x; int y; }; struct note { string text<9>; };
+        program P { version V { void MOVE(point) = 1; note SAY(note) = 2; } = 1; } = 300;";
+    let before = of_procedures(original);
+    let changed = of_procedures(&original.replace("int x; int y;", "int y; int x;"));
+    assert_ne!(before[0], changed[0]);
+    assert_eq!(before[1], changed[1]);
+    let added = of_procedures(&original.replace("= 2;", "= 2; void MORE(int) = 3;"));
+    assert_eq!(before, added[..2]);
 }
 
 #[test]
@@ -220,10 +264,10 @@ fn the_fingerprint_of_the_sample_stays_what_it_is() {
 }
 
 const GOLDEN: [&str; 4] = [
-    "21bacc7da0e432ba",
-    "6b261b80d5a5d882",
-    "567ea910b7c7e7b5",
-    "4e30b69e3e2630b6",
+    "bba1b3db75eaeaae",
+    "5a7c569223e015f1",
+    "911c71eb097411ca",
+    "0642402ae1c10b64",
 ];
 
 #[test]

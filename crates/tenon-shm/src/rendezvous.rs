@@ -77,8 +77,10 @@ pub enum JoinError {
         "the peer closed it without an offer of shared memory; if it is no shm:// server, connect to unix://"
     )]
     Closed,
-    /// The peer said nothing.
-    #[error("the peer does not offer shared memory")]
+    /// The peer has not said anything in time.
+    #[error(
+        "the peer has not answered in time: it is stopped or busy, or is no shm:// server and waits for a call"
+    )]
     Late,
     /// The system refused something.
     #[error(transparent)]

@@ -93,7 +93,8 @@ async fn a_server_that_comes_back_is_found_again() {
     let addresses: Vec<_> = first.addresses().to_vec();
     let mut clients = Vec::new();
     for address in every_way(&addresses) {
-        let client = connect(&address).await.with_timeout(PATIENCE);
+        let options = ChannelOptions::default().wait_for_ready(true);
+        let client = connect_with(&address, options).await.with_timeout(PATIENCE);
         call(&client, ECHO, b"once").await.unwrap();
         clients.push(client);
     }

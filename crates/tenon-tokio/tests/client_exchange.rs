@@ -161,3 +161,15 @@ async fn calls_fail_at_once_while_nobody_listens_and_go_on_when_somebody_does() 
     );
     assert_eq!(client.channel().counters().connections, 1);
 }
+
+/// More clients than a host may have conversations, one after the other: each closes its own.
+#[tokio::test]
+async fn short_lived_clients_leave_no_conversations_behind() {
+    let server = server();
+    let address = format!("lean+udp://{}", at(&server));
+    for number in 0..600_u32 {
+        let client = connect(&address).await;
+        let bytes = number.to_be_bytes();
+        assert_eq!(in_time(call(&client, ECHO, &bytes)).await.unwrap(), bytes);
+    }
+}

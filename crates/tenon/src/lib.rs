@@ -85,11 +85,11 @@ pub use client::{
 pub use rpcbind::DEFAULT_RESOLVER;
 pub use server::{Server, ServerBuilder, SteppedServer};
 pub use tenon_core::client::ChannelCounters;
-pub use tenon_core::error::{CallError, ConnectError, LeanException, Misbehavior};
+pub use tenon_core::error::{CallError, CallErrorKind, ConnectError, LeanException, Misbehavior};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
 pub use tenon_core::procedure::{LeanInterface, ProcedureCall};
 pub use tenon_core::profile::{Account, Figures, Owner, Part, PartFigures, Summary, Trace, Way};
-pub use tenon_core::serve::{ServerCounters, ServerLimits, StartError};
+pub use tenon_core::serve::{EndOfStream, ServerCounters, ServerLimits, StartError};
 pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};
 pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};
 pub use tenon_core::{InOrder, LeanInput, MakeCalls};

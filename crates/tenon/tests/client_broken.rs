@@ -11,7 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{
-    PATIENCE, Peer, bounded, bounded_by, call_raw, get_raw, put_raw, record, start, success,
+    PATIENCE, Peer, bounded, bounded_by, call_raw, call_raw_when_ready, get_raw, put_raw, record,
+    start, success,
 };
 use tenon::{CallError, ChannelOptions, PendingCall};
 
@@ -188,7 +189,7 @@ fn a_restarted_peer_is_found_again_within_the_deadline() {
 
         let waiting = thread::spawn({
             let client = client.clone();
-            move || call_raw(&client, 4, &[4; 4]).unwrap()
+            move || call_raw_when_ready(&client, 4, &[4; 4]).unwrap()
         });
         thread::sleep(SHORT);
         let peer = Peer::tcp_at(listen_again(address), |accept| accept().echo());

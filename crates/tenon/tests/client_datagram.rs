@@ -178,7 +178,9 @@ fn a_closed_port_is_reported_and_a_later_call_gets_through() {
     assert!(matches!(error, CallError::Disconnected { .. }), "{error}");
     let text = error.to_string();
     assert!(
-        text.starts_with("nobody listens at the peer's port: Connection refused"),
+        text.starts_with(&format!(
+            "nobody listens at the peer's port: udp://{address}: Connection refused"
+        )),
         "{text}"
     );
     // The kernel does not say which datagram it was that met the closed port.

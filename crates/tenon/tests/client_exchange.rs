@@ -469,3 +469,47 @@ fn calls_through_a_relay_that_loses_doubles_delays_and_reorders() {
     assert!(run(faults, 40, 0) > 0);
     assert!(run(faults, 40, 3) > 0);
 }
+
+/// More clients than a host may have conversations, one after the other: each closes its own.
+#[test]
+fn short_lived_clients_leave_no_conversations_behind() {
+    let server = server(0);
+    let address = format!("lean+{}", server.addresses()[0]);
+    for number in 0..600_u32 {
+        let client = Client::connect(&address, PROGRAM, VERSION).unwrap();
+        let client = client.with_interface(Arc::new(interface()));
+        let bytes = number.to_be_bytes();
+        assert_eq!(call(&client, ECHO, &bytes).unwrap(), bytes);
+    }
+}
+
+/// Clients that went without a word make room for others; the one whose conversation was taken goes on in another.
+#[test]
+fn forgotten_conversations_are_reclaimed_from_those_that_are_silent() {
+    let limits = ServerLimits {
+        conversations_of_host: 4,
+        ..ServerLimits::default()
+    };
+    let builder = Server::builder().limits(limits);
+    let server = start_server(builder.listen("udp://127.0.0.1:0").unwrap(), 0);
+    let address = format!("lean+{}", server.addresses()[0]);
+    let client = || {
+        let client = Client::connect(&address, PROGRAM, VERSION)?;
+        Ok::<_, ConnectError>(client.with_interface(Arc::new(interface())))
+    };
+    let silent: Vec<Client> = (0..4).map(|_| client().unwrap()).collect();
+    for (client, number) in silent.iter().zip(0..) {
+        assert_eq!(call(client, ECHO, &[number]).unwrap(), [number]);
+    }
+    // All have been heard of just now.
+    let refused = call(&client().unwrap(), ECHO, b"fifth").unwrap_err();
+    assert!(refused.to_string().contains("too many"), "{refused}");
+    thread::sleep(Duration::from_millis(1100));
+    let newest = client().unwrap();
+    assert_eq!(call(&newest, ECHO, b"newest").unwrap(), b"newest");
+    // The first was silent for longest. It begins again, in the place of the second, without a call being lost, and so
+    // on.
+    for client in &silent[..3] {
+        assert_eq!(call(client, ECHO, b"again").unwrap(), b"again");
+    }
+}

@@ -368,7 +368,9 @@ fn threads_outlive_servers_that_come_and_go() {
         builder.start().unwrap()
     };
     let mut server = serve();
-    let client = Client::connect(&format!("lean+{address}"), PROGRAM, VERSION).unwrap();
+    let options = ChannelOptions::default().wait_for_ready(true);
+    let lean = format!("lean+{address}");
+    let client = Client::connect_with(&lean, PROGRAM, VERSION, options).unwrap();
     let client = client.with_timeout(PATIENCE);
     let is_over = AtomicBool::new(false);
     // The last server outlives the threads.

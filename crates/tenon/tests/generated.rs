@@ -141,6 +141,7 @@ fn a_client_and_a_service_speak_what_the_address_says() {
     for address in addresses(&server) {
         let client = DemoV1Client::connect(&address).unwrap();
         protocols.push(client.0.protocol());
+        client.ping().unwrap();
         client.demo_null().unwrap();
         assert_eq!(client.say_hello("Ada").unwrap(), "Hello, Ada");
         assert_eq!(client.average(&[1, 2, 6]).unwrap(), 3.0);
@@ -264,24 +265,28 @@ fn a_refusal_arrives_as_what_it_is() {
 fn with_another_kind() -> Arc<Interface> {
     let mut interface = Interface::clone(&DEMO_V1_INTERFACE.shared());
     interface.fingerprint ^= 1;
-    let mut parts = interface.parts.iter_mut();
-    parts.find(|part| part.name == "kind").unwrap().fingerprint ^= 1;
+    for part in &mut interface.parts {
+        if part.name == "kind" || part.procedure == LOOK_UP {
+            part.fingerprint ^= 1;
+        }
+    }
     interface.into()
 }
 
 #[test]
-fn an_interface_that_differs_names_the_type() {
+fn an_interface_that_differs_names_the_type_to_calls_that_use_it() {
     let server = server();
     for address in addresses(&server) {
         let client = DemoV1Client::connect(&address).unwrap();
         let other = DemoV1Client(client.0.with_interface(with_another_kind()));
-        match (client.0.protocol(), other.say_hello("Ada")) {
+        assert_eq!(other.say_hello("Ada").unwrap(), "Hello, Ada", "{address}");
+        match (client.0.protocol(), other.look_up("Ada")) {
             // ONC RPC knows of no interfaces.
             (Protocol::Onc, Ok(_)) => {}
             (Protocol::Lean, Err(error)) => assert_eq!(
                 error.to_string(),
                 "the service cannot be called: the server was built from another interface: \
-                 kind differs"
+                 procedure LOOK_UP differs, kind differs"
             ),
             (_, other) => panic!("{address}: {other:?}"),
         }

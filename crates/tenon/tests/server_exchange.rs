@@ -80,7 +80,7 @@ impl Peer {
         draft.seal(&mut message);
         let now = Instant::now();
         let call = Outgoing {
-            service: self.engine.bind(interface).unwrap(),
+            service: self.engine.bind(interface, 1).unwrap(),
             procedure,
             deadline: now + caller::PATIENCE,
         };

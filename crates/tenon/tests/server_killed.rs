@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use place::{fresh_host, fresh_path};
 use tenon::wire::{Decoder, Encoder};
-use tenon::{CallError, CallInfo, Client, Refusal, Server, Service};
+use tenon::{CallError, CallInfo, ChannelOptions, Client, Refusal, Server, Service};
 
 const PROGRAM: u32 = 0x2000_0002;
 const RECORD: u32 = 1;
@@ -149,7 +149,8 @@ fn last_call(client: &Client, numbers: &AtomicU64) -> u64 {
 fn connect(address: &str) -> Client {
     let start = Instant::now();
     loop {
-        match Client::connect(address, PROGRAM, 1) {
+        let options = ChannelOptions::default().wait_for_ready(true);
+        match Client::connect_with(address, PROGRAM, 1, options) {
             Ok(client) => return client.with_timeout(PATIENCE),
             Err(error) if start.elapsed() > PATIENCE => panic!("{error}"),
             Err(_) => thread::sleep(Duration::from_millis(5)),

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use caller::*;
-use tenon::ServerBuilder;
+use tenon::{InOrder, ServerBuilder};
 
 #[test]
 fn a_request_may_come_in_many_fragments() {
@@ -31,14 +31,32 @@ fn a_request_may_come_in_many_fragments() {
     }
 }
 
+/// 500 calls of ECHO in one piece, with numbers from 0, whose arguments are their numbers.
+fn batch_of_calls() -> Vec<u8> {
+    let call_of = |xid| record(&call(xid, ECHO, &words(&[xid; 8])));
+    (0..500).flat_map(call_of).collect()
+}
+
 #[test]
-fn requests_that_come_together_are_all_answered_in_order() {
+fn requests_that_come_together_are_all_answered() {
     let server = builder().start().unwrap();
     for mut caller in Caller::on_streams(&server) {
-        let batch: Vec<u8> = (0..500)
-            .flat_map(|xid| record(&call(xid, ECHO, &words(&[xid; 8]))))
-            .collect();
-        caller.send_raw(&batch);
+        caller.send_raw(&batch_of_calls());
+        // A second thread goes on with the connection while a handler takes long, and may be first to answer.
+        let mut replies: Vec<_> = (0..500).map(|_| caller.receive()).collect();
+        replies.sort();
+        for (xid, reply) in (0..).zip(replies) {
+            assert_eq!(reply, success(xid, &words(&[xid; 8])));
+        }
+    }
+}
+
+#[test]
+fn a_service_that_keeps_order_answers_in_order() {
+    let server = listening().service(InOrder(Obliging(VERSION)));
+    let server = server.start().unwrap();
+    for mut caller in Caller::on_streams(&server) {
+        caller.send_raw(&batch_of_calls());
         for xid in 0..500 {
             assert_eq!(caller.receive(), success(xid, &words(&[xid; 8])));
         }

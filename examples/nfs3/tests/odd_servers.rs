@@ -175,3 +175,36 @@ fn a_size_that_is_not_true_does_not_keep_the_client_busy() {
     write(&remote, b"hello").unwrap();
     assert_eq!(read(&remote), b"hello");
 }
+
+/// unfs3 answers READDIRPLUS by a status of NFS, others say that there is no such procedure.
+#[test]
+fn a_server_without_readdirplus_is_listed_by_readdir() {
+    type Refusing = fn(&mut Encoder<'_>) -> Answer;
+    let by_status: Refusing = |out| {
+        let failed = Readdirplus3Resfail {
+            dir_attributes: PostOpAttr::Void,
+        };
+        Ok(Readdirplus3Res::Default(Nfsstat3::ErrNotsupp, failed).encode(out)?)
+    };
+    let by_rpc: Refusing = |_| Err(Refusal::ProcedureUnavailable);
+    for refuse in [by_status, by_rpc] {
+        let (_server, remote) = mount(move |inner, call, input, out| match call.procedure() {
+            NFSPROC3_READDIRPLUS => refuse(out),
+            _ => inner.call(call, input, out),
+        });
+        write(&remote, b"hello").unwrap();
+        let entries = remote.list(BStr::new("/")).unwrap();
+        assert_eq!(entries.len(), 1);
+        assert_eq!(entries[0].name, "file");
+        let PostOpAttr::Attributes(attributes) = &entries[0].name_attributes else {
+            panic!("{:?}", entries[0]);
+        };
+        assert_eq!(attributes.size, 5);
+    }
+    // Other refusals are not hidden.
+    let (_server, remote) = mount(|inner, call, input, out| match call.procedure() {
+        NFSPROC3_READDIRPLUS => Err(Refusal::SystemError("on purpose".to_owned())),
+        _ => inner.call(call, input, out),
+    });
+    remote.list(BStr::new("/")).unwrap_err();
+}

@@ -20,6 +20,7 @@ impl CInterface {
             // SAFETY: the caller's promise.
             name: unsafe { bytes(part.name) }.into(),
             fingerprint: part.fingerprint,
+            procedure: part.procedure,
         };
         Interface {
             program: self.program,

@@ -104,6 +104,8 @@ pub struct CPart {
     pub name: *const c_char,
     /// What it was made from.
     pub fingerprint: u64,
+    /// The number of a procedure; 0 for a type.
+    pub procedure: u32,
 }
 
 /// `tenon_interface`.

@@ -20,9 +20,10 @@ pub fn representation(protocol: Protocol) -> Representation {
 pub fn made_from(schema: &Schema, program: &Program, version: &Version) -> Arc<lean::Interface> {
     let fingerprints = Fingerprints::new(schema);
     let parts = fingerprints.parts(version).into_iter();
-    let parts = parts.map(|(name, fingerprint)| Part {
-        name: name.into(),
-        fingerprint,
+    let parts = parts.map(|part| Part {
+        name: part.name.into(),
+        fingerprint: part.fingerprint,
+        procedure: part.procedure,
     });
     Arc::new(lean::Interface {
         program: program.number,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{
-    Answer, Connection, ConnectionError, Event, PeerClosing, PlainAnswer, ServiceTable,
+    AbandonedCall, Answer, Connection, ConnectionError, Event, PeerClosing, PlainAnswer,
+    ServiceTable, UnsentCall,
 };
 use tenon_proto::lean::{CloseReason, Stamps};
 
@@ -32,6 +33,8 @@ pub enum Taken<W> {
     Answered(Answered<W>),
     /// The peer begins nothing any more, and has not begun the calls of these waiters, which end with this error.
     Closing(CallError, Vec<W>),
+    /// The peer has not begun the call of this waiter, which can be started again.
+    Unbegun(Box<UnsentCall>, W),
     /// A message that says nothing to a caller.
     Other,
 }
@@ -110,6 +113,11 @@ fn next_rare_message<W: Copy + PartialEq>(
             Taken::Answered(answered)
         }
         Event::PeerClosing(closing) => closing_event(closing)?,
+        Event::Unbegun(AbandonedCall {
+            waiter,
+            unsent: Some(unsent),
+            ..
+        }) => Taken::Unbegun(Box::new(unsent), waiter),
         _ => Taken::Other,
     })
 }

@@ -12,6 +12,21 @@ use crate::options::FOR_EVER;
 /// not hold its memory for ever.
 pub const PROGRESS_BYTES: usize = 64 << 10;
 
+/// What the end of a peer's stream means for its calls that are still carried out. A connection that was reset, or whose
+/// other end of a Unix socket is closed, is always that of a peer that is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum EndOfStream {
+    /// A peer that speaks the lean protocol is gone; one of ONC RPC may have ended its sending side alone, and is still
+    /// answered.
+    #[default]
+    ByProtocol,
+    /// The peer is gone, whatever it speaks.
+    Gone,
+    /// The peer may have ended its sending side alone, and is still answered.
+    HalfClosed,
+}
+
 /// Bounds on what peers can make a server spend. Change what you need and take the rest from
 /// [`Default`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +49,10 @@ pub struct ServerLimits {
     pub send_timeout: Option<Duration>,
     /// How long a connection may be without a complete request before it is closed.
     pub idle_timeout: Option<Duration>,
+    /// What the end of a peer's stream means for its calls that are still carried out. Where it means that the peer is
+    /// gone, the connection is let go at once, and its calls are cancelled: the future of a handler is dropped, and
+    /// [`CallInfo::is_cancelled`](crate::service::CallInfo::is_cancelled) says so to one on a thread of its own.
+    pub end_of_stream: EndOfStream,
     /// Calls of one connection that may be carried out by other threads or tasks than the one that received them;
     /// further calls wait in the connection then, in their order. A lean client is told this number, or 16 if that is
     /// more, and sends no further calls.
@@ -45,6 +64,12 @@ pub struct ServerLimits {
     /// is rounded up to one. Messages of any size go through any ring, but in a large one a sender may be further
     /// ahead. A connection takes as much memory as it has used of both.
     pub ring_bytes: usize,
+    /// Conversations of the packet exchange (`lean+udp://`, `xdp://`) that a port knows at once. Clients close theirs;
+    /// one whose client went without a word is known for a minute, or until its room is wanted: the one that was not
+    /// heard of for longest, for a second at least and without a call that is carried out, is forgotten then.
+    pub conversations: usize,
+    /// The same of one host, by its address; of IPv6 by the first 64 bits.
+    pub conversations_of_host: usize,
     /// Threads for handlers that take long, started as they are needed. Calls that find all of them busy wait, in
     /// their order. Some threads more, two for each processor and one, receive, send, and run handlers that are quick.
     pub threads: usize,
@@ -84,9 +109,12 @@ impl Default for ServerLimits {
             receive_timeout: Some(Duration::from_secs(30)),
             send_timeout: Some(Duration::from_secs(10)),
             idle_timeout: Some(Duration::from_secs(15 * 60)),
+            end_of_stream: EndOfStream::default(),
             connection_calls: connection.incoming_calls_max,
             calls: 16 * 1024,
             ring_bytes: Listener::RING_USUAL,
+            conversations: 4096,
+            conversations_of_host: 512,
             threads: 256,
         }
     }

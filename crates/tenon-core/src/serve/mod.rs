@@ -16,12 +16,12 @@ mod stream;
 
 pub use counters::{CallTally, Counter, ServerCounters, ServerTally};
 pub use end_reason::EndReason;
-pub use limits::{PROGRESS_BYTES, ServerLimits};
+pub use limits::{EndOfStream, PROGRESS_BYTES, ServerLimits};
 pub use memory::{MemoryBudget, MemoryShare};
 pub use port::{FoundCall, ServedPort};
 pub use procedure_times::{ProcedureTimes, QUICK};
 pub use registry::{
-    CallContext, CallToServe, ServiceRegistry, note_panic, note_refusal, panic_text, refuse_by,
+    CallContext, CallToServe, HandlerFailure, ServiceRegistry, panic_text, refuse_by,
 };
 pub(crate) use registry::{lean_status, onc_status};
 pub use settings::{ListenSockets, ServerSettings, StartError};

@@ -249,7 +249,7 @@ impl ServiceRegistry {
             cancelled,
         } = context;
         let info = CallInfo::received(call.procedure, credential, origin, call.deadline, cancelled);
-        let outcome = guarded(tally, || match call.caller {
+        let outcome = guarded(|| match call.caller {
             Caller::Onc { .. } => {
                 let mut arguments = Decoder::with(arguments, self.mode, self.limits);
                 service.call(&info, &mut arguments, &mut Encoder::new(out))
@@ -264,7 +264,52 @@ impl ServiceRegistry {
         });
         match outcome {
             Ok(()) => draft,
-            Err(refusal) => refuse_by(draft, &refusal, out),
+            Err(failure) => {
+                let refusal = self.note_failure(call, failure, tally);
+                refuse_by(draft, &refusal, out)
+            }
+        }
+    }
+
+    /// Counts and logs that a handler refused a call or panicked; returns the refusal that its caller is told.
+    #[cold]
+    pub fn note_failure(
+        &self,
+        call: &CallToServe,
+        failure: HandlerFailure,
+        tally: &ServerTally,
+    ) -> Refusal {
+        let service = &*self.services[call.service];
+        let (program, version) = (service.program(), service.version());
+        let procedure = self.procedure_name(call);
+        match failure {
+            HandlerFailure::Refused(refusal) => {
+                tally.service_refusals.up();
+                if let Refusal::SystemError(reason) = &refusal {
+                    tracing::warn!(program, version, procedure, reason, "a procedure failed");
+                } else {
+                    tracing::debug!(program, version, procedure, %refusal, "a call was refused");
+                }
+                refusal
+            }
+            HandlerFailure::Panicked(panic) => {
+                tally.panics.up();
+                tracing::error!(program, version, procedure, panic, "a handler panicked");
+                Refusal::SystemError("the handler panicked".to_owned())
+            }
+        }
+    }
+
+    /// Returns the name of a procedure, or its number where the service does not know what it was built from.
+    fn procedure_name(&self, call: &CallToServe) -> String {
+        let interface = self.table.interface(call.service);
+        let part = interface.and_then(|interface| {
+            let mut parts = interface.parts.iter();
+            parts.find(|part| part.procedure == call.procedure && call.procedure != 0)
+        });
+        match part {
+            Some(part) => part.name.to_string().replacen("procedure ", "", 1),
+            None => call.procedure.to_string(),
         }
     }
 
@@ -280,36 +325,22 @@ impl ServiceRegistry {
     }
 }
 
-/// Runs a handler and counts how it ended. What one that panics leaves half-changed is its own; what
-/// it wrote is dropped.
+/// How a handler ended without a result.
+#[derive(Debug)]
+pub enum HandlerFailure {
+    /// It refused the call.
+    Refused(Refusal),
+    /// It panicked, with this text.
+    Panicked(String),
+}
+
+/// Runs a handler. What one that panics leaves half-changed is its own; what it wrote is dropped.
 #[inline]
-fn guarded(
-    tally: &ServerTally,
-    handler: impl FnOnce() -> Result<(), Refusal>,
-) -> Result<(), Refusal> {
+fn guarded(handler: impl FnOnce() -> Result<(), Refusal>) -> Result<(), HandlerFailure> {
     match panic::catch_unwind(AssertUnwindSafe(handler)) {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(refusal)) => {
-            note_refusal(&refusal, tally);
-            Err(refusal)
-        }
-        Err(panic) => Err(note_panic(panic_text(&*panic), tally)),
+        Ok(outcome) => outcome.map_err(HandlerFailure::Refused),
+        Err(panic) => Err(HandlerFailure::Panicked(panic_text(&*panic).to_owned())),
     }
-}
-
-/// Counts that a service refused a call.
-#[cold]
-pub fn note_refusal(refusal: &Refusal, tally: &ServerTally) {
-    tally.service_refusals.up();
-    tracing::debug!(%refusal, "the service refused the call");
-}
-
-/// Counts that a handler panicked; returns the refusal that stands for it.
-#[cold]
-pub fn note_panic(panic: &str, tally: &ServerTally) -> Refusal {
-    tally.panics.up();
-    tracing::error!(panic, "the handler panicked");
-    Refusal::SystemError("the handler panicked".to_owned())
 }
 
 /// Returns the text of a panic.
@@ -361,7 +392,7 @@ pub(crate) fn lean_status(refusal: &Refusal) -> (Status, String, &[u8]) {
     match refusal {
         Refusal::ProcedureUnavailable => (Status::NO_PROCEDURE, String::new(), &[]),
         Refusal::GarbageArguments(error) => (Status::ARGUMENTS, error.to_string(), &[]),
-        Refusal::InvalidArguments(reason) => (Status::ARGUMENTS, reason.clone(), &[]),
+        Refusal::InvalidArguments(reason) => (Status::INVALID_ARGUMENTS, reason.clone(), &[]),
         Refusal::SystemError(_) => (Status::FAILED, String::new(), &[]),
         Refusal::Authentication(status) => (Status::FORBIDDEN, status.to_string(), &[]),
         Refusal::Raised { message, details } => (Status::RAISED, message.clone(), details),

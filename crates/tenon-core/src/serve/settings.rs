@@ -4,6 +4,7 @@ use std::io;
 
 use tenon_net::{Address, AddressError, Carrier, Listener, Transport};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
+use tenon_proto::lean::{Preamble, RefusalReason};
 use tenon_proto::onc::record::FRAGMENT_MAX;
 
 use super::limits::ServerLimits;
@@ -164,7 +165,8 @@ impl ListenSockets {
             _ => {
                 let mut listener = Listener::bind(address)?.with_rings_of(ring_bytes);
                 if let Some(users) = users {
-                    listener = listener.only_users(users);
+                    let told = Preamble::server(0, 0).refusing(RefusalReason::FORBIDDEN);
+                    listener = listener.only_users(users, &told.encode());
                 }
                 self.addresses.push(listener.address().clone());
                 self.listeners.push(listener);

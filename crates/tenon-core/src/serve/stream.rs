@@ -10,14 +10,14 @@ use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::{Detached, ReceiveMemory, Receiver};
 use tenon_proto::connection::{
     CommonCall, Connection, ConnectionError, DeferredId, IncomingCounters, Received, ReceivedCall,
-    TransmitBatch,
+    TransmitBatch, WireProtocol,
 };
 use tenon_proto::lean::{CloseReason, RefusalReason};
 use tenon_wire::Buffer;
 
 use super::counters::ServerTally;
 use super::end_reason::EndReason;
-use super::limits::ServerLimits;
+use super::limits::{EndOfStream, ServerLimits};
 use super::memory::{MemoryBudget, MemoryShare};
 use super::procedure_times::ProcedureTimes;
 use super::registry::{CallToServe, ServiceRegistry};
@@ -166,6 +166,17 @@ impl ServedStream {
         }
     }
 
+    /// Whether a peer that has ended its stream is gone, so that nobody is left to be answered.
+    #[cold]
+    pub fn is_peer_gone(&self, policy: EndOfStream, is_hung_up: impl FnOnce() -> bool) -> bool {
+        let is_lean = self.connection.protocol() == Some(WireProtocol::Lean);
+        match policy {
+            EndOfStream::Gone => true,
+            EndOfStream::ByProtocol if is_lean => true,
+            EndOfStream::ByProtocol | EndOfStream::HalfClosed => is_hung_up(),
+        }
+    }
+
     /// Takes in what was received up to the next call for a service, and answers everything else; returns whether there
     /// is such a call, which is to be [taken](Self::take_call).
     ///
@@ -208,9 +219,12 @@ impl ServedStream {
                 self.note_cancelled(id);
                 Step::Handled
             }
-            Ok(Received::Answered(_) | Received::PeerClosing(_) | Received::Handled) => {
-                Step::Handled
-            }
+            Ok(
+                Received::Answered(_)
+                | Received::Unbegun(_)
+                | Received::PeerClosing(_)
+                | Received::Handled,
+            ) => Step::Handled,
             Err(error) => return Err(self.broken(error)),
         })
     }

@@ -929,23 +929,23 @@ pub const KEEP: u32 = 11;
 pub static ARGUMENTS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     ARGUMENTS,
     ARGUMENTS_V1,
-    0x377aa8fe54330ffe,
+    0xd5b41253e90095cf,
     &[
-        ("color", 0x21bacc7da0e432ba),
-        ("item", 0x62a9c0d2e6c40e56),
-        ("link", 0xf46bfe1db9c8f7ef),
-        ("tree", 0xff6391ed0adfb528),
-        ("procedure SAY", 0x992d476d12d2f8d5),
-        ("procedure SAY_NAME", 0x2390c85d72df656c),
-        ("procedure SEND", 0x97e7e0a30f6bcba5),
-        ("procedure SUM", 0x79d7ef12e2e57618),
-        ("procedure SAY_ALL", 0x52410482e180b14b),
-        ("procedure FIND", 0x0ed85e9d3cd6f82d),
-        ("procedure FIND_ALL", 0xefe40105173da468),
-        ("procedure STORE", 0x51c4d8a13201a313),
-        ("procedure COUNT", 0x36047b247f2e213f),
-        ("procedure WEIGH", 0xe7e2347a9470db08),
-        ("procedure KEEP", 0x810e8f79c6d36834),
+        ("procedure SAY", 0x6af9cbff5968af8e, 1),
+        ("procedure SAY_NAME", 0x13771b3fcbe57f63, 2),
+        ("procedure SEND", 0x61cbe467aba4b09b, 3),
+        ("procedure SUM", 0x7d23df965b7e0123, 4),
+        ("procedure SAY_ALL", 0xfe296f2ceacf1a7a, 5),
+        ("procedure FIND", 0x7599dd6882b1f63c, 6),
+        ("procedure FIND_ALL", 0x03b86766ec7eb42d, 7),
+        ("procedure STORE", 0x2fb3569c343a6662, 8),
+        ("procedure COUNT", 0x8a28d67589eff37e, 9),
+        ("procedure WEIGH", 0xcc537ba47f9d00cd, 10),
+        ("procedure KEEP", 0xeb3fd801bba0a8a0, 11),
+        ("color", 0xbba1b3db75eaeaae, 0),
+        ("item", 0xb7a1236b1e796cf7, 0),
+        ("link", 0xc16ea669c4c3d898, 0),
+        ("tree", 0xb8bf05faf1c2f41e, 0),
     ],
 );
 
@@ -1115,6 +1115,14 @@ impl ArgumentsV1Client {
 }
 
 impl<C: MakeCalls> ArgumentsV1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `SAY`.
     ///
     /// # Errors

@@ -321,16 +321,16 @@ pub const ECHO: u32 = 6;
 pub static BORROWED_V1_INTERFACE: LeanInterface = LeanInterface::new(
     BORROWED,
     BORROWED_V1,
-    0x2b3912e1189d6cf1,
+    0x8aec000f13152189,
     &[
-        ("reading", 0x530683e11d62bc97),
-        ("found", 0x7d89a4b98c479a4a),
-        ("procedure LENGTH", 0x992d476d12d2f8d5),
-        ("procedure SUM", 0x52b6be403289d42a),
-        ("procedure MEAN", 0xf79ad9d669a7c943),
-        ("procedure MEAN_OF", 0x3688e7bbb1dfb11a),
-        ("procedure PLUS", 0xcc687edb084d7234),
-        ("procedure ECHO", 0xa91a747735ee01a6),
+        ("procedure LENGTH", 0xd2ece6bcac3e6a69, 1),
+        ("procedure SUM", 0xa82b295372b9c9ca, 2),
+        ("procedure MEAN", 0xcf11bc47942ed810, 3),
+        ("procedure MEAN_OF", 0xaf7180ac7087e0b6, 4),
+        ("procedure PLUS", 0xa9356ce0aad4109b, 5),
+        ("procedure ECHO", 0x454c74664c6e7f31, 6),
+        ("reading", 0x9ee121368d089972, 0),
+        ("found", 0xf0d52b869a169b83, 0),
     ],
 );
 
@@ -446,6 +446,14 @@ impl BorrowedV1Client {
 }
 
 impl<C: MakeCalls> BorrowedV1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `LENGTH`.
     ///
     /// # Errors

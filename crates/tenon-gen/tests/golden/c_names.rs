@@ -386,6 +386,14 @@ impl AutoClient {
 }
 
 impl<C: MakeCalls> AutoClient<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `return`.
     ///
     /// # Errors

@@ -363,22 +363,22 @@ pub const NAMED_DEPTH: u32 = 10;
 pub static NAMED_V1_INTERFACE: LeanInterface = LeanInterface::new(
     NAMED,
     NAMED_V1,
-    0x2de0a4720671dd7c,
+    0x52e1fcc269d3e312,
     &[
-        ("C", 0xd9acb0a76b160650),
-        ("T", 0x0e6907a1707f2ea5),
-        ("link", 0xf46bfe1db9c8f7ef),
-        ("tree", 0xd2fe5d7fa9f9fde2),
-        ("procedure NAMED_CALLS", 0x6828f7303ea05488),
-        ("procedure NAMED_IN_PROCESS", 0xb9127dec3387e4e4),
-        ("procedure NAMED_DO", 0xdf514edee4b07110),
-        ("procedure NAMED_DO_ERROR", 0x8573666354fc3219),
-        ("procedure NAMED_CLIENT", 0x5f7c08c6e3961631),
-        ("procedure NAMED_WITH_OPTIONS", 0x92bdada5909ce51f),
-        ("procedure NAMED_ERROR", 0x1559f19b00c5dc8a),
-        ("procedure NAMED_CLIENT_VIEW", 0xcbb0c303b8653f30),
-        ("procedure NAMED_LENGTH", 0x6693af60253f5a01),
-        ("procedure NAMED_DEPTH", 0x74fe410228b1187c),
+        ("procedure NAMED_CALLS", 0x2dcc7cd62d7fa434, 1),
+        ("procedure NAMED_IN_PROCESS", 0x63969b27975c8c14, 2),
+        ("procedure NAMED_DO", 0xa14e71f1247b5973, 3),
+        ("procedure NAMED_DO_ERROR", 0x688dfdf6f6fc9b35, 4),
+        ("procedure NAMED_CLIENT", 0xb395242a694b897c, 5),
+        ("procedure NAMED_WITH_OPTIONS", 0xac33f7b09adfbbd4, 6),
+        ("procedure NAMED_ERROR", 0x79b13dd417852592, 7),
+        ("procedure NAMED_CLIENT_VIEW", 0x777ae0e4ba089650, 8),
+        ("procedure NAMED_LENGTH", 0x47dedecc93a0a411, 9),
+        ("procedure NAMED_DEPTH", 0x2969ba25fb7cfa44, 10),
+        ("C", 0x39dc8d0929122cf1, 0),
+        ("T", 0x7ca2acd16774b1f7, 0),
+        ("link", 0xc16ea669c4c3d898, 0),
+        ("tree", 0xeb022c58bbd558d3, 0),
     ],
 );
 
@@ -529,6 +529,14 @@ impl NamedV1Client {
 }
 
 impl<C: MakeCalls> NamedV1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `NAMED_CALLS`.
     ///
     /// # Errors

@@ -218,14 +218,14 @@ pub const FILES_STATE: u32 = 3;
 pub static FILES_V1_INTERFACE: LeanInterface = LeanInterface::new(
     FILES,
     FILES_V1,
-    0x9a37acbfbca8a056,
+    0x4d5ccd8727f3e387,
     &[
-        ("position", 0x569b5397e84a8d6e),
-        ("FILES_READ_result", 0x9b0812e19c733c76),
-        ("FILES_STATE_result", 0xdf30be692b5d1d3c),
-        ("procedure FILES_READ", 0x8ff937bd4a2cbe61),
-        ("procedure FILES_WRITE", 0x453be1f9be87a5af),
-        ("procedure FILES_STATE", 0x928e51529036f10d),
+        ("procedure FILES_READ", 0x1534335ccd68d9ef, 1),
+        ("procedure FILES_WRITE", 0x88d9d21d6e54951c, 2),
+        ("procedure FILES_STATE", 0xa7ac9ebcbd8badd6, 3),
+        ("position", 0xdb996e54f687aa93, 0),
+        ("FILES_READ_result", 0x017aedc914ee2d97, 0),
+        ("FILES_STATE_result", 0x46a8a2a31b8e98ee, 0),
     ],
 );
 
@@ -309,6 +309,14 @@ impl FilesV1Client {
 }
 
 impl<C: MakeCalls> FilesV1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// Reads from a position, and tells the next.
     ///
     /// # Errors

@@ -290,14 +290,14 @@ pub const MAX_RESULT: u32 = 5;
 pub static HPRPC_VERSION_INTERFACE: LeanInterface = LeanInterface::new(
     HPRPC_PROGRAM,
     HPRPC_VERSION,
-    0xbfe3127ea1fb333c,
+    0x64f9055cc421250d,
     &[
-        ("LargeData", 0xe218028d8fbe9c17),
-        ("procedure SAY_HELLO", 0x3cf4fa91e747850b),
-        ("procedure AVERAGE", 0x705459de0abd571c),
-        ("procedure GET_RAND_NUMS", 0x76473464a174f1f4),
-        ("procedure SEND_RCV_LARGE_DATA", 0x10512f7efc4df7b2),
-        ("procedure MAX_RESULT", 0x897705aaad6217af),
+        ("procedure SAY_HELLO", 0x42530826a957a787, 1),
+        ("procedure AVERAGE", 0x5e5d954f50dbe78d, 2),
+        ("procedure GET_RAND_NUMS", 0xc0459b1a1789bf66, 3),
+        ("procedure SEND_RCV_LARGE_DATA", 0x45fb2f617bba4901, 4),
+        ("procedure MAX_RESULT", 0xdadcf37ec3d4d521, 5),
+        ("LargeData", 0xbe8d651b51346b0c, 0),
     ],
 );
 
@@ -416,6 +416,14 @@ impl HprpcVersionClient {
 }
 
 impl<C: MakeCalls> HprpcVersionClient<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// Does nothing: what remains is the cost of a call itself.
     ///
     /// # Errors

@@ -359,6 +359,14 @@ impl TermsV1Client {
 }
 
 impl<C: MakeCalls> TermsV1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `SIMPLIFY`.
     ///
     /// # Errors

@@ -573,18 +573,18 @@ pub const TYPE_PUT: u32 = 6;
 pub static TYPE_VERSION_INTERFACE: LeanInterface = LeanInterface::new(
     TYPE_PROGRAM,
     TYPE_VERSION,
-    0x6cf77adf1a764561,
+    0x4f8d9513c1da12a8,
     &[
-        ("type", 0x3ece12ee4a10a8fa),
-        ("fn", 0x40d18937b25132ec),
-        ("Vec", 0xd9acb0a76b160650),
-        ("result", 0xb954029a3a7d519e),
-        ("procedure TYPE_connect", 0xe0d89fb145868078),
-        ("procedure TYPE_CONNECT", 0xe8751c5eab34d7bc),
-        ("procedure TYPE_type", 0x8de18b08befde80d),
-        ("procedure TYPE_start_type", 0xf32af2334155b282),
-        ("procedure TYPE_clone", 0xe6dc50d0b371bcc7),
-        ("procedure TYPE_put", 0x210f5dfc08bc2341),
+        ("procedure TYPE_connect", 0x50441aee1f139009, 1),
+        ("procedure TYPE_CONNECT", 0x314f482ff1d92b87, 2),
+        ("procedure TYPE_type", 0x08e6118195aebc33, 3),
+        ("procedure TYPE_start_type", 0x5b04b079fdf57556, 4),
+        ("procedure TYPE_clone", 0xae63255dc2ffb521, 5),
+        ("procedure TYPE_put", 0x341ff1e52b8005d2, 6),
+        ("type", 0x4b478f4cf044575c, 0),
+        ("fn", 0x327e1e0d342f86b6, 0),
+        ("Vec", 0x9d9177ac4bd17dc8, 0),
+        ("result", 0x97a5e73ce64b787b, 0),
     ],
 );
 
@@ -711,6 +711,14 @@ impl TypeVersionClient {
 }
 
 impl<C: MakeCalls> TypeVersionClient<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `TYPE_NULL`.
     ///
     /// # Errors

@@ -262,17 +262,17 @@ pub mod shapes {
     pub static DRAWING_V1_INTERFACE: LeanInterface = LeanInterface::new(
         DRAWING,
         DRAWING_V1,
-        0x36e54ae5054cbcad,
+        0x7a01a85fb0d6a8a8,
         &[
-            ("color", 0x1195f2b69ad48b98),
-            ("shapes::color", 0xc2259e85f7793794),
-            ("shapes::point", 0x22d64726aed0926b),
-            ("shapes::solid::polygon", 0x5c8577627198780e),
-            ("shapes::solid::face", 0x38edcd8c657efe07),
-            ("core::wrapped_inside", 0xbb41e4927cdc262d),
-            ("core::wrapped", 0x3041803fa8c7026f),
-            ("procedure PAINT", 0x23055d7fd44f05bc),
-            ("procedure FRAME", 0xd1ae9bef942a5bae),
+            ("procedure PAINT", 0x0d027062b90ed74f, 1),
+            ("procedure FRAME", 0xd91bd524795b9105, 2),
+            ("color", 0x6fa43a5e895feacb, 0),
+            ("shapes::color", 0x4dee73fbe09fd0d4, 0),
+            ("shapes::point", 0x6a7a0fadbef93d42, 0),
+            ("shapes::solid::polygon", 0x9014a0c7c1daff7e, 0),
+            ("shapes::solid::face", 0x4baa7625e6c91c59, 0),
+            ("core::wrapped_inside", 0xa19117cc5c936e84, 0),
+            ("core::wrapped", 0x8e62fe515de38a1a, 0),
         ],
     );
 
@@ -351,6 +351,14 @@ pub mod shapes {
     }
 
     impl<C: MakeCalls> DrawingV1Client<C> {
+        /// Calls procedure 0, which shows that the server has the program.
+        ///
+        /// # Errors
+        /// The call failed; the error says who is to blame.
+        pub fn ping(&self) -> Result<(), CallError> {
+            self.0.ping()
+        }
+
         /// The procedure `PAINT`.
         ///
         /// # Errors

@@ -4912,6 +4912,14 @@ impl NfsV3Client {
 }
 
 impl<C: MakeCalls> NfsV3Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// Does nothing.
     ///
     /// # Errors

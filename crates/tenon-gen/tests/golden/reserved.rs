@@ -564,25 +564,25 @@ pub const RESULTS_BOTH: u32 = 12;
 pub static RESULTS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     RESULTS,
     RESULTS_V1,
-    0x4cd57f0bc4a4df1b,
+    0x9fc413a41dd0cff9,
     &[
-        ("shade", 0x21bacc7da0e432ba),
-        ("vertex", 0x8b24a6c660a242a1),
-        ("stamp", 0x8023e9b965a21236),
-        ("lamp", 0x6ea51ee6cf42cea4),
-        ("RESULTS_BOTH_result", 0xb15a6a3b9453f8f7),
-        ("procedure RESULTS_PACKET", 0x5dd4645958159c63),
-        ("procedure RESULTS_TAG", 0x80e6919aa25d89c4),
-        ("procedure RESULTS_COUNTERS", 0x8187275251bf9956),
-        ("procedure RESULTS_SAMPLES", 0x95a100f6624aebfa),
-        ("procedure RESULTS_PAGE", 0x022becfa4875cdd8),
-        ("procedure RESULTS_STEPS", 0xd3911df5a621b156),
-        ("procedure RESULTS_VERTEX", 0xacd4a52cc629f4f3),
-        ("procedure RESULTS_STAMP", 0x2af6e531bc33b2b5),
-        ("procedure RESULTS_LAMP", 0xc370a128687e79ac),
-        ("procedure RESULTS_NUMBER", 0xe3fb46fcd3a0e6a0),
-        ("procedure RESULTS_NAME", 0x82dc5d3a82c219c6),
-        ("procedure RESULTS_BOTH", 0x408cb132acbe5afd),
+        ("procedure RESULTS_PACKET", 0x01e6b96e5f49bba0, 1),
+        ("procedure RESULTS_TAG", 0x62acdc7a162524c3, 2),
+        ("procedure RESULTS_COUNTERS", 0xd16c8e342df912c0, 3),
+        ("procedure RESULTS_SAMPLES", 0x378db2c478dd052c, 4),
+        ("procedure RESULTS_PAGE", 0x87ba8ebfce3ea010, 5),
+        ("procedure RESULTS_STEPS", 0xd6089845a6d32c0c, 6),
+        ("procedure RESULTS_VERTEX", 0x94c97d22ec39ceeb, 7),
+        ("procedure RESULTS_STAMP", 0xfadd9fffd276a05b, 8),
+        ("procedure RESULTS_LAMP", 0x7848bff2f524733f, 9),
+        ("procedure RESULTS_NUMBER", 0x1ebb23fec01c953a, 10),
+        ("procedure RESULTS_NAME", 0x19d97486985065c4, 11),
+        ("procedure RESULTS_BOTH", 0xe61931bb0e927879, 12),
+        ("shade", 0xfb8145c462f09fa2, 0),
+        ("vertex", 0x75e33c3e34404ac3, 0),
+        ("stamp", 0xe9269c5eef810066, 0),
+        ("lamp", 0x56b9dc9975fa5a86, 0),
+        ("RESULTS_BOTH_result", 0x2c88d2af0f1a5d41, 0),
     ],
 );
 
@@ -756,6 +756,14 @@ impl ResultsV1Client {
 }
 
 impl<C: MakeCalls> ResultsV1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `RESULTS_NULL`.
     ///
     /// # Errors

@@ -76,11 +76,11 @@ pub const STOREPROC_PUT: u32 = 2;
 pub static STORE_V1_INTERFACE: LeanInterface = LeanInterface::new(
     STORE_PROGRAM,
     STORE_V1,
-    0xc27942543446c3b3,
+    0xaff56b459a6de305,
     &[
-        ("args", 0x9fcee09c102f8ba4),
-        ("procedure STOREPROC_GET", 0xf99df67884838565),
-        ("procedure STOREPROC_PUT", 0xec71fc4abcd4119d),
+        ("procedure STOREPROC_GET", 0x28ee9cb641869cf8, 1),
+        ("procedure STOREPROC_PUT", 0xf97d21766caebcd5, 2),
+        ("args", 0xc9a93540dc969f35, 0),
     ],
 );
 
@@ -166,6 +166,14 @@ impl StoreV1Client {
 }
 
 impl<C: MakeCalls> StoreV1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `STOREPROC_NULL`.
     ///
     /// # Errors
@@ -467,11 +475,11 @@ pub const STOREPROC_FAR: u32 = 65536;
 pub static STORE_V2_INTERFACE: LeanInterface = LeanInterface::new(
     STORE_PROGRAM,
     STORE_V2,
-    0x91c476e707648442,
+    0x3beae630957b4e0a,
     &[
-        ("procedure STOREPROC_GET", 0x3cf4fa91e747850b),
-        ("procedure STOREPROC_COUNT", 0x8026b4998441d51d),
-        ("procedure STOREPROC_FAR", 0xe58a73ed2270ce4b),
+        ("procedure STOREPROC_GET", 0x3973d64037b35ec5, 1),
+        ("procedure STOREPROC_COUNT", 0xb9297303ce3a310a, 7),
+        ("procedure STOREPROC_FAR", 0x7ec1a725ca9fc120, 65536),
     ],
 );
 
@@ -564,6 +572,14 @@ impl StoreV2Client {
 }
 
 impl<C: MakeCalls> StoreV2Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `STOREPROC_NULL`.
     ///
     /// # Errors
@@ -982,6 +998,14 @@ impl EmptyV1Client {
 }
 
 impl<C: MakeCalls> EmptyV1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `EMPTY_NULL`.
     ///
     /// # Errors

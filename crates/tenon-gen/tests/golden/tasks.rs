@@ -136,15 +136,15 @@ pub const TASKS_FORGET: u32 = 6;
 pub static TASKS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     TASKS,
     TASKS_V1,
-    0x480247d95d13b08c,
+    0x27c3f32f6cf1770d,
     &[
-        ("job", 0xc7516041385d1fb3),
-        ("procedure TASKS_DO", 0x916803fda61e6199),
-        ("procedure TASKS_ADD", 0xd128d3e56d233081),
-        ("procedure TASKS_SORT", 0xa6fdc688dab338b7),
-        ("procedure TASKS_NAME", 0x2b11138abde732ee),
-        ("procedure TASKS_MEET", 0xc26fcb18ce3ecf4d),
-        ("procedure TASKS_FORGET", 0x81fc2ce38b50cec0),
+        ("procedure TASKS_DO", 0xc9c9d0f5962ecd60, 1),
+        ("procedure TASKS_ADD", 0x5bdc8ad4a57655e8, 2),
+        ("procedure TASKS_SORT", 0x7209ac32acb053b2, 3),
+        ("procedure TASKS_NAME", 0x738c737f986b578f, 4),
+        ("procedure TASKS_MEET", 0x421b40dd9acc35a5, 5),
+        ("procedure TASKS_FORGET", 0x2f841211fa5eb63c, 6),
+        ("job", 0x135cb01d379cf5db, 0),
     ],
 );
 
@@ -264,6 +264,14 @@ impl TasksV1Client {
 }
 
 impl<C: MakeCalls> TasksV1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `TASKS_NULL`.
     ///
     /// # Errors
@@ -1000,6 +1008,14 @@ impl TasksV1AsyncClient {
 }
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> TasksV1AsyncClient<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn ping(&self) -> Result<(), CallError> {
+        self.0.ping().await
+    }
+
     /// The procedure `TASKS_NULL`.
     ///
     /// # Errors

@@ -131,6 +131,14 @@ impl NotesV1Client {
 }
 
 impl<C: MakeCalls> NotesV1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `NOTES_CLEAR`.
     ///
     /// # Errors
@@ -438,6 +446,14 @@ impl NotesV1AsyncClient {
 }
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV1AsyncClient<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn ping(&self) -> Result<(), CallError> {
+        self.0.ping().await
+    }
+
     /// The procedure `NOTES_CLEAR`.
     ///
     /// # Errors
@@ -717,6 +733,14 @@ impl NotesV2Client {
 }
 
 impl<C: MakeCalls> NotesV2Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `NOTES_NULL`.
     ///
     /// # Errors
@@ -862,6 +886,14 @@ impl NotesV2AsyncClient {
 }
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV2AsyncClient<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub async fn ping(&self) -> Result<(), CallError> {
+        self.0.ping().await
+    }
+
     /// The procedure `NOTES_NULL`.
     ///
     /// # Errors

@@ -2960,6 +2960,14 @@ impl TortureVersionClient {
 }
 
 impl<C: MakeCalls> TortureVersionClient<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `TORTURE_NULL`.
     ///
     /// # Errors
@@ -6202,6 +6210,14 @@ impl TortureVersionThreeClient {
 }
 
 impl<C: MakeCalls> TortureVersionThreeClient<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `ANSWER_THREE`.
     ///
     /// # Errors

@@ -702,17 +702,17 @@ pub const WORDS: u32 = 6;
 pub static UTF8_V1_INTERFACE: LeanInterface = LeanInterface::new(
     UTF8,
     UTF8_V1,
-    0x56f9c42bc3c8a5aa,
+    0xdd985f4a65d0f6db,
     &[
-        ("item", 0x81ffc87a43d70884),
-        ("link", 0xeb32251893cda1a0),
-        ("said", 0xde1922abbeb6e225),
-        ("procedure ECHO", 0x3cf4fa91e747850b),
-        ("procedure FIRST", 0xa4c9a1718bef2993),
-        ("procedure FIND", 0x607e7f39af4b858a),
-        ("procedure RENAME", 0x51691ac9ce5aee5f),
-        ("procedure SAY", 0xc4a31f0b2a5b53c1),
-        ("procedure WORDS", 0x07ca18b62e54408e),
+        ("procedure ECHO", 0x09ba07f0f9481e32, 1),
+        ("procedure FIRST", 0x5b93f0a6f3bcc7e9, 2),
+        ("procedure FIND", 0xf8277f76f0f61981, 3),
+        ("procedure RENAME", 0x9ed07fda3eea622f, 4),
+        ("procedure SAY", 0xaee01c809317818a, 5),
+        ("procedure WORDS", 0x05323b565c9505c8, 6),
+        ("item", 0xe52bd973d74548a2, 0),
+        ("link", 0x22c66bf7c145a40a, 0),
+        ("said", 0x3150ba5ce487554a, 0),
     ],
 );
 
@@ -823,6 +823,14 @@ impl Utf8V1Client {
 }
 
 impl<C: MakeCalls> Utf8V1Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `ECHO`.
     ///
     /// # Errors

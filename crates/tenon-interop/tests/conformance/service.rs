@@ -46,11 +46,12 @@ pub fn interface() -> Interface {
     interface_with(7)
 }
 
-/// The same, but for a type of this fingerprint.
+/// The same, but for a type of this fingerprint. No procedure is known.
 pub fn interface_with(point: u64) -> Interface {
     let part = |name: &str, fingerprint| Part {
         name: name.into(),
         fingerprint,
+        procedure: 0,
     };
     Interface {
         fingerprint: 0x1000 + point,
@@ -61,6 +62,23 @@ pub fn interface_with(point: u64) -> Interface {
         ],
         ..Interface::unknown(PROGRAM, VERSION)
     }
+}
+
+/// What a server was built from whose ECHO has this fingerprint; NOTE is as ever.
+pub fn interface_with_echo(echo: u64) -> Interface {
+    let procedure = |name: &str, fingerprint, number: u16| Part {
+        name: name.into(),
+        fingerprint,
+        procedure: number.into(),
+    };
+    let mut interface = interface_with(7);
+    interface.fingerprint += echo << 32;
+    let procedures = [
+        procedure("procedure ECHO", echo, ECHO),
+        procedure("procedure NOTE", 3, NOTE),
+    ];
+    interface.parts.splice(0..0, procedures);
+    interface
 }
 
 /// Where calls are held until a test lets them go on, and what became of them.
@@ -168,9 +186,15 @@ pub struct Obliging {
     pub gate: Gate,
     /// Whether the calls of a connection are carried out one after the other.
     pub keeps_order: bool,
+    /// What it was built from, if that is not [`interface`].
+    pub interface: Option<Interface>,
 }
 
 impl Obliging {
+    fn interface(&self) -> Arc<Interface> {
+        Arc::new(self.interface.clone().unwrap_or_else(interface))
+    }
+
     /// What becomes of a call that is held by nothing.
     fn oblige(&self, procedure: u32, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
         match procedure as u16 {
@@ -280,7 +304,7 @@ impl Service for Obliging {
 
 impl LeanService for Obliging {
     fn interface(&self) -> Arc<Interface> {
-        Arc::new(interface())
+        self.interface()
     }
 
     fn call_lean(
@@ -311,7 +335,7 @@ impl AsyncService for Patient {
     }
 
     fn interface(&self) -> Option<Arc<Interface>> {
-        Some(Arc::new(interface()))
+        Some(self.0.interface())
     }
 
     async fn call(&self, call: Call) -> Result<Answer, Refusal> {

@@ -6,7 +6,8 @@ use tenon_wire::Buffer;
 
 use super::service_table::ServiceTable;
 use crate::codec::lean::{
-    Bind, BindRefusal, ByteOrder, Fault, Interface, Message, Unbound, Violation, put_bound,
+    Bind, BindAnswer, BindRefusal, ByteOrder, Fault, Interface, Message, Unbound, Violation,
+    put_bound,
 };
 
 /// Services that a peer may ask for over one connection.
@@ -23,16 +24,40 @@ pub enum BindError {
     NoNumbers,
 }
 
+/// Bytes of calls of one service that are kept until the peer has said whether it binds it. Further calls wait.
+const KEPT_MAX: usize = 4 << 20;
+
+/// Why a service has no number for a call.
+#[derive(Debug)]
+pub(super) enum NotBound {
+    /// It cannot be called.
+    Error(BindError),
+    /// The call is to wait until the peer has answered.
+    Awaited,
+}
+
+impl From<BindError> for NotBound {
+    fn from(error: BindError) -> Self {
+        Self::Error(error)
+    }
+}
+
 /// The services that this end has asked for, by the numbers that it gave them.
 #[derive(Debug, Default)]
 pub(super) struct RequestedServices {
     services: Vec<RequestedService>,
+    /// Requests whose calls are kept, as they may have to be sent again.
+    keeping: usize,
 }
 
 #[derive(Debug)]
 struct RequestedService {
     interface: Arc<Interface>,
     state: BindState,
+    /// Messages of calls that were begun before the peer had answered the request, by their numbers.
+    kept: Vec<(u32, Buffer)>,
+    /// It was asked for again, for the procedures that agree.
+    is_narrowed: bool,
 }
 
 #[derive(Debug)]
@@ -40,6 +65,23 @@ enum BindState {
     Requested,
     Bound,
     Refused(Arc<BindRefusal>),
+    /// Some of its procedures are the same at the peer.
+    Narrowed(NarrowedService),
+}
+
+/// A version that the peer has in another form, of which some procedures agree.
+#[derive(Debug)]
+struct NarrowedService {
+    refusal: BindRefusal,
+    agreed: Vec<u16>,
+    /// The number by which those are called.
+    number: u16,
+}
+
+impl NarrowedService {
+    fn has(&self, procedure: u16) -> bool {
+        procedure == 0 || self.agreed.binary_search(&procedure).is_ok()
+    }
 }
 
 impl RequestedService {
@@ -47,40 +89,73 @@ impl RequestedService {
     fn is_of(&self, interface: &Arc<Interface>) -> bool {
         Arc::ptr_eq(&self.interface, interface) || *self.interface == **interface
     }
+
+    /// Whether its calls are to be kept until the peer has answered.
+    fn keeps_calls(&self) -> bool {
+        let is_open = matches!(self.state, BindState::Requested) && !self.is_narrowed;
+        is_open && self.interface.has_procedures()
+    }
+
+    /// Whether a call of so many bytes waits for the answer to the request.
+    fn delays(&self, size: usize) -> bool {
+        if !self.keeps_calls() {
+            return false;
+        }
+        let kept: usize = self.kept.iter().map(|(_, message)| message.len()).sum();
+        kept + size > KEPT_MAX
+    }
 }
 
 impl RequestedServices {
-    /// Returns the number of the service that is `interface` at the peer, and whether it is asked for only now: the
-    /// request has been appended to `out` then, and calls may follow right behind.
+    /// Returns the number of the service for calls of `procedure` of `interface` that have `size` bytes. If it was not
+    /// asked for yet the request is appended to `out`, and calls may follow right behind.
     ///
     /// # Errors
-    /// The peer refused it already, or there are no numbers left.
-    #[inline(always)]
+    /// The peer refused it already, there are no numbers left, or the call is to wait.
+    #[cold]
     pub(super) fn bind(
         &mut self,
-        interface: &Arc<Interface>,
+        (interface, procedure, size): (&Arc<Interface>, u16, usize),
         reverse: bool,
         order: ByteOrder,
         out: &mut Buffer,
-    ) -> Result<u16, BindError> {
-        let mut services = self.services.iter();
-        match services.position(|service| service.is_of(interface)) {
-            Some(number) => match &self.services[number].state {
-                BindState::Refused(refusal) => Err(BindError::Refused(Arc::clone(refusal))),
-                BindState::Requested | BindState::Bound => Ok(number as u16),
-            },
-            None => self.request(interface, reverse, order, out),
+    ) -> Result<u16, NotBound> {
+        let known = self.services.iter().position(|it| it.is_of(interface));
+        let number = match known {
+            Some(number) => number,
+            None => {
+                let number = self.push(interface, false)?;
+                Bind::of(interface).encode(out, order, number, reverse);
+                self.keeping += usize::from(self.services[usize::from(number)].keeps_calls());
+                usize::from(number)
+            }
+        };
+        let service = &self.services[number];
+        match &service.state {
+            BindState::Refused(refusal) => Err(BindError::Refused(Arc::clone(refusal)).into()),
+            BindState::Requested if service.delays(size) => Err(NotBound::Awaited),
+            BindState::Requested | BindState::Bound => Ok(number as u16),
+            BindState::Narrowed(narrowed) if narrowed.has(procedure) => {
+                match self.refusal(narrowed.number, procedure) {
+                    Some(refusal) => Err(BindError::Refused(refusal).into()),
+                    None => Ok(narrowed.number),
+                }
+            }
+            BindState::Narrowed(narrowed) => {
+                let refusal = narrowed.refusal.of_procedure(interface, procedure);
+                Err(BindError::Refused(Arc::new(refusal)).into())
+            }
         }
     }
 
-    /// Returns the number of a service that was asked for and not refused.
+    /// Returns the number of a service that is bound as a whole.
     #[inline(always)]
     pub(super) fn find(&self, interface: &Arc<Interface>) -> Option<u16> {
         let mut services = self.services.iter();
         let same = services.position(|service| Arc::ptr_eq(&service.interface, interface));
         let number = same.or_else(|| self.find_equal(interface))?;
-        let is_refused = matches!(self.services[number].state, BindState::Refused(_));
-        (!is_refused).then_some(number as u16)
+        let is_bound = matches!(self.services[number].state, BindState::Bound);
+        is_bound.then_some(number as u16)
     }
 
     /// Returns the number of a service that was asked for by another copy of its interface.
@@ -90,42 +165,116 @@ impl RequestedServices {
         services.position(|service| *service.interface == *interface)
     }
 
-    #[cold]
-    fn request(
-        &mut self,
-        interface: &Arc<Interface>,
-        reverse: bool,
-        order: ByteOrder,
-        out: &mut Buffer,
-    ) -> Result<u16, BindError> {
+    fn push(&mut self, interface: &Arc<Interface>, is_narrowed: bool) -> Result<u16, BindError> {
         let number = u16::try_from(self.services.len()).map_err(|_| BindError::NoNumbers)?;
-        Bind::of(interface).encode(out, order, number, reverse);
         self.services.push(RequestedService {
             interface: Arc::clone(interface),
             state: BindState::Requested,
+            kept: Vec::new(),
+            is_narrowed,
         });
         Ok(number)
     }
 
+    // ---- Calls that may have to be sent again ----
+
+    /// Whether calls of any service are to be [kept](Self::keep).
+    #[inline(always)]
+    pub(super) fn is_keeping(&self) -> bool {
+        self.keeping > 0
+    }
+
+    /// Keeps the message of a call until the peer has said whether it binds the service.
+    #[cold]
+    pub(super) fn keep(&mut self, service: u16, number: u32, message: &Buffer) {
+        if let Some(service) = self.services.get_mut(usize::from(service))
+            && service.keeps_calls()
+        {
+            let mut copy = Buffer::default();
+            copy.extend(message.as_slice());
+            service.kept.push((number, copy));
+        }
+    }
+
+    /// Takes the message of a call out that the peer did not begin, if it is to be sent again by the procedure's own
+    /// fingerprint.
+    #[cold]
+    pub(super) fn take_kept(
+        &mut self,
+        service: u16,
+        number: u32,
+        procedure: u16,
+    ) -> Option<Buffer> {
+        let service = self.services.get_mut(usize::from(service))?;
+        let BindState::Narrowed(narrowed) = &service.state else {
+            return None;
+        };
+        let index = service.kept.iter().position(|(kept, _)| *kept == number)?;
+        let (_, message) = service.kept.swap_remove(index);
+        narrowed.has(procedure).then_some(message)
+    }
+
+    // ---- Answers ----
+
     /// Takes in that a service is bound.
     pub(super) fn handle_bound(&mut self, message: &Message<'_>) -> Result<u16, Violation> {
         message.read(|input| input.u64())?;
-        self.requested(message)?.state = BindState::Bound;
-        Ok(message.header.service)
-    }
-
-    /// Takes in that a service is not bound, and why.
-    pub(super) fn handle_unbound(&mut self, message: &Message<'_>) -> Result<u16, Violation> {
         let service = self.requested(message)?;
-        let refusal = BindRefusal::decode(message, &service.interface)?;
-        service.state = BindState::Refused(Arc::new(refusal));
+        let kept_calls = service.keeps_calls();
+        service.state = BindState::Bound;
+        service.kept = Vec::new();
+        self.keeping -= usize::from(kept_calls);
         Ok(message.header.service)
     }
 
-    /// Returns why the peer does not bind the service of a number, if it does not.
-    pub(super) fn refusal(&self, number: u16) -> Option<Arc<BindRefusal>> {
-        match &self.services.get(usize::from(number))?.state {
+    /// Takes in that a service is not bound, and why. If procedures of it agree, a request for those is appended to
+    /// `out`.
+    pub(super) fn handle_unbound(
+        &mut self,
+        message: &Message<'_>,
+        reverse: bool,
+        order: ByteOrder,
+        out: &mut Buffer,
+    ) -> Result<(), Violation> {
+        let service = self.requested(message)?;
+        let kept_calls = service.keeps_calls();
+        let interface = Arc::clone(&service.interface);
+        let BindAnswer { refusal, agreed } = BindAnswer::decode(message, &interface)?;
+        let may_narrow = !service.is_narrowed && !agreed.is_empty();
+        self.keeping -= usize::from(kept_calls);
+        let narrowed = if may_narrow {
+            self.push(&interface, true).ok()
+        } else {
+            None
+        };
+        let state = match narrowed {
+            Some(number) => {
+                Bind::of_procedures(&interface, &agreed).encode(out, order, number, reverse);
+                BindState::Narrowed(NarrowedService {
+                    refusal,
+                    agreed,
+                    number,
+                })
+            }
+            None => BindState::Refused(Arc::new(refusal)),
+        };
+        let service = self.requested(message)?;
+        if let BindState::Refused(_) = state {
+            service.kept = Vec::new();
+        }
+        service.state = state;
+        Ok(())
+    }
+
+    /// Returns why the peer does not bind the service of a number for calls of a procedure, if it does not.
+    pub(super) fn refusal(&self, number: u16, procedure: u16) -> Option<Arc<BindRefusal>> {
+        let service = self.services.get(usize::from(number))?;
+        match &service.state {
             BindState::Refused(refusal) => Some(Arc::clone(refusal)),
+            BindState::Narrowed(narrowed) => {
+                let refusal = narrowed.refusal.of_procedure(&service.interface, procedure);
+                Some(Arc::new(refusal))
+            }
             BindState::Requested | BindState::Bound => None,
         }
     }
@@ -147,20 +296,48 @@ impl RequestedServices {
 
     pub(super) fn clear(&mut self) {
         self.services.clear();
+        self.keeping = 0;
     }
 }
 
 /// The services that the peer has asked for, by its numbers.
 #[derive(Debug, Default)]
 pub(super) struct BoundServices {
-    /// Indices in the [`ServiceTable`]; `None` where the request was refused.
+    /// Indices in the [`ServiceTable`]; `None` where the request was refused, or named procedures.
     bound: Vec<Option<usize>>,
+    /// Those whose requests named procedures.
+    narrowed: Vec<BoundProcedures>,
     /// Services that the peer has asked for.
     requests: u32,
 }
 
+/// Procedures of a service that a peer may call.
+#[derive(Debug)]
+struct BoundProcedures {
+    number: u16,
+    /// The index in the [`ServiceTable`].
+    service: usize,
+    /// In ascending order.
+    procedures: Vec<u32>,
+}
+
 impl BoundServices {
-    /// Returns the index of the service of a number, if it is bound.
+    /// Returns the index of the service of a number, if it is bound for a procedure.
+    #[inline]
+    pub(super) fn find(&self, number: u16, procedure: u16) -> Option<usize> {
+        self.get(number)
+            .or_else(|| self.find_narrowed(number, procedure))
+    }
+
+    #[cold]
+    fn find_narrowed(&self, number: u16, procedure: u16) -> Option<usize> {
+        let mut narrowed = self.narrowed.iter();
+        let found = narrowed.find(|narrowed| narrowed.number == number)?;
+        let has = found.procedures.binary_search(&procedure.into()).is_ok();
+        (has || procedure == 0).then_some(found.service)
+    }
+
+    /// Returns the index of the service of a number, if it is bound for all procedures.
     #[inline]
     pub(super) fn get(&self, number: u16) -> Option<usize> {
         self.bound.get(usize::from(number)).copied().flatten()
@@ -183,7 +360,13 @@ impl BoundServices {
         self.requests += 1;
         let found = if self.bound.len() < SERVICES_MAX {
             let found = table.bind(&bind);
-            self.bound.push(found.ok().map(|(service, _)| service));
+            let service = found.ok().map(|(service, _)| service);
+            if bind.procedures.is_empty() {
+                self.bound.push(service);
+            } else {
+                self.bound.push(None);
+                self.narrow(got, service, &bind);
+            }
             found
         } else {
             Err(Unbound::TooMany)
@@ -195,8 +378,26 @@ impl BoundServices {
         Ok(found.is_ok())
     }
 
+    /// Notes which procedures a peer has asked for.
+    fn narrow(&mut self, number: u16, service: Option<usize>, bind: &Bind) {
+        let Some(service) = service else {
+            return;
+        };
+        let asked = bind.procedures.iter();
+        let mut procedures: Vec<u32> = asked.map(|procedure| procedure.number).collect();
+        procedures.sort_unstable();
+        // The peer may repeat a number as often as it likes.
+        procedures.dedup();
+        self.narrowed.push(BoundProcedures {
+            number,
+            service,
+            procedures,
+        });
+    }
+
     pub(super) fn clear(&mut self) {
         self.bound.clear();
+        self.narrowed.clear();
         self.requests = 0;
     }
 }

@@ -1,9 +1,9 @@
 //! Messages of the lean protocol: calls of the peer, replies to calls of this end, and what both say of the
 //! connection.
 
-use super::binding::BindError;
+use super::binding::NotBound;
 use super::incoming_calls::{Caller, IncomingCall, NULL_PROCEDURE};
-use super::outgoing_calls::{LeanCall, StartError};
+use super::outgoing_calls::{LeanAnswer, LeanCall, StartError};
 use super::send_queue::Removed;
 use super::service_table::ServiceTable;
 use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
@@ -99,9 +99,13 @@ impl<W> Connection<W> {
         self.check_direction(message)?;
         match message.header.kind {
             Kind::Reply | Kind::Exception => {
-                let answer = self.outgoing.handle_reply(message, &self.requested)?;
-                // An answer to a call that was given up may let another begin.
-                Ok(answer.map_or(Event::Progress, Event::Answered))
+                let answer = self.outgoing.handle_reply(message, &mut self.requested)?;
+                Ok(match answer {
+                    Some(LeanAnswer::Answered(answer)) => Event::Answered(answer),
+                    Some(LeanAnswer::Unbegun(call)) => Event::Unbegun(call),
+                    // An answer to a call that was given up may let another begin.
+                    None => Event::Progress,
+                })
             }
             Kind::Call => self.handle_call(message),
             _ => self.handle_rare(message, services),
@@ -145,7 +149,10 @@ impl<W> Connection<W> {
                 Ok(Event::Progress)
             }
             Kind::Unbound => {
-                self.requested.handle_unbound(message)?;
+                let reverse = self.role == Role::Server;
+                let (order, control) = (self.own.order, self.send_queue.control());
+                self.requested
+                    .handle_unbound(message, reverse, order, control)?;
                 Ok(Event::Progress)
             }
             Kind::Cancel => {
@@ -203,6 +210,9 @@ impl<W> Connection<W> {
             Some(peer) => (peer.message_max, peer.calls_max),
             None => (MESSAGE_MIN, CALLS_MIN),
         };
+        if self.awaits_peer && self.peer.is_none() {
+            return Err(StartError::AwaitsPreamble { size });
+        }
         if size as u64 > u64::from(message_max) {
             return Err(match self.peer {
                 None => StartError::AwaitsPreamble { size },
@@ -221,15 +231,20 @@ impl<W> Connection<W> {
         }
         match self.requested.find(call.interface) {
             Some(service) => Ok(service),
-            None => Ok(self.bind(call)?),
+            None => self.bind(call, size),
         }
     }
 
     #[cold]
-    fn bind(&mut self, call: &LeanCall<'_>) -> Result<u16, BindError> {
+    fn bind(&mut self, call: &LeanCall<'_>, size: usize) -> Result<u16, StartError> {
         let reverse = self.role == Role::Server;
         let (order, control) = (self.own.order, self.send_queue.control());
-        self.requested.bind(call.interface, reverse, order, control)
+        let of = (call.interface, call.procedure, size);
+        let number = self.requested.bind(of, reverse, order, control);
+        number.map_err(|error| match error {
+            NotBound::Error(error) => error.into(),
+            NotBound::Awaited => StartError::AwaitsBinding { size },
+        })
     }
 
     /// Tells a lean peer that a call is not waited for any more.
@@ -281,7 +296,7 @@ impl<W> Connection<W> {
         }
         let message_max = self.peer.map_or(0, |peer| peer.message_max);
         let caller = lean::Caller::new(&header, self.own.order, message_max);
-        let service = self.bound.get(header.service);
+        let service = self.bound.find(header.service, header.procedure);
         let refused = lean::refusal(service, &parts);
         let wants_stamps =
             self.features().has(Features::STAMPS) && Stamps::are_asked_for(parts.extensions);

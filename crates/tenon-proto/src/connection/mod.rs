@@ -139,6 +139,9 @@ pub enum Event<'m, W> {
     Called(IncomingCall<'m>),
     /// The peer no longer waits for a call that is [carried out elsewhere](Connection::defer).
     Cancelled(DeferredId),
+    /// The peer has not begun a call, as the service was bound for some of its procedures only behind it. It is no
+    /// longer in flight, and is to be [started again](Connection::restart_call).
+    Unbegun(AbandonedCall<W>),
     /// The peer accepts no calls any more.
     PeerClosing(PeerClosing<'m, W>),
     /// The peer has answered the ping of this number.
@@ -178,6 +181,8 @@ pub struct Connection<W> {
     /// What this end says of itself by the lean protocol.
     own: Preamble,
     has_greeted: bool,
+    /// Whether no call is sent before the peer has said that it is there.
+    awaits_peer: bool,
     /// What the peer has said of itself by the lean protocol.
     peer: Option<Preamble>,
     outgoing: OutgoingCalls<W>,
@@ -223,6 +228,7 @@ impl<W> Connection<W> {
             protocol,
             own: config.preamble(role),
             has_greeted: false,
+            awaits_peer: false,
             peer: None,
             outgoing: OutgoingCalls::new(seed),
             requested: RequestedServices::default(),
@@ -250,6 +256,9 @@ impl<W> Connection<W> {
             "calls are in flight over a lost connection"
         );
         self.has_greeted = false;
+        // The one before was lost, perhaps with its server. A connection that no server has accepted yet is reset if
+        // that goes away, too, and of a call that was sent over it nothing would be known.
+        self.awaits_peer = self.outgoing.has_called();
         self.peer = None;
         self.outgoing.renew();
         self.requested.clear();
@@ -360,6 +369,9 @@ impl<W> Connection<W> {
             procedure,
         };
         draft.stamp(message, &call);
+        if self.requested.is_keeping() {
+            self.requested.keep(service, number, message);
+        }
         Ok(call)
     }
 
@@ -472,10 +484,12 @@ impl<W> Connection<W> {
         call: &mut UnsentCall,
         waiter: W,
     ) -> Result<StartedCall, StartError> {
+        let cut_off = call.cut_off();
         let UnsentCall {
             message,
             lean,
             deadline,
+            ..
         } = call;
         let draft = match lean {
             None => CallDraft::Onc,
@@ -489,6 +503,7 @@ impl<W> Connection<W> {
             }
         };
         let started = self.start_call(&draft, message, *deadline, waiter)?;
+        self.outgoing.set_cut_off(started.number, cut_off);
         self.push_call(&started, message);
         Ok(started)
     }
@@ -611,7 +626,7 @@ impl<W> Connection<W> {
     /// not carried out.
     pub fn handle_transmit_failed(&mut self, batch: &mut TransmitBatch) {
         for number in batch.unsent_calls() {
-            self.outgoing.mark_unsent(number);
+            self.outgoing.mark_cut_off(number);
         }
         let outgoing = &self.outgoing;
         let is_wanted = |number| outgoing.deadline(number).is_some();

@@ -48,9 +48,18 @@ pub enum StartError {
         /// Most bytes that the peer accepts.
         limit: usize,
     },
-    /// It is larger than every peer accepts. What this one accepts, its preamble will say.
+    /// It is larger than every peer accepts, or the connection was made again. What this peer accepts, its preamble
+    /// will say.
     #[error("the peer has not said yet whether it accepts a call of {size} bytes")]
     AwaitsPreamble {
+        /// Bytes of the message.
+        size: usize,
+    },
+    /// It waits until the peer has said whether it binds the service, as so many bytes of calls wait for that already.
+    #[error(
+        "the peer has not said yet whether it takes calls of the interface, this one of {size} bytes"
+    )]
+    AwaitsBinding {
         /// Bytes of the message.
         size: usize,
     },
@@ -99,6 +108,14 @@ pub struct Answer<'m, W> {
     pub outcome: Result<&'m [u8], ReplyError<'m>>,
 }
 
+/// What a lean peer answers to a call that was in flight until now.
+#[derive(Debug)]
+pub(super) enum LeanAnswer<'m, W> {
+    Answered(Answer<'m, W>),
+    /// It was not begun, as its service was not bound, and can be called now.
+    Unbegun(AbandonedCall<W>),
+}
+
 /// The answer to a call that was in flight until now, in its commonest form: results and nothing beside.
 #[derive(Debug)]
 pub struct PlainAnswer<W> {
@@ -134,9 +151,25 @@ pub struct UnsentCall {
     pub(super) lean: Option<(Arc<Interface>, u16)>,
     /// When it is given up.
     pub deadline: Instant,
+    /// How often a connection was lost while the call was being sent.
+    cut_off: u8,
 }
 
 impl UnsentCall {
+    /// Connections that may be lost while a call is being sent. One that ends two may be the reason: it is larger than
+    /// the peer takes, for example.
+    const CUT_OFF_MAX: u8 = 2;
+
+    /// Whether it may be sent over another connection.
+    pub fn may_be_sent_again(&self) -> bool {
+        self.cut_off < Self::CUT_OFF_MAX
+    }
+
+    /// Bytes of its message, with its header and, by ONC RPC, its record mark.
+    pub fn size(&self) -> usize {
+        self.message.len()
+    }
+
     /// A call that cannot be [started](super::Connection::start_call) yet: it is to be restarted when it can. An empty
     /// buffer is left in place of its whole message.
     pub fn new(draft: &CallDraft<'_>, message: &mut Buffer, deadline: Instant) -> Self {
@@ -148,7 +181,13 @@ impl UnsentCall {
             message: std::mem::take(message),
             lean,
             deadline,
+            cut_off: 0,
         }
+    }
+
+    /// Returns how often a connection was lost while the call was being sent.
+    pub(super) fn cut_off(&self) -> u8 {
+        self.cut_off
     }
 }
 
@@ -166,6 +205,8 @@ struct PendingReply<W> {
     service: u16,
     procedure: u16,
     was_sent: bool,
+    /// How often a connection was lost while the call was being sent.
+    cut_off: u8,
     waiter: W,
 }
 
@@ -204,6 +245,7 @@ impl<W> OutgoingCalls<W> {
             service,
             procedure,
             was_sent: false,
+            cut_off: 0,
             waiter,
         })
     }
@@ -238,6 +280,21 @@ impl<W> OutgoingCalls<W> {
         }
     }
 
+    /// Notes that the connection was lost while a call was being sent.
+    pub(super) fn mark_cut_off(&mut self, number: u32) {
+        if let Some(call) = self.calls.get_mut(number) {
+            call.was_sent = false;
+            call.cut_off = call.cut_off.saturating_add(1);
+        }
+    }
+
+    /// Notes that a call was cut off so often before.
+    pub(super) fn set_cut_off(&mut self, number: u32, times: u8) {
+        if let Some(call) = self.calls.get_mut(number) {
+            call.cut_off = times;
+        }
+    }
+
     /// Ends a call whose owner has found its reply; says whether it was in flight.
     #[inline]
     pub(super) fn finish(&mut self, number: u32, is_meant: impl FnOnce(&W) -> bool) -> bool {
@@ -263,15 +320,17 @@ impl<W> OutgoingCalls<W> {
     pub(super) fn handle_reply<'m>(
         &mut self,
         message: &Message<'m>,
-        requested: &RequestedServices,
-    ) -> Result<Option<Answer<'m, W>>, ConnectionError> {
+        requested: &mut RequestedServices,
+    ) -> Result<Option<LeanAnswer<'m, W>>, ConnectionError> {
         let header = message.header;
+        let mut kept = None;
         let (extensions, outcome) = if header.kind == Kind::Reply {
             let parts = message.understood()?;
             (parts.extensions, Ok(parts.body))
         } else {
             let exception = message.read(Exception::decode)?;
-            let error = match requested.refusal(header.service) {
+            kept = requested.take_kept(header.service, header.id, header.procedure);
+            let error = match requested.refusal(header.service, header.procedure) {
                 Some(refusal) => ReplyError::Unbound(refusal),
                 None => ReplyError::Exception(exception),
             };
@@ -283,14 +342,28 @@ impl<W> OutgoingCalls<W> {
             self.handle_unmatched(message)?;
             return Ok(None);
         };
+        if let Some(message) = kept {
+            self.counters.calls -= 1;
+            let interface = requested.interface(header.service);
+            return Ok(Some(LeanAnswer::Unbegun(AbandonedCall {
+                unsent: Some(UnsentCall {
+                    message,
+                    lean: interface.map(|interface| (interface, header.procedure)),
+                    deadline: call.deadline,
+                    cut_off: call.cut_off,
+                }),
+                was_sent: false,
+                ..abandoned(header.id, call)
+            })));
+        }
         self.count(&outcome);
-        Ok(Some(Answer {
+        Ok(Some(LeanAnswer::Answered(Answer {
             number: header.id,
             waiter: call.waiter,
             order: message.order,
             extensions,
             outcome,
-        }))
+        })))
     }
 
     #[inline]
@@ -413,6 +486,7 @@ impl<W> OutgoingCalls<W> {
                     .interface(call.service)
                     .map(|interface| (interface, call.procedure)),
                 deadline: call.deadline,
+                cut_off: call.cut_off,
             });
             AbandonedCall {
                 unsent,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::framing::{Detached, Frame, Receiver};
 use super::incoming_calls::{Caller, DeferredId, IncomingCall, NULL_PROCEDURE};
 use super::lean_messages::AcceptedCall;
-use super::outgoing_calls::Answer;
+use super::outgoing_calls::{AbandonedCall, Answer};
 use super::service_table::ServiceTable;
 use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
 use crate::codec::lean::ByteOrder;
@@ -68,6 +68,8 @@ pub enum Received<'m, W> {
     Answered(Answer<'m, W>),
     /// The peer no longer waits for a call that is [carried out elsewhere](Connection::defer).
     Cancelled(DeferredId),
+    /// The peer has not begun a call of this end, which is to be [started again](Connection::restart_call).
+    Unbegun(AbandonedCall<W>),
     /// The peer accepts no calls any more.
     PeerClosing(PeerClosing<'m, W>),
     /// Something that is taken care of.
@@ -190,6 +192,7 @@ impl<W> Connection<W> {
         Ok(match self.handle_frame(frame, services)? {
             Event::Answered(answer) => Received::Answered(answer),
             Event::Cancelled(id) => Received::Cancelled(id),
+            Event::Unbegun(call) => Received::Unbegun(call),
             Event::PeerClosing(closing) => Received::PeerClosing(closing),
             Event::Called(_) | Event::Pong(_) | Event::Progress | Event::Handled => {
                 Received::Handled

@@ -49,6 +49,11 @@ impl ServiceTable {
             .ok_or_else(|| self.onc_refusal(program))
     }
 
+    /// Returns what the service of an index was built from, if lean clients may bind it.
+    pub fn interface(&self, index: usize) -> Option<&Interface> {
+        self.entries.get(index)?.interface.as_deref()
+    }
+
     #[inline]
     pub(super) fn position(&self, program: u32, version: u32) -> Option<usize> {
         let mut entries = self.entries.iter();
@@ -69,9 +74,7 @@ impl ServiceTable {
         let found =
             index.and_then(|index| Some((index, self.entries[index].interface.as_deref()?)));
         match found {
-            Some((index, interface)) if interface.agrees_with(bind.fingerprint) => {
-                Ok((index, interface))
-            }
+            Some((index, interface)) if interface.grants(bind) => Ok((index, interface)),
             Some((_, interface)) => Err(Unbound::OtherInterface(interface)),
             None => {
                 let versions = self.versions(bind.program, |entry| entry.interface.is_some());

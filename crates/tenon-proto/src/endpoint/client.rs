@@ -80,7 +80,7 @@ impl<W> ClientEndpoint<W> {
                 Ok(DatagramCallId::Onc(number))
             }
             (Calls::Exchange(calls), CallDraft::Lean(call)) => {
-                let service = calls.engine.bind(call.interface)?;
+                let service = calls.engine.bind(call.interface, call.procedure)?;
                 let outgoing = exchange::Outgoing {
                     service,
                     procedure: call.procedure,
@@ -235,6 +235,14 @@ impl<W> ClientEndpoint<W> {
         match &self.0 {
             Calls::Onc(_) => None,
             Calls::Exchange(calls) => Some(&calls.engine),
+        }
+    }
+
+    /// Ends the conversation of the packet exchange; appends the datagram that tells the server. False if there is none.
+    pub fn say_goodbye(&mut self, out: &mut Buffer) -> bool {
+        match &mut self.0 {
+            Calls::Onc(_) => false,
+            Calls::Exchange(calls) => calls.engine.say_goodbye(out),
         }
     }
 

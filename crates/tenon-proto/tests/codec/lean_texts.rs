@@ -7,6 +7,11 @@ fn every_status_says_in_words_what_went_wrong() {
     let cases = [
         (Status::FAILED, "no disk", "the service failed: no disk"),
         (Status::FORBIDDEN, "", "the caller may not"),
+        (
+            Status::INVALID_ARGUMENTS,
+            "a is even",
+            "invalid arguments: a is even",
+        ),
         (Status(777), "odd", "status 777: odd"),
     ];
     for (status, message, shown) in cases {
@@ -16,7 +21,7 @@ fn every_status_says_in_words_what_went_wrong() {
 
 #[test]
 fn a_status_says_whether_the_call_may_have_been_carried_out() {
-    let not_begun = [1, 2, 3, 7, 8, 9, 10];
+    let not_begun = [1, 2, 3, 7, 8, 9, 10, 13];
     for status in 0..20 {
         let expected = !not_begun.contains(&status);
         assert_eq!(Status(status).may_have_executed(), expected, "{status}");

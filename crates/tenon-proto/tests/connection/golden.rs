@@ -281,7 +281,7 @@ fn a_service_that_is_not_bound() {
         Word(5),
         Bytes(b"point\0\0\0"),
         Double(2),
-        Word(0),
+        Word(7),
         Word(14),
         Bytes(b"procedure MOVE\0\0"),
     ];
@@ -314,6 +314,60 @@ fn a_service_that_is_not_bound() {
             ];
             check(name, order, &sent, &expected);
         }
+    }
+}
+
+/// Version 5 as a client has it that was built from another file: MOVE is the same, TURN is not there.
+fn with_turn() -> Arc<Interface> {
+    let mut interface = (*known(5)).clone();
+    interface.fingerprint = 99;
+    interface.parts.push(tenon_proto::lean::Part {
+        name: "procedure TURN".into(),
+        fingerprint: 0x0807_0605_0403_0201,
+        procedure: 8,
+    });
+    Arc::new(interface)
+}
+
+#[test]
+fn a_service_that_is_bound_for_some_procedures() {
+    for order in ORDERS {
+        let mut pair = pair(order, ByteOrder::NATIVE);
+        let first = pair.call(&with_turn(), 7, b"abcdefgh", "call").number;
+        assert!(pair.serve().is_empty());
+        let received = carry(&mut pair.server, &mut pair.client);
+        let mut unsent = received.unbegun.into_iter().next().unwrap();
+        let mut unsent = unsent.unsent.take().unwrap();
+        let started = pair.client.connection.restart_call(&mut unsent, "again");
+        let sent = pair.client.transmit_all();
+        let expected: [&[Field]; 5] = [
+            &head(kinds::BIND, 0, 1, 0, 32),
+            &[Word(300), Word(5), Double(99)],
+            &[Word(7), Word(0), Double(2)],
+            &head(kinds::CALL, first + 1, 1, 7, 8),
+            &[Bytes(b"abcdefgh")],
+        ];
+        assert_eq!(started.unwrap().number, first + 1);
+        check("bind of procedures and call", order, &sent, &expected);
+        let received = crate::pair::take_in(&mut pair.server, &sent).unwrap();
+        assert_eq!(received.calls.len(), 1);
+        // Only what was named is bound.
+        let stream = bytes(order, &head(kinds::CALL, first + 2, 1, 8, 0));
+        let received = crate::pair::take_in(&mut pair.server, &stream).unwrap();
+        assert_eq!(received.calls, []);
+        let expected: [&[Field]; 4] = [
+            &head(kinds::BOUND, 0, 1, 0, 8),
+            &[Double(0x1122_3344_5566_7788)],
+            &head(kinds::EXCEPTION, first + 2, 1, 8, 8),
+            &[Word(1), Word(0)],
+        ];
+        let sent = pair.server.transmit_all();
+        check(
+            "bound, and a call of what is not",
+            ByteOrder::NATIVE,
+            &sent,
+            &expected,
+        );
     }
 }
 

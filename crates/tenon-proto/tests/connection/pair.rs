@@ -33,10 +33,13 @@ pub fn known(version: u32) -> Arc<Interface> {
     })
 }
 
+/// A type, or `procedure MOVE`, which has the number 7.
 pub fn part(name: &str, fingerprint: u64) -> Part {
+    let is_procedure = name.starts_with("procedure ");
     Part {
         name: name.into(),
         fingerprint,
+        procedure: if is_procedure { 7 } else { 0 },
     }
 }
 
@@ -88,6 +91,8 @@ pub struct Served {
 pub struct Received {
     /// Calls for its services.
     pub calls: Vec<Served>,
+    /// Calls that the peer did not begin, to be started again.
+    pub unbegun: Vec<AbandonedCall<&'static str>>,
     /// Everything else, in words.
     pub told: Vec<String>,
 }
@@ -271,6 +276,7 @@ pub fn take_in(end: &mut End<&'static str>, bytes: &[u8]) -> Result<Received, Co
                     arguments: call.arguments.to_vec(),
                     caller: call.caller,
                 }),
+                Event::Unbegun(call) => received.unbegun.push(call),
                 event => received.told.extend(describe(event)),
             }
         }
@@ -291,7 +297,7 @@ fn describe(event: Event<'_, &'static str>) -> Option<String> {
         Event::Cancelled(_) => "cancelled".to_owned(),
         Event::PeerClosing(closing) => describe_closing(&closing),
         Event::Pong(number) => format!("pong {number}"),
-        Event::Called(_) | Event::Progress | Event::Handled => return None,
+        Event::Called(_) | Event::Unbegun(_) | Event::Progress | Event::Handled => return None,
     })
 }
 

@@ -41,6 +41,13 @@ fn a_renewed_lean_connection_begins_with_preamble_and_bindings() {
     assert_eq!(pair.client.connection.peer(), None);
     assert_eq!(pair.client.connection.features(), Features::default());
 
+    // No call is entrusted to a connection that no server may have accepted.
+    let early = start(&mut pair);
+    assert!(
+        matches!(early, Err(StartError::AwaitsPreamble { .. })),
+        "{early:?}"
+    );
+    assert!(pair.serve().is_empty() && pair.take_answers().is_empty());
     let number = start(&mut pair).unwrap();
     assert_eq!(number, FIRST_CALL + 2, "numbers go on");
     let call = pair.serve().remove(0);
@@ -80,6 +87,7 @@ fn calls_that_were_given_up_do_not_count_against_the_next_server() {
     let limit = CALLS_MAX;
     assert_eq!(start(&mut pair), Err(StartError::TooManyCalls { limit }));
     pair.renew();
+    assert!(pair.serve().is_empty() && pair.take_answers().is_empty());
     assert!(start(&mut pair).is_ok());
 }
 

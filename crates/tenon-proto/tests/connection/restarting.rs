@@ -47,7 +47,7 @@ fn a_call_that_was_not_sent_whole_is_started_again_over_the_next_connection() {
             };
             assert!(!calls[0].was_sent && unsent.deadline == deadline);
             pair.renew();
-            if length > PIECE && pair.client.connection.protocol() == Some(WireProtocol::Lean) {
+            if pair.client.connection.protocol() == Some(WireProtocol::Lean) {
                 let client = &mut pair.client.connection;
                 let refused = client.restart_call(&mut unsent, "again");
                 assert!(matches!(refused, Err(StartError::AwaitsPreamble { .. })));

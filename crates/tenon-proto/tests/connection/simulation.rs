@@ -375,6 +375,7 @@ impl Simulation {
                     assert_eq!(outcomes.insert(call.waiter, Outcome::NotExecuted), None);
                 }
             }
+            Event::Unbegun(_) => panic!("both ends have the same interfaces"),
             Event::Pong(_) | Event::Progress | Event::Handled => {}
         }
         // What is received while a message is used must not disturb it.

@@ -145,7 +145,16 @@ fn a_client_that_breaks_the_protocol_is_reported_with_the_place() {
         ),
         (plain(kinds::CANCEL, 1, 0, 0, 8), 16, Fault::Long(8)),
         (plain(kinds::BIND, 0, 1, 0, 12), 24, short(8, 4)),
-        (plain(kinds::BIND, 0, 1, 0, 24), 32, Fault::Long(8)),
+        (plain(kinds::BIND, 0, 1, 0, 24), 40, short(8, 0)),
+        (
+            [
+                &plain(kinds::BIND, 0, 1, 0, 32)[..],
+                &[Double(1), Double(2), Word(1), Word(3)],
+            ]
+            .concat(),
+            40,
+            Fault::NotZero(3),
+        ),
         (plain(kinds::BIND, 0, 5, 0, 16), 8, number(1, 5)),
         (plain(kinds::CLOSE, 0, 0, 0, 0), 16, short(4, 0)),
         (close(&[Word(0), Word(2), Double(0)]), 24, Fault::NotZero(2)),

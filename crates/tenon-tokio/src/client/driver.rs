@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tenon_core::ClientSocket;
+use tenon_core::back_off::NextAttempt;
 use tenon_core::error::ConnectionFailure;
 use tokio::task::AbortHandle;
 use tokio::time::{Sleep, sleep_until};
@@ -32,7 +33,7 @@ type Connecting = Pin<Box<dyn Future<Output = io::Result<ClientSocket>> + Send>>
 enum Way {
     /// There is none, and none is needed.
     Down,
-    /// The peer is spared for a while, and then asked.
+    /// It is being made.
     Connecting(Connecting),
     Up(Arc<WatchedSocket>),
 }
@@ -60,11 +61,14 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(shared: Arc<Shared>, socket: Arc<WatchedSocket>) -> Self {
+    /// The driver of a channel that has this connection, or none yet.
+    pub(super) fn new(shared: Arc<Shared>, socket: Option<Arc<WatchedSocket>>) -> Self {
         Self {
-            errors: watch_errors(&shared, &socket),
+            errors: socket
+                .as_ref()
+                .and_then(|socket| watch_errors(&shared, socket)),
             shared,
-            way: Way::Up(socket),
+            way: socket.map_or(Way::Down, Way::Up),
             alarm: Box::pin(sleep_until(tokio::time::Instant::now())),
             is_set_for: None,
             has_moved: false,
@@ -245,7 +249,7 @@ impl Driver {
         }
         match &mut state.calls {
             Calls::Stream(connection) => connection.close(CloseReason::DONE, ""),
-            Calls::Datagram(_) => {}
+            Calls::Datagram(_) => state.say_goodbye(),
         }
         // A peer that has no room for it sees that the connection ends.
         let (state, _) = self.shared.transmit(state);
@@ -275,13 +279,14 @@ impl Driver {
         self.way = match connected {
             Ok(socket) => {
                 tracing::debug!(address = %self.shared.address, "connected again");
+                state.back_off.succeeded();
                 state.handle_connected(Arc::clone(&socket), &self.shared.options);
                 drop(state);
                 self.errors = watch_errors(&self.shared, &socket);
                 Way::Up(socket)
             }
             Err(error) => {
-                state.handle_not_connected(error);
+                state.handle_not_connected(error, &self.shared.options);
                 Way::Down
             }
         };
@@ -296,14 +301,26 @@ impl Driver {
                 Phase::Closing | Phase::Closed => Step::End,
             };
         };
-        let pause = state.back_off.left(Instant::now());
-        drop(state);
-        let address = self.shared.address.clone();
-        self.way = Way::Connecting(Box::pin(async move {
-            if !pause.is_zero() {
-                tokio::time::sleep(pause).await;
+        let waits_for_ready = !state.has_fail_fast_call(&self.shared.options);
+        let address = &self.shared.address;
+        match state
+            .back_off
+            .next_attempt(Instant::now(), waits_for_ready, address)
+        {
+            NextAttempt::Now => {}
+            NextAttempt::At(at) => {
+                state.expect(at);
+                return Step::Wait;
             }
-            connect::socket(&address, deadline).await
+            NextAttempt::Fail(error) => {
+                state.end_fail_fast_calls(&self.shared.options, &error);
+                return Step::Again;
+            }
+        }
+        drop(state);
+        let (address, liveness) = (address.clone(), self.shared.options.liveness);
+        self.way = Way::Connecting(Box::pin(async move {
+            connect::socket(&address, deadline, liveness).await
         }));
         Step::Again
     }

@@ -9,7 +9,7 @@ use tenon_core::caller::{Caller, DecodeBy};
 use tenon_core::client::{Results, buffers, seal};
 use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::{CallOptions, ChannelOptions};
-use tenon_core::procedure::ProcedureCall;
+use tenon_core::procedure::{Ping, ProcedureCall};
 use tenon_core::profile::{Account, Followed, Step};
 use tenon_core::resolve::locate;
 use tenon_core::timer::CallTimer;
@@ -124,7 +124,8 @@ impl Client {
         self.with(|caller| caller.set_interface(interface))
     }
 
-    /// The same with `credential` on every call.
+    /// The same with `credential` on every call. The lean protocol carries none: calls by it fail with
+    /// [`CallError::LeanCredential`], unless it is AUTH_NONE.
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         self.with(|caller| caller.set_credential(credential))
@@ -200,6 +201,14 @@ impl Client {
         call: &C,
     ) -> Result<PendingCall<C::Result, C::Error>, C::Error> {
         self.with_options(CallOptions::new()).start(call)
+    }
+
+    /// Calls procedure 0, which takes nothing, returns nothing, and shows that the server has the program.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    pub async fn ping(&self) -> Result<(), CallError> {
+        self.call(&Ping).await
     }
 
     /// Returns the calls by ONC RPC whose arguments and results are moved by hand.
@@ -298,7 +307,7 @@ impl<'c> ClientView<'c> {
     ) -> Result<PendingCall<T, E>, CallError> {
         let caller = &self.client.caller;
         let channel = &self.client.channel;
-        let timer = CallTimer::start(caller.timeout(&self.options));
+        let timer = CallTimer::start(caller.limit(&self.options));
         let written = self.written(write, None)?;
         channel.try_admit()?;
         PendingCall::start(channel, written, timer, (caller.decoding(), decode))
@@ -326,7 +335,7 @@ impl<'c> ClientView<'c> {
     ) -> Result<T, E> {
         let client = self.client;
         let followed = client.follow();
-        let timer = CallTimer::start(client.caller.timeout(&self.options));
+        let timer = CallTimer::start(client.caller.limit(&self.options));
         let _room = client.channel.admit(&timer).await?;
         let extensions = client.asked_of_server(followed.as_ref());
         let write = |message: &mut Buffer| write(message, extensions);

@@ -2,7 +2,7 @@
 //! with options of some calls, and for what a program puts around a client.
 
 use tenon_core::error::CallError;
-use tenon_core::procedure::ProcedureCall;
+use tenon_core::procedure::{Ping, ProcedureCall};
 
 use super::handle::{Client, ClientView};
 use super::ticket::PendingCall;
@@ -30,6 +30,14 @@ pub trait MakeAsyncCalls: Sync {
         &self,
         call: &P,
     ) -> Result<Self::Pending<P::Result, P::Error>, P::Error>;
+
+    /// Calls procedure 0, which takes nothing, returns nothing, and shows that the server has the program.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    fn ping(&self) -> impl Future<Output = Result<(), CallError>> + Send {
+        self.call(&Ping)
+    }
 }
 
 impl MakeAsyncCalls for Client {

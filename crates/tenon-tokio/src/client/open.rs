@@ -30,7 +30,8 @@ impl Channel {
         Self::connect_with(&address.parse()?, ChannelOptions::default()).await
     }
 
-    /// Connects to `address` within the limits of `options`.
+    /// Connects to `address` within the limits of `options`, at once unless [they say](ChannelOptions::connect_lazily)
+    /// that the first call does.
     ///
     /// # Errors
     /// The address lacks a port, or the peer cannot be reached.
@@ -46,14 +47,22 @@ impl Channel {
         }
         let deadline = CallTimer::start(options.connect_timeout).deadline();
         let unreachable = |error| ConnectError::unreachable(address, error);
-        let socket = connect::socket(address, deadline).await;
-        let socket = socket.and_then(connect::watch).map_err(unreachable)?;
         let mut state = ChannelState::new(address, &options);
-        state.handle_connected(Arc::clone(&socket), &options);
+        let mut connected = None;
+        if !options.connect_lazily {
+            let socket = connect::socket(address, deadline, options.liveness).await;
+            let socket = socket.and_then(connect::watch).map_err(unreachable)?;
+            state.handle_connected(Arc::clone(&socket), &options);
+            connected = Some(socket);
+        }
+        let connects = connected.is_some();
         let room = options.calls_max.min(Semaphore::MAX_PERMITS);
         let shared = Arc::new(Shared::new(address.clone(), options, state));
-        tokio::spawn(Driver::new(Arc::clone(&shared), socket).run());
+        tokio::spawn(Driver::new(Arc::clone(&shared), connected).run());
         let channel = Self::over(shared, room);
+        if !connects {
+            return Ok(channel);
+        }
         let greeted = timeout_at(deadline.into(), channel.greet()).await;
         let greeted = greeted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         greeted.map_err(unreachable)?;

@@ -5,7 +5,7 @@ use std::io;
 
 use tenon_core::client::buffers::take_spare;
 use tenon_core::client::{Answered, Input, Outcome, Results, Taken};
-use tenon_core::error::ConnectionFailure;
+use tenon_core::error::{ConnectionFailure, port_closed};
 use tenon_net::Came;
 
 use super::channel::Shared;
@@ -64,6 +64,7 @@ impl ChannelState {
                         self.end(waiter, Outcome::Answered(Err(Box::new(error.clone()))));
                     }
                 }
+                Taken::Unbegun(unsent, waiter) => self.queue_again(*unsent, waiter),
                 Taken::Other => {}
             }
         }
@@ -120,6 +121,7 @@ impl Shared {
             Err(error) if is_for_now(&error) => Ok(Received::Nothing),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let mut state = self.lock();
+                let error = port_closed(&state.address, error);
                 state
                     .calls
                     .handle_refusal(error, std::time::Instant::now())?;

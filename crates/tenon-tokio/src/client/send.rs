@@ -51,7 +51,7 @@ impl Shared {
                     break;
                 }
                 Err(failure) => {
-                    state.break_link(&sender.socket, &failure);
+                    state.handle_send_failed(&sender.socket, failure);
                     break;
                 }
             }
@@ -109,7 +109,7 @@ impl ChannelState {
     /// Becomes the sender, unless another task is.
     #[inline]
     fn begin_sending(&mut self) -> Option<Sender> {
-        let link = self.link.as_mut()?;
+        let link = self.link.as_mut().filter(|link| !link.has_failed())?;
         Some(Sender {
             outgoing: link.outgoing.take()?,
             socket: Arc::clone(&link.socket),

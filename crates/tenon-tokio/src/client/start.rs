@@ -146,9 +146,13 @@ impl ChannelState {
                     self.note_started(waiter, call, message);
                     return Ok(true);
                 }
-                Err(StartError::AwaitsPreamble { .. } | StartError::TooManyCalls { .. }) => {}
+                Err(
+                    StartError::AwaitsPreamble { .. }
+                    | StartError::AwaitsBinding { .. }
+                    | StartError::TooManyCalls { .. },
+                ) => {}
                 Err(error) => {
-                    if let Some(error) = final_error(error, &self.address) {
+                    if let Some(error) = final_error(error, &self.address, self.send_max) {
                         return Err(error);
                     }
                 }

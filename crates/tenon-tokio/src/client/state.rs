@@ -10,11 +10,13 @@ use std::time::Instant;
 use tenon_core::back_off::BackOff;
 use tenon_core::client::buffers::Buffers;
 use tenon_core::client::{CallId, Input, Outcome, Outgoing, ResultBytes};
-use tenon_core::error::{CallError, ConnectionFailure};
+use tenon_core::error::{CallError, ConnectionFailure, SendFailure};
 use tenon_core::options::ChannelOptions;
+use tenon_core::timer::CallTimer;
 use tenon_core::wait::Waiter;
-use tenon_net::Address;
-use tenon_proto::connection::{StartError, TransmitBatch};
+use tenon_net::{Address, Train};
+use tenon_proto::connection::{StartError, TransmitBatch, UnsentCall};
+use tenon_wire::Buffer;
 
 use super::waiters::{QueuedCall, Stage, WaiterId, Waiters};
 use crate::watch::WatchedSocket;
@@ -34,6 +36,8 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct ChannelState {
     pub(super) address: Address,
+    /// Bytes of the largest call that is sent.
+    pub(super) send_max: usize,
     pub(super) calls: Calls,
     pub(super) link: Option<Link>,
     pub(super) waiters: Waiters,
@@ -76,6 +80,8 @@ pub(super) struct Link {
     pub(super) used_at: Instant,
     /// Why it has failed, while a task still sends over it.
     failure: Option<ConnectionFailure>,
+    /// Why nothing can be sent over it any more, while what the peer sent before is received.
+    send_failure: Option<SendFailure>,
 }
 
 /// What the reader of a link works with.
@@ -89,10 +95,10 @@ pub(super) struct ReadHalf {
 }
 
 impl Link {
-    /// Whether it has failed, and a task still sends over it.
+    /// Whether it takes no calls any more, as it or sending over it has failed.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
-        self.failure.is_some()
+        self.failure.is_some() || self.send_failure.is_some()
     }
 }
 
@@ -100,6 +106,7 @@ impl ChannelState {
     pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
         Self {
             address: address.clone(),
+            send_max: options.send_max,
             calls: Calls::new(address, options),
             link: None,
             waiters: Waiters::default(),
@@ -141,6 +148,7 @@ impl ChannelState {
             reader: Some(Box::new(reader)),
             used_at: Instant::now(),
             failure: None,
+            send_failure: None,
         });
         (self.must_receive, self.wants_reader, self.is_parked) = (false, false, false);
     }
@@ -157,7 +165,7 @@ impl ChannelState {
     pub(super) fn needs_sender(&self) -> bool {
         self.link.as_ref().is_some_and(|link| {
             let has_rest = link.outgoing.as_ref().is_some_and(Outgoing::has_rest);
-            has_rest || self.calls.has_transmit()
+            (has_rest || self.calls.has_transmit()) && !link.has_failed()
         })
     }
 
@@ -181,13 +189,20 @@ impl ChannelState {
     /// Starts the calls of the queue that the peer takes; returns whether the connection takes none any more and has
     /// answered all it took.
     pub(super) fn start_queue(&mut self) -> bool {
+        if self.link.as_ref().is_some_and(Link::has_failed) {
+            return false;
+        }
         while let Some(waiter) = self.queue.front().copied() {
             match self.start_queued(waiter) {
                 Ok(()) => {
                     self.queue.pop_front();
                 }
-                Err(StartError::AwaitsPreamble { .. } | StartError::TooManyCalls { .. }) => break,
-                Err(error) => match final_error(error, &self.address) {
+                Err(
+                    StartError::AwaitsPreamble { .. }
+                    | StartError::AwaitsBinding { .. }
+                    | StartError::TooManyCalls { .. },
+                ) => break,
+                Err(error) => match final_error(error, &self.address, self.send_max) {
                     Some(error) => {
                         self.queue.pop_front();
                         self.end(waiter, Outcome::Answered(Err(Box::new(error))));
@@ -221,6 +236,14 @@ impl ChannelState {
         };
         slot.stage = Stage::InFlight(started);
         Ok(())
+    }
+
+    /// Has the driver start a call again that the peer did not begin.
+    #[cold]
+    pub(super) fn queue_again(&mut self, unsent: UnsentCall, waiter: WaiterId) {
+        self.waiters.get(waiter).stage = Stage::Queued(QueuedCall::Unsent(unsent));
+        self.queue.push_back(waiter);
+        self.wake_driver();
     }
 
     /// Leaves an outcome for a waiter, whose task is to be woken.
@@ -275,6 +298,7 @@ impl ChannelState {
     /// nothing for so long that the connection is of no use.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
         self.alarm = None;
+        self.end_drained_link(now);
         let mut is_stuck = false;
         match &mut self.calls {
             Calls::Stream(_) => is_stuck = self.end_late_calls(now),
@@ -348,6 +372,20 @@ impl ChannelState {
         }
     }
 
+    /// Ends the link if nothing can be sent over it, and what the peer still sends was received for long enough.
+    fn end_drained_link(&mut self, now: Instant) {
+        let Some(link) = &self.link else { return };
+        let Some(failure) = &link.send_failure else {
+            return;
+        };
+        if failure.until() > now {
+            self.expect(failure.until());
+            return;
+        }
+        let (socket, failure) = (Arc::clone(&link.socket), failure.failure().clone());
+        self.break_link(&socket, &failure);
+    }
+
     /// Returns the error of a call whose time is over in the queue.
     fn queued_error(&mut self, waiter: WaiterId) -> CallError {
         let timer = self.waiters.get(waiter).timer;
@@ -372,16 +410,40 @@ impl ChannelState {
             .max()
     }
 
-    /// An attempt to connect has failed: all calls that wait for it end, if another is hopeless.
-    pub(super) fn handle_not_connected(&mut self, error: io::Error) {
+    /// An attempt to connect has failed: calls end that do not wait for another, and all if that is hopeless.
+    pub(super) fn handle_not_connected(&mut self, error: io::Error, options: &ChannelOptions) {
         tracing::debug!(address = %self.address, %error, "cannot connect");
-        let is_hopeless = self.back_off.failed(error);
-        if is_hopeless && let Some(error) = self.back_off.error(&self.address) {
-            for waiter in std::mem::take(&mut self.queue) {
-                self.end(waiter, Outcome::Answered(Err(Box::new(error.clone()))));
+        let is_hopeless = self.back_off.failed(Instant::now(), error);
+        if let Some(error) = self.back_off.error(&self.address) {
+            if is_hopeless {
+                self.end_queued(|_| true, &error);
+            } else {
+                self.end_fail_fast_calls(options, &error);
             }
         }
         self.end_late_queued(Instant::now());
+    }
+
+    /// Whether a call of the queue does not wait for its peer to be ready.
+    pub(super) fn has_fail_fast_call(&mut self, options: &ChannelOptions) -> bool {
+        let mut queue = self.queue.iter();
+        queue.any(|waiter| !self.waiters.get(*waiter).timer.waits_for_ready(options))
+    }
+
+    /// Ends the calls of the queue that do not wait for their peer to be ready.
+    pub(super) fn end_fail_fast_calls(&mut self, options: &ChannelOptions, error: &CallError) {
+        self.end_queued(|timer| !timer.waits_for_ready(options), error);
+    }
+
+    /// Ends the calls of the queue whose timers are meant.
+    fn end_queued(&mut self, is_meant: impl Fn(&CallTimer) -> bool, error: &CallError) {
+        for waiter in std::mem::take(&mut self.queue) {
+            if is_meant(&self.waiters.get(waiter).timer) {
+                self.end(waiter, Outcome::Answered(Err(Box::new(error.clone()))));
+            } else {
+                self.queue.push_back(waiter);
+            }
+        }
     }
 
     // ---- The end of a connection ----
@@ -393,11 +455,34 @@ impl ChannelState {
         let Some(link) = self.link_over(socket) else {
             return;
         };
-        link.failure = Some(failure.clone());
+        let failure = match link.send_failure.take() {
+            Some(sending) => sending.failure().clone().after_receiving(failure.clone()),
+            None => failure.clone(),
+        };
+        link.failure = Some(failure);
         socket.get_ref().shutdown();
         if link.outgoing.is_some() {
             self.end_link(socket, None);
         }
+    }
+
+    /// Nothing can be sent over `socket` any more. What the peer has sent before is received first: replies, and perhaps
+    /// a message that says which calls it did not begin. The driver comes to the end of it, and ends the link.
+    #[cold]
+    pub(super) fn handle_send_failed(
+        &mut self,
+        socket: &Arc<WatchedSocket>,
+        failure: ConnectionFailure,
+    ) {
+        let Some(link) = self.link_over(socket) else {
+            return;
+        };
+        let failure = SendFailure::new(failure, Instant::now());
+        let until = failure.until();
+        link.send_failure = Some(failure);
+        self.expect(until);
+        self.must_receive = true;
+        self.wake_driver();
     }
 
     /// Ends all calls that are in flight on a link that has failed. `batch` is what was not sent whole. Calls that were
@@ -438,6 +523,10 @@ impl ChannelState {
                 let abandoned = connection.abandon_all();
                 for call in abandoned.into_iter().rev() {
                     match call.unsent {
+                        Some(unsent) if is_lost && !unsent.may_be_sent_again() => {
+                            let error = failure.clone().into_cut_off(unsent.size());
+                            self.end(call.waiter, Outcome::Answered(Err(Box::new(error))));
+                        }
                         Some(unsent) if is_lost && self.phase != Phase::Closed => {
                             let slot = self.waiters.get(call.waiter);
                             slot.stage = Stage::Queued(QueuedCall::Unsent(unsent));
@@ -459,9 +548,21 @@ impl ChannelState {
         self.wake_driver();
     }
 
+    /// Tells a server of the packet exchange, which has no other way to notice, that there are no further calls.
+    pub(super) fn say_goodbye(&mut self) {
+        if let (Calls::Datagram(calls), Some(link)) = (&mut self.calls, &self.link) {
+            let mut goodbye = Buffer::default();
+            if calls.endpoint.say_goodbye(&mut goodbye) {
+                // A server that does not hear of it forgets the conversation in time.
+                let _ = (link.socket.get_ref()).try_send_train(Train::one(goodbye.as_slice()));
+            }
+        }
+    }
+
     /// Takes no call any more; those that are not over have failed.
     pub(super) fn end_all(&mut self) {
         self.phase = Phase::Closed;
+        self.say_goodbye();
         if let Some(socket) = self.link.as_ref().map(|link| Arc::clone(&link.socket)) {
             self.break_link(&socket, &closed_failure());
         }
@@ -475,9 +576,17 @@ impl ChannelState {
 }
 
 /// Returns the error of a call that no connection to this peer takes, if it is one.
-pub(super) fn final_error(error: StartError, address: &Address) -> Option<CallError> {
+pub(super) fn final_error(
+    error: StartError,
+    address: &Address,
+    send_max: usize,
+) -> Option<CallError> {
     match error {
-        StartError::TooLarge { size, limit } => Some(CallError::TooLargeForPeer { size, limit }),
+        StartError::TooLarge { size, limit } => Some(CallError::TooLargeForPeer {
+            size,
+            limit,
+            own_limit: Some(send_max),
+        }),
         StartError::OtherProtocol => {
             let spoken = address.protocol();
             Some(CallError::OtherProtocol { spoken })

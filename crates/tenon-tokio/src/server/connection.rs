@@ -378,7 +378,16 @@ impl ConnectionTask {
 
     fn handle_received(&mut self, bytes: usize) -> Result<Heard, EndReason> {
         if bytes == 0 {
-            self.ends = Some(self.served.end_of_stream());
+            let reason = self.served.end_of_stream();
+            let (policy, stream) = (
+                self.state.shared.limits.end_of_stream,
+                self.socket.get_ref(),
+            );
+            let is_gone = || self.served.is_peer_gone(policy, || stream.is_hung_up());
+            if self.served.deferred() > 0 && is_gone() {
+                return Err(reason);
+            }
+            self.ends = Some(reason);
         } else {
             self.served.handle_received(bytes)?;
         }

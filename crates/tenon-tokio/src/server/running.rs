@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tenon_core::profile;
-use tenon_core::serve::{
-    CallToServe, ServerShared, note_panic, note_refusal, panic_text, refuse_by,
-};
+use tenon_core::serve::{CallToServe, HandlerFailure, ServerShared, panic_text, refuse_by};
 use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};
 use tenon_proto::connection::framing::Detached;
 use tenon_proto::lean::{Interface, Status};
@@ -55,31 +53,33 @@ impl<S: AsyncService> BeginCall for S {
         to_serve: CallToServe,
     ) -> CallFuture {
         Box::pin(async move {
-            match guarded(&shared, self.call(call)).await {
+            match guarded(self.call(call)).await {
                 Ok(Answer { reply, message }) => Finished {
                     reply,
                     message: message.into_detached(),
                 },
-                Err(refusal) => refused(&to_serve, &refusal),
+                Err(failure) => {
+                    let noted = shared
+                        .registry
+                        .note_failure(&to_serve, failure, &shared.tally);
+                    refused(&to_serve, &noted)
+                }
             }
         })
     }
 }
 
-/// Carries a call out, and counts how it ended. What one that panics leaves half-changed is its own.
+/// Carries a call out. What one that panics leaves half-changed is its own.
 async fn guarded(
-    shared: &ServerShared,
     call: impl Future<Output = Result<Answer, Refusal>>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, HandlerFailure> {
     let mut call = pin!(call);
-    let tally = &shared.tally;
     poll_fn(
         |cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
-            Ok(polled) => polled.map_err(|refusal| {
-                note_refusal(&refusal, tally);
-                refusal
-            }),
-            Err(panic) => Poll::Ready(Err(note_panic(panic_text(&*panic), tally))),
+            Ok(polled) => polled.map_err(HandlerFailure::Refused),
+            Err(panic) => Poll::Ready(Err(HandlerFailure::Panicked(
+                panic_text(&*panic).to_owned(),
+            ))),
         },
     )
     .await

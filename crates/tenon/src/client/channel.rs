@@ -4,19 +4,18 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tenon_core::ClientSocket;
 use tenon_core::client::{ChannelCounters, buffers};
 use tenon_core::error::ConnectError;
 use tenon_core::options::ChannelOptions;
-use tenon_core::timer::CallTimer;
+use tenon_core::timer::{CallLimit, CallTimer};
 use tenon_core::wait::WaitTally;
-use tenon_net::{Address, Ticks, Transport};
+use tenon_net::{Address, Ticks, Train, Transport};
 use tenon_wire::Buffer;
 
 use super::link::LinkSocket;
-use super::state::ChannelState;
+use super::state::{Calls, ChannelState};
 
 /// The way to one peer. Clones are the same channel; any number of threads may use it, and any number of clients.
 #[derive(Clone)]
@@ -38,6 +37,20 @@ struct Shared {
     reconnects: bool,
 }
 
+impl Drop for Shared {
+    /// There are no callers any more. A server of the packet exchange has no other way to notice.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let (Calls::Datagram(calls), Some(link)) = (&mut state.calls, &state.link) {
+            let mut goodbye = Buffer::default();
+            if calls.endpoint.say_goodbye(&mut goodbye) {
+                // A server that does not hear of it forgets the conversation in time.
+                let _ = (link.socket.socket).try_send_train(Train::one(goodbye.as_slice()));
+            }
+        }
+    }
+}
+
 impl Channel {
     /// Connects to `address`, such as `tcp://host:port`, with the default options.
     ///
@@ -47,7 +60,8 @@ impl Channel {
         Self::connect_with(&address.parse()?, ChannelOptions::default())
     }
 
-    /// Connects to `address` within the limits of `options`.
+    /// Connects to `address` within the limits of `options`, at once unless [they say](ChannelOptions::connect_lazily)
+    /// that the first call does.
     ///
     /// # Errors
     /// The address lacks a port, or the peer cannot be reached.
@@ -57,9 +71,12 @@ impl Channel {
         }
         let timer = CallTimer::start(options.connect_timeout);
         let waits = Arc::default();
-        let socket = LinkSocket::connect(address, &waits, timer.deadline())
+        if options.connect_lazily {
+            return Ok(Self::linked(None, address, options, waits, true));
+        }
+        let socket = LinkSocket::connect(address, &waits, timer.deadline(), options.liveness)
             .map_err(|error| ConnectError::unreachable(address, error))?;
-        let channel = Self::linked(socket, address, options, waits, true);
+        let channel = Self::linked(Some(socket), address, options, waits, true);
         let greeted = channel.greet(&timer);
         greeted.map_err(|error| ConnectError::unreachable(address, error))?;
         Ok(channel)
@@ -76,18 +93,20 @@ impl Channel {
         let (socket, address) = connected
             .map_err(|error| ConnectError::unreachable(&Address::unix(PathBuf::new()), error))?;
         let socket = LinkSocket::of(socket, &waits);
-        Ok(Self::linked(socket, &address, options, waits, false))
+        Ok(Self::linked(Some(socket), &address, options, waits, false))
     }
 
     fn linked(
-        socket: LinkSocket,
+        socket: Option<LinkSocket>,
         address: &Address,
         options: ChannelOptions,
         waits: Arc<WaitTally>,
         reconnects: bool,
     ) -> Self {
         let mut state = ChannelState::new(address, &options);
-        state.handle_connected(socket, &options);
+        if let Some(socket) = socket {
+            state.handle_connected(socket, &options);
+        }
         Self {
             shared: Arc::new(Shared {
                 address: address.clone(),
@@ -137,9 +156,9 @@ impl Channel {
 
     /// The time of a call that begins now and has as long as `limit`.
     #[inline(always)]
-    pub(super) fn timer(&self, limit: Duration) -> CallTimer {
+    pub(super) fn timer(&self, limit: CallLimit) -> CallTimer {
         match self.shared.ticks {
-            Some(ticks) if limit >= CallTimer::COARSE_FROM => {
+            Some(ticks) if limit.timeout >= CallTimer::COARSE_FROM => {
                 CallTimer::start_at(ticks, ticks.last(), limit)
             }
             _ => CallTimer::start(limit),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tenon_core::caller::{Caller, DecodeBy};
 use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
-use tenon_core::procedure::ProcedureCall;
+use tenon_core::procedure::{Ping, ProcedureCall};
 use tenon_core::profile::{Account, AtEnd, Followed, NoProbe, Probe, Step};
 use tenon_core::{LeanInput, MakeCalls};
 use tenon_net::Protocol;
@@ -88,7 +88,8 @@ impl Client {
         self.with(|caller| caller.set_interface(interface))
     }
 
-    /// The same with `credential` on every call.
+    /// The same with `credential` on every call. The lean protocol carries none: calls by it fail with
+    /// [`CallError::LeanCredential`], unless it is AUTH_NONE.
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         self.with(|caller| caller.set_credential(credential))
@@ -167,6 +168,14 @@ impl Client {
         call: &C,
     ) -> Result<PendingCall<C::Result, C::Error>, C::Error> {
         self.with_options(CallOptions::new()).start(call)
+    }
+
+    /// Calls procedure 0, which takes nothing, returns nothing, and shows that the server has the program.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.call(&Ping)
     }
 
     /// Returns the calls by ONC RPC whose arguments and results are moved by hand.
@@ -295,7 +304,7 @@ impl<'c> ClientView<'c> {
     ) -> Result<Reply<'c>, CallError> {
         let _span = self.client.span(procedure);
         let channel = &self.client.channel;
-        let limit = self.client.caller.timeout(&self.options);
+        let limit = self.client.caller.limit(&self.options);
         let mut message = channel.buffer();
         match write(&mut message) {
             Ok(draft) => channel.call(message, &draft, limit, probe),
@@ -310,7 +319,7 @@ impl<'c> ClientView<'c> {
         probe: impl Probe,
     ) -> Result<Ticket, CallError> {
         let channel = &self.client.channel;
-        let limit = self.client.caller.timeout(&self.options);
+        let limit = self.client.caller.limit(&self.options);
         let mut message = channel.buffer();
         match write(&mut message) {
             Ok(draft) => channel.start(message, &draft, limit, probe),

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use tenon_core::ClientSocket;
 use tenon_core::client::{Input, Outgoing, ReplyPlace};
-use tenon_core::error::ConnectionFailure;
+use tenon_core::error::{ConnectionFailure, SendFailure};
 use tenon_core::options::ChannelOptions;
 use tenon_core::wait::{Company, LOOKS, Looking, Spinners, Spun, WaitTally, Waiter};
-use tenon_net::{Address, Came, Until};
+use tenon_net::{Address, Came, Liveness, Until};
 use tenon_proto::connection::framing::Receiver;
 use tenon_sync::DoneFlag;
 
@@ -46,6 +46,8 @@ pub(super) struct Link {
     pub(super) used_at: Instant,
     /// Why it has failed, while a caller still sends over it.
     pub(super) failure: Option<ConnectionFailure>,
+    /// Why nothing can be sent over it any more, while what the peer sent before is received.
+    pub(super) send_failure: Option<SendFailure>,
 }
 
 /// Whether a caller sends now; messages must not mix.
@@ -57,6 +59,8 @@ pub(super) enum Sending {
     Queue,
     /// A caller sends its own call alone, and then says so without the lock.
     Direct,
+    /// None does any more, as sending has failed.
+    Failed,
 }
 
 /// What the reader of a link works with.
@@ -79,8 +83,10 @@ impl LinkSocket {
         address: &Address,
         waits: &Arc<WaitTally>,
         deadline: Instant,
+        liveness: Liveness,
     ) -> io::Result<Self> {
-        Ok(Self::of(ClientSocket::connect(address, deadline)?, waits))
+        let socket = ClientSocket::connect(address, deadline, liveness)?;
+        Ok(Self::of(socket, waits))
     }
 
     /// Returns a connection over `socket`.
@@ -191,6 +197,7 @@ impl Link {
             outgoing: Some(Outgoing::new(transport)),
             used_at: Instant::now(),
             failure: None,
+            send_failure: None,
         }
     }
 
@@ -205,6 +212,12 @@ impl Link {
     pub(super) fn is_send_free(&self) -> bool {
         self.sending == Sending::Idle
             || self.sending == Sending::Direct && self.socket.is_direct_done()
+    }
+
+    /// When it ends at the latest, as nothing can be sent over it any more, and what the peer still sends is received
+    /// until then.
+    pub(super) fn drained_at(&self) -> Option<Instant> {
+        self.send_failure.as_ref().map(SendFailure::until)
     }
 
     /// Whether a sender has left something unsent.

@@ -7,7 +7,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use tenon_core::client::{Answered, Input, Outcome, ReplyPlace, Results, Taken};
-use tenon_core::error::ConnectionFailure;
+use tenon_core::error::{ConnectionFailure, port_closed};
 use tenon_core::profile::{Probe, Step};
 use tenon_net::{Until, is_deadline};
 use tenon_proto::lean::Stamps;
@@ -169,7 +169,7 @@ impl<'c> Reader<'c> {
         let socket = Arc::clone(&self.half().socket);
         let mut state = self.channel.lock();
         if error.kind() == io::ErrorKind::ConnectionRefused && state.is_linked(&socket) {
-            return state.handle_refusal(error);
+            return state.handle_refusal(port_closed(self.channel.address(), error));
         }
         Err(error.into())
     }
@@ -248,6 +248,7 @@ impl Delivery<'_> {
                         self.leave(state, waiter, Outcome::Answered(Err(error)));
                     }
                 }
+                Taken::Unbegun(unsent, waiter) => state.unsent.push_back((*unsent, waiter)),
                 Taken::Other => {}
             }
             has_progress = true;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tenon_core::client::Outgoing;
-use tenon_core::error::ConnectionFailure;
+use tenon_core::error::{ConnectionFailure, SendFailure};
 use tenon_core::trains::Trains;
 use tenon_net::{Ready, is_deadline};
 use tenon_proto::connection::TransmitBatch;
@@ -68,7 +68,7 @@ impl Channel {
                     return state;
                 }
                 Err(Unsent::Failed(failure)) => {
-                    state.handle_failed(sender, &failure);
+                    state.handle_send_failed(sender, failure);
                     return state;
                 }
             }
@@ -264,6 +264,21 @@ impl ChannelState {
             return self.handle_failed(sender, &failure);
         }
         self.end_sending(sender);
+        self.waiters.wake_next().inspect(WakeHandle::wake);
+    }
+
+    /// Nothing can be sent over the connection any more. What the peer has sent before is received first: replies,
+    /// and perhaps a message that says which calls it did not begin. The reader that comes to the end of it ends the
+    /// calls that are left.
+    #[cold]
+    fn handle_send_failed(&mut self, sender: Sender, failure: ConnectionFailure) {
+        let Sender { socket, outgoing } = sender;
+        let Some(link) = self.link_over(&socket) else {
+            return self.end_failed(Sender { socket, outgoing });
+        };
+        link.sending = Sending::Failed;
+        link.outgoing = Some(outgoing);
+        link.send_failure = Some(SendFailure::new(failure, Instant::now()));
         self.waiters.wake_next().inspect(WakeHandle::wake);
     }
 

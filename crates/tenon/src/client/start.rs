@@ -1,18 +1,19 @@
 //! Starting a call: it is put in flight and behind what waits to be sent, once there is a connection that takes it.
 
 use std::sync::{Arc, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenon_core::client::seal;
 use tenon_core::error::CallError;
 use tenon_core::profile::{Probe, Step};
-use tenon_core::timer::CallTimer;
+use tenon_core::timer::{CallLimit, CallTimer};
 use tenon_proto::connection::{CallDraft, StartError, UnsentCall};
 use tenon_wire::Buffer;
 
 use super::call::{Call, Flight, Reply, Ticket};
 use super::channel::Channel;
 use super::fast_path::Detour;
+use super::link::Sending;
 use super::state::{Calls, ChannelState};
 use super::waiters::WaiterId;
 
@@ -26,7 +27,7 @@ impl Channel {
         &self,
         mut message: Buffer,
         draft: &CallDraft<'_>,
-        limit: Duration,
+        limit: CallLimit,
         probe: impl Probe,
     ) -> Result<Reply<'_>, CallError> {
         let timer = self.timer(limit);
@@ -72,7 +73,7 @@ impl Channel {
         &self,
         mut message: Buffer,
         draft: &CallDraft<'_>,
-        limit: Duration,
+        limit: CallLimit,
         probe: impl Probe,
     ) -> Result<Ticket, CallError> {
         let timer = self.timer(limit);
@@ -144,11 +145,21 @@ impl Channel {
         state.check_start(self, waiter, timer)?;
         match state.start(waiter, message, draft, timer) {
             Ok(()) => {}
-            Err(StartError::AwaitsPreamble { .. } | StartError::TooManyCalls { .. }) => {
+            Err(
+                StartError::AwaitsPreamble { .. }
+                | StartError::AwaitsBinding { .. }
+                | StartError::TooManyCalls { .. },
+            ) => {
                 return Err(Obstacle::PeerIsBusy);
             }
             Err(StartError::TooLarge { size, limit }) => {
-                return Err(CallError::TooLargeForPeer { size, limit }.into());
+                let own_limit = Some(self.options().send_max);
+                let error = CallError::TooLargeForPeer {
+                    size,
+                    limit,
+                    own_limit,
+                };
+                return Err(error.into());
             }
             Err(StartError::OtherProtocol) => {
                 let spoken = self.address().protocol();
@@ -176,7 +187,7 @@ impl Channel {
         match obstacle {
             Obstacle::NoConnection => self.reconnect(state, timer),
             Obstacle::Rested => Ok(self.look_after_rest(state)),
-            Obstacle::PeerIsBusy => self.wait_for_peer(state, waiter, timer),
+            Obstacle::PeerIsBusy | Obstacle::Ending => self.wait_for_peer(state, waiter, timer),
             Obstacle::Closing if state.calls.in_flight() > 0 => {
                 self.wait_for_peer(state, waiter, timer)
             }
@@ -224,6 +235,8 @@ enum Obstacle {
     PeerIsBusy,
     /// The peer only answers what it has, and then closes.
     Closing,
+    /// Nothing can be sent any more, and what the peer sent before is received.
+    Ending,
     /// Nothing will help.
     Error(Box<CallError>),
 }
@@ -251,6 +264,9 @@ impl ChannelState {
         let Some(link) = &mut self.link else {
             return Err(Obstacle::NoConnection);
         };
+        if link.sending == Sending::Failed {
+            return Err(Obstacle::Ending);
+        }
         if link.failure.is_some() {
             return Err(Obstacle::PeerIsBusy);
         }

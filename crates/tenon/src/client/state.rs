@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tenon_core::back_off::BackOff;
 use tenon_core::client::buffers::Buffers;
 use tenon_core::client::{CallId, Outcome, Outgoing, ResultBytes};
-use tenon_core::error::ConnectionFailure;
+use tenon_core::error::{CallError, ConnectionFailure};
 use tenon_core::options::ChannelOptions;
 use tenon_net::Address;
-use tenon_proto::connection::{TransmitBatch, UnsentCall};
+use tenon_proto::connection::{StartError, TransmitBatch, UnsentCall};
 
 use super::link::{Link, LinkSocket, ReadHalf, Sending};
 use super::wait_handle::WakeHandle;
@@ -74,6 +75,11 @@ impl ChannelState {
         while let Some((mut call, waiter)) = self.unsent.pop_front() {
             match connection.restart_call(&mut call, waiter) {
                 Ok(started) => self.waiters.set_call(waiter, CallId::Stream(started)),
+                Err(StartError::Bind(error)) => {
+                    let error = Box::new(CallError::Unbound(error));
+                    let wake = self.waiters.deliver(waiter, Outcome::Answered(Err(error)));
+                    wake.inspect(WakeHandle::wake);
+                }
                 Err(_) => {
                     self.unsent.push_front((call, waiter));
                     return;
@@ -132,10 +138,27 @@ impl ChannelState {
         let Some(link) = self.link_over(socket) else {
             return;
         };
-        link.failure = Some(failure.clone());
+        let failure = match link.send_failure.take() {
+            Some(sending) => sending.failure().clone().after_receiving(failure.clone()),
+            None => failure.clone(),
+        };
+        link.failure = Some(failure);
         socket.shutdown();
         if link.sending != Sending::Queue {
             self.end_link(socket, None);
+        }
+    }
+
+    /// Ends the link if nothing can be sent over it, and what the peer still sends was received for long enough.
+    #[cold]
+    pub(super) fn end_drained_link(&mut self, now: Instant) {
+        let drained = self.link.as_ref().and_then(|link| {
+            let failure = link.send_failure.as_ref()?;
+            let is_over = failure.until() <= now;
+            is_over.then(|| (Arc::clone(&link.socket), failure.failure().clone()))
+        });
+        if let Some((socket, failure)) = drained {
+            self.break_link(&socket, &failure);
         }
     }
 
@@ -167,6 +190,10 @@ impl ChannelState {
                 }
                 for call in connection.abandon_all() {
                     match call.unsent {
+                        Some(unsent) if is_lost && !unsent.may_be_sent_again() => {
+                            let error = failure.clone().into_cut_off(unsent.size());
+                            self.end(call.waiter, Outcome::Answered(Err(Box::new(error))));
+                        }
                         Some(unsent) if is_lost => {
                             self.unsent.push_back((unsent, call.waiter));
                             self.waiters.wake(call.waiter).inspect(WakeHandle::wake);

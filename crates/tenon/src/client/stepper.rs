@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tenon_net::{PollRegistry, PollWaker, Poller, Stream, Watch};
 
 use super::channel::Channel;
-use super::link::LinkSocket;
+use super::link::{Link, LinkSocket};
 use super::state::{Calls, ChannelState};
 
 /// Times that a step receives before others of the event loop have their turn.
@@ -111,7 +111,8 @@ impl ChannelStepper {
             Calls::Datagram(calls) => calls.endpoint.poll_timeout(),
         };
         let unsent = state.unsent.iter().map(|(call, _)| call.deadline).min();
-        let at = at.into_iter().chain(unsent).min()?;
+        let drained = state.link.as_ref().and_then(Link::drained_at);
+        let at = at.into_iter().chain(unsent).chain(drained).min()?;
         Some(at.saturating_duration_since(Instant::now()))
     }
 
@@ -149,6 +150,7 @@ impl ChannelStepper {
         let now = Instant::now();
         let mut state = self.channel.lock();
         state.handle_due(now);
+        state.end_drained_link(now);
         state = self.send(state, now);
         let Some(mut reader) = self.channel.read(&mut state) else {
             return false;

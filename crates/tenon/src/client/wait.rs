@@ -14,6 +14,7 @@ use tenon_proto::connection::CallTimeout;
 
 use super::call::{DeliveredReply, Flight, Reply};
 use super::channel::Channel;
+use super::link::Link;
 use super::state::{Calls, ChannelState};
 use super::wait_handle::WakeHandle;
 use super::waiters::WaiterId;
@@ -138,7 +139,9 @@ impl Channel {
         }
         let mut state = self.lock();
         state.waiters.wake(waiter);
-        state.handle_due(Instant::now());
+        let now = Instant::now();
+        state.handle_due(now);
+        state.end_drained_link(now);
         state
     }
 
@@ -212,6 +215,7 @@ impl Channel {
         waiter: WaiterId,
     ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
         let now = Instant::now();
+        state.end_drained_link(now);
         let call = state.waiters.call(waiter);
         let was_sent = match (&mut state.calls, call) {
             (Calls::Stream(connection), Some(CallId::Stream(call))) => {
@@ -278,7 +282,8 @@ impl ChannelState {
     #[inline]
     fn next_timeout(&self, waiter: WaiterId, deadline: Instant) -> Instant {
         let Calls::Datagram(calls) = &self.calls else {
-            return deadline;
+            let drained = self.link.as_ref().and_then(Link::drained_at);
+            return drained.map_or(deadline, |at| at.min(deadline));
         };
         let is_read = self.link.as_ref().is_none_or(|link| link.reader.is_none());
         let next = match self.waiters.call(waiter) {

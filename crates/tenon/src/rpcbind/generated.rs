@@ -793,6 +793,14 @@ impl PmapversClient {
 }
 
 impl<C: MakeCalls> PmapversClient<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `PMAPPROC_NULL`.
     ///
     /// # Errors
@@ -1354,6 +1362,14 @@ impl RpcbversClient {
 }
 
 impl<C: MakeCalls> RpcbversClient<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `RPCBPROC_NULL`.
     ///
     /// # Errors
@@ -2129,6 +2145,14 @@ impl Rpcbvers4Client {
 }
 
 impl<C: MakeCalls> Rpcbvers4Client<C> {
+    /// Calls procedure 0, which shows that the server has the program.
+    ///
+    /// # Errors
+    /// The call failed; the error says who is to blame.
+    pub fn ping(&self) -> Result<(), CallError> {
+        self.0.ping()
+    }
+
     /// The procedure `RPCBPROC_NULL`.
     ///
     /// # Errors

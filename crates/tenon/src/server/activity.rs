@@ -26,6 +26,8 @@ pub(super) enum Role {
 pub(super) struct Activity {
     /// Odd while a handler runs, and another number for each.
     handlers: AtomicU64,
+    /// What `handlers` was when another thread took over last.
+    taken_over_at: AtomicU64,
     /// The service and the procedure of the handler that runs, or ran last.
     procedure: AtomicU64,
     /// A [`Role`], which changes with the tasks of the scheduler locked.
@@ -71,6 +73,16 @@ impl Activity {
     /// How many handlers have begun and ended, together: odd while one runs.
     pub(super) fn handlers(&self) -> u64 {
         self.handlers.load(Ordering::Acquire)
+    }
+
+    /// Whether another thread has taken over while `handlers` was this.
+    pub(super) fn is_taken_over_at(&self, handlers: u64) -> bool {
+        self.taken_over_at.load(Ordering::Relaxed) == handlers
+    }
+
+    /// Another thread takes over, as the handler that runs while `handlers` is this takes long.
+    pub(super) fn note_taken_over(&self, handlers: u64) {
+        self.taken_over_at.store(handlers, Ordering::Relaxed);
     }
 
     /// Whether another thread does this one's work.

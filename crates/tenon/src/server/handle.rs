@@ -165,11 +165,28 @@ impl Server {
                 turn.close(port, Farewell::ToAll);
             }
         });
-        for slot in self.state.slots.all() {
-            self.state.slots.remove(slot.id);
-        }
+        self.end_connections();
         *lock(&self.phase) = Phase::Stopped;
         self.stopped.notify_all();
+    }
+
+    /// Ends the connections that are left, now that the threads have gone: one whose thread put it back just when the
+    /// server began to stop was not told yet.
+    fn end_connections(&self) {
+        let mut thread = Thread::default();
+        for (slot, state) in self.state.scheduler.take_ready() {
+            if slot.stream().is_some() {
+                turn::stop(&self.state, &slot, state, &mut thread);
+            }
+        }
+        for slot in self.state.slots.all() {
+            if slot.stream().is_some()
+                && let Some(state) = slot.claim()
+            {
+                turn::stop(&self.state, &slot, state, &mut thread);
+            }
+            self.state.slots.remove(slot.id);
+        }
     }
 
     fn begin_stopping(&self) -> bool {

@@ -43,7 +43,8 @@ impl Scheduler {
         let mut tasks = lock(&self.tasks);
         builder.spawn(move || {
             let scheduler = &watching.scheduler;
-            (watching.watchdog).run(|activity| scheduler.take_over(&watching, activity));
+            (watching.watchdog)
+                .run(|activity, handlers| scheduler.take_over(&watching, activity, handlers));
             watching.scheduler.leave();
         })?;
         tasks.threads += 1;
@@ -379,14 +380,20 @@ impl Scheduler {
 
     // ---- Handlers that take long ----
 
-    /// Has another thread go on in place of one whose handler takes long, with its connection, too.
-    pub(super) fn take_over(&self, server: &Arc<ServerState>, activity: &Activity) {
+    /// Has another thread go on in place of one whose handler takes long, with its connection, too. That handler was
+    /// the one that runs while the thread counts so many `handlers`.
+    fn take_over(&self, server: &Arc<ServerState>, activity: &Activity, handlers: u64) {
         let mut tasks = lock(&self.tasks);
-        if !matches!(activity.role(), Role::Serving | Role::Staying) {
-            return;
+        match activity.role() {
+            Role::Serving | Role::Staying => {
+                self.set_role(&mut tasks, activity, Role::Replaced);
+                server.shared.tally.takeovers.up();
+            }
+            // For an earlier handler: it returned just then, and the thread began the next before it noticed.
+            Role::Replaced => {}
+            Role::Working | Role::Other => return,
         }
-        self.set_role(&mut tasks, activity, Role::Replaced);
-        server.shared.tally.takeovers.up();
+        activity.note_taken_over(handlers);
         // At once: others of the kind may be waiting behind this one.
         let (service, procedure) = activity.procedure();
         server.shared.times.note_slow(service, procedure);
@@ -412,6 +419,11 @@ impl Scheduler {
         self.work.notify_all();
         drop(tasks);
         drop(poll);
+    }
+
+    /// Takes the connections and ports that waited for a thread when the last one left.
+    pub(super) fn take_ready(&self) -> impl IntoIterator<Item = (Arc<Slot>, Box<SlotState>)> {
+        std::mem::take(&mut lock(&self.tasks).ready)
     }
 
     /// Drops the calls that wait for a thread.

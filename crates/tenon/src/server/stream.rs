@@ -74,6 +74,9 @@ impl StreamTurn<'_> {
         if self.transmit(stream, state)? == Sending::Blocked {
             return Ok(TurnEnd::Idle);
         }
+        if let Some(reason) = state.ends.take_if(|_| stream.is_hung_up()) {
+            return Err(reason);
+        }
         if state.ends.is_some() || state.served.is_held() && !self.may_go_on(state) {
             self.await_room(state);
             return self.at_rest(state);
@@ -96,7 +99,8 @@ impl StreamTurn<'_> {
 
     /// What becomes of a connection of which everything that has come is done.
     fn at_rest(&mut self, state: &mut StreamState) -> Result<TurnEnd, EndReason> {
-        if self.server.is_stopping() && state.ends.is_none() {
+        // The end of what is received may be this server's own doing: a lean peer is told which calls were begun.
+        if self.server.is_stopping() && !matches!(state.ends, Some(EndReason::Stopping)) {
             state.ends = Some(EndReason::Stopping);
             state.served.close(EndReason::Stopping.close_reason());
             return Ok(TurnEnd::More);
@@ -112,6 +116,20 @@ impl StreamTurn<'_> {
         }
     }
 
+    /// Takes in that the peer has ended its stream. Calls that other threads are at are still answered, unless nobody
+    /// is left to be.
+    #[cold]
+    fn handle_end(&self, stream: &Stream, state: &mut StreamState) -> Result<(), EndReason> {
+        let reason = state.served.end_of_stream();
+        let policy = self.server.shared.limits.end_of_stream;
+        let is_gone = || state.served.is_peer_gone(policy, || stream.is_hung_up());
+        if state.has_running_calls() && is_gone() {
+            return Err(reason);
+        }
+        state.ends = Some(reason);
+        Ok(())
+    }
+
     /// Receives once what is there.
     fn receive(&mut self, stream: &Stream, state: &mut StreamState) -> Result<(), EndReason> {
         state.is_readable = false;
@@ -122,10 +140,7 @@ impl StreamTurn<'_> {
         let room = state.served.room()?;
         let length = room.len();
         match stream.try_recv(room) {
-            Ok(0) => {
-                state.ends = Some(state.served.end_of_stream());
-                Ok(())
-            }
+            Ok(0) => self.handle_end(stream, state),
             Ok(bytes) => {
                 // What has filled the room may not be all, and behind the last bytes is the end.
                 state.is_readable = bytes == length || state.has_ended;
@@ -294,7 +309,7 @@ impl StreamTurn<'_> {
 
     /// Ends a connection that is broken: what can be said is said, once.
     #[cold]
-    fn end(&mut self, place: &mut Option<Box<SlotState>>, reason: EndReason) -> TurnEnd {
+    pub(super) fn end(&mut self, place: &mut Option<Box<SlotState>>, reason: EndReason) -> TurnEnd {
         if let (Some(state), Some(stream)) = (stream_of(place), self.slot.stream()) {
             self.slot.tally.publish(&state.served.counters());
             if !matches!(reason, EndReason::Socket(_) | EndReason::Protocol(_)) {
@@ -401,10 +416,7 @@ impl StreamTurn<'_> {
             (self.server).linger(&mut state.waiter, state.looking, has_begun, LINGER, receive)
         };
         match received {
-            Ok(0) => {
-                state.ends = Some(state.served.end_of_stream());
-                Ok(false)
-            }
+            Ok(0) => self.handle_end(stream, state).map(|()| false),
             Ok(bytes) => {
                 state.served.handle_received(bytes)?;
                 Ok(true)

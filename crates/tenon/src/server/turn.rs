@@ -61,6 +61,23 @@ pub(super) fn serve(
     }
 }
 
+/// Ends a connection of a server that stops: a lean peer is told which of its calls were begun.
+pub(super) fn stop(
+    server: &Arc<ServerState>,
+    slot: &Arc<Slot>,
+    state: Box<SlotState>,
+    thread: &mut Thread,
+) {
+    let mut turn = Turn {
+        server,
+        slot,
+        thread,
+    };
+    let mut place = Some(state);
+    turn.stream().end(&mut place, EndReason::Stopping);
+    turn.end(place, &EndReason::Stopping);
+}
+
 struct Turn<'t> {
     server: &'t Arc<ServerState>,
     slot: &'t Arc<Slot>,

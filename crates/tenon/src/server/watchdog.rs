@@ -52,8 +52,8 @@ impl Watchdog {
     }
 
     /// Watches until it is [closed](Self::close). What a thread does whose handler takes long, another is to
-    /// `take_over`.
-    pub(super) fn run(&self, take_over: impl Fn(&Activity)) {
+    /// `take_over`, which is told what the thread had [counted](Activity::handlers).
+    pub(super) fn run(&self, take_over: impl Fn(&Activity, u64)) {
         let mut looks = Looks::default();
         let mut idle_ticks = 0;
         while self.sleep.pause(TICK) {
@@ -72,7 +72,7 @@ impl Watchdog {
     }
 
     /// Looks at all threads; returns whether no handler has run since the last look, but those that were taken over.
-    fn look(&self, looks: &mut Looks, take_over: &impl Fn(&Activity)) -> bool {
+    fn look(&self, looks: &mut Looks, take_over: &impl Fn(&Activity, u64)) -> bool {
         let Looks { seen, threads } = looks;
         threads.extend(lock(&self.threads).iter().filter_map(Weak::upgrade));
         seen.retain(|known, _| threads.iter().any(|thread| Arc::as_ptr(thread) == *known));
@@ -81,9 +81,10 @@ impl Watchdog {
             let now = activity.handlers();
             let before = seen.insert(Arc::as_ptr(&activity), now);
             let runs = !now.is_multiple_of(2);
-            is_idle &= before == Some(now) && (!runs || activity.is_replaced());
-            if runs && before == Some(now) {
-                take_over(&activity);
+            let is_taken_over = activity.is_taken_over_at(now);
+            is_idle &= before == Some(now) && (!runs || is_taken_over);
+            if runs && before == Some(now) && !is_taken_over {
+                take_over(&activity, now);
             }
         }
         is_idle

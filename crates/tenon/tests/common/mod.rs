@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use place::fresh_host;
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder};
-use tenon::{Channel, ChannelOptions, Client, PendingCall};
+use tenon::{CallOptions, Channel, ChannelOptions, Client, PendingCall};
 
 pub const PROGRAM: u32 = 0x2000_0001;
 pub const VERSION: u32 = 3;
@@ -236,6 +236,18 @@ pub fn call_raw(
     procedure: u32,
     arguments: &[u8],
 ) -> Result<Vec<u8>, tenon::CallError> {
+    client
+        .onc()
+        .call(procedure, |out| put_raw(out, arguments), get_raw)
+}
+
+/// Calls as [`call_raw`] does, and waits for a peer that cannot be reached.
+pub fn call_raw_when_ready(
+    client: &Client,
+    procedure: u32,
+    arguments: &[u8],
+) -> Result<Vec<u8>, tenon::CallError> {
+    let client = client.with_options(CallOptions::new().wait_for_ready(true));
     client
         .onc()
         .call(procedure, |out| put_raw(out, arguments), get_raw)

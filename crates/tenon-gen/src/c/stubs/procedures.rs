@@ -169,8 +169,10 @@ impl<'a> File<'a> {
             false => {
                 w.line(format!("static const tenon_part tenon_parts_{name}[] = {{"));
                 w.indented(|w| {
-                    for (part, fingerprint) in &parts {
-                        w.line(format!("{{ {}, {fingerprint:#018x}u }},", literal(part)));
+                    for part in &parts {
+                        let (name, fingerprint) = (literal(&part.name), part.fingerprint);
+                        let procedure = part.procedure;
+                        w.line(format!("{{ {name}, {fingerprint:#018x}u, {procedure} }},"));
                     }
                 });
                 w.line("};");

@@ -151,19 +151,41 @@ impl $name$ {
             ),
         ],
     );
-    if of.methods.is_empty() {
-        return;
-    }
+    let has_ping = of
+        .methods
+        .iter()
+        .any(|method| method.names.method == "ping");
     let (name, makes_calls) = (flavor.name, &flavor.makes_calls);
     w.gap();
     w.braces(&format!("impl<C: {makes_calls}> {name}<C>"), |w| {
+        if !has_ping {
+            rust.uses(&["CallError"]);
+            write_ping(w, flavor.is_async);
+        }
         for (index, method) in of.methods.iter().enumerate() {
-            if index > 0 {
+            if index > 0 || !has_ping {
                 w.gap();
             }
             write_methods(w, rust, method, flavor.is_async);
         }
     });
+}
+
+/// Writes the method that calls procedure 0, which every server answers. A procedure of the same name goes before.
+fn write_ping(w: &mut Writer, is_async: bool) {
+    let (function, then) = if is_async {
+        ("pub async fn", ".await")
+    } else {
+        ("pub fn", "")
+    };
+    w.line("/// Calls procedure 0, which shows that the server has the program.");
+    w.line("///");
+    w.line("/// # Errors");
+    w.line("/// The call failed; the error says who is to blame.");
+    w.braces(
+        &format!("{function} ping(&self) -> Result<(), CallError>"),
+        |w| w.line(format!("self.0.ping(){then}")),
+    );
 }
 
 /// The head of the method that returns the client with options for some calls.

@@ -9,8 +9,9 @@ pub fn write(w: &mut Writer, lean: Lean<'_>, of: &Versioned<'_>) {
     lean.with.rust.uses(&["LeanInterface"]);
     let digits = |fingerprint: u64| format!("{fingerprint:#018x}");
     let parts = lean.fingerprints.parts(of.version);
-    let parts = parts.into_iter().map(|(name, fingerprint)| {
-        Expr::text(format!("({}, {})", literal(&name), digits(fingerprint)))
+    let parts = parts.into_iter().map(|part| {
+        let (name, digits) = (literal(&part.name), digits(part.fingerprint));
+        Expr::text(format!("({name}, {digits}, {})", part.procedure))
     });
     let fingerprint = digits(lean.fingerprints.of_version(of.version));
     let [program, number, fingerprint] =

@@ -38,6 +38,8 @@ impl Status {
     pub const TOO_LARGE: Self = Self(11);
     /// The procedure raised an exception of its interface, which the details hold.
     pub const RAISED: Self = Self(12);
+    /// The arguments can be decoded, and are none that the procedure takes.
+    pub const INVALID_ARGUMENTS: Self = Self(13);
 
     /// Whether a call that ended so may have been carried out, in part at least.
     pub fn may_have_executed(self) -> bool {
@@ -50,6 +52,7 @@ impl Status {
                 | Self::STOPPING
                 | Self::EXTENSION
                 | Self::FORBIDDEN
+                | Self::INVALID_ARGUMENTS
         )
     }
 }
@@ -69,6 +72,7 @@ impl fmt::Display for Status {
             Self::FORBIDDEN => "the caller may not",
             Self::TOO_LARGE => "the result is larger than this end takes in",
             Self::RAISED => "the procedure raised an exception",
+            Self::INVALID_ARGUMENTS => "invalid arguments",
             Self(other) => return write!(f, "status {other}"),
         })
     }

@@ -18,11 +18,12 @@ pub struct Interface {
     pub program: u32,
     /// Version of the program.
     pub version: u32,
-    /// What decides the bytes of its messages, hashed; 0 if it is not known, and then nobody
-    /// compares it.
+    /// The hash of what decides the bytes and the meaning of its messages; 0 if it is not known, and then it is not
+    /// compared.
     pub fingerprint: u64,
-    /// The same for each of its types and procedures, those that others are made of first. For the
-    /// error that names what differs.
+    /// The same for each of its procedures, in ascending order of their numbers, and for each of its types, those that
+    /// others are made of first. Where the fingerprints of two versions differ, procedures whose own are equal can be
+    /// called, and the error of the others names what differs.
     pub parts: Vec<Part>,
 }
 
@@ -31,8 +32,17 @@ pub struct Interface {
 pub struct Part {
     /// How an error names it.
     pub name: BString,
-    /// Its fingerprint.
+    /// Its fingerprint; 0 if it is not known, and then it is not compared.
     pub fingerprint: u64,
+    /// The number of a procedure; 0 for a type.
+    pub procedure: u32,
+}
+
+/// A procedure as a bind names it: its number and its fingerprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BoundProcedure {
+    pub(crate) number: u32,
+    pub(crate) fingerprint: u64,
 }
 
 impl Interface {
@@ -46,10 +56,43 @@ impl Interface {
         }
     }
 
-    /// Whether ends that were built from the two understand each other.
-    pub(crate) fn agrees_with(&self, fingerprint: u64) -> bool {
-        self.fingerprint == fingerprint || self.fingerprint == 0 || fingerprint == 0
+    /// Returns whether an end that was built from this interface grants `bind`: the versions agree as a whole, or
+    /// every procedure that it names does.
+    pub(crate) fn grants(&self, bind: &Bind) -> bool {
+        if bind.procedures.is_empty() {
+            return are_equal(self.fingerprint, bind.fingerprint);
+        }
+        bind.procedures.iter().all(|asked| {
+            self.procedure(asked.number)
+                .is_some_and(|own| are_equal(own.fingerprint, asked.fingerprint))
+        })
     }
+
+    /// Returns the part that is the procedure of a number.
+    pub(crate) fn procedure(&self, number: u32) -> Option<&Part> {
+        find_procedure(&self.parts, number)
+    }
+
+    /// Returns whether procedures of this interface may be compared one by one.
+    pub(crate) fn has_procedures(&self) -> bool {
+        self.fingerprint != 0 && self.parts.iter().any(Part::is_procedure)
+    }
+}
+
+impl Part {
+    fn is_procedure(&self) -> bool {
+        self.procedure != 0
+    }
+}
+
+fn find_procedure(parts: &[Part], number: u32) -> Option<&Part> {
+    let mut procedures = parts.iter().filter(|part| part.is_procedure());
+    procedures.find(|part| part.procedure == number)
+}
+
+/// Returns whether two fingerprints are equal, as far as both are known.
+fn are_equal(one: u64, other: u64) -> bool {
+    one == other || one == 0 || other == 0
 }
 
 /// What a client asks for when it binds a service.
@@ -58,6 +101,8 @@ pub(crate) struct Bind {
     pub(crate) program: u32,
     pub(crate) version: u32,
     pub(crate) fingerprint: u64,
+    /// The procedures that are to be called; empty for all of a version that agrees as a whole.
+    pub(crate) procedures: Vec<BoundProcedure>,
 }
 
 impl Bind {
@@ -67,6 +112,22 @@ impl Bind {
             program: interface.program,
             version: interface.version,
             fingerprint: interface.fingerprint,
+            procedures: Vec::new(),
+        }
+    }
+
+    /// The same for calls of procedures of these numbers only.
+    pub(crate) fn of_procedures(interface: &Interface, numbers: &[u16]) -> Self {
+        let procedures = numbers.iter().filter_map(|number| {
+            let part = interface.procedure((*number).into())?;
+            Some(BoundProcedure {
+                number: part.procedure,
+                fingerprint: part.fingerprint,
+            })
+        });
+        Self {
+            procedures: procedures.collect(),
+            ..Self::of(interface)
         }
     }
 
@@ -82,17 +143,46 @@ impl Bind {
             buffer.extend(&order.bytes_of_u32(self.program));
             buffer.extend(&order.bytes_of_u32(self.version));
             buffer.extend(&order.bytes_of_u64(self.fingerprint));
+            for procedure in &self.procedures {
+                buffer.extend(&order.bytes_of_u32(procedure.number));
+                buffer.extend(&order.bytes_of_u32(0));
+                buffer.extend(&order.bytes_of_u64(procedure.fingerprint));
+            }
         });
     }
 
     pub(crate) fn decode(message: &Message<'_>) -> Result<Self, Violation> {
         message.read(|input: &mut Input<'_>| {
-            Ok(Self {
+            let mut bind = Self {
                 program: input.u32()?,
                 version: input.u32()?,
                 fingerprint: input.u64()?,
-            })
+                procedures: Vec::new(),
+            };
+            while !input.rest.is_empty() {
+                bind.procedures.push(BoundProcedure::decode(input)?);
+            }
+            Ok(bind)
         })
+    }
+}
+
+impl BoundProcedure {
+    fn decode(input: &mut Input<'_>) -> Result<Self, Fault> {
+        let number = input.u32()?;
+        expect_zero(input.u32()?)?;
+        let fingerprint = input.u64()?;
+        Ok(Self {
+            number,
+            fingerprint,
+        })
+    }
+}
+
+fn expect_zero(word: u32) -> Result<(), Fault> {
+    match word {
+        0 => Ok(()),
+        other => Err(Fault::NotZero(other.into())),
     }
 }
 
@@ -139,8 +229,8 @@ pub enum BindRefusal {
         theirs: u64,
         /// The client's.
         ours: u64,
-        /// What differs, what others are made of first. Empty if one of the two does not know its
-        /// parts.
+        /// What differs: types, those that others are made of first, then procedures. Empty if one of the two does not
+        /// know its parts.
         differences: Vec<Difference>,
     },
     /// This connection has too many services.
@@ -160,6 +250,14 @@ pub enum Difference {
     OnlyOurs(BString),
     /// Only the server has it.
     OnlyTheirs(BString),
+}
+
+impl Difference {
+    fn name(&self) -> &BString {
+        match self {
+            Self::Differs(name) | Self::OnlyOurs(name) | Self::OnlyTheirs(name) => name,
+        }
+    }
 }
 
 impl fmt::Display for Difference {
@@ -247,7 +345,7 @@ impl Unbound<'_> {
 
 fn put_part(part: &Part, buffer: &mut Buffer, order: ByteOrder) {
     buffer.extend(&order.bytes_of_u64(part.fingerprint));
-    buffer.extend(&order.bytes_of_u32(0));
+    buffer.extend(&order.bytes_of_u32(part.procedure));
     buffer.extend(&order.bytes_of_u32(part.name.len() as u32));
     buffer.extend(&part.name);
     pad(buffer, part.name.len());
@@ -255,16 +353,25 @@ fn put_part(part: &Part, buffer: &mut Buffer, order: ByteOrder) {
 
 fn get_part(input: &mut Input<'_>) -> Result<Part, Fault> {
     let fingerprint = input.u64()?;
-    match input.u32()? {
-        0 => {}
-        other => return Err(Fault::NotZero(other.into())),
-    }
+    let procedure = input.u32()?;
     let length = input.u32()?;
     let name = input.bytes(length)?.into();
-    Ok(Part { name, fingerprint })
+    Ok(Part {
+        name,
+        fingerprint,
+        procedure,
+    })
 }
 
-impl BindRefusal {
+/// What a peer answers to a bind that it does not grant.
+#[derive(Debug)]
+pub(crate) struct BindAnswer {
+    pub(crate) refusal: BindRefusal,
+    /// Numbers of the procedures that are the same at both ends, in ascending order.
+    pub(crate) agreed: Vec<u16>,
+}
+
+impl BindAnswer {
     /// Reads the refusal of what a client asked for, `ours`.
     pub(crate) fn decode(message: &Message<'_>, ours: &Interface) -> Result<Self, Violation> {
         message.read(|input: &mut Input<'_>| {
@@ -276,24 +383,71 @@ impl BindRefusal {
                 parts.push(get_part(input)?);
             }
             let (program, version) = (ours.program, ours.version);
-            Ok(match reason {
-                NO_PROGRAM => Self::NoProgram { program },
-                NO_VERSION => Self::NoVersion {
+            let mut agreed = Vec::new();
+            let refusal = match reason {
+                NO_PROGRAM => BindRefusal::NoProgram { program },
+                NO_VERSION => BindRefusal::NoVersion {
                     program,
                     version,
                     low,
                     high,
                 },
-                OTHER_INTERFACE => Self::OtherInterface {
-                    theirs,
-                    ours: ours.fingerprint,
-                    differences: differences(&ours.parts, &parts, parts.len() == total as usize),
-                },
-                TOO_MANY => Self::TooMany,
-                other => Self::Unknown(other),
-            })
+                OTHER_INTERFACE => {
+                    agreed = agreed_procedures(&ours.parts, &parts);
+                    let is_complete = parts.len() == total as usize;
+                    BindRefusal::OtherInterface {
+                        theirs,
+                        ours: ours.fingerprint,
+                        differences: differences(&ours.parts, &parts, is_complete),
+                    }
+                }
+                TOO_MANY => BindRefusal::TooMany,
+                other => BindRefusal::Unknown(other),
+            };
+            Ok(Self { refusal, agreed })
         })
     }
+}
+
+impl BindRefusal {
+    /// Returns the refusal as the caller of one procedure is told it: of the procedures, the difference of that one is
+    /// named, and first.
+    pub(crate) fn of_procedure(&self, ours: &Interface, number: u16) -> Self {
+        let mut refusal = self.clone();
+        if let Self::OtherInterface { differences, .. } = &mut refusal {
+            let name = ours.procedure(number.into()).map(|part| &part.name);
+            let is_called = |difference: &Difference| Some(difference.name()) == name;
+            let is_procedure = |name: &BString| {
+                let mut procedures = ours.parts.iter().filter(|part| part.is_procedure());
+                procedures.any(|part| part.name == *name)
+            };
+            differences.retain(|difference| match difference {
+                Difference::OnlyTheirs(_) => false,
+                _ => is_called(difference) || !is_procedure(difference.name()),
+            });
+            differences.sort_by_key(|difference| !is_called(difference));
+        }
+        refusal
+    }
+}
+
+/// Numbers of the procedures that are the same in the parts of two interfaces.
+fn agreed_procedures(ours: &[Part], theirs: &[Part]) -> Vec<u16> {
+    let theirs: HashMap<u32, u64> = theirs
+        .iter()
+        .filter(|part| part.is_procedure())
+        .map(|part| (part.procedure, part.fingerprint))
+        .collect();
+    let agreed = ours.iter().filter(|part| {
+        let theirs = theirs.get(&part.procedure);
+        part.is_procedure() && theirs.is_some_and(|theirs| are_equal(part.fingerprint, *theirs))
+    });
+    let mut numbers: Vec<u16> = agreed
+        .filter_map(|part| u16::try_from(part.procedure).ok())
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 /// What differs between the parts of two interfaces. If those of the other are not all there,
@@ -309,10 +463,18 @@ fn differences(ours: &[Part], theirs: &[Part], is_complete: bool) -> Vec<Differe
         return Vec::new();
     }
     let (our_names, their_names) = (by_name(ours), by_name(theirs));
-    let in_ours = ours.iter().filter_map(|part| {
+    // A type that goes by another name is the same type.
+    let is_among = |part: &Part, others: &[Part]| {
+        let mut types = others.iter().filter(|other| !other.is_procedure());
+        !part.is_procedure() && types.any(|other| other.fingerprint == part.fingerprint)
+    };
+    let types = ours.iter().filter(|part| !part.is_procedure());
+    let procedures = ours.iter().filter(|part| part.is_procedure());
+    let in_ours = types.chain(procedures).filter_map(|part| {
         let name = part.name.clone();
         match their_names.get(&part.name) {
             Some(theirs) if *theirs == part.fingerprint => None,
+            None if is_among(part, theirs) => None,
             Some(_) => Some(Difference::Differs(name)),
             None if is_complete => Some(Difference::OnlyOurs(name)),
             None => None,
@@ -320,7 +482,7 @@ fn differences(ours: &[Part], theirs: &[Part], is_complete: bool) -> Vec<Differe
     });
     let in_theirs = theirs
         .iter()
-        .filter(|part| !our_names.contains_key(&part.name))
+        .filter(|part| !our_names.contains_key(&part.name) && !is_among(part, ours))
         .map(|part| Difference::OnlyTheirs(part.name.clone()));
     in_ours.chain(in_theirs).collect()
 }

@@ -28,7 +28,7 @@ pub use exception::{Exception, Status};
 pub use extension::{Extension, Extensions};
 pub use fault::{Fault, Violation};
 pub use header::{CommonHeader, Flags, HEADER, Header, PIECE, SYNC};
-pub(crate) use interface::{Bind, Unbound, put_bound};
+pub(crate) use interface::{Bind, BindAnswer, Unbound, put_bound};
 pub use interface::{BindRefusal, Difference, Interface, Part};
 pub use kind::Kind;
 pub use message::{Extras, Message, MessageDraft, Parts};

@@ -69,6 +69,8 @@ impl RefusalReason {
     pub const STOPPING: Self = Self(3);
     /// The preamble broke the protocol.
     pub const PREAMBLE: Self = Self(4);
+    /// The user that the client's process runs as may not connect.
+    pub const FORBIDDEN: Self = Self(5);
 }
 
 /// A server does not take a connection. It carried out no call of it.
@@ -92,6 +94,9 @@ fn refused(refused: &Refused) -> String {
         RefusalReason::BUSY => "the server has too many connections".to_owned(),
         RefusalReason::STOPPING => "the server stops".to_owned(),
         RefusalReason::PREAMBLE => "the server found this client's preamble damaged".to_owned(),
+        RefusalReason::FORBIDDEN => {
+            "the server takes no connections of this process's user".to_owned()
+        }
         RefusalReason(other) => format!("the server refuses for a reason unknown here, {other}"),
     }
 }

@@ -61,8 +61,9 @@ pub enum Refused {
     /// PROC_UNAVAIL: the program does not have the procedure.
     #[error("PROC_UNAVAIL: the program does not have the procedure")]
     ProcedureUnavailable,
-    /// GARBAGE_ARGS: the peer cannot make sense of the arguments.
-    #[error("GARBAGE_ARGS: the peer cannot decode the arguments")]
+    /// GARBAGE_ARGS: the peer cannot decode the arguments, or they are none that the procedure takes. Why, ONC RPC has
+    /// no room for.
+    #[error("GARBAGE_ARGS: the peer cannot decode the arguments, or does not take them")]
     GarbageArguments,
     /// SYSTEM_ERR: the peer failed, by lack of memory for example.
     #[error("SYSTEM_ERR: the peer failed")]

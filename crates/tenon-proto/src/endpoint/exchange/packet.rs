@@ -32,7 +32,7 @@ pub enum PacketKind {
     Cancel = 7,
     /// The server does not know the conversation.
     Reset = 8,
-    /// The server stops, and answers no more calls of the conversation.
+    /// The server stops, and answers no more calls of the conversation; or the client makes none any more.
     Goodbye = 9,
 }
 

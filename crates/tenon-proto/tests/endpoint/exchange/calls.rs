@@ -7,9 +7,10 @@ use tenon_proto::exchange::client::{CallId, ClientCounters};
 use tenon_proto::exchange::server::{Farewell, ServerEvent, ServerLimits};
 use tenon_proto::exchange::{Failure, Ignored, PACKET_HEADER, PacketKind, Reason};
 use tenon_proto::lean::{ByteOrder, Interface, Status};
+use tenon_wire::Buffer;
 
 use crate::exchange::support::{
-    ORDERS, Pair, message, outgoing, packet, server_granting, server_of,
+    ORDERS, Pair, message, outgoing, packet, part, server_granting, server_of,
 };
 
 const ORDER: ByteOrder = ByteOrder::NATIVE;
@@ -185,7 +186,7 @@ fn a_server_that_is_gone_is_noticed() {
     let began = pair.now;
     let service = pair
         .client
-        .bind(&crate::exchange::support::known(5))
+        .bind(&crate::exchange::support::known(5), 7)
         .unwrap();
     let mut call = outgoing(service, 7, pair.now);
     call.deadline += Duration::from_secs(1000);
@@ -238,7 +239,7 @@ fn a_server_that_never_answers_is_given_up_by_those_that_have_more_time() {
     let mut pair = pair();
     let service = pair
         .client
-        .bind(&crate::exchange::support::known(5))
+        .bind(&crate::exchange::support::known(5), 7)
         .unwrap();
     let mut call = outgoing(service, 7, pair.now);
     call.deadline += Duration::from_secs(1000);
@@ -439,9 +440,10 @@ fn a_service_that_the_server_does_not_have() {
     let mut pair = pair();
     let other = std::sync::Arc::new(Interface {
         fingerprint: 5,
+        parts: vec![part("point", 5, 0)],
         ..(*crate::exchange::support::known(5)).clone()
     });
-    let service = pair.client.bind(&other).unwrap();
+    let service = pair.client.bind(&other, 7).unwrap();
     let call = outgoing(service, 7, pair.now);
     let mut request = message(ORDER, 7, b"");
     let id: CallId = pair.client.start(pair.now, &call, &mut request, 9).unwrap();
@@ -458,9 +460,56 @@ fn a_service_that_the_server_does_not_have() {
         };
         assert!(refusal.to_string().contains("differ"), "{refusal}");
     }
-    let refused = pair.client.bind(&other);
+    let refused = pair.client.bind(&other, 7);
     assert!(matches!(refused, Err(BindError::Refused(_))), "{refused:?}");
     assert_eq!(pair.server.counters().calls, 0);
+}
+
+#[test]
+fn procedures_that_agree_are_called_although_the_versions_differ() {
+    let mut pair = pair();
+    let other = std::sync::Arc::new(Interface {
+        fingerprint: 5,
+        parts: vec![
+            part("procedure MOVE", 2, 7),
+            part("procedure STOP", 3, 8),
+            part("procedure TURN", 2, 9),
+        ],
+        ..(*crate::exchange::support::known(5)).clone()
+    });
+    let service = pair.client.bind(&other, 7).unwrap();
+    for (procedure, waiter) in [(7, 1), (8, 2), (7, 3)] {
+        let call = outgoing(service, procedure, pair.now);
+        let mut request = message(ORDER, procedure, b"abc");
+        pair.client
+            .start(pair.now, &call, &mut request, waiter)
+            .unwrap();
+    }
+    let (mut ended, mut carried_out) = (Vec::new(), 0);
+    for _ in 0..8 {
+        while let Some(datagram) = pair.poll_client() {
+            if let Some(key) = pair.bring_to_server(&datagram) {
+                carried_out += 1;
+                pair.answer(key, b"done");
+            }
+        }
+        while let Some(datagram) = pair.poll_server() {
+            if let Some(answer) = pair.client.handle_datagram(pair.now, &datagram) {
+                ended.push((answer.waiter, answer.outcome.is_ok()));
+            }
+        }
+    }
+    ended.sort_unstable();
+    assert_eq!(ended, [(1, true), (2, false), (3, true)]);
+    assert_eq!(carried_out, 2);
+    assert!(pair.client.bind(&other, 7).unwrap() != service);
+    for (procedure, why) in [
+        (8, "procedure STOP differs"),
+        (9, "it lacks procedure TURN"),
+    ] {
+        let refused = pair.client.bind(&other, procedure).unwrap_err();
+        assert!(refused.to_string().ends_with(why), "{refused}");
+    }
 }
 
 #[test]
@@ -491,6 +540,44 @@ fn a_client_hears_that_an_idle_server_stops_and_greets_the_next_one() {
     assert_eq!(pair.call(b"after"), 4, "greeting, call, result");
     assert_eq!(pair.results, [&b"before"[..], b"after"]);
     assert!(pair.failures.is_empty());
+}
+
+#[test]
+fn a_client_that_says_goodbye_is_forgotten_and_its_packets_begin_nothing_again() {
+    let mut pair = pair();
+    pair.start(&message(ORDER, 7, b"running"));
+    let (call, key) = loop {
+        if let Some(datagram) = pair.poll_client()
+            && let Some(key) = pair.bring_to_server(&datagram)
+        {
+            break (datagram, key);
+        }
+        while let Some(datagram) = pair.poll_server() {
+            pair.bring_to_client(&datagram);
+        }
+    };
+    let conversation = u64::from_be_bytes(call[8..16].try_into().unwrap());
+    let mut goodbye = Buffer::default();
+    assert!(pair.client.say_goodbye(&mut goodbye));
+    let expected = packet((9, 0, conversation, 0, 0, 0, 0, 0), &[]);
+    assert_eq!(goodbye.as_slice(), expected);
+    assert!(!pair.client.say_goodbye(&mut goodbye), "once");
+    // What is malformed, or of another conversation, changes nothing.
+    for (fields, body) in [
+        ((9, 0, conversation, 0, 0, 0, 0, 1), &[][..]),
+        ((9, 0, conversation, 0, 0, 0, 0, 0), &[&[0; 8][..]][..]),
+        ((9, 0, conversation + 1, 0, 0, 0, 0, 0), &[][..]),
+    ] {
+        assert!(pair.bring_to_server(&packet(fields, body)).is_none());
+        assert_eq!(pair.server.conversations(), 1);
+    }
+    assert!(pair.bring_to_server(&expected).is_none());
+    assert_eq!(pair.server.conversations(), 0);
+    assert_eq!(pair.server.poll_event(), Some(ServerEvent::Cancelled(key)));
+    // The call, whose cookie is still one, comes again.
+    assert!(pair.bring_to_server(&call).is_none());
+    assert_eq!(pair.server.conversations(), 0);
+    assert_eq!(pair.server.counters().calls, 1);
 }
 
 #[test]

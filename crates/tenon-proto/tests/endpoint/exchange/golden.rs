@@ -248,7 +248,7 @@ fn a_refused_greeting() {
     };
     let mut server: ServerEngine<_> = server_of(order, limits, 1, now);
     let mut client: ClientEngine<()> = client_of(order, ClientLimits::default(), 0);
-    let service = client.bind(&known(5)).unwrap();
+    let service = client.bind(&known(5), 7).unwrap();
     let mut call = message(order, 1, b"");
     let call_of = outgoing(service, 1, now);
     client.start(now, &call_of, &mut call, ()).unwrap();

@@ -27,16 +27,25 @@ pub fn server_address() -> SocketAddr {
     address(1, 111)
 }
 
+pub fn part(name: &str, fingerprint: u64, procedure: u32) -> Part {
+    Part {
+        name: name.into(),
+        fingerprint,
+        procedure,
+    }
+}
+
 /// A version of program 300 whose parts are known.
 pub fn known(version: u32) -> Arc<Interface> {
     Arc::new(Interface {
         program: 300,
         version,
         fingerprint: 0x1122_3344_5566_7788,
-        parts: vec![Part {
-            name: "point".into(),
-            fingerprint: 1,
-        }],
+        parts: vec![
+            part("procedure MOVE", 2, 7),
+            part("procedure STOP", 2, 8),
+            part("point", 1, 0),
+        ],
     })
 }
 
@@ -188,7 +197,7 @@ impl Pair {
     }
 
     pub fn start(&mut self, message: &Buffer) -> CallId {
-        let service = self.client.bind(&known(5)).unwrap();
+        let service = self.client.bind(&known(5), 7).unwrap();
         let call = outgoing(service, 7, self.now);
         let mut message = message.clone();
         let started = self.client.start(self.now, &call, &mut message, 0);

@@ -792,17 +792,17 @@ static const tenon_procedure tenon_procedures_files_1[] = {
 };
 
 static const tenon_part tenon_parts_files_1[] = {
-	{ "position", 0x569b5397e84a8d6eu },
-	{ "FILES_READ_result", 0x9b0812e19c733c76u },
-	{ "FILES_STATE_result", 0xdf30be692b5d1d3cu },
-	{ "procedure FILES_READ", 0x8ff937bd4a2cbe61u },
-	{ "procedure FILES_WRITE", 0x453be1f9be87a5afu },
-	{ "procedure FILES_STATE", 0x928e51529036f10du },
+	{ "procedure FILES_READ", 0x1534335ccd68d9efu, 1 },
+	{ "procedure FILES_WRITE", 0x88d9d21d6e54951cu, 2 },
+	{ "procedure FILES_STATE", 0xa7ac9ebcbd8badd6u, 3 },
+	{ "position", 0xdb996e54f687aa93u, 0 },
+	{ "FILES_READ_result", 0x017aedc914ee2d97u, 0 },
+	{ "FILES_STATE_result", 0x46a8a2a31b8e98eeu, 0 },
 };
 
 const tenon_interface files_1_interface = {
 	0x20000017, 0x1, "FILES_V1",
-	0x9a37acbfbca8a056u,
+	0x4d5ccd8727f3e387u,
 	tenon_parts_files_1, 6,
 	tenon_procedures_files_1, 3
 };

@@ -1180,19 +1180,19 @@ static const tenon_procedure tenon_procedures_terms_1[] = {
 };
 
 static const tenon_part tenon_parts_terms_1[] = {
-	{ "kind", 0xb7f672da4efc9923u },
-	{ "link", 0x557c065967216ec9u },
-	{ "chain", 0x5e88ba93e68234cbu },
-	{ "group", 0x91b4d4329e6ce19bu },
-	{ "pair", 0x223d98bed3c29b2fu },
-	{ "term", 0x4446153390ace56bu },
-	{ "procedure SIMPLIFY", 0x65b3050ebe5a548du },
-	{ "procedure REVERSE", 0x74c642a20ddd4d14u },
+	{ "procedure SIMPLIFY", 0x903404cf86832a5au, 1 },
+	{ "procedure REVERSE", 0x77e5012e7f49c70fu, 2 },
+	{ "kind", 0x4872813bea374418u, 0 },
+	{ "link", 0x8d044be84e652579u, 0 },
+	{ "chain", 0x9e55a76e5d79221du, 0 },
+	{ "group", 0x539d77096b2ea4f2u, 0 },
+	{ "pair", 0xe9b9e0bab798268au, 0 },
+	{ "term", 0xbd2c18dbf5b2f14eu, 0 },
 };
 
 const tenon_interface terms_1_interface = {
 	0x2000aaab, 0x1, "TERMS_V1",
-	0xe01075f8b1513221u,
+	0xd9467c18e97ffe16u,
 	tenon_parts_terms_1, 8,
 	tenon_procedures_terms_1, 2
 };

@@ -1386,20 +1386,20 @@ static const tenon_procedure tenon_procedures_shapes_drawing_1[] = {
 };
 
 static const tenon_part tenon_parts_shapes_drawing_1[] = {
-	{ "color", 0x1195f2b69ad48b98u },
-	{ "shapes::color", 0xc2259e85f7793794u },
-	{ "shapes::point", 0x22d64726aed0926bu },
-	{ "shapes::solid::polygon", 0x5c8577627198780eu },
-	{ "shapes::solid::face", 0x38edcd8c657efe07u },
-	{ "core::wrapped_inside", 0xbb41e4927cdc262du },
-	{ "core::wrapped", 0x3041803fa8c7026fu },
-	{ "procedure shapes_PAINT", 0x23055d7fd44f05bcu },
-	{ "procedure shapes_FRAME", 0xd1ae9bef942a5baeu },
+	{ "procedure shapes_PAINT", 0x016b589e82c3cc8eu, 1 },
+	{ "procedure shapes_FRAME", 0x12bba614bb1f1edau, 2 },
+	{ "color", 0x6fa43a5e895feacbu, 0 },
+	{ "shapes::color", 0x4dee73fbe09fd0d4u, 0 },
+	{ "shapes::point", 0x6a7a0fadbef93d42u, 0 },
+	{ "shapes::solid::polygon", 0x9014a0c7c1daff7eu, 0 },
+	{ "shapes::solid::face", 0x4baa7625e6c91c59u, 0 },
+	{ "core::wrapped_inside", 0xa19117cc5c936e84u, 0 },
+	{ "core::wrapped", 0x8e62fe515de38a1au, 0 },
 };
 
 const tenon_interface shapes_drawing_1_interface = {
 	0x2000aaaa, 0x1, "shapes_DRAWING_V1",
-	0x36e54ae5054cbcadu,
+	0x8d87d5b899123dc7u,
 	tenon_parts_shapes_drawing_1, 9,
 	tenon_procedures_shapes_drawing_1, 2
 };

@@ -629,14 +629,14 @@ static const tenon_procedure tenon_procedures_store_program_1[] = {
 };
 
 static const tenon_part tenon_parts_store_program_1[] = {
-	{ "args", 0x9fcee09c102f8ba4u },
-	{ "procedure STOREPROC_GET", 0xf99df67884838565u },
-	{ "procedure STOREPROC_PUT", 0xec71fc4abcd4119du },
+	{ "procedure STOREPROC_GET", 0x28ee9cb641869cf8u, 1 },
+	{ "procedure STOREPROC_PUT", 0xf97d21766caebcd5u, 2 },
+	{ "args", 0xc9a93540dc969f35u, 0 },
 };
 
 const tenon_interface store_program_1_interface = {
 	0x20000002, 0x1, "STORE_V1",
-	0xc27942543446c3b3u,
+	0xaff56b459a6de305u,
 	tenon_parts_store_program_1, 3,
 	tenon_procedures_store_program_1, 2
 };
@@ -722,14 +722,14 @@ static const tenon_procedure tenon_procedures_store_program_2[] = {
 };
 
 static const tenon_part tenon_parts_store_program_2[] = {
-	{ "procedure STOREPROC_GET", 0x3cf4fa91e747850bu },
-	{ "procedure STOREPROC_COUNT", 0x8026b4998441d51du },
-	{ "procedure STOREPROC_FAR", 0xe58a73ed2270ce4bu },
+	{ "procedure STOREPROC_GET", 0x3973d64037b35ec5u, 1 },
+	{ "procedure STOREPROC_COUNT", 0xb9297303ce3a310au, 7 },
+	{ "procedure STOREPROC_FAR", 0x7ec1a725ca9fc120u, 65536 },
 };
 
 const tenon_interface store_program_2_interface = {
 	0x20000002, 0x2, "STORE_V2",
-	0x91c476e707648442u,
+	0x3beae630957b4e0au,
 	tenon_parts_store_program_2, 3,
 	tenon_procedures_store_program_2, 3
 };

@@ -10,26 +10,109 @@ use super::{Binding, BindingState, CallId, ClientEvent, Core, Link, Outgoing};
 use crate::connection::{BindError, StartError};
 use crate::endpoint::exchange::failure::{Failure, Reason};
 use crate::endpoint::exchange::whole::content_max;
-use crate::lean::{Bind, ByteOrder, CALLS_MIN, HEADER, Interface};
+use crate::lean::{Bind, BindRefusal, ByteOrder, CALLS_MIN, HEADER, Interface};
 
 impl<W> Core<W> {
     #[inline]
-    pub(super) fn bind(&mut self, interface: &Arc<Interface>) -> Result<u16, BindError> {
+    pub(super) fn bind(
+        &mut self,
+        interface: &Arc<Interface>,
+        procedure: u16,
+    ) -> Result<u16, BindError> {
         let known = self.bindings.iter().position(|binding| {
             Arc::ptr_eq(&binding.interface, interface) || *binding.interface == **interface
         });
         let Some(number) = known else {
-            let number = u16::try_from(self.bindings.len()).map_err(|_| BindError::NoNumbers)?;
-            self.bindings.push(Binding {
-                interface: Arc::clone(interface),
-                state: BindingState::Asked,
-            });
-            return Ok(number);
+            return self.push_binding(interface, BindingState::Asked);
         };
         match &self.bindings[number].state {
-            BindingState::Refused(refusal) => Err(BindError::Refused(Arc::clone(refusal))),
             BindingState::Asked | BindingState::Bound => Ok(number as u16),
+            _ => self.bind_narrowed(number, procedure),
         }
+    }
+
+    fn push_binding(
+        &mut self,
+        interface: &Arc<Interface>,
+        state: BindingState,
+    ) -> Result<u16, BindError> {
+        let number = u16::try_from(self.bindings.len()).map_err(|_| BindError::NoNumbers)?;
+        self.bindings.push(Binding {
+            interface: Arc::clone(interface),
+            state,
+            narrowed: None,
+        });
+        Ok(number)
+    }
+
+    /// Returns the number by which a procedure of a service is called that is not bound as a whole.
+    #[cold]
+    fn bind_narrowed(&mut self, number: usize, procedure: u16) -> Result<u16, BindError> {
+        let binding = &self.bindings[number];
+        match (self.narrowed(number as u16, procedure), &binding.state) {
+            (Some(narrowed), _) => Ok(narrowed),
+            (None, BindingState::Refused(refusal)) => Err(BindError::Refused(Arc::clone(refusal))),
+            (None, BindingState::Narrowed { refusal, .. }) => {
+                let refusal = refusal.of_procedure(&binding.interface, procedure);
+                Err(BindError::Refused(Arc::new(refusal)))
+            }
+            (None, _) => Ok(number as u16),
+        }
+    }
+
+    /// Returns the number by which a procedure of a service is called, if the service is bound for some procedures only
+    /// and this is one of them.
+    fn narrowed(&self, number: u16, procedure: u16) -> Option<u16> {
+        let binding = self.bindings.get(usize::from(number))?;
+        let BindingState::Narrowed { agreed, .. } = &binding.state else {
+            return None;
+        };
+        let has = procedure == 0 || agreed.binary_search(&procedure).is_ok();
+        binding.narrowed.filter(|_| has)
+    }
+
+    /// Takes in which procedures of a service agree that is not bound as a whole.
+    #[cold]
+    pub(super) fn narrow(&mut self, number: u16, refusal: BindRefusal, agreed: Vec<u16>) {
+        let number = usize::from(number);
+        let interface = Arc::clone(&self.bindings[number].interface);
+        let narrowed = match self.bindings[number].narrowed {
+            Some(narrowed) => Ok(narrowed),
+            None => self.push_binding(&interface, BindingState::Procedures(Vec::new())),
+        };
+        let binding = &mut self.bindings[number];
+        binding.narrowed = narrowed.ok();
+        binding.state = match binding.narrowed {
+            Some(_) if !agreed.is_empty() => BindingState::Narrowed {
+                refusal: Box::new(refusal),
+                agreed,
+            },
+            _ => BindingState::Refused(Arc::new(refusal)),
+        };
+    }
+
+    /// Sends a call again, by the fingerprint of its procedure, that the server did not begin as the fingerprints of
+    /// the versions differ; returns whether.
+    #[cold]
+    pub(super) fn call_by_procedure(&mut self, number: u16) -> bool {
+        let lane = &self.lanes[usize::from(number)];
+        let Stage::Calling(pending) = &lane.stage else {
+            return false;
+        };
+        let Some(service) = self.narrowed(pending.service, pending.procedure) else {
+            return false;
+        };
+        let lane = &mut self.lanes[usize::from(number)];
+        if let Stage::Calling(pending) = &mut lane.stage {
+            pending.service = service;
+        }
+        self.congestion.forget(lane.sending.under_way());
+        if lane.assembly.is_begun() {
+            self.bytes -= lane.assembly.bytes();
+        }
+        lane.begin_anew();
+        self.prepare(number);
+        true
     }
 
     pub(super) fn start(
@@ -102,20 +185,14 @@ impl<W> Core<W> {
         let Stage::Calling(pending) = &lane.stage else {
             return;
         };
-        let service = pending.service;
+        let (service, procedure) = (pending.service, pending.procedure);
         let order = self.own.preamble.order;
         stamp(lane.sending.message_mut(), order, lane.sequence, service);
-        let unbound = match self.bindings.get(usize::from(service)) {
-            Some(Binding {
-                state: BindingState::Bound,
-                ..
-            })
-            | None => None,
-            Some(binding) => Some(&binding.interface),
-        };
+        let binding = self.bindings.get(usize::from(service));
+        let bind = binding.and_then(|binding| binding.request(procedure));
         lane.sending.restart(open.fragment_bytes(), |prefix| {
-            if let Some(interface) = unbound {
-                Bind::of(interface).encode(prefix, order, service, false);
+            if let Some(bind) = bind {
+                bind.encode(prefix, order, service, false);
             }
         });
         self.make_ready(number);
@@ -251,6 +328,21 @@ impl<W> Core<W> {
                 may_have_run,
             },
         });
+    }
+}
+
+impl Binding {
+    /// Returns what is to be asked for in front of a call of a procedure; `None` if it is bound.
+    #[inline]
+    fn request(&self, procedure: u16) -> Option<Bind> {
+        match &self.state {
+            BindingState::Bound => None,
+            BindingState::Procedures(bound) if bound.contains(&procedure) => None,
+            BindingState::Procedures(_) if procedure != 0 => {
+                Some(Bind::of_procedures(&self.interface, &[procedure]))
+            }
+            _ => Some(Bind::of(&self.interface)),
+        }
     }
 }
 

@@ -3,15 +3,17 @@
 use std::hash::Hasher;
 use std::time::{Duration, Instant};
 
+use tenon_wire::Buffer;
+
 use siphasher::sip::SipHasher24;
 
 use super::lane::{Lane, Stage};
-use super::{BindingState, Core, Greeting, Link, Open};
+use super::{Core, Greeting, Link, Open};
 use crate::endpoint::exchange::congestion::Congestion;
 use crate::endpoint::exchange::failure::Reason;
 use crate::endpoint::exchange::farewell::Begun;
 use crate::endpoint::exchange::opening::{Facts, Opening, Welcome};
-use crate::endpoint::exchange::packet::{Header, Ignored, PACKET_HEADER, Prototype};
+use crate::endpoint::exchange::packet::{Header, Ignored, PACKET_HEADER, PacketKind, Prototype};
 use crate::endpoint::exchange::{DATAGRAM_DEFAULT, datagram_max};
 use crate::lean::{CALLS_MIN, Preamble, RefusalReason, Refused};
 
@@ -163,6 +165,18 @@ impl<W> Core<W> {
         Ok(())
     }
 
+    /// Ends the conversation, and appends the packet that tells the server; false if there is none.
+    #[cold]
+    pub(super) fn say_goodbye(&mut self, out: &mut Buffer) -> bool {
+        let Link::Open(open) = &self.link else {
+            return false;
+        };
+        let header = Header::plain(PacketKind::Goodbye, open.conversation, 0, 0);
+        open.prototype.put(out, &header, |_| {});
+        self.forget_conversation();
+        true
+    }
+
     /// The server stops: it has not begun other calls than it says, and will answer none.
     #[cold]
     pub(super) fn handle_goodbye(
@@ -209,7 +223,7 @@ impl<W> Core<W> {
         // Another server may follow, which takes more or less.
         self.peer = None;
         for binding in &mut self.bindings {
-            binding.state = BindingState::Asked;
+            binding.state.reset();
         }
         self.ready.clear();
         for lane in &mut self.lanes {

@@ -14,7 +14,9 @@ use crate::endpoint::exchange::content::Answered;
 use crate::endpoint::exchange::failure::Reason;
 use crate::endpoint::exchange::packet::{ASKS, Header, Ignored, PacketKind, decode};
 use crate::endpoint::exchange::sending::Learnt;
-use crate::lean::{BindRefusal, ByteOrder, CommonHeader, Exception, Extensions, HEADER, Kind};
+use crate::lean::{
+    self, BindAnswer, BindRefusal, ByteOrder, CommonHeader, Exception, Extensions, HEADER, Kind,
+};
 
 /// An answer that is sent later than so many microseconds after its call says so by this number.
 const HELD_LONG: u16 = u16::MAX;
@@ -313,6 +315,12 @@ impl<W> Core<W> {
         let owes_ack = lane.owes_ack;
         let sequence = lane.sequence;
         let order = self.peer.map_or(ByteOrder::NATIVE, |peer| peer.order);
+        if is_unbound(answer, order) {
+            self.learn_procedures(number, answer, order);
+            if self.call_by_procedure(number) {
+                return None;
+            }
+        }
         let pending = self.end(number)?;
         if owes_ack {
             self.lanes[usize::from(number)].owes_ack = true;
@@ -320,7 +328,7 @@ impl<W> Core<W> {
         }
         let called = (pending.service, pending.procedure);
         let understood = Answered::read(answer, order, sequence, called)
-            .and_then(|answered| self.understand(called.0, &answered));
+            .and_then(|answered| self.understand(called, &answered));
         let (extensions, outcome) = match understood {
             Ok(understood) => understood,
             Err(violation) => {
@@ -347,12 +355,12 @@ impl<W> Core<W> {
     #[inline]
     fn understand<'m>(
         &mut self,
-        service: u16,
+        called: (u16, u16),
         answered: &Answered<'m>,
     ) -> Result<Understood<'m>, crate::lean::Violation> {
         let mut refused = None;
         if let Some(message) = &answered.binding {
-            refused = self.handle_binding(service, message)?;
+            refused = self.handle_binding(called, message)?;
         }
         let parts = answered.answer.understood()?;
         let outcome = match (answered.answer.header.kind, refused) {
@@ -365,10 +373,29 @@ impl<W> Core<W> {
         Ok((parts.extensions, outcome))
     }
 
+    /// Finds out which procedures of a service can be called whose version differs.
+    #[cold]
+    fn learn_procedures(&mut self, number: u16, answer: &[u8], order: ByteOrder) {
+        let lane = &self.lanes[usize::from(number)];
+        let Stage::Calling(pending) = &lane.stage else {
+            return;
+        };
+        let called = (pending.service, pending.procedure);
+        let answered = Answered::read(answer, order, lane.sequence, called);
+        if let Ok(Answered {
+            binding: Some(message),
+            ..
+        }) = answered
+        {
+            // A malformed answer is reported when the call is settled.
+            let _ = self.handle_binding(called, &message);
+        }
+    }
+
     #[cold]
     fn handle_binding(
         &mut self,
-        service: u16,
+        (service, procedure): (u16, u16),
         message: &crate::lean::Message<'_>,
     ) -> Result<Option<Arc<BindRefusal>>, crate::lean::Violation> {
         let Some(binding) = self.bindings.get_mut(usize::from(service)) else {
@@ -376,13 +403,30 @@ impl<W> Core<W> {
         };
         if message.header.kind == Kind::Bound {
             message.read(|input| input.u64())?;
-            binding.state = BindingState::Bound;
+            match &mut binding.state {
+                BindingState::Procedures(bound) => bound.push(procedure),
+                state => *state = BindingState::Bound,
+            }
             return Ok(None);
         }
-        let refusal = Arc::new(BindRefusal::decode(message, &binding.interface)?);
-        binding.state = BindingState::Refused(Arc::clone(&refusal));
-        Ok(Some(refusal))
+        let BindAnswer { refusal, agreed } = BindAnswer::decode(message, &binding.interface)?;
+        let told = match agreed.is_empty() {
+            true => refusal.clone(),
+            false => refusal.of_procedure(&binding.interface, procedure),
+        };
+        if !matches!(binding.state, BindingState::Procedures(_)) {
+            self.narrow(service, refusal, agreed);
+        }
+        Ok(Some(Arc::new(told)))
     }
+}
+
+/// Whether an answer says that the service of its call is not bound.
+#[inline]
+fn is_unbound(answer: &[u8], order: ByteOrder) -> bool {
+    let header = answer.first_chunk::<HEADER>();
+    let header = header.and_then(|header| lean::Header::decode(header, order).ok());
+    header.is_some_and(|header| header.kind == Kind::Unbound)
 }
 
 /// Where a part of `whole` begins.

@@ -132,6 +132,8 @@ pub struct ClientCounters {
 struct Binding {
     interface: Arc<Interface>,
     state: BindingState,
+    /// Calls of procedures that agree although the version does not go by this number, once there is one.
+    narrowed: Option<u16>,
 }
 
 #[derive(Debug)]
@@ -139,6 +141,23 @@ enum BindingState {
     Asked,
     Bound,
     Refused(Arc<BindRefusal>),
+    /// The server has the version in another form, in which these procedures agree.
+    Narrowed {
+        refusal: Box<BindRefusal>,
+        agreed: Vec<u16>,
+    },
+    /// The number is for procedures that agree, of which these are bound.
+    Procedures(Vec<u16>),
+}
+
+impl BindingState {
+    /// What is known of it in a conversation that begins.
+    fn reset(&mut self) {
+        *self = match self {
+            Self::Procedures(_) => Self::Procedures(Vec::new()),
+            _ => Self::Asked,
+        };
+    }
 }
 
 /// How things stand with the server.
@@ -278,13 +297,19 @@ impl<W> ClientEngine<W> {
     /// # Errors
     /// The server refused it already, or there are no numbers left.
     #[inline]
-    pub fn bind(&mut self, interface: &Arc<Interface>) -> Result<u16, BindError> {
-        self.core.bind(interface)
+    pub fn bind(&mut self, interface: &Arc<Interface>, procedure: u16) -> Result<u16, BindError> {
+        self.core.bind(interface, procedure)
     }
 
     /// Says how large the datagrams may be from the next conversation on.
     pub fn set_datagram_max(&mut self, bytes: usize) {
         self.core.own.datagram_max = datagram_max(bytes, usize::MAX) as u32;
+    }
+
+    /// Ends the conversation, for a client that makes no calls any more: appends the datagram that tells the server,
+    /// which needs no answer. False if there is no conversation. Calls in flight are to be given up before.
+    pub fn say_goodbye(&mut self, out: &mut Buffer) -> bool {
+        self.core.say_goodbye(out)
     }
 
     /// Asks for a conversation before there is a call, unless there is one or it is asked for already.

@@ -13,7 +13,7 @@ use crate::endpoint::exchange::packet::{ASKS, Header, Ignored, PacketKind, Proto
 use crate::endpoint::exchange::sending::Sending;
 use crate::endpoint::exchange::time::{Chance, Patience, RoundTrip};
 use crate::lean::Caller;
-use crate::lean::{ByteOrder, Interface, Preamble, Unbound, put_bound};
+use crate::lean::{Bind, ByteOrder, Interface, Preamble, Unbound, put_bound};
 
 /// Times that an answer is sent again before its client has to ask for it.
 const REPEATS_MAX: u32 = 8;
@@ -33,14 +33,24 @@ pub(super) struct Conversation<A> {
     /// What the client said of itself.
     pub(super) client: Preamble,
     fragment_bytes: usize,
-    /// By the numbers of the client: services in the services.
-    bound: Vec<(u16, usize)>,
+    bound: Vec<BoundService>,
     pub(super) lanes: Vec<Lane>,
     pub(super) bytes: usize,
     pub(super) congestion: Congestion,
     pub(super) round_trip: RoundTrip,
     /// An answer waits for room in the window.
     pub(super) has_waiting: bool,
+}
+
+/// A service that the client has asked for.
+#[derive(Debug)]
+struct BoundService {
+    /// The number that the client gave it.
+    number: u16,
+    /// Its index in the table of services.
+    service: usize,
+    /// The procedures that the client asked for; `None` for all.
+    procedures: Option<Vec<u32>>,
 }
 
 /// One call at a time, and the answer to the last one.
@@ -88,6 +98,22 @@ pub(super) enum Stage {
 pub(super) enum Limited {
     Done,
     More,
+}
+
+impl BoundService {
+    /// Takes in what is asked for beside; the service has granted it, so that its procedures are the most.
+    fn add(&mut self, bind: &Bind) {
+        if bind.procedures.is_empty() {
+            self.procedures = None;
+        }
+        if let Some(procedures) = &mut self.procedures {
+            for asked in &bind.procedures {
+                if !procedures.contains(&asked.number) {
+                    procedures.push(asked.number);
+                }
+            }
+        }
+    }
 }
 
 impl Lane {
@@ -246,31 +272,46 @@ impl<A> Conversation<A> {
 
     // ---- Services ----
 
-    /// Gives a service its number, and has the answer say so. A number that has a service keeps it.
+    /// Gives a service its number, and has the answer say so. A number that has a service keeps it, and may get further
+    /// procedures of it.
     pub(super) fn bind<'i>(
         &mut self,
         index: usize,
         number: u16,
+        bind: &Bind,
         (service, interface): (usize, &'i Interface),
     ) -> Result<(), Unbound<'i>> {
-        match self.service(number) {
-            Some(known) if known == service => {}
+        let is_full = self.bound.len() >= SERVICES_MAX;
+        let known = self.bound.iter_mut().find(|known| known.number == number);
+        match known {
+            Some(known) if known.service == service => known.add(bind),
             // There is no number left for it.
             Some(_) => return Err(Unbound::TooMany),
-            None if self.bound.len() >= SERVICES_MAX => return Err(Unbound::TooMany),
-            None => self.bound.push((number, service)),
+            None if is_full => return Err(Unbound::TooMany),
+            None => {
+                let mut bound = BoundService {
+                    number,
+                    service,
+                    procedures: Some(Vec::new()),
+                };
+                bound.add(bind);
+                self.bound.push(bound);
+            }
         }
         self.lanes[index].bound = Some((number, interface.fingerprint));
         Ok(())
     }
 
-    /// The service of a number.
+    /// The service of a number, if it is bound for a procedure.
     #[inline]
-    pub(super) fn service(&self, number: u16) -> Option<usize> {
+    pub(super) fn service(&self, number: u16, procedure: u16) -> Option<usize> {
         let mut bound = self.bound.iter();
-        bound
-            .find(|(known, _)| *known == number)
-            .map(|(_, service)| *service)
+        let found = bound.find(|known| known.number == number)?;
+        let has = match &found.procedures {
+            None => true,
+            Some(procedures) => procedure == 0 || procedures.contains(&procedure.into()),
+        };
+        has.then_some(found.service)
     }
 
     // ---- Answers ----

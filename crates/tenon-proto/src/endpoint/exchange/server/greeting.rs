@@ -27,7 +27,7 @@ impl<A: Address> Core<A> {
             _ if self.is_closed => Some(RefusalReason::STOPPING),
             _ if theirs.refusal.is_some() => return Err(Ignored::Malformed),
             None => Some(RefusalReason::VERSION),
-            Some(_) if !self.has_room(from) => Some(RefusalReason::BUSY),
+            Some(_) if !self.may_find_room(now, from) => Some(RefusalReason::BUSY),
             Some(_) => None,
         };
         let preamble = reason.map_or(ours, |reason| ours.refusing(reason));
@@ -107,8 +107,12 @@ impl<A: Address> Core<A> {
             self.reset(now, from, header, may_begin);
             return Err(Ignored::Stale);
         };
-        // Nobody is told: the same packet may come again, and find room.
-        if !self.has_room(from) || self.is_closed {
+        if self.over.has(header.conversation, now) {
+            self.reset(now, from, header, true);
+            return Err(Ignored::Stale);
+        }
+        // The client is not told: the same packet may come again, and find room.
+        if self.is_closed || !self.make_room(now, from) {
             return Err(Ignored::Full);
         }
         let datagram = datagram_max(
@@ -140,6 +144,7 @@ impl<A: Address> Core<A> {
         let since = self
             .farewell_at
             .map_or(self.started, |at| at.max(self.started));
+        let since = self.reclaimed_heard_at.map_or(since, |at| at.max(since));
         let known = now.saturating_duration_since(since);
         let memory = match may_be_of_other {
             true => 0,

@@ -6,6 +6,8 @@
 //! with [`reply`](ServerEngine::reply).
 
 mod calls;
+mod closed_conversations;
+mod closing;
 mod conversation;
 mod conversations;
 mod greeting;
@@ -32,6 +34,7 @@ use crate::endpoint::exchange::spare::{KEPT_BY_SERVER, Spare};
 use crate::endpoint::exchange::time::{Chance, Patience};
 use crate::endpoint::exchange::whole::{Whole, content_max};
 use crate::lean::Preamble;
+use closed_conversations::ClosedConversations;
 use conversations::Conversations;
 
 /// The address of a peer.
@@ -74,7 +77,8 @@ pub struct ServerLimits {
     pub datagram_max_here: usize,
     /// Conversations that are known at once.
     pub conversations: usize,
-    /// Conversations of one host.
+    /// Conversations of one host. Where there is no room, here or in all, the conversation is forgotten that was not
+    /// heard of for longest, if that was a second ago and no call of it is carried out.
     pub conversations_of_host: usize,
     /// Bytes of memory of requests and answers of one conversation. Those of a single packet, or of a few, are
     /// not counted: every call may have 4 KiB.
@@ -190,6 +194,12 @@ struct Core<A> {
     started: Instant,
     conversations: Conversations<A>,
     hosts: HashMap<A, Host>,
+    /// Conversations that are over, until no packet that is under way can begin them again.
+    over: Box<ClosedConversations>,
+    /// When the conversation was heard last that was heard latest of those that were forgotten for want of room.
+    reclaimed_heard_at: Option<Instant>,
+    /// Whether there was room for a conversation of a host, and when that was found out.
+    room_found: Option<(A, Instant, bool)>,
     /// Calls that have something to send.
     ready: VecDeque<(u64, u16)>,
     /// Calls whose answers wait to be acknowledged.
@@ -255,6 +265,9 @@ impl<A: Address> ServerEngine<A> {
                 started: now,
                 conversations: Conversations::default(),
                 hosts: HashMap::new(),
+                over: Box::default(),
+                reclaimed_heard_at: None,
+                room_found: None,
                 ready: VecDeque::new(),
                 timed: Vec::new(),
                 next_due: None,
@@ -438,9 +451,8 @@ impl<A: Address> Core<A> {
                 let body = self.find_conversation(now, from, &header, body)?;
                 self.handle_of_call(now, &header, body, taken)
             }
-            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset | PacketKind::Goodbye => {
-                Err(Ignored::WrongEnd)
-            }
+            PacketKind::Goodbye => self.handle_goodbye(now, from, &header, body).map(|()| None),
+            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset => Err(Ignored::WrongEnd),
         }
     }
 }

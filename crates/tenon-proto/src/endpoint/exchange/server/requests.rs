@@ -43,13 +43,16 @@ impl<A: Address> Core<A> {
         if let Some(bind) = &question.bind {
             let number = question.call.header.service;
             let found = services.bind(bind);
-            if let Err(unbound) = found.and_then(|found| conversation.bind(index, number, found)) {
+            if let Err(unbound) =
+                found.and_then(|found| conversation.bind(index, number, bind, found))
+            {
                 self.scratch.clear();
                 unbound.encode(&mut self.scratch, self.preamble.order, number, false);
                 return self.refuse(key, caller, &Exception::new(Status::UNBOUND, ""));
             }
         }
-        let service = conversation.service(question.call.header.service);
+        let header = &question.call.header;
+        let service = conversation.service(header.service, header.procedure);
         self.scratch.clear();
         let wants_stamps = question.asks_for_stamps()
             && self.preamble.features.has(Features::STAMPS)

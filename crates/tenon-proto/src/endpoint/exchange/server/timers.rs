@@ -83,6 +83,7 @@ impl<A: Address> Core<A> {
             self.forget(id);
         }
         self.end_unfinished(now);
+        self.over.forget_old(now);
         if self.conversations.is_empty() {
             self.ready.clear();
             self.timed.clear();

@@ -1,0 +1,89 @@
+//! Calls that are larger than their server takes: a client finds out quickly, and says what the limits are.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/restarts.rs"]
+mod restarts;
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use restarts::{Place, client, echo};
+use tenon::{CallError, CallOptions, ChannelOptions};
+
+/// More than a socket takes on its way, and more than a server takes.
+const LARGE: usize = 32 << 20;
+
+/// Far less than the time of a call.
+const SOON: Duration = Duration::from_secs(10);
+
+#[test]
+fn a_call_that_its_server_does_not_take_is_sent_twice_at_most() {
+    let place = Place::fresh();
+    let server = place.start_echo();
+    let large = vec![7; LARGE];
+    for address in &place.every_way()[..2] {
+        let client = client(address, ChannelOptions::default());
+        let begun = Instant::now();
+        let error = echo(&client, CallOptions::new(), &large).unwrap_err();
+        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+        let CallError::CutOff { size, .. } = &error else {
+            panic!("{address}: {error}");
+        };
+        assert!((LARGE..LARGE + 200).contains(size), "{size}");
+        assert!(!error.may_have_executed());
+        let text = error.to_string();
+        assert!(
+            text.contains("message_bytes") && text.contains("send_max"),
+            "{text}"
+        );
+        assert_eq!(client.channel().counters().connections, 2);
+        let small = echo(&client, CallOptions::new(), b"small");
+        assert_eq!(small.unwrap(), b"small", "{address}");
+    }
+    drop(server);
+}
+
+#[test]
+fn a_lean_call_over_the_limit_names_both_limits() {
+    let place = Place::fresh();
+    let server = place.start_echo();
+    for address in &place.every_way()[2..] {
+        let client = client(address, ChannelOptions::default());
+        let error = echo(&client, CallOptions::new(), &vec![7; 5 << 20]).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, CallError::TooLargeForPeer { .. }), "{text}");
+        // 4 MiB there, 64 MiB here.
+        assert!(
+            text.contains("4194304") && text.contains("67108864"),
+            "{text}"
+        );
+        assert_eq!(client.channel().counters().connections, 1);
+    }
+    drop(server);
+}
+
+/// Calls that wait behind the one that is cut off, and of which nothing was sent, are no suspects.
+#[test]
+fn a_peer_that_cuts_every_connection_is_asked_twice() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    let peer = thread::spawn(move || {
+        let mut connections = 0;
+        while let Ok((mut stream, _)) = listener.accept() {
+            connections += 1;
+            let mut begin = [0; 1000];
+            // The last connection says nothing, and ends the test.
+            if stream.read(&mut begin).unwrap_or(0) == 0 {
+                break;
+            }
+        }
+        connections
+    });
+    let client = client(&address, ChannelOptions::default());
+    let error = echo(&client, CallOptions::new(), &vec![7; LARGE]).unwrap_err();
+    assert!(matches!(error, CallError::CutOff { .. }), "{error}");
+    drop(std::net::TcpStream::connect(&address["tcp://".len()..]).unwrap());
+    assert_eq!(peer.join().unwrap(), 3);
+}

@@ -1,0 +1,108 @@
+//! A server that comes and goes at the same addresses, and clients of it that speak either protocol.
+#![allow(dead_code, reason = "every test file uses its own part of this module")]
+#![allow(clippy::unwrap_used)]
+
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test files that have two kinds of peers have it twice"
+)]
+#[path = "place.rs"]
+pub mod place;
+#[allow(
+    clippy::duplicate_mod,
+    reason = "test files that have two kinds of peers have it twice"
+)]
+#[path = "serving.rs"]
+pub mod serving;
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use place::{fresh_host, fresh_path};
+use serving::{Serving, rest};
+use tenon::lean::Interface;
+use tenon::{CallError, CallOptions, ChannelOptions, Client, Protocol, Refusal, Server};
+
+pub const PROGRAM: u32 = 0x2000_0077;
+pub const VERSION: u32 = 1;
+pub const ECHO: u16 = 1;
+
+/// The version that is served and called.
+pub fn interface() -> Interface {
+    Interface {
+        fingerprint: 0x7777,
+        ..Interface::unknown(PROGRAM, VERSION)
+    }
+}
+
+/// Addresses of a server that need not be there: a port of TCP and a path.
+pub struct Place {
+    pub tcp: String,
+    pub unix: String,
+}
+
+impl Place {
+    /// Addresses at which there is nothing.
+    pub fn fresh() -> Self {
+        let port = TcpListener::bind((fresh_host(), 0)).unwrap();
+        let tcp = format!("tcp://{}", port.local_addr().unwrap());
+        let unix = format!("unix://{}", fresh_path().display());
+        Self { tcp, unix }
+    }
+
+    /// Every address of a stream that a client may write for it.
+    pub fn every_way(&self) -> [String; 4] {
+        let Self { tcp, unix } = self;
+        let lean = [format!("lean+{tcp}"), format!("lean+{unix}")];
+        let [lean_tcp, lean_unix] = lean;
+        [tcp.clone(), unix.clone(), lean_tcp, lean_unix]
+    }
+
+    /// Starts a server there, which makes results as `body` does.
+    pub fn start<F>(&self, body: F) -> Server
+    where
+        F: Fn(u32, &[u8]) -> Result<Vec<u8>, Refusal> + Send + Sync + 'static,
+    {
+        let interface = interface();
+        let builder = Server::builder().listen(&self.tcp).unwrap();
+        let builder = builder.listen(&self.unix).unwrap();
+        builder
+            .service(Serving { interface, body })
+            .start()
+            .unwrap()
+    }
+
+    /// Starts a server there whose results are the arguments.
+    pub fn start_echo(&self) -> Server {
+        self.start(|_, arguments| Ok(arguments.to_vec()))
+    }
+}
+
+/// A client of the version at `address`.
+pub fn client(address: &str, options: ChannelOptions) -> Client {
+    let client = Client::connect_with(address, PROGRAM, VERSION, options).unwrap();
+    client.with_interface(Arc::new(interface()))
+}
+
+/// Calls ECHO by the protocol of the client.
+pub fn echo(client: &Client, options: CallOptions, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
+    let view = client.with_options(options);
+    match client.protocol() {
+        Protocol::Onc => view.onc().call(
+            ECHO.into(),
+            |out| {
+                out.room(bytes.len()).copy_from_slice(bytes);
+                Ok(())
+            },
+            |input| Ok(input.rest().to_vec()),
+        ),
+        Protocol::Lean => view.lean().call(
+            ECHO.into(),
+            |out| {
+                out.room(bytes.len()).copy_from_slice(bytes);
+                Ok(())
+            },
+            |input| Ok(rest(input).to_vec()),
+        ),
+    }
+}
