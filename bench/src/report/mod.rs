@@ -284,7 +284,7 @@ impl Section {
         text
     }
 
-    /// Writes `results/SECTION.json` and puts RESULTS.md together from all sections' files.
+    /// Publishes the section, as [`results::write`] says.
     pub fn write(&self) -> Result<(), Box<dyn Error>> {
         let mut machine = machine::describe();
         machine::add_peers(&mut machine);
