@@ -1,0 +1,14 @@
+//! The command `tenon`, run as a user would.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod account;
+mod c_example;
+mod calls;
+mod cost;
+mod interfaces;
+mod interrupted;
+mod past_the_kernel;
+mod rpcgen;
+mod study;

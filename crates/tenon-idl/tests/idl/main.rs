@@ -1,0 +1,9 @@
+//! Reading interface files.
+
+mod dialects;
+mod for_c;
+mod language;
+mod namespaces;
+mod numbers;
+mod preprocessor;
+mod recursion;

@@ -1,0 +1,4 @@
+//! Rules that the sources of the workspace keep.
+
+mod layers;
+mod module_cycles;
