@@ -3,6 +3,7 @@
 
 mod counters;
 mod end_reason;
+mod half_close;
 mod limits;
 mod memory;
 mod port;
@@ -16,6 +17,7 @@ mod stream;
 
 pub use counters::{CallTally, Counter, ServerCounters, ServerTally};
 pub use end_reason::EndReason;
+pub use half_close::{HALF_CLOSE_MAX, discard_received};
 pub use limits::{EndOfStream, PROGRESS_BYTES, ServerLimits};
 pub use memory::{MemoryBudget, MemoryShare};
 pub use port::{FoundCall, ServedPort};
