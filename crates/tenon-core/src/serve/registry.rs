@@ -301,7 +301,7 @@ impl ServiceRegistry {
     }
 
     /// Returns the name of a procedure, or its number where the service does not know what it was built from.
-    fn procedure_name(&self, call: &CallToServe) -> String {
+    pub(super) fn procedure_name(&self, call: &CallToServe) -> String {
         let interface = self.table.interface(call.service);
         let part = interface.and_then(|interface| {
             let mut parts = interface.parts.iter();

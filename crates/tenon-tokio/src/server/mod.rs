@@ -9,6 +9,7 @@
 mod accept;
 mod builder;
 mod call;
+mod call_target;
 mod connection;
 mod dispatch;
 mod handle;

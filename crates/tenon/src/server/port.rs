@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenon_core::serve::{CallContext, FoundCall};
-use tenon_core::service::Origin;
+use tenon_core::service::{CancelFlag, Origin};
 use tenon_core::wait::LOOKS;
 use tenon_net::{Came, Carrier, Ready, Train};
 use tenon_proto::endpoint::exchange::server::Farewell;
 
-use super::jobs::Job;
+use super::jobs::{AnswerTo, Job};
 use super::port_state::PortState;
 use super::slot::{ANSWERS, LateAnswer, Slot, SlotState, port_of};
 use super::state::ServerState;
@@ -133,7 +133,9 @@ impl PortTurn<'_> {
         if !self.server.scheduler.has_room() {
             return port.served.drop_call(&found);
         }
-        let job = Job::of_port(self.slot, found.call, (found.key, found.from), found.copy());
+        let (call, target) = (found.call, AnswerTo::Datagram(found.key));
+        let progress = (self.server).defer(self.slot, &call, CancelFlag::default(), target);
+        let job = Job::of_port((call, progress), found.from, found.copy());
         port.served.give_back(found);
         port.running += 1;
         self.server.scheduler.push_job(self.server, job);

@@ -13,7 +13,7 @@ use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter};
 use tenon_net::Stream;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 
-use super::jobs::Job;
+use super::jobs::{AnswerTo, Job};
 use super::slot::{ANSWERS, ENDED, LateAnswer, READY, ROOM, Slot, SlotState, stream_of};
 use super::state::ServerState;
 use super::stream_state::StreamState;
@@ -217,8 +217,10 @@ impl StreamTurn<'_> {
             state.served.defer(&call)
         };
         match deferred {
-            Some(deferred) => {
-                let job = Job::of_stream(self.slot, call, deferred, received);
+            Some((id, cancelled)) => {
+                let target = AnswerTo::Deferred(id);
+                let progress = self.server.defer(self.slot, &call, cancelled, target);
+                let job = Job::of_stream((call, progress), received);
                 self.server.scheduler.push_job(self.server, job);
                 true
             }

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use tenon_core::serve::{EndReason, ServedStream, ServerLimits, ServerShared};
+use tenon_core::serve::{EndReason, HostShare, ServedStream, ServerLimits, ServerShared};
 use tenon_core::wait::{Looking, Waiter, Waiting};
 use tenon_net::{Transport, Watch};
 
@@ -31,11 +31,18 @@ pub(super) struct StreamState {
     pub(super) awaits_room: bool,
     /// What becomes readable when there is room in shared memory, once that was waited for.
     pub(super) room_bell: Option<OwnedFd>,
+    /// Goes with the connection.
+    _host: HostShare,
 }
 
 impl StreamState {
     /// The state of a connection that was just accepted.
-    pub(super) fn new(shared: &ServerShared, waiting: Waiting, transport: Transport) -> Self {
+    pub(super) fn new(
+        shared: &ServerShared,
+        waiting: Waiting,
+        transport: Transport,
+        host: HostShare,
+    ) -> Self {
         Self {
             served: ServedStream::new(shared, Instant::now()),
             waiter: Waiter::new(waiting),
@@ -49,6 +56,7 @@ impl StreamState {
             inline: 0,
             awaits_room: false,
             room_bell: None,
+            _host: host,
         }
     }
 
