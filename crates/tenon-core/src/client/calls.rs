@@ -16,6 +16,7 @@ use tenon_proto::endpoint::{CallFailure, ClientEndpoint, DatagramCallId, FailedC
 use tenon_proto::lean::Features;
 use tenon_wire::Buffer;
 
+use super::silence::Silence;
 use crate::error::ConnectionFailure;
 use crate::options::ChannelOptions;
 use crate::timer::CallTimer;
@@ -36,6 +37,7 @@ pub struct DatagramCalls<W> {
     pub endpoint: ClientEndpoint<W>,
     /// Why something could not be sent since something was received.
     pub fault: Option<Arc<io::Error>>,
+    silence: Silence,
 }
 
 /// Returns the number of a channel's first call: a client that was started again does not repeat those of its former
@@ -62,6 +64,20 @@ pub enum CallId {
     Datagram(DatagramCallId),
 }
 
+/// Returns the client's end of a socket for datagrams by which `protocol` is spoken.
+pub(crate) fn datagram_endpoint<W>(
+    protocol: Protocol,
+    options: &ChannelOptions,
+) -> ClientEndpoint<W> {
+    match protocol {
+        Protocol::Onc => ClientEndpoint::onc(seed(), options.retransmission),
+        Protocol::Lean => {
+            let limits = ClientLimits::default();
+            ClientEndpoint::exchange(&options.connection_config(), limits, secrets())
+        }
+    }
+}
+
 impl<W: Copy + PartialEq> Calls<W> {
     /// The calls of a channel to `address`, and the receiver of its first connection if that is a stream.
     pub fn new(address: &Address, options: &ChannelOptions) -> Self {
@@ -76,21 +92,12 @@ impl<W: Copy + PartialEq> Calls<W> {
                 let (connection, _) = Connection::client(config, protocol, seed());
                 Self::Stream(Box::new(connection))
             }
-            (Protocol::Onc, true) => {
-                Self::datagram(ClientEndpoint::onc(seed(), options.retransmission))
-            }
-            (Protocol::Lean, true) => {
-                let limits = ClientLimits::default();
-                Self::datagram(ClientEndpoint::exchange(&config, limits, secrets()))
-            }
+            (protocol, true) => Self::Datagram(Box::new(DatagramCalls {
+                endpoint: datagram_endpoint(protocol, options),
+                fault: None,
+                silence: Silence::new(address),
+            })),
         }
-    }
-
-    fn datagram(endpoint: ClientEndpoint<W>) -> Self {
-        Self::Datagram(Box::new(DatagramCalls {
-            endpoint,
-            fault: None,
-        }))
     }
 
     /// Goes on over a new socket, which leads to another process of this machine if it `is_here`. Returns the receiver
@@ -105,6 +112,7 @@ impl<W: Copy + PartialEq> Calls<W> {
                     DATAGRAM_DEFAULT
                 };
                 calls.endpoint.set_datagram_max(most);
+                calls.silence.handle_connected();
                 None
             }
         }
@@ -194,7 +202,25 @@ impl<W: Copy + PartialEq> Calls<W> {
             return None;
         };
         let FailedCall { waiter, failure } = calls.endpoint.poll_failure()?;
+        calls
+            .silence
+            .handle_failed(&failure, || calls.endpoint.counters());
         Some((waiter, failure))
+    }
+
+    /// Says whether the link may go on after calls in datagrams have ended without an answer.
+    ///
+    /// # Errors
+    /// The peer may have moved, and none of the calls is left: the link is to end, so that the next call looks for the
+    /// peer anew.
+    #[cold]
+    pub fn check_peer(&self) -> Result<(), ConnectionFailure> {
+        match self {
+            Self::Datagram(calls) if calls.silence.is_lost() && calls.endpoint.in_flight() == 0 => {
+                Err(io::Error::from(io::ErrorKind::TimedOut).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Why nothing could be sent lately, of calls in datagrams.
@@ -228,6 +254,7 @@ impl<W: Copy + PartialEq> Calls<W> {
         match self {
             Self::Datagram(calls) if calls.endpoint.is_exchange() => {
                 calls.fault = Some(Arc::new(error));
+                calls.silence.handle_refused();
                 calls.endpoint.handle_refusal(now);
                 Ok(())
             }

@@ -1,5 +1,6 @@
 //! What a server grants its peers.
 
+use std::io;
 use std::time::Duration;
 
 use tenon_net::Listener;
@@ -118,4 +119,11 @@ impl Default for ServerLimits {
             threads: 256,
         }
     }
+}
+
+/// The error of a connection beyond those that a server may have.
+pub fn too_many_connections(limits: &ServerLimits) -> io::Error {
+    let limit = limits.connections;
+    let message = format!("{limit} connections are open already; raise ServerLimits::connections");
+    io::Error::new(io::ErrorKind::ResourceBusy, message)
 }

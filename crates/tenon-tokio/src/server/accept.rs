@@ -56,8 +56,8 @@ pub(super) async fn accept(listener: AsyncFd<Owned<Listener>>, state: Arc<Server
 }
 
 impl ServerState {
-    /// Takes a new connection in, unless there are too many.
-    pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
+    /// Takes a new connection in, unless there are too many; returns whether it did.
+    pub(super) fn admit(self: &Arc<Self>, stream: Stream) -> bool {
         let peer = stream.peer();
         let (tally, limit) = (&self.shared.tally, self.shared.limits.connections);
         let mailbox = self.new_mailbox(Origin {
@@ -68,14 +68,14 @@ impl ServerState {
         if open.connections.len() >= limit {
             tally.connections_refused.up();
             tracing::warn!(?peer, limit, "too many connections: closing the newest");
-            return;
+            return false;
         }
         let id = mailbox.id;
         let socket = match Watched::new(stream) {
             Ok(socket) => socket,
             Err(error) => {
                 tracing::error!(id, %error, "the system cannot wait for one more: closed");
-                return;
+                return false;
             }
         };
         open.connections.insert(id, Arc::clone(&mailbox));
@@ -84,6 +84,7 @@ impl ServerState {
         tally.connections_open.up();
         tracing::debug!(id, ?peer, "a connection");
         tokio::spawn(ConnectionTask::new(Arc::clone(self), mailbox, socket).run());
+        true
     }
 
     /// Opens a port for datagrams, which is still to be served.

@@ -94,8 +94,8 @@ impl ServerState {
         lock(&self.next_deadline).take_if(|at| *at <= now).is_some()
     }
 
-    /// Takes a new connection in, unless there are too many.
-    pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
+    /// Takes a new connection in, unless there are too many; returns whether it did.
+    pub(super) fn admit(self: &Arc<Self>, stream: Stream) -> bool {
         let peer = stream.peer();
         let (tally, limit) = (&self.shared.tally, self.shared.limits.connections);
         let slot = match self.slots.add(SlotSocket::Stream(stream), limit) {
@@ -103,13 +103,13 @@ impl ServerState {
             Err(_closed_when_counted) => {
                 tally.connections_refused.up();
                 tracing::warn!(?peer, limit, "too many connections: closing the newest");
-                return;
+                return false;
             }
         };
         tally.connections_accepted.up();
         tracing::debug!(id = slot.id, ?peer, "a connection");
         let SlotSocket::Stream(stream) = &slot.socket else {
-            return;
+            return false;
         };
         let state = SlotState::Stream(StreamState::new(
             &self.shared,
@@ -117,6 +117,7 @@ impl ServerState {
             stream.transport(),
         ));
         self.register(&slot, Box::new(state));
+        true
     }
 
     /// Waits for what a connection or port says from now on.
