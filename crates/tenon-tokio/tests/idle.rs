@@ -18,8 +18,9 @@ const CALLS: usize = 100;
 /// How long nothing is called.
 const IDLE: Duration = Duration::from_millis(300);
 
-/// What the processors may do for the process meanwhile: the timers of the run time.
-const MOST: Duration = Duration::from_millis(5);
+/// What the processors may do for the process meanwhile: the timers of the run time, also on a slow machine. One thread
+/// that looks takes ten times as much.
+const MOST: Duration = Duration::from_millis(30);
 
 /// Times of [`IDLE`] of which one has to be quiet: what the last calls have left to do may take a while.
 const LOOKS: usize = 20;

@@ -1,6 +1,5 @@
 //! In the steady state a call costs a server that sleeps while it waits two system calls: one to
-//! receive, one to send. Where calls of k connections are ready at once, it costs one k-th of a wait for all of them
-//! more. A server process is watched with strace, all its threads.
+//! receive, one to send. A server process is watched with strace, all its threads.
 #![allow(clippy::unwrap_used)]
 
 #[path = "common/caller.rs"]
@@ -62,19 +61,8 @@ struct Watched {
 
 impl Watched {
     fn start(name: &str) -> Self {
-        Self::start_by(Command::new("strace"), name)
-    }
-
-    /// The same on one processor, so that one thread serves all connections.
-    fn start_on_one_processor(name: &str) -> Self {
-        let mut taskset = Command::new("taskset");
-        taskset.args(["-c", "0", "strace"]);
-        Self::start_by(taskset, name)
-    }
-
-    fn start_by(mut strace: Command, name: &str) -> Self {
         let trace = fresh_path();
-        let mut process = strace
+        let mut process = Command::new("strace")
             .args(["-f", "-qq", "-s", "128", "-o"])
             .arg(&trace)
             .arg(env::current_exe().unwrap())
@@ -98,16 +86,6 @@ impl Watched {
             trace,
             _output: output,
         }
-    }
-
-    /// Sends the process that is watched a signal.
-    fn signal(&self, signal: &str) {
-        let strace = self.process.id();
-        let children = fs::read_to_string(format!("/proc/{strace}/task/{strace}/children"));
-        let children = children.unwrap();
-        let mut kill = Command::new("kill");
-        kill.arg(signal).args(children.split_whitespace());
-        assert!(kill.status().unwrap().success());
     }
 
     /// Ends the process and reads what it did.
@@ -145,11 +123,7 @@ fn watchdog(trace: &str) -> &str {
 fn system_calls_between(trace: &str, begin: &str, end: &str) -> usize {
     let is_receipt_of = |line: &str, name: &str| line.contains("recvfrom") && line.contains(name);
     let watchdog = watchdog(trace);
-    // What a signal of the test does is no system call of a call.
-    let is_of_signal = |line: &str| line.contains("EINTR") || line.contains("--- ");
-    let lines = trace
-        .lines()
-        .filter(|line| !line.starts_with(watchdog) && !is_of_signal(line));
+    let lines = trace.lines().filter(|line| !line.starts_with(watchdog));
     let lines = lines.skip_while(|line| !is_receipt_of(line, begin));
     let mut counted = 0;
     for line in lines.skip(1) {
@@ -268,50 +242,4 @@ fn watch_lean_calls() -> BTreeMap<String, usize> {
     let trace = watched.finish();
     let kinds = transports.iter().map(ToString::to_string);
     kinds.map(|kind| fewest(&trace, kind)).collect()
-}
-
-/// Connections whose calls are ready at once.
-const CONNECTIONS: usize = 16;
-
-#[test]
-fn one_wait_for_all_connections_that_are_ready() {
-    for transport in ["tcp", "unix"] {
-        // One wait that is interrupted when the process is stopped is the test's own doing, and is not counted.
-        let expected = ROUNDS as usize * (2 * CONNECTIONS + 1);
-        let mut fewest = usize::MAX;
-        for _ in 0..SERVERS {
-            fewest = fewest.min(watch_ready_connections(transport));
-            if fewest <= expected {
-                break;
-            }
-        }
-        let calls = ROUNDS as usize * CONNECTIONS;
-        assert!(
-            fewest <= expected,
-            "{transport}: {fewest} system calls for {calls} calls of {CONNECTIONS} connections"
-        );
-    }
-}
-
-/// System calls of a server for all rounds of calls that wait when it wakes up, one on each connection.
-fn watch_ready_connections(transport: &str) -> usize {
-    let watched = Watched::start_on_one_processor("served_process");
-    let is_meant = |address: &&String| address.starts_with(transport);
-    let address = watched.addresses.iter().find(is_meant).unwrap();
-    let mut callers: Vec<Caller> = (0..CONNECTIONS).map(|_| Caller::connect(address)).collect();
-    // The round before is like the others, and the mark of the one behind them ends what is counted.
-    for round in 0..ROUNDS + 2 {
-        watched.signal("-STOP");
-        for caller in &mut callers {
-            caller.send(&marked(&format!("round-{round}-")));
-        }
-        watched.signal("-CONT");
-        for caller in &mut callers {
-            caller.receive();
-        }
-    }
-    let trace = watched.finish();
-    let end = format!("round-{}-", ROUNDS + 1);
-    // From the first receipt of the first round to the first behind the last: as many calls, whatever their order.
-    system_calls_between(&trace, "round-1-", &end)
 }
