@@ -2,9 +2,12 @@
 //! why a procedure failed, with its name.
 #![allow(clippy::unwrap_used)]
 
-use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex};
+#[path = "common/log.rs"]
+mod log;
 
+use std::sync::Arc;
+
+use log::Log;
 use tenon::lean::{Interface, Part, Status};
 use tenon::wire::{Decoder, Encoder, Lean};
 use tenon::{
@@ -12,9 +15,6 @@ use tenon::{
     Service,
 };
 use tenon_tokio::{Answer, AsyncService, Call, Protocol};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
 
 const PROGRAM: u32 = 0x2000_0d17;
 const HALVE: u32 = 1;
@@ -103,42 +103,6 @@ impl AsyncService for Refusing {
     }
 }
 
-/// Keeps what is logged at WARN or above.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-struct Line(String);
-
-impl Visit for Line {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        write!(self.0, "{field}={value:?} ").unwrap();
-    }
-}
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let mut line = Line(format!("{} ", event.metadata().level()));
-        event.record(&mut line);
-        self.0.lock().unwrap().push(line.0);
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
 /// Calls both procedures by both protocols at the server that listens at `address`.
 fn call_all(address: &str, log: &Log) {
     for address in [address.to_owned(), format!("lean+{address}")] {
@@ -168,11 +132,11 @@ fn call_all(address: &str, log: &Log) {
                 "{text}"
             ),
         }
-        assert_eq!(log.0.lock().unwrap().len(), 0);
+        assert!(log.take().is_empty());
         let error = call(STORE).unwrap_err();
         assert!(error.may_have_executed());
         assert_eq!(error.kind(), CallErrorKind::Failed);
-        let lines = std::mem::take(&mut *log.0.lock().unwrap());
+        let lines = log.take();
         assert_eq!(lines.len(), 1, "{lines:?}");
         for part in [
             "WARN",
@@ -187,8 +151,7 @@ fn call_all(address: &str, log: &Log) {
 
 #[test]
 fn a_caller_learns_of_its_arguments_and_the_log_of_the_failure() {
-    let log = Log::default();
-    tracing::subscriber::set_global_default(log.clone()).unwrap();
+    let log = Log::install();
     let builder = tenon::Server::builder()
         .listen("tcp://127.0.0.1:0")
         .unwrap();

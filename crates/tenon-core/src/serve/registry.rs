@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_proto::connection::{Caller, IncomingCall, ReceivedCall, ReplyDraft, ServiceTable};
+use tenon_proto::endpoint::{DATAGRAM_SIZE_MAX, ReplyTooLarge};
 use tenon_proto::lean::{self, ByteOrder, Exception, Stamps, Status};
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::{CallHeader, Refused};
@@ -281,7 +282,7 @@ impl ServiceRegistry {
     ) -> Refusal {
         let service = &*self.services[call.service];
         let (program, version) = (service.program(), service.version());
-        let procedure = self.procedure_name(call);
+        let procedure = self.procedure_name(call.service, call.procedure);
         match failure {
             HandlerFailure::Refused(refusal) => {
                 tally.service_refusals.up();
@@ -301,16 +302,30 @@ impl ServiceRegistry {
     }
 
     /// Returns the name of a procedure, or its number where the service does not know what it was built from.
-    fn procedure_name(&self, call: &CallToServe) -> String {
-        let interface = self.table.interface(call.service);
+    fn procedure_name(&self, service: usize, procedure: u32) -> String {
+        let interface = self.table.interface(service);
         let part = interface.and_then(|interface| {
             let mut parts = interface.parts.iter();
-            parts.find(|part| part.procedure == call.procedure && call.procedure != 0)
+            parts.find(|part| part.procedure == procedure && procedure != 0)
         });
         match part {
             Some(part) => part.name.to_string().replacen("procedure ", "", 1),
-            None => call.procedure.to_string(),
+            None => procedure.to_string(),
         }
+    }
+
+    /// Logs that a result was not sent because it does not fit into a datagram.
+    #[cold]
+    pub fn log_too_large(&self, reply: &ReplyTooLarge) {
+        let service = &*self.services[reply.service];
+        tracing::warn!(
+            program = service.program(),
+            version = service.version(),
+            procedure = self.procedure_name(reply.service, reply.procedure),
+            size = reply.size,
+            limit = DATAGRAM_SIZE_MAX,
+            "a reply is too large for a datagram, and its client was told SYSTEM_ERR; tcp:// carries it",
+        );
     }
 
     /// The arguments of a call of ONC RPC, to be decoded within the limits.
