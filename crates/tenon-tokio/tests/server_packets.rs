@@ -8,7 +8,7 @@ mod relay;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::gate::{fresh_gate, open};
 use common::{
@@ -17,7 +17,7 @@ use common::{
 };
 use relay::{Faults, Relay};
 use tenon::wire::{Decoder, Encoder};
-use tenon::{CallError, CallInfo, Refusal, ServerLimits, Service};
+use tenon::{CallError, CallInfo, DuplicateLimits, Refusal, ServerLimits, Service};
 use tenon_tokio::{Answer, AsyncService, Call, Server, ServerBuilder};
 use tokio::task::{JoinSet, spawn_blocking};
 
@@ -145,9 +145,12 @@ impl AsyncService for CountingTasks {
 }
 
 async fn serve_counting(kind: Kind) -> (Server, Counting) {
-    let counting = Counting::default();
     // Over datagrams this is to mean nothing.
-    let builder = at_port().fragment_max(1);
+    serve_counting_at(kind, at_port().fragment_max(1)).await
+}
+
+async fn serve_counting_at(kind: Kind, builder: ServerBuilder) -> (Server, Counting) {
+    let counting = Counting::default();
     let builder = match kind {
         Kind::Functions => builder.sync_service(counting.clone()),
         Kind::Tasks => builder.service(CountingTasks(counting.clone())),
@@ -173,6 +176,64 @@ async fn a_call_that_is_repeated_is_carried_out_once() {
         }
         assert_eq!(counting.0.load(Ordering::SeqCst), 3, "{kind:?}");
         assert_eq!(server.counters().duplicates_answered, 9, "{kind:?}");
+    }
+}
+
+/// Makes so many calls, some at a time.
+fn call_busily(place: SocketAddr, calls: u32) {
+    const TOGETHER: u32 = 16;
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(place).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let caller = Caller(socket);
+    for first in (0..calls).step_by(TOGETHER as usize) {
+        for xid in first..first + TOGETHER {
+            caller.send(xid, ECHO, &[0]);
+        }
+        for _ in 0..TOGETHER {
+            caller.0.recv(&mut [0; 100]).unwrap();
+        }
+    }
+}
+
+/// A client whose replies are lost asks again after half a second and more, while another one is busy.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_whose_replies_are_lost_are_carried_out_once_beside_a_busy_client() {
+    const BUSY: u32 = 20_000;
+    const LOST: u32 = 8;
+    for kind in KINDS {
+        for bytes in [DuplicateLimits::default().bytes, 128 << 10] {
+            let limits = DuplicateLimits {
+                bytes,
+                ..DuplicateLimits::default()
+            };
+            let builder = at_port().duplicate_limits(limits);
+            let (server, counting) = serve_counting_at(kind, builder).await;
+            let caller = Caller::of(&server).await;
+            let mut replies = Vec::new();
+            for xid in 0..LOST {
+                caller.send(xid, ECHO, &[1]);
+                replies.push(caller.receive().await);
+            }
+            let lost_at = Instant::now();
+            let place = place(&server);
+            spawn_blocking(move || call_busily(place, BUSY))
+                .await
+                .unwrap();
+            let half_a_second = lost_at + Duration::from_millis(500);
+            tokio::time::sleep_until(half_a_second.into()).await;
+            for xid in 0..LOST {
+                caller.send(xid, ECHO, &[1]);
+                let reply = caller.receive().await;
+                assert_eq!(reply, replies[xid as usize], "{kind:?} {bytes}");
+            }
+            let executed = counting.0.load(Ordering::SeqCst) as u32;
+            assert_eq!(executed, BUSY + LOST, "{kind:?} {bytes}");
+            let counters = server.counters();
+            assert_eq!(counters.duplicates_answered, u64::from(LOST));
+            assert_eq!(counters.replies_evicted > 0, bytes < 1 << 20, "{bytes}");
+            assert_eq!(counters.replies_evicted_early, 0);
+        }
     }
 }
 

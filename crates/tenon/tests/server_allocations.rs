@@ -9,7 +9,7 @@ use std::alloc::System;
 
 use caller::*;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
-use tenon::Server;
+use tenon::{DuplicateLimits, Server};
 
 #[global_allocator]
 static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -57,7 +57,7 @@ impl Exchange {
     /// Allocations of the quietest of several rounds: a machine that is busy with something else
     /// may let the server believe that the peer is silent.
     fn fewest_allocations(&mut self) -> usize {
-        // Beyond the entries of the duplicate request cache.
+        // Beyond the room of the duplicate request cache, which takes memory until it is full.
         self.run(3000);
         let rounds = (0..20).map(|_| {
             let region = Region::new(COUNTED);
@@ -77,11 +77,23 @@ fn check(server: &Server, procedure: u32, result: usize) {
     }
 }
 
+/// A duplicate request cache that is full when a test has warmed up: 1,440 bytes take 13 of its cells.
+fn small_cache() -> DuplicateLimits {
+    DuplicateLimits {
+        bytes: 256 << 10,
+        ..DuplicateLimits::default()
+    }
+}
+
 #[test]
 fn no_allocation_per_call() {
-    let server = builder().start().unwrap();
+    let server = builder().duplicate_limits(small_cache()).start().unwrap();
     check(&server, 0, 0);
     check(&server, BIG, 1440);
-    let on_workers = listening().service(Obliging(VERSION));
-    check(&on_workers.start().unwrap(), BIG, 1440);
+    let on_workers = listening()
+        .service(Obliging(VERSION))
+        .duplicate_limits(small_cache());
+    let on_workers = on_workers.start().unwrap();
+    check(&on_workers, BIG, 1440);
+    assert!(on_workers.counters().replies_evicted > 0, "it is full");
 }

@@ -5,6 +5,9 @@
 #[path = "common/caller.rs"]
 mod caller;
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use caller::*;
 use tenon::{DuplicateLimits, Server, StartError};
 
@@ -27,6 +30,72 @@ fn a_call_that_is_repeated_is_executed_once() {
         caller.send(&call(2, COUNT, &[]));
         assert_ne!(caller.receive()[4..], reply[4..]);
     }
+}
+
+/// Makes so many calls, some at a time.
+fn call_busily(server: &Server, calls: u32) {
+    const TOGETHER: u32 = 16;
+    let mut caller = Caller::udp(server);
+    for first in (0..calls).step_by(TOGETHER as usize) {
+        for xid in first..first + TOGETHER {
+            caller.send(&call(xid, COUNT, &[]));
+        }
+        (0..TOGETHER).for_each(|_| drop(caller.receive()));
+    }
+}
+
+/// A client whose replies are lost asks again after half a second and more, while another one is busy.
+#[test]
+fn calls_whose_replies_are_lost_are_executed_once_beside_a_busy_client() {
+    const BUSY: u32 = 20_000;
+    const LOST: u32 = 8;
+    for bytes in [DuplicateLimits::default().bytes, 128 << 10] {
+        let limits = DuplicateLimits {
+            bytes,
+            ..DuplicateLimits::default()
+        };
+        let server = builder().duplicate_limits(limits).start().unwrap();
+        let mut caller = Caller::udp(&server);
+        let calls: Vec<_> = (0..LOST).map(|xid| call(xid, COUNT, &[])).collect();
+        let replies: Vec<_> = calls
+            .iter()
+            .map(|call| {
+                caller.send(call);
+                caller.receive()
+            })
+            .collect();
+        let lost_at = Instant::now();
+        call_busily(&server, BUSY);
+        let half_a_second = lost_at + Duration::from_millis(500);
+        thread::sleep(half_a_second.saturating_duration_since(Instant::now()));
+        for (call, reply) in calls.iter().zip(&replies) {
+            // The reply has the number of the execution.
+            caller.expect(call, reply);
+        }
+        let counters = server.counters();
+        assert_eq!(counters.calls, u64::from(BUSY + LOST));
+        assert_eq!(counters.duplicates_answered, u64::from(LOST));
+        assert_eq!(counters.replies_evicted > 0, bytes < 1 << 20, "{bytes}");
+        assert_eq!(counters.replies_evicted_early, 0);
+    }
+}
+
+/// More clients than there is room for: the counter tells the operator.
+#[test]
+fn replies_that_make_way_early_are_counted() {
+    let limits = DuplicateLimits {
+        bytes: DuplicateLimits::BYTES_MIN,
+        ..DuplicateLimits::default()
+    };
+    let server = builder().duplicate_limits(limits).start().unwrap();
+    let mut callers: Vec<_> = (0..40).map(|_| Caller::udp(&server)).collect();
+    for caller in &mut callers {
+        caller.expect(&call(1, ECHO, b"four"), &success(1, b"four"));
+    }
+    // Each client takes two of 28 cells.
+    let counters = server.counters();
+    assert_eq!(counters.replies_evicted_early, 40 - 14);
+    assert_eq!(counters.replies_evicted, 40 - 14);
 }
 
 #[test]
@@ -98,14 +167,16 @@ fn many_peers_share_the_port() {
 
 #[test]
 fn a_memory_without_room_is_refused_before_anything_listens() {
-    let usual = DuplicateLimits::default();
-    let without_entries = DuplicateLimits {
-        entries: 0,
-        ..usual
-    };
-    let without_bytes = DuplicateLimits { bytes: 0, ..usual };
-    for limits in [without_entries, without_bytes] {
-        let started = builder().duplicate_limits(limits).start();
-        assert!(matches!(started, Err(StartError::DuplicateLimits(told)) if told == limits));
+    for bytes in [0, DuplicateLimits::BYTES_MIN - 1] {
+        let limits = DuplicateLimits {
+            bytes,
+            ..DuplicateLimits::default()
+        };
+        let refused = builder().duplicate_limits(limits).start().unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!("the duplicate limits leave no room: bytes must be 4096 at least, not {bytes}")
+        );
+        assert!(matches!(refused, StartError::DuplicateLimits(told) if told == limits));
     }
 }

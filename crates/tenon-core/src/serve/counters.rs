@@ -75,6 +75,15 @@ counters! {
     replies_too_large,
     /// Repeated calls that were answered from the duplicate request cache.
     duplicates_answered,
+    /// Replies that the duplicate request cache gave up for want of memory when they were younger than
+    /// [`DuplicateLimits::protected_age`](tenon_proto::endpoint::DuplicateLimits::protected_age). A client that repeats
+    /// such a call has it executed again.
+    replies_evicted,
+    /// Of those, replies that the cache is to keep: the newest
+    /// [`DuplicateLimits::protected_calls`](tenon_proto::endpoint::DuplicateLimits::protected_calls) of a client, and
+    /// those for which there was no room at all. If they become more,
+    /// [`DuplicateLimits::bytes`](tenon_proto::endpoint::DuplicateLimits::bytes) are too few for so many clients.
+    replies_evicted_early,
     /// Datagrams dropped: duplicates of calls in progress, calls over a limit, replies without
     /// room.
     datagrams_dropped,
@@ -133,6 +142,8 @@ pub struct CallTally {
     duplicates_answered: Counter,
     datagrams_dropped: Counter,
     replies_too_large: Counter,
+    replies_evicted: Counter,
+    replies_evicted_early: Counter,
 }
 
 impl CallTally {
@@ -151,6 +162,9 @@ impl CallTally {
         self.duplicates_answered.set(counters.duplicates_answered);
         self.datagrams_dropped.set(counters.dropped);
         self.replies_too_large.set(counters.replies_too_large);
+        self.replies_evicted.set(counters.replies_evicted);
+        self.replies_evicted_early
+            .set(counters.replies_evicted_early);
     }
 }
 
@@ -167,6 +181,9 @@ impl ServerTally {
             .add(connection.datagrams_dropped.get());
         self.replies_too_large
             .add(connection.replies_too_large.get());
+        self.replies_evicted.add(connection.replies_evicted.get());
+        self.replies_evicted_early
+            .add(connection.replies_evicted_early.get());
     }
 }
 
@@ -182,6 +199,9 @@ impl ServerCounters {
             duplicates_answered: self.duplicates_answered + connection.duplicates_answered.get(),
             datagrams_dropped: self.datagrams_dropped + connection.datagrams_dropped.get(),
             replies_too_large: self.replies_too_large + connection.replies_too_large.get(),
+            replies_evicted: self.replies_evicted + connection.replies_evicted.get(),
+            replies_evicted_early: self.replies_evicted_early
+                + connection.replies_evicted_early.get(),
             ..self
         }
     }

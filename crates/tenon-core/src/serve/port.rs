@@ -16,7 +16,7 @@ use tenon_wire::Buffer;
 
 use super::limits::ServerLimits;
 use super::random::server_secrets;
-use super::registry::CallToServe;
+use super::registry::{CallToServe, ServiceRegistry};
 use super::stream::ServerShared;
 use crate::trains::Trains;
 
@@ -257,9 +257,17 @@ impl ServedPort {
 
     // ---- Answering ----
 
-    /// Answers a call with a sealed reply.
-    pub fn answer(&mut self, key: DatagramCallKey<SocketAddr>, reply: &mut Buffer) {
-        self.endpoint.answer(Instant::now(), key, reply);
+    /// Answers a call of one of the services of `registry` with a sealed reply. That a reply does not fit into a
+    /// datagram is logged: its client is told no more than that the system failed.
+    pub fn answer(
+        &mut self,
+        registry: &ServiceRegistry,
+        key: DatagramCallKey<SocketAddr>,
+        reply: &mut Buffer,
+    ) {
+        if let Err(too_large) = self.endpoint.answer(Instant::now(), key, reply) {
+            registry.log_too_large(&too_large);
+        }
     }
 
     /// Drops a call that there is no room to carry out: a peer of the exchange is told so, one of ONC RPC repeats it.
@@ -268,7 +276,8 @@ impl ServedPort {
         if let DatagramCallKey::Exchange(_) = found.key {
             let mut reply = Buffer::default();
             found.call.refuse(Status::OVERLOADED, "", &mut reply);
-            self.answer(found.key, &mut reply);
+            // A refusal fits.
+            let _ = self.endpoint.answer(Instant::now(), found.key, &mut reply);
         }
         self.endpoint.drop_call(found.key);
     }

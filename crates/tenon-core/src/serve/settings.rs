@@ -49,7 +49,11 @@ pub enum StartError {
         version: u32,
     },
     /// The memory of calls that came in datagrams has no room.
-    #[error("the duplicate limits leave no room: entries and bytes must be over 0, not {0:?}")]
+    #[error(
+        "the duplicate limits leave no room: bytes must be {min} at least, not {found}",
+        min = DuplicateLimits::BYTES_MIN,
+        found = .0.bytes
+    )]
     DuplicateLimits(DuplicateLimits),
     /// An address cannot be listened at.
     #[error("cannot listen at {address}: {cause}")]
@@ -123,7 +127,7 @@ impl ServerSettings {
         if self.addresses.is_empty() {
             return Err(StartError::NoAddress);
         }
-        if self.duplicates.entries == 0 || self.duplicates.bytes == 0 {
+        if !self.duplicates.have_room() {
             return Err(StartError::DuplicateLimits(self.duplicates));
         }
         let mut sockets = ListenSockets::default();
@@ -217,7 +221,8 @@ macro_rules! server_settings {
         }
 
         /// Sets how much is remembered of the calls that came in datagrams, so that repeated ones are executed once.
-        /// Each UDP address has a memory of its own. The start refuses entries or bytes of 0.
+        /// Each UDP address has a memory of its own, of 64 MiB by default. The start refuses fewer bytes than
+        /// [`DuplicateLimits::BYTES_MIN`]($crate::proto::endpoint::duplicates::DuplicateLimits::BYTES_MIN).
         #[must_use]
         pub fn duplicate_limits(
             mut self,

@@ -17,5 +17,6 @@ pub use client::{ClientEndpoint, DatagramCallId};
 pub use duplicates::DuplicateLimits;
 pub use onc_client::Retransmission;
 pub use server::{
-    DATAGRAM_SIZE_MAX, DatagramCall, DatagramCallKey, EndpointCounters, ServerEndpoint,
+    DATAGRAM_SIZE_MAX, DatagramCall, DatagramCallKey, EndpointCounters, OncCallKey, ReplyTooLarge,
+    ServerEndpoint,
 };

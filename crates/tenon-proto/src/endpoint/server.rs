@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tenon_wire::Buffer;
 
-use super::duplicates::{self, DuplicateCache, DuplicateLimits, Verdict};
+use super::duplicates::{CacheEntry, CallKey, DuplicateCache, DuplicateLimits, Verdict};
 use super::exchange::server::{
     self as exchange, Address, Farewell, ServerEngine, ServerEvent, ServerLimits, ServerSecrets,
 };
@@ -42,9 +42,31 @@ pub struct ServerEndpoint<A> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatagramCallKey<A> {
     /// A call of ONC RPC.
-    Onc(duplicates::CallKey<A>),
+    Onc(OncCallKey<A>),
     /// A call of the packet exchange.
     Exchange(exchange::CallKey),
+}
+
+/// Names a call of ONC RPC that is to be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OncCallKey<A> {
+    peer: A,
+    xid: u32,
+    service: usize,
+    procedure: u32,
+    entry: CacheEntry,
+}
+
+/// A reply of ONC RPC does not fit into a datagram. Its client is told SYSTEM_ERR instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a reply of {size} bytes is over the {DATAGRAM_SIZE_MAX} bytes of a datagram")]
+pub struct ReplyTooLarge {
+    /// The index of the service.
+    pub service: usize,
+    /// The procedure's number.
+    pub procedure: u32,
+    /// Bytes of the reply, its header included.
+    pub size: usize,
 }
 
 /// A call for a service that came in a datagram, or in several.
@@ -65,6 +87,10 @@ pub struct EndpointCounters {
     pub duplicates_answered: u64,
     /// Datagrams of ONC RPC that were dropped: duplicates of calls in progress, calls without room.
     pub dropped: u64,
+    /// Replies that the cache gave up for others before [`DuplicateLimits::protected_age`].
+    pub replies_evicted: u64,
+    /// Those of them that were among the newest [`DuplicateLimits::protected_calls`] of their peer.
+    pub replies_evicted_early: u64,
     /// Replies that do not fit into a datagram, which a refusal has replaced.
     pub replies_too_large: u64,
 }
@@ -155,21 +181,27 @@ impl<A: Address> ServerEndpoint<A> {
         from: A,
         call: IncomingCall<'d>,
     ) -> Option<DatagramCall<'d, A>> {
-        let key = duplicates::CallKey::new(from, &call);
-        match self.duplicates.check(key, now) {
-            Verdict::New if self.is_closed => {
+        match self.duplicates.check(CallKey::new(from, &call), now) {
+            Verdict::New(entry) if self.is_closed => {
                 self.counters.dropped += 1;
-                self.duplicates.forget(&key);
+                self.duplicates.forget(entry);
             }
-            Verdict::New => {
+            Verdict::New(entry) => {
                 self.counters.calls.calls += 1;
-                let key = DatagramCallKey::Onc(key);
+                let key = DatagramCallKey::Onc(OncCallKey {
+                    peer: from,
+                    xid: call.caller.number(),
+                    service: call.service,
+                    procedure: call.procedure,
+                    entry,
+                });
                 return Some(DatagramCall { key, call });
             }
-            Verdict::Done(reply) => {
+            Verdict::Done(entry) => {
                 self.counters.duplicates_answered += 1;
                 let mut out = self.spare.pop().unwrap_or_default();
-                record::put_message(&mut out, reply);
+                out.room(record::MARK);
+                self.duplicates.append_reply(entry, &mut out);
                 self.replies.push_back((from, out));
             }
             Verdict::InProgress | Verdict::Full => self.counters.dropped += 1,
@@ -185,34 +217,69 @@ impl<A: Address> ServerEndpoint<A> {
 
     /// Answers a call: `reply` is what [`ReplyDraft`](crate::connection::ReplyDraft) has written. An empty buffer is
     /// left in its place.
+    ///
+    /// # Errors
+    /// The reply does not fit into a datagram; the client is told so.
     #[inline]
-    pub fn answer(&mut self, now: Instant, key: DatagramCallKey<A>, reply: &mut Buffer) {
+    pub fn answer(
+        &mut self,
+        now: Instant,
+        key: DatagramCallKey<A>,
+        reply: &mut Buffer,
+    ) -> Result<(), ReplyTooLarge> {
         match key {
             DatagramCallKey::Exchange(key) => {
                 self.exchange.reply(key, reply);
                 reply.clear();
+                Ok(())
             }
             DatagramCallKey::Onc(key) => self.answer_onc(now, key, reply),
         }
     }
 
-    fn answer_onc(&mut self, now: Instant, key: duplicates::CallKey<A>, reply: &mut Buffer) {
-        if record::message(reply).len() > DATAGRAM_SIZE_MAX {
-            self.counters.replies_too_large += 1;
-            reply.clear();
-            let _ = ReplyDraft::begin(reply, key.xid()).refuse(reply, Refused::SystemError);
-        }
-        self.duplicates.finish(&key, record::message(reply), now);
+    fn answer_onc(
+        &mut self,
+        now: Instant,
+        key: OncCallKey<A>,
+        reply: &mut Buffer,
+    ) -> Result<(), ReplyTooLarge> {
+        let size = record::message(reply).len();
+        let fits = if size > DATAGRAM_SIZE_MAX {
+            Err(self.replace_reply(key, size, reply))
+        } else {
+            Ok(())
+        };
+        self.duplicates
+            .finish(key.entry, record::message(reply), now);
         let spare = self.spare.pop().unwrap_or_default();
         let reply = std::mem::replace(reply, spare);
-        self.replies.push_back((key.peer(), reply));
+        self.replies.push_back((key.peer, reply));
+        fits
+    }
+
+    /// Puts a refusal in the place of a reply that does not fit into a datagram.
+    #[cold]
+    fn replace_reply(
+        &mut self,
+        key: OncCallKey<A>,
+        size: usize,
+        reply: &mut Buffer,
+    ) -> ReplyTooLarge {
+        self.counters.replies_too_large += 1;
+        reply.clear();
+        let _ = ReplyDraft::begin(reply, key.xid).refuse(reply, Refused::SystemError);
+        ReplyTooLarge {
+            service: key.service,
+            procedure: key.procedure,
+            size,
+        }
     }
 
     /// There is no room for a call that was let through. A client of ONC RPC repeats it.
     pub fn drop_call(&mut self, key: DatagramCallKey<A>) {
         if let DatagramCallKey::Onc(key) = key {
             self.counters.dropped += 1;
-            self.duplicates.forget(&key);
+            self.duplicates.forget(key.entry);
         }
     }
 
@@ -285,7 +352,10 @@ impl<A: Address> ServerEndpoint<A> {
     pub fn counters(&self) -> EndpointCounters {
         let exchange = self.exchange.counters();
         let onc = self.counters.calls;
+        let duplicates = self.duplicates.counters();
         EndpointCounters {
+            replies_evicted: duplicates.evicted,
+            replies_evicted_early: duplicates.evicted_early,
             calls: IncomingCounters {
                 calls: onc.calls + exchange.calls,
                 pings: onc.pings + exchange.pings,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what fails fails the test")]
 
 mod connection;
+mod duplicates;
 mod endpoint;
 
 use std::alloc::System;

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{Caller, IncomingCounters, ReplyDraft, ServiceTable};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
-use tenon_proto::endpoint::{DATAGRAM_SIZE_MAX, DatagramCallKey, EndpointCounters, ServerEndpoint};
+use tenon_proto::endpoint::{
+    DATAGRAM_SIZE_MAX, DatagramCallKey, EndpointCounters, ReplyTooLarge, ServerEndpoint,
+};
 use tenon_proto::exchange::Whole;
 use tenon_proto::exchange::server::{Farewell, ServerLimits, ServerSecrets};
 use tenon_proto::lean::Preamble;
@@ -22,6 +24,8 @@ struct Server {
     endpoint: ServerEndpoint<SocketAddr>,
     services: ServiceTable,
     now: Instant,
+    /// What became of the last reply.
+    fits: Result<(), ReplyTooLarge>,
 }
 
 impl Server {
@@ -37,7 +41,7 @@ impl Server {
             seed: 1,
         };
         let duplicates = DuplicateLimits {
-            entries: 4,
+            bytes: DuplicateLimits::BYTES_MIN,
             ..DuplicateLimits::default()
         };
         Self {
@@ -51,6 +55,7 @@ impl Server {
             ),
             services,
             now,
+            fits: Ok(()),
         }
     }
 
@@ -68,7 +73,7 @@ impl Server {
         let draft = ReplyDraft::begin(&mut reply, caller);
         reply.extend(results);
         draft.seal(&mut reply);
-        self.endpoint.answer(self.now, key, &mut reply);
+        self.fits = self.endpoint.answer(self.now, key, &mut reply);
         assert!(reply.is_empty());
     }
 
@@ -209,7 +214,8 @@ fn a_call_that_was_dropped_for_want_of_room_is_new_when_it_is_repeated() {
 #[test]
 fn further_calls_are_dropped_when_as_many_as_are_remembered_are_carried_out() {
     let mut server = Server::new(true);
-    let running: Vec<_> = (0..4)
+    // The smallest cache has room for so many calls and their peer.
+    let running: Vec<_> = (0..27)
         .map(|xid| server.receive(client(), &call(xid)).unwrap())
         .collect();
     assert!(server.receive(client(), &call(9)).is_none());
@@ -226,8 +232,15 @@ fn a_reply_that_fits_into_no_datagram_becomes_a_refusal() {
     server.answer(call_of, &[0; DATAGRAM_SIZE_MAX - 24]);
     let (_, reply) = server.transmit().unwrap();
     assert_eq!(reply.len(), DATAGRAM_SIZE_MAX);
+    assert_eq!(server.fits, Ok(()));
     let call_of = server.receive(client(), &call(10)).unwrap();
     server.answer(call_of, &[0; DATAGRAM_SIZE_MAX - 23]);
+    let too_large = ReplyTooLarge {
+        service: 0,
+        procedure: 7,
+        size: DATAGRAM_SIZE_MAX + 1,
+    };
+    assert_eq!(server.fits, Err(too_large));
     let refusal = words(&[10, 1, 0, 0, 0, 5]);
     assert_eq!(server.transmit(), Some((client(), refusal.clone())));
     assert!(server.receive(client(), &call(10)).is_none());

@@ -32,13 +32,26 @@ const RETRANSMISSION: Retransmission = Retransmission {
 
 /// Long enough for every retransmission and its delay, and large enough for every call.
 const ROOMY: DuplicateLimits = DuplicateLimits {
-    entries: 64,
-    bytes: 4096,
+    bytes: 16 << 10,
     age: Duration::from_secs(60),
+    protected_calls: 128,
+    protected_age: Duration::from_secs(60),
 };
 
-/// No reply fits, so that none is remembered.
-const FORGETFUL: DuplicateLimits = DuplicateLimits { bytes: 1, ..ROOMY };
+/// No reply is remembered for longer than a moment.
+const FORGETFUL: DuplicateLimits = DuplicateLimits {
+    age: Duration::ZERO,
+    ..ROOMY
+};
+
+/// Room for fewer calls than a busy client makes while another one repeats one of its own.
+const TIGHT: DuplicateLimits = DuplicateLimits {
+    protected_calls: 24,
+    ..ROOMY
+};
+
+/// Address of a client that has no engine, only calls without end.
+const BUSY_PORT: u16 = 999;
 
 /// Calls of each client, and how many of them it has in flight.
 const CALLS: u64 = 24;
@@ -55,6 +68,8 @@ struct Plan {
     /// Calls that the server has no room for, and that are given up, in times per thousand.
     drops: u32,
     cancels: u32,
+    /// Calls of one more client, which has no losses, for each event.
+    busy: u32,
 }
 
 impl Plan {
@@ -73,6 +88,7 @@ impl Plan {
             busy_ms: 500,
             drops: random.below(300) as u32,
             cancels: random.below(20) as u32,
+            busy: 0,
         }
     }
 }
@@ -98,6 +114,11 @@ struct Outcome {
     /// How often every call was carried out.
     executions: HashMap<u64, u64>,
     retransmissions: u64,
+    /// Calls of the busy client.
+    busy: u32,
+    /// Replies that made way, and those of them that were promised.
+    evicted: u64,
+    evicted_early: u64,
 }
 
 struct Client {
@@ -192,9 +213,13 @@ impl Simulation {
             let Some(next) = self.next_event() else {
                 let counters = self.clients.iter().map(|client| client.endpoint.counters());
                 self.outcome.retransmissions = counters.map(|count| count.retransmissions).sum();
+                let counters = self.server.counters();
+                self.outcome.evicted = counters.replies_evicted;
+                self.outcome.evicted_early = counters.replies_evicted_early;
                 return self.outcome;
             };
             self.now = self.now.max(next);
+            (0..self.plan.busy).for_each(|_| self.serve_busy());
             while let Some(datagram) = self.network.receive(self.now) {
                 self.deliver(&datagram);
             }
@@ -325,6 +350,25 @@ impl Simulation {
         self.transmit_of_server(datagram.is_tainted);
     }
 
+    /// Carries out a call of the busy client, whose reply arrives.
+    fn serve_busy(&mut self) {
+        let from = address(2, BUSY_PORT);
+        let xid = self.outcome.busy;
+        self.outcome.busy += 1;
+        let call: Vec<u8> = crate::common::words(&[xid, 0, 2, 300, 1, 7, 0, 0, 0, 0]);
+        let mut whole = whole();
+        let received =
+            self.server
+                .handle_datagram(self.now, from, &call, &self.services, &mut whole);
+        let received = received.unwrap();
+        let mut reply = Buffer::default();
+        ReplyDraft::begin(&mut reply, received.call.caller).seal(&mut reply);
+        let answered = self.server.answer(self.now, received.key, &mut reply);
+        answered.unwrap();
+        let mut out = Buffer::default();
+        assert_eq!(self.server.poll_transmit(self.now, &mut out), Some(from));
+    }
+
     fn finish_executions(&mut self) {
         let now = self.now;
         let finished = self.running.extract_if(.., |call| call.until <= now);
@@ -333,7 +377,8 @@ impl Simulation {
             let draft = ReplyDraft::begin(&mut reply, execution.caller);
             reply.extend(&encode(execution.number));
             draft.seal(&mut reply);
-            self.server.answer(now, execution.key, &mut reply);
+            let answered = self.server.answer(now, execution.key, &mut reply);
+            answered.unwrap();
             self.transmit_of_server(execution.is_tainted);
         }
     }
@@ -387,6 +432,7 @@ fn without_faults_every_call_is_carried_out_once_and_none_is_sent_again() {
             busy_ms: 90,
             drops: 0,
             cancels: 0,
+            busy: 0,
         };
         let outcome = run(seed, plan);
         assert_eq!(outcome.done.len() as u64, CALLS * CLIENTS);
@@ -410,6 +456,28 @@ fn no_call_is_carried_out_twice_whatever_is_lost_doubled_and_reordered() {
     println!("{done} done, {total:?}");
     let was_bad = total.expired > 0 && total.cancelled > 0 && total.retransmissions > 10_000;
     assert!(was_bad && done > 10_000, "the network was too kind");
+}
+
+/// One client that is busy, and others whose replies get lost: what the busy one does is forgotten first.
+#[test]
+fn no_call_is_carried_out_twice_beside_a_busy_client() {
+    let mut total = Outcome::default();
+    for seed in seeds(100) {
+        let plan = Plan {
+            cache: TIGHT,
+            busy: 20,
+            ..Plan::of(seed)
+        };
+        let outcome = run(seed, plan);
+        assert!(outcome.executions.values().all(|&times| times == 1));
+        assert_eq!(outcome.evicted_early, 0, "seed {seed}");
+        total.retransmissions += outcome.retransmissions;
+        total.evicted += outcome.evicted;
+        total.busy += outcome.busy;
+    }
+    println!("{total:?}");
+    let was_bad = total.retransmissions > 1000 && total.evicted > u64::from(total.busy) / 2;
+    assert!(was_bad, "the cache had room for all");
 }
 
 #[test]

@@ -128,7 +128,8 @@ impl PortTask {
         for (to, mut reply) in answers.drain(..) {
             let To::Datagram(key) = to else { continue };
             self.running.retain(|(running, _)| *running != key);
-            self.served.answer(key, &mut reply);
+            let registry = &self.state.shared.registry;
+            self.served.answer(registry, key, &mut reply);
             if self.ordered == Some(key) {
                 self.ordered = None;
                 self.begin_next();
@@ -179,7 +180,8 @@ impl PortTask {
             if let Tried::Finished(mut finished) =
                 state.try_call(call, origin, message, &mut self.reply)
             {
-                self.served.answer(found.key, &mut finished.reply);
+                let registry = &state.shared.registry;
+                self.served.answer(registry, found.key, &mut finished.reply);
                 self.reply = finished.reply;
                 self.reply.clear();
             }
@@ -203,7 +205,8 @@ impl PortTask {
         if is_tried {
             match state.try_call(call, origin, message, &mut self.reply) {
                 Tried::Finished(mut finished) => {
-                    self.served.answer(found.key, &mut finished.reply);
+                    let registry = &state.shared.registry;
+                    self.served.answer(registry, found.key, &mut finished.reply);
                     return self.served.give_back(found);
                 }
                 Tried::Waits(future) => elsewhere.carry_on(future),

@@ -70,7 +70,8 @@ impl PortTurn<'_> {
             for answer in self.slot.take_answers() {
                 if let LateAnswer::Datagram(key, mut reply) = answer {
                     port.running -= 1;
-                    port.served.answer(key, &mut reply);
+                    let registry = &self.server.shared.registry;
+                    port.served.answer(registry, key, &mut reply);
                 }
             }
         }
@@ -167,7 +168,7 @@ impl PortTurn<'_> {
         match port_of(place) {
             Some(port) => {
                 port.running -= 1;
-                port.served.answer(found.key, reply);
+                port.served.answer(registry, found.key, reply);
                 port.served.give_back(found);
             }
             None => {

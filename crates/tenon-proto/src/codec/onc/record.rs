@@ -26,12 +26,6 @@ pub fn message(buffer: &Buffer) -> &[u8] {
     &buffer.as_slice()[MARK..]
 }
 
-/// Appends room for a mark and a message behind it, as [`message`] finds it.
-pub fn put_message(buffer: &mut Buffer, message: &[u8]) {
-    buffer.room(MARK);
-    buffer.extend(message);
-}
-
 /// Makes what stands in `buffer` from `start` on, room for a mark and a message, one record
 /// in fragments of at most `fragment_max` bytes.
 ///

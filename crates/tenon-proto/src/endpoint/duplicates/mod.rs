@@ -2,103 +2,69 @@
 //! bounds.
 //!
 //! A client that hears nothing sends its call again, and the server must not create the same file
-//! twice. So every call is remembered while it is carried out, and its reply for a while
-//! afterwards.
+//! twice (RFC 5531 section 5). So every call is remembered while it is carried out, and its reply
+//! for a while afterwards. `docs/udp.md` says what is promised.
 //!
-//! What falls out, and is then carried out again when the client repeats it: the reply of a call
-//! that is older than [`DuplicateLimits::age`]; the oldest replies once there are more than
-//! [`DuplicateLimits::entries`] calls or more than [`DuplicateLimits::bytes`] of replies; a reply
-//! that is by itself longer than that; and everything when the server restarts. A call that is
-//! being carried out never falls out.
+//! When [`DuplicateLimits::bytes`] are used up, replies make way, in this order:
+//!
+//! 1. replies older than [`DuplicateLimits::protected_age`], the oldest first;
+//! 2. the oldest reply to the peer that has most of them. As long as a peer has more than
+//!    [`DuplicateLimits::protected_calls`], this spares the newest of every peer.
+//!
+//! A call that is being carried out never makes way: a further call is dropped instead, which its
+//! client repeats.
+//!
+//! A call costs a bounded number of steps, whatever peers there are: replies, the replies to each
+//! peer, and peers with the same number of replies are lists that any element leaves at once, and
+//! no table is ever copied to a larger one. A long reply may take the place of as many short ones
+//! as it has pieces.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasher, Hash};
+mod call_key;
+mod cells;
+mod hash_index;
+mod limits;
+mod links;
+mod peer_ranking;
+
+pub use call_key::CallKey;
+pub use limits::DuplicateLimits;
+
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-// A call is looked up five times. Who finds keys that collide makes its own calls slow, and those not by
-// much: there are few entries.
-use foldhash::quality::{FixedState, RandomState};
+use tenon_wire::Buffer;
 
-use crate::connection::IncomingCall;
+use call_key::MessageKey;
+use cells::{CachedCall, CachedPeer, Cell, CellId, Cells, Content, INLINE_BYTES, NONE};
+use hash_index::HashIndex;
+use links::{CellList, Links};
+use peer_ranking::PeerRanking;
 
-/// How much is remembered.
+/// Bytes that each cell costs beside itself: 4 in the ranking of peers, up to 8 in the index, and less than 1 in the
+/// list of chunks.
+const TABLE_BYTES: usize = 13;
+
+/// Replies whose age is over that are forgotten with each call that comes.
+const FORGOTTEN_PER_CALL: usize = 2;
+
+/// Names a call that the cache knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DuplicateLimits {
-    /// Most calls.
-    pub entries: usize,
-    /// Most bytes of replies. They are taken from the system at once, but touched only as they are
-    /// used.
-    pub bytes: usize,
-    /// Longest time that a reply is kept, longer than clients go on repeating a call and shorter
-    /// than they take to come back to the same xid.
-    pub age: Duration,
-}
-
-impl Default for DuplicateLimits {
-    fn default() -> Self {
-        Self {
-            entries: 1024,
-            bytes: 1 << 20,
-            age: Duration::from_secs(120),
-        }
-    }
-}
-
-/// Bytes at the front of the arguments that tell calls apart, beside their length. Clients count
-/// xids upwards: the sum is there for a client that restarted with the same ones. It need not
-/// withstand an attacker, who could only make calls of his own be taken for each other.
-const SUMMED_BYTES: usize = 256;
-
-/// What makes two calls the same: who called, with which xid, for what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct CallKey<P> {
-    peer: P,
-    xid: u32,
-    service: usize,
-    procedure: u32,
-    length: usize,
-    sum: u64,
-}
-
-impl<P> CallKey<P> {
-    /// The key of a call from `peer`, its address.
-    pub fn new(peer: P, call: &IncomingCall<'_>) -> Self {
-        let summed = call.arguments.len().min(SUMMED_BYTES);
-        Self {
-            peer,
-            xid: call.caller.number(),
-            service: call.service,
-            procedure: call.procedure,
-            length: call.arguments.len(),
-            sum: FixedState::default().hash_one(&call.arguments[..summed]),
-        }
-    }
-}
-
-impl<P: Copy> CallKey<P> {
-    /// The address of the caller.
-    pub(super) fn peer(&self) -> P {
-        self.peer
-    }
-
-    /// The number of the call.
-    pub(super) fn xid(&self) -> u32 {
-        self.xid
-    }
+pub struct CacheEntry {
+    cell: CellId,
+    turn: u32,
 }
 
 /// What to do with a call.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Verdict<'c> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
     /// Carry it out and [`finish`](DuplicateCache::finish) it, or
     /// [`forget`](DuplicateCache::forget) it.
-    New,
+    New(CacheEntry),
     /// Drop it: it is being carried out, and the reply will come.
     InProgress,
-    /// Send this reply again.
-    Done(&'c [u8]),
-    /// Drop it: every entry is taken by a call that is being carried out. The client will repeat
-    /// it.
+    /// Send [its reply](DuplicateCache::append_reply) again.
+    Done(CacheEntry),
+    /// Drop it: calls that are being carried out take all the memory. The client will repeat it.
     Full,
 }
 
@@ -111,99 +77,149 @@ pub struct DuplicateCounters {
     pub answered: u64,
     /// Calls dropped because the cache was full of calls being carried out.
     pub overflows: u64,
-    /// Replies too long to be kept.
-    pub too_long: u64,
+    /// Replies that made way for others before they were as old as [`DuplicateLimits::protected_age`].
+    pub evicted: u64,
+    /// Those of them that were among the newest [`DuplicateLimits::protected_calls`] of their peer, and replies for
+    /// which there was no room at all.
+    pub evicted_early: u64,
 }
 
 /// The calls and replies of the last while. `P` is a peer's address.
 #[derive(Debug)]
 pub struct DuplicateCache<P> {
-    calls: HashMap<CallKey<P>, Remembered, RandomState>,
-    /// Every call with its turn, oldest first; a call whose turn differs has come again since.
-    order: VecDeque<(CallKey<P>, u64)>,
-    replies: ReplyRing,
-    turn: u64,
-    limits: DuplicateLimits,
+    cells: Cells<P>,
+    index: HashIndex,
+    ranking: PeerRanking,
+    /// All replies, the oldest first.
+    replies: CellList,
+    /// The number of the last call.
+    turn: u32,
+    /// Ages are counted from here. The first call sets it.
+    epoch: Option<Instant>,
+    /// Limits in nanoseconds.
+    age: u64,
+    protected_age: u64,
+    protected_calls: usize,
     counters: DuplicateCounters,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Remembered {
-    turn: u64,
-    /// The reply and when it was made; `None` while the call is being carried out.
-    reply: Option<(SavedReply, Instant)>,
+fn by_age<P>(cells: &mut Cells<P>, call: CellId) -> &mut Links {
+    &mut cells.call_mut(call).by_age
+}
+
+fn of_peer<P>(cells: &mut Cells<P>, call: CellId) -> &mut Links {
+    &mut cells.call_mut(call).of_peer
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl<P: Copy + Eq + Hash> DuplicateCache<P> {
-    /// An empty cache. All memory that it will ever use is reserved now.
+    /// An empty cache.
     ///
     /// # Panics
-    /// A limit is 0.
+    /// The limits [have no room](DuplicateLimits::have_room).
     pub fn new(limits: DuplicateLimits) -> Self {
-        assert!(limits.entries > 0 && limits.bytes > 0);
+        assert!(limits.have_room(), "{limits:?}");
+        let cells = limits.bytes / (size_of::<Cell<P>>() + TABLE_BYTES);
+        // One cell is never in use.
+        let max = cells.min(u32::MAX as usize) - 1;
         Self {
-            // A map that is never more than half full need not grow to clean up after removals.
-            calls: HashMap::with_capacity_and_hasher(limits.entries * 2, RandomState::default()),
-            order: VecDeque::with_capacity(limits.entries),
-            replies: ReplyRing::new(limits.bytes),
+            cells: Cells::new(max),
+            index: HashIndex::new(max),
+            ranking: PeerRanking::new(max),
+            replies: CellList::default(),
             turn: 0,
-            limits,
+            epoch: None,
+            age: nanos(limits.age),
+            protected_age: nanos(limits.protected_age.min(limits.age)),
+            protected_calls: limits.protected_calls,
             counters: DuplicateCounters::default(),
         }
     }
 
     /// Judges a call that arrived at `now`.
-    pub fn check(&mut self, key: CallKey<P>, now: Instant) -> Verdict<'_> {
-        match self.calls.get(&key).map(|call| call.reply) {
-            Some(None) => {
-                self.counters.dropped += 1;
-                Verdict::InProgress
+    pub fn check(&mut self, key: CallKey<P>, now: Instant) -> Verdict {
+        let now = self.time(now);
+        self.forget_old(now);
+        let peer_hash = self.index.hash(key.peer);
+        let peer = self.find_peer(key.peer, peer_hash);
+        if peer != NONE {
+            let id = self.find_call(peer, key.message);
+            if id != NONE {
+                let call = self.cells.call(id);
+                if !call.is_finished {
+                    self.counters.dropped += 1;
+                    return Verdict::InProgress;
+                }
+                if now.saturating_sub(call.finished_at) <= self.age {
+                    self.counters.answered += 1;
+                    let turn = call.turn;
+                    return Verdict::Done(CacheEntry { cell: id, turn });
+                }
+                self.remove_reply(id);
             }
-            Some(Some((reply, at))) if self.is_kept(reply, at, now) => {
-                self.counters.answered += 1;
-                Verdict::Done(self.replies.get(reply))
-            }
-            Some(Some(_)) | None => self.remember(key),
+        }
+        self.remember(key, peer_hash, now)
+    }
+
+    /// Appends the reply to a call that was judged [`Verdict::Done`] just now.
+    pub fn append_reply(&self, entry: CacheEntry, out: &mut Buffer) {
+        if self.is_current(entry) {
+            let pieces = self.cells.reply(entry.cell);
+            pieces.for_each(|piece| out.extend(piece));
         }
     }
 
     /// Keeps the reply to a call that was judged [`Verdict::New`], as it was sent. Does nothing if
     /// the call was forgotten.
-    pub fn finish(&mut self, key: &CallKey<P>, reply: &[u8], now: Instant) {
-        let Some(call) = self.calls.get_mut(key) else {
+    pub fn finish(&mut self, entry: CacheEntry, reply: &[u8], now: Instant) {
+        if !self.is_running(entry) {
             return;
-        };
-        match self.replies.save(reply) {
-            Some(saved) => call.reply = Some((saved, now)),
-            None => {
-                self.counters.too_long += 1;
-                self.forget(key);
-            }
         }
+        let now = self.time(now);
+        if !self.make_room(Cells::<P>::pieces_of(reply.len()), now) {
+            self.counters.evicted += 1;
+            self.counters.evicted_early += 1;
+            return self.forget(entry);
+        }
+        let id = entry.cell;
+        self.cells.save_reply(id, reply);
+        let call = self.cells.call_mut(id);
+        (call.finished_at, call.is_finished) = (now, true);
+        let peer = call.peer;
+        self.replies.push(&mut self.cells, id, by_age);
+        let mut replies = self.cells.peer(peer).replies;
+        replies.push(&mut self.cells, id, of_peer);
+        let cached = self.cells.peer_mut(peer);
+        cached.replies = replies;
+        cached.running -= 1;
+        self.ranking.add_reply(&mut self.cells, peer);
     }
 
     /// Forgets a call that was judged [`Verdict::New`] but is not carried out after all: when it is
     /// repeated, it is new again.
-    pub fn forget(&mut self, key: &CallKey<P>) {
-        let Some(call) = self.calls.remove(key) else {
+    pub fn forget(&mut self, entry: CacheEntry) {
+        if !self.is_running(entry) {
             return;
-        };
-        // Its turn takes the place of another call no longer. It is among the last.
-        let turns = self.order.iter();
-        let position = turns.rev().position(|(_, turn)| *turn == call.turn);
-        if let Some(behind) = position {
-            self.order.remove(self.order.len() - 1 - behind);
         }
+        let peer = self.cells.call(entry.cell).peer;
+        self.index.remove(&mut self.cells, entry.cell);
+        self.cells.give_back(entry.cell);
+        self.cells.peer_mut(peer).running -= 1;
+        self.forget_unused(peer);
     }
 
-    /// Calls remembered.
-    pub fn len(&self) -> usize {
-        self.calls.len()
+    /// Bytes of memory that the cache has taken from the system. They are never more than [`DuplicateLimits::bytes`].
+    pub fn allocated_bytes(&self) -> usize {
+        let tables = self.index.allocated_bytes() + self.ranking.allocated_bytes();
+        self.cells.allocated_bytes() + tables
     }
 
-    /// Whether no call is remembered.
+    /// Whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.cells.in_use() == 0
     }
 
     /// What has been seen so far.
@@ -211,88 +227,158 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         self.counters
     }
 
-    fn is_kept(&self, reply: SavedReply, at: Instant, now: Instant) -> bool {
-        now.saturating_duration_since(at) <= self.limits.age && self.replies.holds(reply)
+    /// Nanoseconds since the first call.
+    fn time(&mut self, now: Instant) -> u64 {
+        let epoch = *self.epoch.get_or_insert(now);
+        nanos(now.saturating_duration_since(epoch))
     }
 
-    fn remember(&mut self, key: CallKey<P>) -> Verdict<'_> {
-        if self.order.len() == self.limits.entries && !self.evict() {
+    // ---- What is known ----
+
+    fn find_peer(&self, address: P, hash: u32) -> CellId {
+        let is_wanted = |content: &Content<P>| matches!(content, Content::Peer(peer) if peer.address == address);
+        self.index.find(&self.cells, hash, is_wanted)
+    }
+
+    fn find_call(&self, peer: CellId, message: MessageKey) -> CellId {
+        let hash = self.index.hash((peer, message));
+        let is_wanted = |content: &Content<P>| matches!(content, Content::Call(call) if call.peer == peer && call.message == message);
+        self.index.find(&self.cells, hash, is_wanted)
+    }
+
+    fn is_current(&self, entry: CacheEntry) -> bool {
+        let content = &self.cells.cell(entry.cell).content;
+        matches!(content, Content::Call(call) if call.turn == entry.turn)
+    }
+
+    fn is_running(&self, entry: CacheEntry) -> bool {
+        self.is_current(entry) && !self.cells.call(entry.cell).is_finished
+    }
+
+    // ---- Remembering ----
+
+    fn remember(&mut self, key: CallKey<P>, peer_hash: u32, now: u64) -> Verdict {
+        let Some(peer) = self.make_room_for_call(key.peer, peer_hash, now) else {
             self.counters.overflows += 1;
             return Verdict::Full;
-        }
-        self.turn += 1;
+        };
+        self.turn = self.turn.wrapping_add(1);
         let turn = self.turn;
-        self.order.push_back((key, turn));
-        self.calls.insert(key, Remembered { turn, reply: None });
-        Verdict::New
+        let cell = self.cells.take(Content::Call(CachedCall {
+            message: key.message,
+            peer,
+            turn,
+            finished_at: 0,
+            by_age: Links::default(),
+            of_peer: Links::default(),
+            pieces: NONE,
+            reply_length: 0,
+            is_finished: false,
+            inline: [0; INLINE_BYTES],
+        }));
+        let hash = self.index.hash((peer, key.message));
+        self.index.insert(&mut self.cells, hash, cell);
+        self.cells.peer_mut(peer).running += 1;
+        Verdict::New(CacheEntry { cell, turn })
     }
 
-    /// Makes room in the order by forgetting the oldest call that is not being carried out.
-    fn evict(&mut self) -> bool {
-        for _ in 0..self.order.len() {
-            let Some((key, turn)) = self.order.pop_front() else {
-                return true;
-            };
-            match self.calls.get(&key).filter(|call| call.turn == turn) {
-                Some(call) if call.reply.is_none() => self.order.push_back((key, turn)),
-                Some(_) => {
-                    self.calls.remove(&key);
-                    return true;
-                }
-                None => return true,
+    /// Makes room for a call of a peer, which is remembered, too. Room may be made by forgetting the same peer.
+    fn make_room_for_call(&mut self, address: P, hash: u32, now: u64) -> Option<CellId> {
+        loop {
+            let peer = self.find_peer(address, hash);
+            let needed = if peer == NONE { 2 } else { 1 };
+            if self.cells.available() >= needed {
+                return Some(match peer {
+                    NONE => self.remember_peer(address, hash),
+                    peer => peer,
+                });
+            }
+            if !self.evict(now) {
+                return None;
             }
         }
-        false
-    }
-}
-
-/// Replies one behind the other in a ring of fixed size: a new one overwrites the oldest.
-#[derive(Debug)]
-struct ReplyRing {
-    storage: Vec<u8>,
-    /// Where the next reply goes, counted on and on; its remainder is the place in `storage`.
-    head: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct SavedReply {
-    position: u64,
-    length: usize,
-}
-
-impl ReplyRing {
-    fn new(bytes: usize) -> Self {
-        let storage = vec![0; bytes];
-        Self { storage, head: 0 }
     }
 
-    /// `None` if the reply is longer than the ring.
-    fn save(&mut self, reply: &[u8]) -> Option<SavedReply> {
-        let length = reply.len();
-        if length > self.storage.len() {
-            return None;
+    fn remember_peer(&mut self, address: P, hash: u32) -> CellId {
+        let peer = self.cells.take(Content::Peer(CachedPeer {
+            address,
+            running: 0,
+            replies: CellList::default(),
+            reply_count: 0,
+            of_count: Links::default(),
+        }));
+        self.index.insert(&mut self.cells, hash, peer);
+        peer
+    }
+
+    // ---- Forgetting ----
+
+    /// Makes room for the pieces of a reply; false if there cannot be enough.
+    fn make_room(&mut self, pieces: usize, now: u64) -> bool {
+        // The call and its peer take two. What cannot fit pushes nothing out.
+        if pieces + 2 > self.cells.max() {
+            return false;
         }
-        let until_end = self.storage.len() - self.place(self.head);
-        if length > until_end {
-            self.head += until_end as u64;
+        while self.cells.available() < pieces {
+            if !self.evict(now) {
+                return false;
+            }
         }
-        let position = self.head;
-        let place = self.place(position);
-        self.storage[place..place + length].copy_from_slice(reply);
-        self.head += length as u64;
-        Some(SavedReply { position, length })
+        true
     }
 
-    fn holds(&self, reply: SavedReply) -> bool {
-        self.head - reply.position <= self.storage.len() as u64
+    /// Forgets some of the replies that are too old to be sent again.
+    fn forget_old(&mut self, now: u64) {
+        for _ in 0..FORGOTTEN_PER_CALL {
+            let oldest = self.replies.first();
+            if oldest == NONE || self.age_of(oldest, now) <= self.age {
+                return;
+            }
+            self.remove_reply(oldest);
+        }
     }
 
-    fn get(&self, reply: SavedReply) -> &[u8] {
-        let place = self.place(reply.position);
-        &self.storage[place..place + reply.length]
+    /// Forgets the reply that is first to make way; false if there is none.
+    fn evict(&mut self, now: u64) -> bool {
+        let oldest = self.replies.first();
+        if oldest == NONE {
+            return false;
+        }
+        if self.age_of(oldest, now) >= self.protected_age {
+            self.remove_reply(oldest);
+            return true;
+        }
+        let largest = self.cells.peer(self.ranking.largest());
+        let is_early = largest.reply_count as usize <= self.protected_calls;
+        self.counters.evicted += 1;
+        self.counters.evicted_early += u64::from(is_early);
+        self.remove_reply(largest.replies.first());
+        true
     }
 
-    fn place(&self, position: u64) -> usize {
-        (position % self.storage.len() as u64) as usize
+    fn age_of(&self, reply: CellId, now: u64) -> u64 {
+        now.saturating_sub(self.cells.call(reply).finished_at)
+    }
+
+    fn remove_reply(&mut self, id: CellId) {
+        let peer = self.cells.call(id).peer;
+        self.index.remove(&mut self.cells, id);
+        self.replies.remove(&mut self.cells, id, by_age);
+        let mut replies = self.cells.peer(peer).replies;
+        replies.remove(&mut self.cells, id, of_peer);
+        self.cells.peer_mut(peer).replies = replies;
+        self.cells.free_pieces(id);
+        self.cells.give_back(id);
+        self.ranking.remove_reply(&mut self.cells, peer);
+        self.forget_unused(peer);
+    }
+
+    /// Forgets a peer of which no call is known.
+    fn forget_unused(&mut self, peer: CellId) {
+        let cached = self.cells.peer(peer);
+        if cached.running == 0 && cached.reply_count == 0 {
+            self.index.remove(&mut self.cells, peer);
+            self.cells.give_back(peer);
+        }
     }
 }

@@ -1,0 +1,45 @@
+//! What tells calls in datagrams apart.
+
+use std::hash::BuildHasher;
+
+use foldhash::quality::FixedState;
+
+use crate::connection::IncomingCall;
+
+/// Bytes at the front of the arguments that tell calls apart, beside their length. Clients count
+/// xids upwards: the sum is there for a client that restarted with the same ones. It need not
+/// withstand an attacker, who could only make calls of his own be taken for each other.
+const SUMMED_BYTES: usize = 256;
+
+/// What makes two calls the same: the address of the caller, and what is in the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallKey<P> {
+    pub(super) peer: P,
+    pub(super) message: MessageKey,
+}
+
+/// What tells the calls of one peer apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct MessageKey {
+    sum: u64,
+    xid: u32,
+    service: u32,
+    procedure: u32,
+    length: u32,
+}
+
+impl<P> CallKey<P> {
+    /// The key of a call from `peer`, its address.
+    pub fn new(peer: P, call: &IncomingCall<'_>) -> Self {
+        let summed = call.arguments.len().min(SUMMED_BYTES);
+        // Neither services nor bytes of a datagram are so many that they do not fit.
+        let message = MessageKey {
+            sum: FixedState::default().hash_one(&call.arguments[..summed]),
+            xid: call.caller.number(),
+            service: call.service as u32,
+            procedure: call.procedure,
+            length: call.arguments.len() as u32,
+        };
+        Self { peer, message }
+    }
+}

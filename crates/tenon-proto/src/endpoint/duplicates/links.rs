@@ -1,0 +1,65 @@
+//! Lists of cells that know their neighbours, each a ring: both ends are found, and any cell leaves, at once.
+
+use super::cells::{CellId, Cells, NONE};
+
+/// The neighbours of a cell in a list.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Links {
+    previous: CellId,
+    next: CellId,
+}
+
+/// A list of cells.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CellList {
+    first: CellId,
+}
+
+/// Finds the neighbours of a cell in the lists of one kind.
+pub(super) type LinksOf<P> = fn(&mut Cells<P>, CellId) -> &mut Links;
+
+impl CellList {
+    /// The list that has this cell first.
+    #[inline]
+    pub(super) fn of(first: CellId) -> Self {
+        Self { first }
+    }
+
+    /// The first cell, which was put in before all others; `NONE` if there is none.
+    #[inline]
+    pub(super) fn first(self) -> CellId {
+        self.first
+    }
+
+    /// Puts a cell behind all others.
+    #[inline]
+    pub(super) fn push<P>(&mut self, cells: &mut Cells<P>, id: CellId, links: LinksOf<P>) {
+        if self.first == NONE {
+            self.first = id;
+            *links(cells, id) = Links {
+                previous: id,
+                next: id,
+            };
+            return;
+        }
+        let next = self.first;
+        let previous = std::mem::replace(&mut links(cells, next).previous, id);
+        links(cells, previous).next = id;
+        *links(cells, id) = Links { previous, next };
+    }
+
+    /// Takes out a cell that is in this list.
+    #[inline]
+    pub(super) fn remove<P>(&mut self, cells: &mut Cells<P>, id: CellId, links: LinksOf<P>) {
+        let Links { previous, next } = *links(cells, id);
+        if next == id {
+            self.first = NONE;
+            return;
+        }
+        links(cells, previous).next = next;
+        links(cells, next).previous = previous;
+        if self.first == id {
+            self.first = next;
+        }
+    }
+}
