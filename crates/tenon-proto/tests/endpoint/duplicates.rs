@@ -83,6 +83,8 @@ impl Call {
 struct Clocked {
     cache: DuplicateCache<u32>,
     now: Instant,
+    /// The entry that each call of a peer had last.
+    entries: HashMap<(u32, u32), CacheEntry>,
 }
 
 impl Clocked {
@@ -90,6 +92,7 @@ impl Clocked {
         Self {
             cache: DuplicateCache::new(limits),
             now: Instant::now(),
+            entries: HashMap::new(),
         }
     }
 
@@ -110,7 +113,16 @@ impl Clocked {
     #[track_caller]
     fn carry_out(&mut self, peer: u32, xid: u32, reply: &[u8]) {
         let entry = self.begin(peer, xid);
+        self.entries.insert((peer, xid), entry);
         self.cache.finish(entry, reply, self.now);
+    }
+
+    /// Whether the reply to a call is remembered, which is not empty. To find out changes nothing.
+    fn holds(&self, peer: u32, xid: u32) -> bool {
+        let mut out = Buffer::default();
+        let entry = self.entries[&(peer, xid)];
+        self.cache.append_reply(entry, &mut out);
+        !out.is_empty()
     }
 
     fn finish(&mut self, entry: CacheEntry, reply: &[u8]) {
@@ -135,8 +147,8 @@ impl Clocked {
 
     /// How many replies to these calls of a peer are remembered; they are to be the last ones.
     #[track_caller]
-    fn newest(&mut self, peer: u32, xids: std::ops::Range<u32>) -> usize {
-        let remembered: Vec<bool> = xids.map(|xid| self.repeat(peer, xid).is_some()).collect();
+    fn newest(&self, peer: u32, xids: std::ops::Range<u32>) -> usize {
+        let remembered: Vec<bool> = xids.map(|xid| self.holds(peer, xid)).collect();
         let first = remembered.iter().position(|is| *is);
         let newest = &remembered[first.unwrap_or(remembered.len())..];
         assert!(newest.iter().all(|is| *is), "{remembered:?}");
@@ -230,7 +242,7 @@ fn a_reply_is_forgotten_when_it_is_old() {
 #[test]
 fn old_replies_and_their_peers_give_their_memory_back() {
     let mut cache = Clocked::new(limits(1000));
-    for peer in 0..400 {
+    for peer in 0..300 {
         cache.carry_out(peer, 1, &[1; 100]);
     }
     cache.now += 121 * SECOND;
@@ -263,10 +275,10 @@ fn a_call_that_is_not_carried_out_after_all_is_new_again() {
 fn the_peer_with_most_replies_makes_way_and_its_oldest_first() {
     let mut cache = Clocked::new(limits(32));
     // Two peers and thirty replies.
-    (0..10).for_each(|xid| cache.carry_out(1, xid, b""));
-    (0..20).for_each(|xid| cache.carry_out(2, xid, b""));
+    (0..10).for_each(|xid| cache.carry_out(1, xid, b"-"));
+    (0..20).for_each(|xid| cache.carry_out(2, xid, b"-"));
     for further in 10..14 {
-        cache.carry_out(1, further, b"");
+        cache.carry_out(1, further, b"-");
     }
     assert_eq!(cache.evicted(), (4, 0));
     assert_eq!(cache.newest(1, 0..14), 14);
@@ -277,16 +289,16 @@ fn the_peer_with_most_replies_makes_way_and_its_oldest_first() {
 fn of_peers_with_as_many_replies_the_one_that_has_had_them_for_longest_makes_way() {
     let mut cache = Clocked::new(limits(29));
     for peer in [3, 1, 2] {
-        (0..8).for_each(|xid| cache.carry_out(peer, xid, b""));
+        (0..8).for_each(|xid| cache.carry_out(peer, xid, b"-"));
     }
     // The fourth peer takes the last two cells, its second call that of the first of the three.
-    cache.carry_out(4, 0, b"");
+    cache.carry_out(4, 0, b"-");
     assert_eq!(cache.evicted(), (0, 0));
-    cache.carry_out(4, 1, b"");
+    cache.carry_out(4, 1, b"-");
     assert_eq!(cache.newest(3, 0..8), 7);
-    cache.carry_out(4, 2, b"");
+    cache.carry_out(4, 2, b"-");
     assert_eq!(cache.newest(1, 0..8), 7);
-    cache.carry_out(4, 3, b"");
+    cache.carry_out(4, 3, b"-");
     assert_eq!(cache.newest(2, 0..8), 7);
     assert_eq!(cache.evicted(), (3, 0));
 }
@@ -316,17 +328,17 @@ fn a_busy_peer_leaves_others_their_protected_replies() {
 #[test]
 fn replies_that_are_not_protected_any_more_go_before_those_of_the_largest_peer() {
     let mut cache = Clocked::new(limits(32));
-    (0..5).for_each(|xid| cache.carry_out(1, xid, b""));
+    (0..5).for_each(|xid| cache.carry_out(1, xid, b"-"));
     cache.now += 60 * SECOND;
-    (0..25).for_each(|xid| cache.carry_out(2, xid, b""));
-    (25..29).for_each(|xid| cache.carry_out(2, xid, b""));
+    (0..25).for_each(|xid| cache.carry_out(2, xid, b"-"));
+    (25..29).for_each(|xid| cache.carry_out(2, xid, b"-"));
     assert_eq!(cache.newest(1, 0..5), 1);
     assert_eq!(cache.evicted(), (0, 0), "they were not promised for longer");
-    cache.carry_out(2, 29, b"");
+    cache.carry_out(2, 29, b"-");
     // The first peer is gone, and its cell is free for one call more.
-    cache.carry_out(2, 30, b"");
+    cache.carry_out(2, 30, b"-");
     assert_eq!(cache.newest(2, 0..31), 31);
-    cache.carry_out(2, 31, b"");
+    cache.carry_out(2, 31, b"-");
     assert_eq!(cache.newest(2, 0..32), 31);
     assert_eq!(cache.evicted(), (1, 0));
 }
@@ -338,10 +350,10 @@ fn only_protected_replies_that_are_young_count_as_evicted_early() {
         let mut cache = Clocked::new(limits(35));
         // Seven peers with four replies each, which is as many as are protected.
         for peer in 0..7 {
-            (0..4).for_each(|xid| cache.carry_out(peer, xid, b""));
+            (0..4).for_each(|xid| cache.carry_out(peer, xid, b"-"));
         }
         cache.now += age;
-        cache.carry_out(0, 4, b"");
+        cache.carry_out(0, 4, b"-");
         assert_eq!(cache.evicted(), expected, "{age:?}");
     }
 }
@@ -349,10 +361,10 @@ fn only_protected_replies_that_are_young_count_as_evicted_early() {
 #[test]
 fn peers_that_come_once_push_each_other_out_when_all_have_one_reply() {
     let mut cache = Clocked::new(limits(200));
-    (0..100).for_each(|peer| cache.carry_out(peer, 1, b""));
+    (0..100).for_each(|peer| cache.carry_out(peer, 1, b"-"));
     assert_eq!(cache.evicted(), (0, 0));
     for peer in 100..5000 {
-        cache.carry_out(peer, 1, b"");
+        cache.carry_out(peer, 1, b"-");
         let oldest = cache.evicted().0 as u32;
         assert_eq!(oldest, peer - 99);
     }
@@ -602,6 +614,9 @@ fn random_calls_fare_as_a_model_says_that_looks_at_everything() {
         let (step, longest) = (random.of_bits(12) as u32, 1 + random.of_bits(12));
         for _ in 0..400 {
             cache.now += SECOND / 1000 * random.below(1 + step as usize) as u32;
+            if random.per_mille(20) {
+                cache.now += 121 * SECOND;
+            }
             let now = cache.now;
             let (peer, xid) = (random.below(peers) as u32, random.below(xids) as u32);
             let is_same = |call: &(u32, u32, CacheEntry)| (call.0, call.1) == (peer, xid);
@@ -654,5 +669,5 @@ fn random_calls_fare_as_a_model_says_that_looks_at_everything() {
         seen[4] += model.evicted.1;
     }
     println!("{seen:?}");
-    assert!(seen.iter().all(|times| *times > 100), "{seen:?}");
+    assert!(seen.iter().all(|times| *times > 20), "{seen:?}");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DuplicateLimits {
     /// Bytes of memory, in which all is counted that the cache needs: calls, replies, addresses of peers, and the tables
-    /// by which they are found. The tables, a twelfth, are taken at once, but touched only as they are used; the rest
+    /// by which they are found. The tables, less than a tenth, are taken at once, but touched only as they are used; the rest
     /// is taken as calls come, and stays with the port. [`BYTES_MIN`](Self::BYTES_MIN) at least.
     pub bytes: usize,
     /// The longest time that a reply is kept: longer than clients go on repeating a call, and shorter than they take to

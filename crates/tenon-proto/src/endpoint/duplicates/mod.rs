@@ -350,9 +350,10 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         }
         let largest = self.cells.peer(self.ranking.largest());
         let is_early = largest.reply_count as usize <= self.protected_calls;
+        let victim = largest.replies.first();
         self.counters.evicted += 1;
         self.counters.evicted_early += u64::from(is_early);
-        self.remove_reply(largest.replies.first());
+        self.remove_reply(victim);
         true
     }
 
