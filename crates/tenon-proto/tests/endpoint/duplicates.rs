@@ -26,7 +26,7 @@ const PIECE: usize = 119;
 /// Limits with so many cells, one of which is never in use.
 fn limits(cells: usize) -> DuplicateLimits {
     DuplicateLimits {
-        bytes: (cells + 1) * CELL,
+        bytes: DuplicateLimits::BYTES_MIN.max((cells + 1) * CELL),
         age: 120 * SECOND,
         protected_calls: 4,
         protected_age: 60 * SECOND,

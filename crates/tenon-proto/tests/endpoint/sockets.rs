@@ -84,7 +84,7 @@ fn serve(socket: &UdpSocket, stop: &AtomicBool) -> HashMap<Vec<u8>, u32> {
                 let draft = ReplyDraft::begin(&mut reply, call.call.caller);
                 reply.extend(&result_of(arguments));
                 draft.seal(&mut reply);
-                endpoint.answer(now, call.key, &mut reply);
+                endpoint.answer(now, call.key, &mut reply).unwrap();
             }
             send_answers(socket, &mut endpoint);
         }

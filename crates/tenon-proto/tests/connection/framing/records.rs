@@ -1,7 +1,7 @@
 //! Record marking (RFC 5531 section 11).
 
 use tenon_proto::connection::framing::{Frame, FramingError, ROOM_FIRST, Receiver, RecordReader};
-use tenon_proto::onc::record::{MARK, RecordError, put_message, seal};
+use tenon_proto::onc::record::{MARK, RecordError, seal};
 use tenon_wire::Buffer;
 
 use super::{fill, receive};
@@ -16,7 +16,8 @@ fn fragment(mark: u32, body: &[u8]) -> Vec<u8> {
 /// A message cut into fragments of at most so many bytes.
 fn cut(message: &[u8], fragment_max: usize) -> Vec<u8> {
     let mut buffer = Buffer::default();
-    put_message(&mut buffer, message);
+    buffer.room(MARK);
+    buffer.extend(message);
     seal(&mut buffer, 0, fragment_max);
     buffer.as_slice().to_vec()
 }

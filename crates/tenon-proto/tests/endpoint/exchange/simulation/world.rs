@@ -369,7 +369,7 @@ impl World {
             let reply = ReplyDraft::begin(&mut message, caller);
             message.extend(&content(!call.seed, call.answer_bytes));
             reply.seal(&mut message);
-            self.server.answer(self.now, key, &mut message);
+            self.server.answer(self.now, key, &mut message).unwrap();
             assert!(message.is_empty());
         }
     }
