@@ -15,7 +15,7 @@ use tenon_wire::{Buffer, DecodeError, Decoder, Encoder, Lean, Marshal};
 
 use crate::lean_input::LeanInput;
 
-pub use tenon_sync::CancelFlag;
+pub use tenon_sync::{CancelFlag, RunState};
 
 /// One version of a program. Generated code implements it for every server trait.
 pub trait Service: Send + Sync + 'static {
@@ -76,6 +76,28 @@ pub struct Origin {
     pub peer: Option<SocketAddr>,
 }
 
+/// What says whether the caller of a call that came in has stopped waiting.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub enum Cancellation<'a> {
+    /// Nothing does: nothing is received over the connection of the call while its handler runs.
+    None,
+    /// A flag of the call, which is carried out elsewhere than where it was received.
+    Flag(&'a CancelFlag),
+    /// What the thread runs that has received the call.
+    Run(&'a RunState),
+}
+
+impl Cancellation<'_> {
+    fn is_cancelled(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Flag(flag) => flag.is_set(),
+            Self::Run(runs) => runs.is_cancelled(),
+        }
+    }
+}
+
 /// A call that came in, beside its arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct CallInfo<'a> {
@@ -84,7 +106,7 @@ pub struct CallInfo<'a> {
     transport: Option<Transport>,
     peer: Option<SocketAddr>,
     deadline: Option<Instant>,
-    cancelled: Option<&'a CancelFlag>,
+    cancellation: Cancellation<'a>,
 }
 
 impl<'a> CallInfo<'a> {
@@ -97,7 +119,7 @@ impl<'a> CallInfo<'a> {
             transport: Some(transport),
             peer: None,
             deadline: None,
-            cancelled: None,
+            cancellation: Cancellation::None,
         }
     }
 
@@ -110,7 +132,7 @@ impl<'a> CallInfo<'a> {
             transport: None,
             peer: None,
             deadline: None,
-            cancelled: None,
+            cancellation: Cancellation::None,
         }
     }
 
@@ -122,7 +144,7 @@ impl<'a> CallInfo<'a> {
         credential: Credential<'a>,
         origin: Origin,
         deadline: Option<Instant>,
-        cancelled: Option<&'a CancelFlag>,
+        cancellation: Cancellation<'a>,
     ) -> Self {
         Self {
             procedure,
@@ -130,7 +152,7 @@ impl<'a> CallInfo<'a> {
             transport: Some(origin.transport),
             peer: origin.peer,
             deadline,
-            cancelled,
+            cancellation,
         }
     }
 
@@ -173,11 +195,10 @@ impl<'a> CallInfo<'a> {
         self.deadline
     }
 
-    /// Whether the caller is known to have stopped waiting: it has cancelled the call, or its time has run out. A
-    /// handler that takes long may look now and then, and give up.
+    /// Whether the caller is known to have stopped waiting: it has cancelled the call, it is gone, or its time has run
+    /// out. A handler that takes long may look now and then, and give up.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.is_some_and(CancelFlag::is_set)
-            || self.deadline.is_some_and(|at| at <= Instant::now())
+        self.cancellation.is_cancelled() || self.deadline.is_some_and(|at| at <= Instant::now())
     }
 }
 

@@ -9,6 +9,7 @@ mod port;
 mod procedure_times;
 mod random;
 mod registry;
+mod running_handlers;
 mod settings;
 mod slow_reader;
 mod slow_sender;
@@ -24,6 +25,7 @@ pub use registry::{
     CallContext, CallToServe, HandlerFailure, ServiceRegistry, panic_text, refuse_by,
 };
 pub(crate) use registry::{lean_status, onc_status};
+pub use running_handlers::RunningHandlers;
 pub use settings::{ListenSockets, ServerSettings, StartError};
 pub use slow_reader::SlowReader;
 pub use slow_sender::SlowSender;

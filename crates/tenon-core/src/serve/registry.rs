@@ -15,7 +15,7 @@ use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
 use super::counters::ServerTally;
 use crate::lean_input::LeanInput;
 use crate::profile;
-use crate::service::{CallInfo, CancelFlag, Origin, Refusal, Service};
+use crate::service::{CallInfo, Cancellation, Origin, Refusal, Service};
 
 /// The services of a server.
 #[derive(Default)]
@@ -52,8 +52,8 @@ pub struct CallContext<'a> {
     pub credential: Credential<'a>,
     /// Where the call came from.
     pub origin: Origin,
-    /// Whether the caller has stopped waiting, if the call is carried out elsewhere than where it was received.
-    pub cancelled: Option<&'a CancelFlag>,
+    /// What says whether the caller has stopped waiting.
+    pub cancellation: Cancellation<'a>,
 }
 
 impl CallToServe {
@@ -247,9 +247,10 @@ impl ServiceRegistry {
         let CallContext {
             credential,
             origin,
-            cancelled,
+            cancellation,
         } = context;
-        let info = CallInfo::received(call.procedure, credential, origin, call.deadline, cancelled);
+        let (procedure, deadline) = (call.procedure, call.deadline);
+        let info = CallInfo::received(procedure, credential, origin, deadline, cancellation);
         let outcome = guarded(|| match call.caller {
             Caller::Onc { .. } => {
                 let mut arguments = Decoder::with(arguments, self.mode, self.limits);

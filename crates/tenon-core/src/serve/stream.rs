@@ -21,6 +21,7 @@ use super::limits::{EndOfStream, ServerLimits};
 use super::memory::{MemoryBudget, MemoryShare};
 use super::procedure_times::ProcedureTimes;
 use super::registry::{CallToServe, ServiceRegistry};
+use super::running_handlers::RunningHandlers;
 use super::slow_reader::SlowReader;
 use super::slow_sender::SlowSender;
 use crate::service::CancelFlag;
@@ -44,6 +45,8 @@ pub struct ServerShared {
     pub memory: Arc<MemoryBudget>,
     /// Which procedures take long.
     pub times: ProcedureTimes,
+    /// The handlers that run on the threads which received their calls.
+    pub handlers: RunningHandlers,
 }
 
 impl ServerShared {
@@ -54,6 +57,7 @@ impl ServerShared {
             memory: MemoryBudget::new(limits.receive_bytes),
             times: ProcedureTimes::new(registry.len()),
             tally: Arc::default(),
+            handlers: RunningHandlers::default(),
             registry,
             limits,
         }
@@ -63,6 +67,8 @@ impl ServerShared {
 /// A connection as its server has it.
 #[derive(Debug)]
 pub struct ServedStream {
+    /// The number of the connection among all connections and ports of the server.
+    id: usize,
     connection: Connection<()>,
     receiver: Receiver,
     share: MemoryShare,
@@ -77,6 +83,8 @@ pub struct ServedStream {
     call: Option<ReceivedCall>,
     /// The calls that are carried out elsewhere, to be told when they are cancelled.
     deferred: Vec<(DeferredId, CancelFlag)>,
+    /// Handlers that run where their calls were received, while another thread may go on with the connection.
+    inline: usize,
     slow_sender: SlowSender,
     slow_reader: SlowReader,
     /// Whether a request was complete since the connection was parked last.
@@ -96,10 +104,11 @@ enum Step {
 }
 
 impl ServedStream {
-    /// A connection that was accepted at `now`.
-    pub fn new(shared: &ServerShared, now: Instant) -> Self {
+    /// A connection that was accepted at `now`, of this number among all connections and ports of the server.
+    pub fn new(shared: &ServerShared, id: usize, now: Instant) -> Self {
         let (connection, receiver) = Connection::server(shared.config.clone());
         Self {
+            id,
             connection,
             receiver,
             share: MemoryShare::new(&shared.memory),
@@ -108,6 +117,7 @@ impl ServedStream {
             has_stamps: false,
             call: None,
             deferred: Vec::new(),
+            inline: 0,
             slow_sender: SlowSender::default(),
             slow_reader: SlowReader::default(),
             was_active: false,
@@ -219,6 +229,12 @@ impl ServedStream {
                 self.note_cancelled(id);
                 Step::Handled
             }
+            Ok(Received::CancelledHere(number)) => {
+                if self.inline > 0 {
+                    shared.handlers.cancel(self.id, number.into());
+                }
+                Step::Handled
+            }
             Ok(
                 Received::Answered(_)
                 | Received::Unbegun(_)
@@ -315,11 +331,26 @@ impl ServedStream {
         }
     }
 
-    /// Notes that nobody is left to be answered.
-    pub fn cancel_all(&self) {
+    /// Tells all handlers of the connection that their callers have stopped waiting.
+    pub fn cancel_all(&self, shared: &ServerShared) {
         for (_, flag) in &self.deferred {
             flag.set();
         }
+        if self.inline > 0 {
+            shared.handlers.cancel_all(self.id);
+        }
+    }
+
+    /// Notes that a handler begins where its call was received, while another thread may go on with the connection.
+    #[inline]
+    pub fn begin_inline(&mut self) {
+        self.inline += 1;
+    }
+
+    /// Such a handler has ended, or its answer has come.
+    #[inline]
+    pub fn end_inline(&mut self) {
+        self.inline -= 1;
     }
 
     /// Answers a call that was carried out elsewhere.
@@ -328,6 +359,12 @@ impl ServedStream {
         if self.connection.finish_deferred(id).is_some() {
             self.connection.push_reply(reply);
         }
+    }
+
+    /// Number of calls that are carried out, here or elsewhere.
+    #[inline]
+    pub fn running(&self) -> usize {
+        self.connection.deferred() + self.inline
     }
 
     /// Number of calls that are carried out elsewhere.
@@ -407,7 +444,7 @@ impl ServedStream {
         }
         let silence = now.saturating_duration_since(self.active_at);
         let is_idle = limits.idle_timeout.is_some_and(|limit| silence >= limit);
-        (is_idle && self.deferred() == 0).then_some(EndReason::Idle)
+        (is_idle && self.running() == 0).then_some(EndReason::Idle)
     }
 
     /// What has become of the calls.

@@ -159,7 +159,7 @@ impl<W> Connection<W> {
                 message.read(|_| Ok(()))?;
                 self.incoming.counters.cancellations += 1;
                 let cancelled = self.incoming.cancel(header.id);
-                Ok(cancelled.map_or(Event::Handled, Event::Cancelled))
+                Ok(cancelled.map_or(Event::CancelledHere(header.id), Event::Cancelled))
             }
             Kind::Ping => {
                 message.read(|_| Ok(()))?;

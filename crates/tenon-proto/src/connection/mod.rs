@@ -139,6 +139,9 @@ pub enum Event<'m, W> {
     Called(IncomingCall<'m>),
     /// The peer no longer waits for a call that is [carried out elsewhere](Connection::defer).
     Cancelled(DeferredId),
+    /// The peer no longer waits for the call of this number, which is not carried out elsewhere: its answer has crossed
+    /// this, or it is carried out where it was received.
+    CancelledHere(u32),
     /// The peer has not begun a call, as the service was bound for some of its procedures only behind it. It is no
     /// longer in flight, and is to be [started again](Connection::restart_call).
     Unbegun(AbandonedCall<W>),

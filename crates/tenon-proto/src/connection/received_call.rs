@@ -68,6 +68,8 @@ pub enum Received<'m, W> {
     Answered(Answer<'m, W>),
     /// The peer no longer waits for a call that is [carried out elsewhere](Connection::defer).
     Cancelled(DeferredId),
+    /// As [`Event::CancelledHere`].
+    CancelledHere(u32),
     /// The peer has not begun a call of this end, which is to be [started again](Connection::restart_call).
     Unbegun(AbandonedCall<W>),
     /// The peer accepts no calls any more.
@@ -192,6 +194,7 @@ impl<W> Connection<W> {
         Ok(match self.handle_frame(frame, services)? {
             Event::Answered(answer) => Received::Answered(answer),
             Event::Cancelled(id) => Received::Cancelled(id),
+            Event::CancelledHere(number) => Received::CancelledHere(number),
             Event::Unbegun(call) => Received::Unbegun(call),
             Event::PeerClosing(closing) => Received::PeerClosing(closing),
             Event::Called(_) | Event::Pong(_) | Event::Progress | Event::Handled => {

@@ -297,7 +297,11 @@ fn describe(event: Event<'_, &'static str>) -> Option<String> {
         Event::Cancelled(_) => "cancelled".to_owned(),
         Event::PeerClosing(closing) => describe_closing(&closing),
         Event::Pong(number) => format!("pong {number}"),
-        Event::Called(_) | Event::Unbegun(_) | Event::Progress | Event::Handled => return None,
+        Event::Called(_)
+        | Event::CancelledHere(_)
+        | Event::Unbegun(_)
+        | Event::Progress
+        | Event::Handled => return None,
     })
 }
 

@@ -7,7 +7,7 @@ use loom::cell::Cell;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use tenon_sync::{Baton, Budget, CancelFlag, DoneFlag, SleepFlag, WakeFlag, WakeHandle};
+use tenon_sync::{Baton, Budget, CancelFlag, DoneFlag, RunState, SleepFlag, WakeFlag, WakeHandle};
 
 /// What one thread at a time has; loom sees it if two do.
 #[derive(Debug, Default)]
@@ -272,5 +272,34 @@ fn a_task_whose_call_is_given_up_is_told() {
         setting.join().unwrap();
         assert!(is_told || woken.0.load(std::sync::atomic::Ordering::SeqCst));
         assert!(flag.is_set());
+    });
+}
+
+/// A thread runs a call of one connection, then one of another that has the same number, while two others cancel the
+/// first by its number and all of the first connection: only the first is ever cancelled.
+#[test]
+fn a_cancelled_run_is_the_one_that_was_meant() {
+    loom::model(|| {
+        let runs = Arc::new(RunState::default());
+        let cancelling: Vec<_> = [Some(7), None]
+            .into_iter()
+            .map(|key| {
+                let runs = Arc::clone(&runs);
+                thread::spawn(move || runs.cancel(1, key))
+            })
+            .collect();
+        for owner in [1, 2] {
+            runs.set_owner(owner);
+            runs.begin(7);
+            assert!(owner == 1 || !runs.is_cancelled());
+            runs.end();
+        }
+        for thread in cancelling {
+            thread.join().unwrap();
+        }
+        runs.begin(7);
+        assert!(!runs.is_cancelled());
+        runs.cancel(2, Some(7));
+        assert!(runs.is_cancelled());
     });
 }

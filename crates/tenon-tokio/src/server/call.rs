@@ -8,7 +8,7 @@ use tenon_core::InOrder;
 use tenon_core::LeanInput;
 use tenon_core::profile;
 use tenon_core::serve::{CallContext, CallToServe, ServerShared};
-use tenon_core::service::{CallInfo, Origin, Refusal};
+use tenon_core::service::{CallInfo, Cancellation, Origin, Refusal};
 use tenon_net::{Protocol, Transport};
 use tenon_proto::connection::framing::Detached;
 use tenon_proto::connection::{Caller, ReceivedCall};
@@ -150,7 +150,7 @@ impl CallMessage {
                 Self::Datagram(message, _) => call.credential_in(message.as_slice()),
             },
             origin,
-            cancelled: None,
+            cancellation: Cancellation::None,
         }
     }
 
@@ -224,14 +224,14 @@ impl Call {
         let CallContext {
             credential,
             origin,
-            cancelled,
+            cancellation,
         } = self.message.context(&self.call, self.origin);
         let CallToServe {
             procedure,
             deadline,
             ..
         } = self.call;
-        CallInfo::received(procedure, credential, origin, deadline, cancelled)
+        CallInfo::received(procedure, credential, origin, deadline, cancellation)
     }
 
     /// Reads the arguments of a call by ONC RPC, all of them.

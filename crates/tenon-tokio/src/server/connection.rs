@@ -72,7 +72,7 @@ impl ConnectionTask {
     ) -> Self {
         let now = Instant::now();
         Self {
-            served: ServedStream::new(&state.shared, now),
+            served: ServedStream::new(&state.shared, mailbox.id, now),
             waiter: Waiter::new(state.waiting),
             state,
             mailbox,
@@ -444,7 +444,7 @@ impl ConnectionTask {
         let stream = self.socket.get_ref();
         // A peer that has gone need not be told.
         let _ = self.served.transmit(|batch| send(stream, batch));
-        self.served.cancel_all();
+        self.served.cancel_all(&self.state.shared);
         let _ = stream.shutdown();
         (self.mailbox.tally).publish(&self.served.counters());
         let (id, peer) = (self.mailbox.id, self.mailbox.origin.peer);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_core::serve::CallToServe;
-use tenon_core::service::{CancelFlag, Origin};
+use tenon_core::service::{CancelFlag, Cancellation, Origin};
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 use tokio::sync::OwnedSemaphorePermit;
@@ -83,7 +83,7 @@ impl ServerState {
         reply: &mut Buffer,
     ) -> Tried {
         let mut reply = std::mem::take(reply);
-        self.run_handler(call, origin, &message, None, &mut reply);
+        self.run_handler(call, origin, &message, Cancellation::None, &mut reply);
         Tried::Finished(Finished {
             reply,
             message: message.into_detached(),
@@ -95,11 +95,11 @@ impl ServerState {
         call: &CallToServe,
         origin: Origin,
         message: &CallMessage,
-        cancelled: Option<&CancelFlag>,
+        cancellation: Cancellation<'_>,
         reply: &mut Buffer,
     ) {
         let mut context = message.context(call, origin);
-        context.cancelled = cancelled;
+        context.cancellation = cancellation;
         let (registry, tally) = (&self.shared.registry, &self.shared.tally);
         registry.execute(call, context, message.arguments(), tally, reply);
     }
@@ -136,8 +136,8 @@ impl Elsewhere {
         let begin = Instant::now();
         let reply = self.refusal().unwrap_or_else(|| {
             let mut reply = Buffer::default();
-            let cancelled = Some(&self.cancelled);
-            (self.state).run_handler(&self.call, self.origin, message, cancelled, &mut reply);
+            let cancellation = Cancellation::Flag(&self.cancelled);
+            (self.state).run_handler(&self.call, self.origin, message, cancellation, &mut reply);
             reply
         });
         self.finish(begin, reply);

@@ -1,9 +1,11 @@
 //! What a thread of the server is at: for the watchdog, whether it runs a handler, and for the scheduler, what it counts
 //! as.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use tenon_core::serve::CallToServe;
+use tenon_core::service::RunState;
 
 /// What a thread counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +26,9 @@ pub(super) enum Role {
 /// What one thread is at.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
+    /// The calls that the thread carries out where it received them, each owned by the connection or port that the
+    /// thread serves.
+    pub(super) runs: Arc<RunState>,
     /// Odd while a handler runs, and another number for each.
     handlers: AtomicU64,
     /// What `handlers` was when another thread took over last.
@@ -32,20 +37,18 @@ pub(super) struct Activity {
     procedure: AtomicU64,
     /// A [`Role`], which changes with the tasks of the scheduler locked.
     role: AtomicU8,
-    /// The number of the connection or port that the thread serves, or served last.
-    slot: AtomicUsize,
 }
 
 impl Activity {
     /// The thread serves the connection or port of this number now.
     #[inline]
     pub(super) fn set_slot(&self, id: usize) {
-        self.slot.store(id, Ordering::Relaxed);
+        self.runs.set_owner(id);
     }
 
     /// Returns the number of the connection or port that the thread serves, or served last.
     pub(super) fn slot(&self) -> usize {
-        self.slot.load(Ordering::Relaxed)
+        self.runs.owner()
     }
 
     /// The handler of a procedure begins. Only the thread itself counts, so that a plain store does.

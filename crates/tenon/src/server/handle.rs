@@ -14,8 +14,7 @@ use tenon_proto::endpoint::exchange::server::Farewell;
 
 use super::lock;
 use super::port::PortTurn;
-use super::slot::port_of;
-use super::slot::{Slot, SlotSocket};
+use super::slot::{Slot, SlotSocket, SlotState, port_of};
 use super::state::ServerState;
 use super::thread::Thread;
 use super::turn;
@@ -250,10 +249,7 @@ impl Server {
     }
 
     /// Does something with each port that no thread has.
-    fn with_ports(
-        &self,
-        mut body: impl FnMut(&mut PortTurn<'_>, &mut Option<Box<super::slot::SlotState>>),
-    ) {
+    fn with_ports(&self, mut body: impl FnMut(&mut PortTurn<'_>, &mut Option<Box<SlotState>>)) {
         let mut thread = Thread::default();
         for slot in self.ports() {
             let carrier: &Carrier = match &slot.socket {
@@ -279,8 +275,16 @@ impl Server {
 
     fn abandon_calls(&self) {
         self.state.scheduler.abandon_jobs();
+        let shared = &self.state.shared;
         for slot in self.state.slots.all() {
             slot.hang_up();
+            shared.handlers.cancel_all(slot.id);
+            if let Some(mut state) = slot.claim() {
+                if let SlotState::Stream(stream) = &mut *state {
+                    stream.served.cancel_all(shared);
+                }
+                slot.lend(state);
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_core::serve::{CallContext, CallToServe};
-use tenon_core::service::Origin;
+use tenon_core::service::{Cancellation, Origin};
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 
@@ -32,8 +32,9 @@ impl Job {
 
     fn is_cancelled(&self) -> bool {
         match &self.source {
-            JobSource::Stream { cancelled, .. } => cancelled.is_set(),
-            JobSource::Port { .. } => false,
+            JobSource::Stream { cancelled, .. } | JobSource::Port { cancelled, .. } => {
+                cancelled.is_set()
+            }
         }
     }
 
@@ -49,12 +50,13 @@ impl Job {
                 let context = CallContext {
                     credential: received.credential(),
                     origin,
-                    cancelled: Some(cancelled),
+                    cancellation: Cancellation::Flag(cancelled),
                 };
                 (context, received.arguments())
             }
             JobSource::Port {
                 from,
+                cancelled,
                 message,
                 arguments,
                 ..
@@ -66,7 +68,7 @@ impl Job {
                         peer: Some(*from),
                         ..origin
                     },
-                    cancelled: None,
+                    cancellation: Cancellation::Flag(cancelled),
                 };
                 (context, &message[message.len() - arguments..])
             }

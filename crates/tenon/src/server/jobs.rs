@@ -30,6 +30,7 @@ pub(super) enum JobSource {
     Port {
         key: DatagramCallKey<SocketAddr>,
         from: SocketAddr,
+        cancelled: CancelFlag,
         /// What the call was found in, which ends with its arguments.
         message: Buffer,
         /// Bytes of the arguments.
@@ -62,12 +63,13 @@ impl Job {
     pub(super) fn of_port(
         slot: &Arc<Slot>,
         call: CallToServe,
-        (key, from): (DatagramCallKey<SocketAddr>, SocketAddr),
+        (key, from, cancelled): (DatagramCallKey<SocketAddr>, SocketAddr, CancelFlag),
         (message, arguments): (Buffer, usize),
     ) -> Self {
         let source = JobSource::Port {
             key,
             from,
+            cancelled,
             message,
             arguments,
         };

@@ -126,7 +126,7 @@ fn look_at_time(
 ) {
     let mut place = Some(state);
     if let Some(state) = stream_of(&mut place) {
-        if let Some(reason) = state.overdue(&server.shared.limits, now) {
+        if let Some(reason) = state.served.overdue(&server.shared.limits, now) {
             state.end(reason);
             ready.extend(place.map(|state| (Arc::clone(slot), state)));
             return;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenon_core::serve::{CallContext, FoundCall};
-use tenon_core::service::Origin;
+use tenon_core::service::{Cancellation, Origin};
 use tenon_core::wait::LOOKS;
 use tenon_net::{Came, Carrier, Ready, Train};
 use tenon_proto::endpoint::exchange::server::Farewell;
@@ -69,7 +69,7 @@ impl PortTurn<'_> {
         if signals & ANSWERS != 0 {
             for answer in self.slot.take_answers() {
                 if let LateAnswer::Datagram(key, mut reply) = answer {
-                    port.running -= 1;
+                    port.end(key);
                     let registry = &self.server.shared.registry;
                     port.served.answer(registry, key, &mut reply);
                 }
@@ -134,9 +134,10 @@ impl PortTurn<'_> {
         if !self.server.scheduler.has_room() {
             return port.served.drop_call(&found);
         }
-        let job = Job::of_port(self.slot, found.call, (found.key, found.from), found.copy());
+        let flag = port.hand_over(found.key);
+        let source = (found.key, found.from, flag);
+        let job = Job::of_port(self.slot, found.call, source, found.copy());
         port.served.give_back(found);
-        port.running += 1;
         self.server.scheduler.push_job(self.server, job);
     }
 
@@ -145,7 +146,8 @@ impl PortTurn<'_> {
         let shared = &self.server.shared;
         if let Some(mut state) = place.take() {
             if let SlotState::Port(port) = &mut *state {
-                port.running += 1;
+                let number = port.begin_inline(found.key);
+                self.thread.activity.runs.begin(number);
             }
             self.slot.lend(state);
         }
@@ -155,7 +157,7 @@ impl PortTurn<'_> {
                 peer: Some(found.from),
                 ..self.slot.origin()
             },
-            cancelled: None,
+            cancellation: Cancellation::Run(&self.thread.activity.runs),
         };
         let call = found.call;
         let reply = &mut self.thread.reply;
@@ -164,10 +166,11 @@ impl PortTurn<'_> {
         let (registry, tally) = (&shared.registry, &shared.tally);
         registry.execute(&call, context, found.arguments(), tally, reply);
         self.thread.activity.end_handler();
+        self.thread.activity.runs.end();
         *place = self.slot.claim();
         match port_of(place) {
             Some(port) => {
-                port.running -= 1;
+                port.end(found.key);
                 port.served.answer(registry, found.key, reply);
                 port.served.give_back(found);
             }
@@ -180,8 +183,7 @@ impl PortTurn<'_> {
 
     /// Sends what there is to say.
     fn send(&self, port: &mut PortState) {
-        // Handlers are not told that their calls are not waited for any more.
-        while port.served.poll_cancelled().is_some() {}
+        port.cancel(self.slot.id, &self.server.shared.handlers);
         if !port.served.has_transmit() {
             return;
         }
@@ -237,7 +239,7 @@ impl PortTurn<'_> {
 
     /// Whether the thread may wait for this port alone: not for packets while answers may come of other threads.
     pub(super) fn may_stay(&self, place: &mut Option<Box<SlotState>>) -> bool {
-        port_of(place).is_some_and(|port| port.running == 0)
+        port_of(place).is_some_and(|port| !port.has_running_calls())
             && !self.thread.activity.is_replaced()
             && self.server.scheduler.may_stay()
             && !self.server.is_stopping()

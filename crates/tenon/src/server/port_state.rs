@@ -1,10 +1,13 @@
 //! What one thread at a time has of a port for datagrams.
 
+use std::net::SocketAddr;
 use std::time::Instant;
 
-use tenon_core::serve::{ServedPort, ServerShared};
+use tenon_core::serve::{RunningHandlers, ServedPort, ServerShared};
+use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Looking, Waiter, Waiting};
 use tenon_net::{Transport, Watch};
+use tenon_proto::endpoint::DatagramCallKey;
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 
 /// What only one thread at a time has of a port.
@@ -17,7 +20,25 @@ pub(super) struct PortState {
     /// What has happened while no thread had the port.
     pub(super) signals: u8,
     /// Calls that are carried out while another thread may have the port.
-    pub(super) running: usize,
+    running: Vec<RunningCall>,
+    /// Calls that were carried out where they were received; their numbers are what their handlers are known by.
+    inline: u64,
+}
+
+/// A call that is carried out while another thread may have the port.
+#[derive(Debug)]
+struct RunningCall {
+    key: DatagramCallKey<SocketAddr>,
+    told_by: ToldBy,
+}
+
+/// How a handler is told that its caller has stopped waiting.
+#[derive(Debug)]
+enum ToldBy {
+    /// By a flag of the call, which was handed over.
+    Flag(CancelFlag),
+    /// By the [handlers that run](RunningHandlers), as the call of this number at its port.
+    Number(u64),
 }
 
 impl PortState {
@@ -34,7 +55,46 @@ impl PortState {
             looking: Looking::at(transport),
             watch: Watch::Receive,
             signals: 0,
-            running: 0,
+            running: Vec::new(),
+            inline: 0,
+        }
+    }
+
+    /// Whether calls are carried out that are not answered.
+    pub(super) fn has_running_calls(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Notes that a call is carried out where it was received; returns the number that its handler is known by.
+    pub(super) fn begin_inline(&mut self, key: DatagramCallKey<SocketAddr>) -> u64 {
+        self.inline += 1;
+        let told_by = ToldBy::Number(self.inline);
+        self.running.push(RunningCall { key, told_by });
+        self.inline
+    }
+
+    /// Notes that a call is handed over; returns what says whether it is cancelled.
+    pub(super) fn hand_over(&mut self, key: DatagramCallKey<SocketAddr>) -> CancelFlag {
+        let flag = CancelFlag::default();
+        let told_by = ToldBy::Flag(flag.clone());
+        self.running.push(RunningCall { key, told_by });
+        flag
+    }
+
+    /// Notes that a call is answered.
+    pub(super) fn end(&mut self, key: DatagramCallKey<SocketAddr>) {
+        self.running.retain(|call| call.key != key);
+    }
+
+    /// Tells the handlers of this port, which has the number `id`, whose callers have stopped waiting.
+    pub(super) fn cancel(&mut self, id: usize, handlers: &RunningHandlers) {
+        while let Some(key) = self.served.poll_cancelled() {
+            let call = self.running.iter().find(|call| call.key == key);
+            match call.map(|call| &call.told_by) {
+                Some(ToldBy::Flag(flag)) => flag.set(),
+                Some(ToldBy::Number(number)) => handlers.cancel(id, *number),
+                None => {}
+            }
         }
     }
 

@@ -208,6 +208,7 @@ impl Scheduler {
     fn run(&self, server: &Arc<ServerState>) {
         let mut thread = Thread::default();
         server.watchdog.watch(&thread.activity);
+        server.shared.handlers.add_thread(&thread.activity.runs);
         while let Some(task) = self.next(server, &thread.activity) {
             match task {
                 Task::Serve((slot, state), is_lone) => {

@@ -113,6 +113,7 @@ impl ServerState {
         };
         let state = SlotState::Stream(StreamState::new(
             &self.shared,
+            slot.id,
             self.waiting,
             stream.transport(),
         ));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenon_core::serve::{CallContext, CallToServe, EndReason, Sending};
+use tenon_core::service::Cancellation;
 use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter};
 use tenon_net::Stream;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
@@ -78,6 +79,7 @@ impl StreamTurn<'_> {
             return Err(reason);
         }
         if state.ends.is_some() || state.served.is_held() && !self.may_go_on(state) {
+            self.check_end(stream, state)?;
             self.await_room(state);
             return self.at_rest(state);
         }
@@ -107,7 +109,7 @@ impl StreamTurn<'_> {
         }
         match state.ends.take() {
             // Calls that other threads are at are still answered.
-            Some(reason) if state.served.deferred() + state.inline > 0 => {
+            Some(reason) if state.has_running_calls() => {
                 state.ends = Some(reason);
                 Ok(TurnEnd::Idle)
             }
@@ -127,6 +129,19 @@ impl StreamTurn<'_> {
             return Err(reason);
         }
         state.ends = Some(reason);
+        Ok(())
+    }
+
+    /// Checks that the peer of a connection that is not received from is not gone, which an event has said that it may
+    /// be.
+    fn check_end(&self, stream: &Stream, state: &mut StreamState) -> Result<(), EndReason> {
+        if !state.has_ended || state.ends.is_some() {
+            return Ok(());
+        }
+        let policy = self.server.shared.limits.end_of_stream;
+        if state.served.is_peer_gone(policy, || stream.is_hung_up()) {
+            return Err(EndReason::PeerClosed);
+        }
         Ok(())
     }
 
@@ -155,8 +170,7 @@ impl StreamTurn<'_> {
     fn may_go_on(&self, state: &StreamState) -> bool {
         let limit = self.server.shared.limits.connection_calls;
         // Those count, too, whose handlers take long on the thread that received them.
-        let running = state.served.deferred() + state.inline;
-        running < limit.max(1) && self.server.scheduler.has_room()
+        state.served.running() < limit.max(1) && self.server.scheduler.has_room()
     }
 
     /// Carries out the calls that have come whole, up to a limit. The state is gone if another thread has taken it.
@@ -249,16 +263,18 @@ impl StreamTurn<'_> {
     ) {
         let shared = &self.server.shared;
         let keeps_order = shared.registry.keeps_order(call.service);
+        // A thread that takes the state from here on may be told that the call is cancelled.
+        self.thread.activity.runs.begin(call.caller.number().into());
         if !keeps_order && let Some(mut state) = place.take() {
             if let SlotState::Stream(stream) = &mut *state {
-                stream.inline += 1;
+                stream.served.begin_inline();
             }
             self.slot.lend(state);
         }
         let context = CallContext {
             credential: received.credential(),
             origin: self.slot.origin(),
-            cancelled: None,
+            cancellation: Cancellation::Run(&self.thread.activity.runs),
         };
         let arguments = received.arguments();
         let reply = &mut self.thread.reply;
@@ -267,12 +283,15 @@ impl StreamTurn<'_> {
         let (registry, tally) = (&shared.registry, &shared.tally);
         registry.execute(&call, context, arguments, tally, reply);
         self.thread.activity.end_handler();
+        self.thread.activity.runs.end();
         if !keeps_order {
             *place = self.slot.claim();
         }
         match stream_of(place) {
             Some(state) => {
-                state.inline -= usize::from(!keeps_order);
+                if !keeps_order {
+                    state.served.end_inline();
+                }
                 state.served.finish_call(received.message, reply);
             }
             None => {
@@ -289,7 +308,7 @@ impl StreamTurn<'_> {
             match answer {
                 LateAnswer::Deferred(id, mut reply) => state.served.answer_deferred(id, &mut reply),
                 LateAnswer::Inline(mut reply) => {
-                    state.inline -= 1;
+                    state.served.end_inline();
                     state.served.push_reply(&mut reply);
                 }
                 LateAnswer::Datagram(..) => {}
@@ -317,7 +336,7 @@ impl StreamTurn<'_> {
             }
             // A peer that has gone need not be told.
             let _ = state.served.transmit(|batch| send(stream, batch));
-            state.served.cancel_all();
+            state.served.cancel_all(&self.server.shared);
         }
         TurnEnd::Over(reason)
     }
@@ -373,7 +392,7 @@ impl StreamTurn<'_> {
         let limits = &self.server.shared.limits;
         let now = Instant::now();
         state.served.park(limits, now);
-        state.overdue(limits, now).map_or(Ok(()), Err)
+        state.served.overdue(limits, now).map_or(Ok(()), Err)
     }
 
     /// Whether the thread may wait for this connection alone.

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use tenon_core::serve::{EndReason, ServedStream, ServerLimits, ServerShared};
+use tenon_core::serve::{EndReason, ServedStream, ServerShared};
 use tenon_core::wait::{Looking, Waiter, Waiting};
 use tenon_net::{Transport, Watch};
 
@@ -25,8 +25,6 @@ pub(super) struct StreamState {
     pub(super) ends: Option<EndReason>,
     /// Why the connection ends at once: its peer has taken too long.
     pub(super) overdue: Option<EndReason>,
-    /// Handlers that run where their calls were received, while the state is given away.
-    pub(super) inline: usize,
     /// Whether the scheduler says when a call may be handed over.
     pub(super) awaits_room: bool,
     /// What becomes readable when there is room in shared memory, once that was waited for.
@@ -35,9 +33,14 @@ pub(super) struct StreamState {
 
 impl StreamState {
     /// The state of a connection that was just accepted.
-    pub(super) fn new(shared: &ServerShared, waiting: Waiting, transport: Transport) -> Self {
+    pub(super) fn new(
+        shared: &ServerShared,
+        id: usize,
+        waiting: Waiting,
+        transport: Transport,
+    ) -> Self {
         Self {
-            served: ServedStream::new(shared, Instant::now()),
+            served: ServedStream::new(shared, id, Instant::now()),
             waiter: Waiter::new(waiting),
             looking: Looking::at(transport),
             watch: Watch::Receive,
@@ -46,7 +49,6 @@ impl StreamState {
             overdue: None,
             signals: 0,
             is_readable: true,
-            inline: 0,
             awaits_room: false,
             room_bell: None,
         }
@@ -64,14 +66,7 @@ impl StreamState {
 
     /// Whether calls are carried out that are not answered.
     pub(super) fn has_running_calls(&self) -> bool {
-        self.served.deferred() + self.inline > 0
-    }
-
-    /// Returns why the connection is to end by `now`, which is parked.
-    pub(super) fn overdue(&self, limits: &ServerLimits, now: Instant) -> Option<EndReason> {
-        let overdue = self.served.overdue(limits, now)?;
-        let is_silent = matches!(overdue, EndReason::Idle);
-        (!is_silent || self.inline == 0).then_some(overdue)
+        self.served.running() > 0
     }
 
     /// Whether it is known what becomes readable when there is room in shared memory.
