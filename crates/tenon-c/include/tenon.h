@@ -356,6 +356,16 @@ const char *tenon_request_transport(const tenon_request *request);
 /* Where the caller is, in bytes: writes 4 or 16 of them and says how many, or 0 over a Unix socket and shared memory. */
 size_t tenon_request_ip(const tenon_request *request, unsigned char address[16], uint16_t *port);
 
+/* Milliseconds until the caller stops waiting, rounded up: 0 if it has; -1 if it has not said so, which clients of ONC
+ * RPC cannot. */
+int64_t tenon_request_time_left_ms(const tenon_request *request);
+
+/* Whether the caller is known to have stopped waiting: it has cancelled the call, it is gone, or its time has run out. A
+ * handler that takes long asks now and then, and refuses the call; whatever it returns is not sent. Other threads of the
+ * handler may ask, too. A service that is added with TENON_IN_ORDER and a server that an event loop steps receive
+ * nothing while a handler runs, and know only whether the time has run out. */
+bool tenon_request_cancelled(const tenon_request *request);
+
 /* -- servers: for generated code -- */
 
 /* Carries a call out. `methods` is the program's own table, `context` its own as well. The arguments, which are

@@ -233,6 +233,17 @@ fn a_server_is_free_when_no_handler_runs() {
 }
 
 #[test]
+fn a_handler_sees_that_its_caller_has_stopped_waiting() {
+    let installed = Installed::shared();
+    let program = installed.compile("gcc", "cancels", &SANITIZED, false);
+    let file = |name: &str| installed.prefix.join(name).display().to_string();
+    let unix = format!("unix://{}", file("cancels.socket"));
+    let shm = format!("shm://{}", file("cancels.shm"));
+    let addresses = ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix, &shm];
+    assert_eq!(succeeds(Command::new(program).args(addresses)), "fine\n");
+}
+
+#[test]
 fn a_server_stops_whenever_it_is_told_to() {
     let installed = Installed::shared();
     let program = installed.compile("gcc", "runs", &SANITIZED, false);

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char};
 use std::net::IpAddr;
 use std::ptr;
+use std::time::Instant;
 
 use tenon::{AuthStat, CallInfo, Credential, Refusal, Transport};
 
@@ -125,6 +126,33 @@ pub unsafe extern "C" fn tenon_keep(request: *mut CRequest<'_>) {
 pub unsafe extern "C" fn tenon_request_procedure(request: *const CRequest<'_>) -> u32 {
     // SAFETY: it is NULL or the request that the handler was handed.
     unsafe { request.as_ref() }.map_or(0, |request| request.info.procedure())
+}
+
+/// `tenon_request_time_left_ms`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_request_time_left_ms(request: *const CRequest<'_>) -> i64 {
+    // SAFETY: it is NULL or the request that the handler was handed.
+    let request = unsafe { request.as_ref() };
+    match request.and_then(|request| request.info.deadline()) {
+        None => -1,
+        Some(at) => {
+            let left = at.saturating_duration_since(Instant::now());
+            i64::try_from(left.as_micros().div_ceil(1000)).unwrap_or(i64::MAX)
+        }
+    }
+}
+
+/// `tenon_request_cancelled`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_request_cancelled(request: *const CRequest<'_>) -> bool {
+    // SAFETY: it is NULL or the request that the handler was handed.
+    unsafe { request.as_ref() }.is_some_and(|request| request.info.is_cancelled())
 }
 
 /// `tenon_request_auth_sys`.
