@@ -107,12 +107,14 @@ pub enum CallError {
     #[error("the peer broke the protocol: {0}")]
     Misbehaved(Misbehavior),
     /// Time ran out.
-    #[error("no reply within {limit:?}; {}", fate(*.may_have_executed))]
+    #[error("no reply within {limit:?}; {}", fate_of_late(*.may_have_executed, *.calls_max))]
     TimedOut {
         /// The time that the call had.
         limit: Duration,
         /// Whether the peer may have carried it out.
         may_have_executed: bool,
+        /// How many calls may be in flight, if the call waited for room among these all the time, and was not sent.
+        calls_max: Option<usize>,
     },
     /// There is no connection to the peer.
     #[error(transparent)]
@@ -517,6 +519,15 @@ fn what_broke(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::ConnectionRefused => "nobody listens at the peer's port",
         _ => "the connection broke",
+    }
+}
+
+fn fate_of_late(may_have_executed: bool, calls_max: Option<usize>) -> String {
+    match calls_max {
+        Some(limit) => {
+            format!("it waited for room among the {limit} calls in flight, and was not sent")
+        }
+        None => fate(may_have_executed).to_owned(),
     }
 }
 

@@ -129,6 +129,18 @@ impl CallTimer {
         CallError::TimedOut {
             limit: self.limit,
             may_have_executed,
+            calls_max: None,
+        }
+    }
+
+    /// The error of a call that was not sent when its time ran out. If it is said how many calls may be in flight, it
+    /// has waited for room among these.
+    #[cold]
+    pub fn unsent_error(&self, calls_max: Option<usize>) -> CallError {
+        CallError::TimedOut {
+            limit: self.limit,
+            may_have_executed: false,
+            calls_max,
         }
     }
 }

@@ -119,6 +119,14 @@ impl<W: Copy + PartialEq> Calls<W> {
         }
     }
 
+    /// Returns how many calls the peer takes, if it has so many of them that further ones wait.
+    pub fn full_at(&self) -> Option<usize> {
+        match self {
+            Self::Stream(connection) => connection.full_at(),
+            Self::Datagram(calls) => calls.endpoint.full_at(),
+        }
+    }
+
     /// What has become of the calls.
     pub fn counters(&self) -> OutgoingCounters {
         match self {

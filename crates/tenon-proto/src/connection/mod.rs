@@ -97,7 +97,7 @@ use std::time::Instant;
 use tenon_wire::Buffer;
 
 use crate::codec::lean::{
-    ByteOrder, Close, CloseReason, Features, MessageDraft, Preamble, RefusalReason,
+    ByteOrder, CALLS_MIN, Close, CloseReason, Features, MessageDraft, Preamble, RefusalReason,
 };
 use crate::config::{ConnectionConfig, Role};
 use binding::{BoundServices, RequestedServices};
@@ -423,6 +423,15 @@ impl<W> Connection<W> {
     #[inline]
     pub fn in_flight(&self) -> usize {
         self.outgoing.in_flight()
+    }
+
+    /// Returns how many calls a lean peer takes, if it has so many of them that further ones wait.
+    pub fn full_at(&self) -> Option<usize> {
+        if self.protocol != Some(WireProtocol::Lean) {
+            return None;
+        }
+        let limit = self.peer.map_or(CALLS_MIN, |peer| peer.calls_max) as usize;
+        (self.outgoing.at_peer() >= limit).then_some(limit)
     }
 
     /// When the call is given up; `None` if it is not in flight.

@@ -268,6 +268,14 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
+    /// Returns how many calls a lean server takes, if it has so many of them that further ones wait.
+    pub fn full_at(&self) -> Option<usize> {
+        match &self.0 {
+            Calls::Onc(_) => None,
+            Calls::Exchange(calls) => calls.engine.full_at(),
+        }
+    }
+
     /// What a lean server has said of itself.
     pub fn peer(&self) -> Option<&Preamble> {
         match &self.0 {

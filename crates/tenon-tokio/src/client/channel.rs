@@ -105,7 +105,7 @@ impl Channel {
         match acquired {
             Ok(Ok(permit)) => Ok(permit),
             // The semaphore is never closed.
-            Ok(Err(_)) | Err(_) => Err(timer.error(false)),
+            Ok(Err(_)) | Err(_) => Err(timer.unsent_error(Some(self.options().calls_max))),
         }
     }
 

@@ -390,7 +390,7 @@ impl ChannelState {
     fn queued_error(&mut self, waiter: WaiterId) -> CallError {
         let timer = self.waiters.get(waiter).timer;
         if self.link.is_some() {
-            return timer.error(false);
+            return timer.unsent_error(self.calls.full_at());
         }
         match (self.back_off.error(&self.address), &self.lost) {
             (Some(unreachable), _) => unreachable,

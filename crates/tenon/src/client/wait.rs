@@ -105,7 +105,7 @@ impl Channel {
         }
         let state = self.wait_once(state, waiter, timer.deadline());
         if timer.is_over() {
-            return Err(timer.error(false));
+            return Err(timer.unsent_error(state.calls.full_at()));
         }
         Ok(state)
     }
@@ -217,6 +217,10 @@ impl Channel {
         let now = Instant::now();
         state.end_drained_link(now);
         let call = state.waiters.call(waiter);
+        let full_at = match call {
+            None => state.calls.full_at(),
+            Some(_) => None,
+        };
         let was_sent = match (&mut state.calls, call) {
             (Calls::Stream(connection), Some(CallId::Stream(call))) => {
                 match connection.handle_call_timeout(call.number, now) {
@@ -243,7 +247,11 @@ impl Channel {
         state.give_up(waiter);
         drop(state);
         self.offer_reader_role();
-        Err(flight.timer.error(was_sent))
+        Err(if was_sent {
+            flight.timer.error(true)
+        } else {
+            flight.timer.unsent_error(full_at)
+        })
     }
 
     /// Offers the role of the reader to another caller, in case it was offered to this one, which does not take it.

@@ -153,18 +153,21 @@ impl<W> Core<W> {
         Ok(id)
     }
 
+    /// Calls that the server takes in one conversation. Until it has said how many, further ones wait here.
+    pub(super) fn lanes_max(&self) -> usize {
+        let calls_max = (self.peer.as_ref()).map_or(CALLS_MIN, |peer| peer.calls_max);
+        (calls_max as usize).min(usize::from(u16::MAX))
+    }
+
     /// A lane for a message of so many bytes.
     fn free_lane(&mut self, size: usize) -> Result<u16, StartError> {
-        let calls_max = match &self.peer {
-            Some(peer) if size > peer.message_max as usize => {
-                let limit = peer.message_max as usize;
-                return Err(StartError::TooLarge { size, limit });
-            }
-            Some(peer) => peer.calls_max,
-            // Calls wait here until the server has said what it takes in.
-            None => CALLS_MIN,
-        };
-        let limit = (calls_max as usize).min(usize::from(u16::MAX));
+        if let Some(peer) = &self.peer
+            && size > peer.message_max as usize
+        {
+            let limit = peer.message_max as usize;
+            return Err(StartError::TooLarge { size, limit });
+        }
+        let limit = self.lanes_max();
         if self.lanes.len() - self.free.len() >= limit {
             return Err(StartError::TooManyCalls { limit });
         }

@@ -444,6 +444,12 @@ impl<W> ClientEngine<W> {
         self.core.lanes.len() - self.core.free.len()
     }
 
+    /// Returns how many calls the server takes in one conversation, if it has so many of them that further ones wait.
+    pub fn full_at(&self) -> Option<usize> {
+        let limit = self.core.lanes_max();
+        (self.lanes_in_use() >= limit).then_some(limit)
+    }
+
     /// Bytes of answers that are being received.
     pub fn bytes(&self) -> usize {
         self.core.bytes
