@@ -26,6 +26,12 @@ impl Budget {
         self.taken.fetch_update(order, order, grown).is_ok()
     }
 
+    /// Whether so many bytes could be taken now.
+    pub fn has(&self, more: usize) -> bool {
+        let taken = self.taken.load(Ordering::Relaxed);
+        taken.checked_add(more).is_some_and(|sum| sum <= self.limit)
+    }
+
     /// Gives back what was taken.
     pub fn give_back(&self, bytes: usize) {
         self.taken.fetch_sub(bytes, Ordering::Relaxed);

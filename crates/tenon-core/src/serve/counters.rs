@@ -91,6 +91,9 @@ counters! {
     calls_handed_over,
     /// Of those, calls that had to wait as all threads were busy.
     calls_waited,
+    /// Calls that waited in their connections, as those that are carried out were as many, or took as much memory, as
+    /// there may be.
+    calls_held_back,
     /// Times that a handler took so long that another thread took its connection or port over.
     takeovers,
 }

@@ -36,7 +36,8 @@ pub struct ServerLimits {
     /// Bytes of one request on a stream, all its fragments together; on a lean connection its header,
     /// too, and at least 64 KiB.
     pub message_bytes: usize,
-    /// Bytes of memory for requests on streams that have not arrived whole, over all connections.
+    /// Bytes of memory for requests on streams that have not arrived whole, or wait until they are carried out, over
+    /// all connections.
     /// A connection that needs more when they are taken is closed. The first 16 KiB of each
     /// connection are not counted, so small requests are always taken in. Each port of the packet exchange has
     /// as many of its own, for requests and answers.
@@ -51,7 +52,7 @@ pub struct ServerLimits {
     pub idle_timeout: Option<Duration>,
     /// What the end of a peer's stream means for its calls that are still carried out. Where it means that the peer is
     /// gone, the connection is let go at once, and its calls are cancelled: the future of a handler is dropped, and
-    /// [`CallInfo::is_cancelled`](crate::service::CallInfo::is_cancelled) says so to one on a thread of its own.
+    /// [`CallInfo::is_cancelled`](crate::service::CallInfo::is_cancelled) says so to one that may block.
     pub end_of_stream: EndOfStream,
     /// Calls of one connection that may be carried out by other threads or tasks than the one that received them;
     /// further calls wait in the connection then, in their order. A lean client is told this number, or 16 if that is
@@ -60,6 +61,14 @@ pub struct ServerLimits {
     /// The same over all connections and ports. Calls in datagrams that find no room are dropped; their senders
     /// repeat them.
     pub calls: usize,
+    /// Bytes of memory of the calls of one connection that are carried out elsewhere than where they were received, or
+    /// by handlers that take long, and are not answered. Further calls wait in the connection, which is not read
+    /// meanwhile. One call of a connection is always carried out, whatever its size.
+    pub connection_call_bytes: usize,
+    /// The same over all connections and ports; a call that would take more waits until others are answered, in the
+    /// order in which the calls came. The first 16 KiB of each connection are not counted, so small calls of one that
+    /// has no others are always carried out. Calls in datagrams that find no room are dropped.
+    pub call_bytes: usize,
     /// Bytes of each of the two rings of a connection in shared memory; what is no power of two from 4 KiB to 64 MiB
     /// is rounded up to one. Messages of any size go through any ring, but in a large one a sender may be further
     /// ahead. A connection takes as much memory as it has used of both.
@@ -112,6 +121,8 @@ impl Default for ServerLimits {
             end_of_stream: EndOfStream::default(),
             connection_calls: connection.incoming_calls_max,
             calls: 16 * 1024,
+            connection_call_bytes: 64 << 20,
+            call_bytes: 256 << 20,
             ring_bytes: Listener::RING_USUAL,
             conversations: 4096,
             conversations_of_host: 512,

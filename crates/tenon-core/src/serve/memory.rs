@@ -1,5 +1,6 @@
-//! The memory that half-received requests may take over all connections. What a connection needs for small requests
-//! is not counted, so peers that send these are served even when others have taken everything.
+//! The memory that requests may take over all connections: those that have arrived in part, and those that are carried
+//! out. What a connection needs for small requests is not counted, so peers that send these are served even when others
+//! have taken everything.
 
 use std::sync::Arc;
 
@@ -8,12 +9,35 @@ use tenon_sync::Budget;
 
 /// The memory that a server grants.
 #[derive(Debug)]
-pub struct MemoryBudget(Budget);
+pub struct MemoryBudget {
+    bytes: Budget,
+    limit: usize,
+}
 
 impl MemoryBudget {
     /// A budget of `limit` bytes, all free.
     pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self(Budget::new(limit)))
+        let limit = limit.max(1);
+        Arc::new(Self {
+            bytes: Budget::new(limit),
+            limit,
+        })
+    }
+
+    /// Takes `bytes` for a call that is carried out; `None` if others have taken too many. A call of any size takes no
+    /// more than there is: it is carried out when no others are.
+    pub fn take_for_call(self: &Arc<Self>, bytes: usize) -> Option<CallMemory> {
+        let bytes = bytes.min(self.limit);
+        let is_taken = bytes == 0 || self.bytes.take(bytes);
+        is_taken.then(|| CallMemory {
+            budget: Arc::clone(self),
+            bytes,
+        })
+    }
+
+    /// Whether a call may [take](Self::take_for_call) so many bytes.
+    pub fn has_for_call(&self, bytes: usize) -> bool {
+        self.bytes.has(bytes.min(self.limit))
     }
 }
 
@@ -36,11 +60,11 @@ impl MemoryShare {
     #[inline]
     pub fn fit(&mut self, capacity: usize) -> bool {
         let bytes = capacity.saturating_sub(ROOM_FIRST);
-        if bytes > self.bytes && !self.budget.0.take(bytes - self.bytes) {
+        if bytes > self.bytes && !self.budget.bytes.take(bytes - self.bytes) {
             return false;
         }
         if bytes < self.bytes {
-            self.budget.0.give_back(self.bytes - bytes);
+            self.budget.bytes.give_back(self.bytes - bytes);
         }
         self.bytes = bytes;
         true
@@ -55,6 +79,19 @@ impl MemoryShare {
 
 impl Drop for MemoryShare {
     fn drop(&mut self) {
-        self.budget.0.give_back(self.bytes);
+        self.budget.bytes.give_back(self.bytes);
+    }
+}
+
+/// The part of a budget that a call takes until it is answered. Dropping it gives that back.
+#[derive(Debug)]
+pub struct CallMemory {
+    budget: Arc<MemoryBudget>,
+    bytes: usize,
+}
+
+impl Drop for CallMemory {
+    fn drop(&mut self) {
+        self.budget.bytes.give_back(self.bytes);
     }
 }

@@ -18,7 +18,7 @@ mod stream;
 pub use counters::{CallTally, Counter, ServerCounters, ServerTally};
 pub use end_reason::EndReason;
 pub use limits::{EndOfStream, PROGRESS_BYTES, ServerLimits};
-pub use memory::{MemoryBudget, MemoryShare};
+pub use memory::{CallMemory, MemoryBudget, MemoryShare};
 pub use port::{FoundCall, ServedPort};
 pub use procedure_times::{ProcedureTimes, QUICK};
 pub use registry::{

@@ -6,6 +6,7 @@ mod sending;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tenon_proto::ROOM_FIRST;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::{Detached, ReceiveMemory, Receiver};
 use tenon_proto::connection::{
@@ -82,14 +83,26 @@ pub struct ServedStream {
     /// elsewhere.
     call: Option<ReceivedCall>,
     /// The calls that are carried out elsewhere, to be told when they are cancelled.
-    deferred: Vec<(DeferredId, CancelFlag)>,
+    deferred: Vec<DeferredCall>,
     /// Handlers that run where their calls were received, while another thread may go on with the connection.
     inline: usize,
+    /// Bytes of memory of the calls that are carried out, but for short ones that are carried out where they were
+    /// received.
+    call_bytes: usize,
     slow_sender: SlowSender,
     slow_reader: SlowReader,
     /// Whether a request was complete since the connection was parked last.
     was_active: bool,
     active_at: Instant,
+}
+
+/// A call that is carried out elsewhere.
+#[derive(Debug)]
+struct DeferredCall {
+    id: DeferredId,
+    cancelled: CancelFlag,
+    /// Bytes of its memory.
+    bytes: usize,
 }
 
 /// What was next among what was received.
@@ -118,6 +131,7 @@ impl ServedStream {
             call: None,
             deferred: Vec::new(),
             inline: 0,
+            call_bytes: 0,
             slow_sender: SlowSender::default(),
             slow_reader: SlowReader::default(),
             was_active: false,
@@ -314,27 +328,32 @@ impl ServedStream {
         self.connection.may_defer(&call.caller)
     }
 
-    /// Notes that a call is carried out elsewhere; returns its number, and what says whether it is cancelled. `None` if
-    /// it [cannot be](Self::may_defer).
-    pub fn defer(&mut self, call: &CallToServe) -> Option<(DeferredId, CancelFlag)> {
+    /// Notes that a call with so many `bytes` of memory is carried out elsewhere; returns its number, and what says
+    /// whether it is cancelled. `None` if it [cannot be](Self::may_defer).
+    pub fn defer(&mut self, call: &CallToServe, bytes: usize) -> Option<(DeferredId, CancelFlag)> {
         let id = self.connection.defer(&call.caller, call.deadline)?;
-        let flag = CancelFlag::default();
-        self.deferred.push((id, flag.clone()));
-        Some((id, flag))
+        let cancelled = CancelFlag::default();
+        self.charge(bytes);
+        self.deferred.push(DeferredCall {
+            id,
+            cancelled: cancelled.clone(),
+            bytes,
+        });
+        Some((id, cancelled))
     }
 
     #[cold]
     fn note_cancelled(&self, id: DeferredId) {
         let mut deferred = self.deferred.iter();
-        if let Some((_, flag)) = deferred.find(|(other, _)| *other == id) {
-            flag.set();
+        if let Some(call) = deferred.find(|call| call.id == id) {
+            call.cancelled.set();
         }
     }
 
     /// Tells all handlers of the connection that their callers have stopped waiting.
     pub fn cancel_all(&self, shared: &ServerShared) {
-        for (_, flag) in &self.deferred {
-            flag.set();
+        for call in &self.deferred {
+            call.cancelled.set();
         }
         if self.inline > 0 {
             shared.handlers.cancel_all(self.id);
@@ -355,7 +374,11 @@ impl ServedStream {
 
     /// Answers a call that was carried out elsewhere.
     pub fn answer_deferred(&mut self, id: DeferredId, reply: &mut Buffer) {
-        self.deferred.retain(|(other, _)| *other != id);
+        let answered = self.deferred.iter().position(|call| call.id == id);
+        if let Some(index) = answered {
+            let call = self.deferred.remove(index);
+            self.release(call.bytes);
+        }
         if self.connection.finish_deferred(id).is_some() {
             self.connection.push_reply(reply);
         }
@@ -371,6 +394,42 @@ impl ServedStream {
     #[inline]
     pub fn deferred(&self) -> usize {
         self.connection.deferred()
+    }
+
+    // ---- Memory of calls ----
+
+    /// Has a call that is going to be carried out elsewhere take no more memory than it needs.
+    pub fn compact(&mut self, call: &mut ReceivedCall) {
+        self.receiver.compact(&mut call.message);
+    }
+
+    /// Whether a call with so many bytes of memory may be carried out beside the others of this connection.
+    pub fn has_memory_for(&self, bytes: usize, limits: &ServerLimits) -> bool {
+        self.call_bytes == 0 || self.call_bytes + bytes <= limits.connection_call_bytes
+    }
+
+    /// Returns how many of the bytes of a call count against the memory for the calls of all connections.
+    pub fn counted_bytes(&self, bytes: usize) -> usize {
+        if self.call_bytes + bytes <= ROOM_FIRST {
+            0
+        } else {
+            bytes
+        }
+    }
+
+    /// Bytes of memory of the call that is [kept](Self::hold).
+    pub fn held_bytes(&self) -> usize {
+        self.call.as_ref().map_or(0, |call| call.message.capacity())
+    }
+
+    /// Notes that a call takes so many bytes of memory until it is answered.
+    pub fn charge(&mut self, bytes: usize) {
+        self.call_bytes += bytes;
+    }
+
+    /// Notes that the memory of a call is free.
+    pub fn release(&mut self, bytes: usize) {
+        self.call_bytes -= bytes;
     }
 
     /// Keeps a call that cannot be carried out now; it is the [next](Self::next_call).
@@ -417,8 +476,10 @@ impl ServedStream {
 
     #[cold]
     fn park_share(&mut self, limits: &ServerLimits, now: Instant) {
-        self.share.fit(self.receiver.capacity());
-        if self.share.is_empty() {
+        // What is kept was received with counted memory, and its peer cannot do anything about it.
+        let held = self.held_bytes();
+        self.share.fit(self.receiver.capacity() + held);
+        if self.share.is_empty() || held > 0 {
             self.slow_sender.clear();
         } else {
             let kept = self.receiver.kept();

@@ -112,10 +112,13 @@ fn a_call_of_onc_rpc_leaves_with_its_credential() {
     let client = &mut pair.client;
     let call = client.call_onc(&template, 7, b"arguments", deadline, "call");
     call.unwrap();
-    let [call] = &serve(&mut pair)[..] else {
+    let [call] = &mut serve(&mut pair)[..] else {
         panic!("a call");
     };
     assert_eq!((call.service, call.procedure), (2, 7));
+    assert_eq!(call.arguments(), b"arguments");
+    assert_eq!(call.credential(), credential);
+    pair.server.receiver.compact(&mut call.message);
     assert_eq!(call.arguments(), b"arguments");
     assert_eq!(call.credential(), credential);
     assert_eq!((call.time_left, call.order), (None, ByteOrder::Big));
@@ -153,6 +156,34 @@ fn a_call_alone_is_not_copied() {
         assert_eq!(pair.server.receiver.capacity(), 0, "it has left with it");
         pair.server.receiver.reattach(call.message);
         assert_eq!(pair.server.receiver.room().as_ptr_range(), place);
+    }
+}
+
+#[test]
+fn a_short_call_that_is_kept_takes_no_more_memory_than_it_needs() {
+    for mut pair in pairs() {
+        let place = pair.server.receiver.room().as_ptr_range();
+        start(&mut pair, b"kept", "kept");
+        let mut call = serve(&mut pair).remove(0);
+        assert_eq!(call.message.capacity(), ROOM_FIRST);
+        pair.server.receiver.compact(&mut call.message);
+        assert!(call.message.capacity() < 100);
+        assert_eq!(call.arguments(), b"kept");
+        assert_eq!(call.credential(), Credential::None);
+        // What it was in is received into next.
+        assert_eq!(pair.server.receiver.room().as_ptr_range(), place);
+        // A call that fills most of its memory stays there.
+        let arguments = [7; ROOM_FIRST * 3 / 4];
+        start(&mut pair, &arguments, "long");
+        let mut long = serve(&mut pair).remove(0);
+        pair.server.receiver.compact(&mut long.message);
+        assert_eq!(long.message.capacity(), ROOM_FIRST);
+        assert_eq!(long.arguments(), arguments);
+        assert_eq!(call.arguments(), b"kept");
+        for call in [call, long] {
+            answer(&mut pair.server, call.caller, b"");
+        }
+        assert_eq!(pair.take_answers(), ["kept: ", "long: "]);
     }
 }
 
@@ -325,6 +356,20 @@ fn a_cancellation_of_a_deferred_call_is_handed_out() {
         panic!("a cancellation");
     };
     assert_eq!(cancelled, id);
+}
+
+#[test]
+fn a_cancellation_of_a_call_that_is_not_deferred_is_handed_out_by_its_number() {
+    let mut pair = Pair::lean(ORDER, ORDER);
+    start(&mut pair, b"", "call");
+    let number = serve(&mut pair).remove(0).caller.number();
+    pair.client.connection.cancel_call(number).unwrap();
+    let sent = pair.client.transmit_all();
+    pair.server.receive(&sent).unwrap();
+    let Ok(Received::CancelledHere(cancelled)) = next(&mut pair.server) else {
+        panic!("a cancellation");
+    };
+    assert_eq!(cancelled, number);
 }
 
 #[test]

@@ -16,10 +16,10 @@ use tenon_net::Stream;
 use tenon_proto::connection::framing::ReceiveMemory;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 use tenon_wire::Buffer;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Sleep, sleep_until};
 
 use super::call::CallMessage;
+use super::call_room::TakenRoom;
 use super::dispatch::{Elsewhere, Tried};
 use super::mailbox::{Mailbox, To};
 use super::running::Handler;
@@ -38,7 +38,7 @@ thread_local! {
 }
 
 /// Room among the calls that are carried out elsewhere, once there is some.
-type Room = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
+type AwaitedRoom = Pin<Box<dyn Future<Output = Option<TakenRoom>> + Send>>;
 
 /// The task of a connection.
 pub(super) struct ConnectionTask {
@@ -55,9 +55,9 @@ pub(super) struct ConnectionTask {
     /// Since when the task waits for a call for which it has looked in vain.
     slept_since: Option<Instant>,
     /// Room that a call waits for.
-    awaited_room: Option<Room>,
+    awaited_room: Option<AwaitedRoom>,
     /// Room for the call that has waited for it.
-    room: Option<OwnedSemaphorePermit>,
+    room: Option<TakenRoom>,
     alarm: Pin<Box<Sleep>>,
     is_set_for: Option<Instant>,
     /// Why the connection ends once everything is answered.
@@ -181,17 +181,25 @@ impl ConnectionTask {
             if self.served.is_held() && !self.may_go_on(cx) {
                 return Ok(());
             }
-            let Some(received) = self.served.next_call(&self.state.shared)? else {
+            let Some(mut received) = self.served.next_call(&self.state.shared)? else {
                 return Ok(());
             };
             let call = CallToServe::received(&received);
+            if call.procedure != 0 && self.state.is_slow(&call) {
+                self.served.compact(&mut received);
+            }
             let registry = &self.state.shared.registry;
             let deferred = self.served.deferred();
             let waits = deferred > 0
                 && (registry.keeps_order(call.service) || !self.served.may_defer(&call));
-            if waits || !self.has_room_for(&call, deferred) {
+            let bytes = received.message.capacity();
+            if waits || !self.has_room_for(&call, bytes, deferred) {
                 self.served.hold(received);
-                if waits || !self.may_go_on(cx) {
+                if waits {
+                    return Ok(());
+                }
+                self.state.shared.tally.calls_held_back.up();
+                if !self.may_go_on(cx) {
                     return Ok(());
                 }
                 continue;
@@ -206,18 +214,23 @@ impl ConnectionTask {
 
     /// Whether a call may be carried out that may have to be so elsewhere. Room for it is taken.
     #[inline]
-    fn has_room_for(&mut self, call: &CallToServe, deferred: usize) -> bool {
+    fn has_room_for(&mut self, call: &CallToServe, bytes: usize, deferred: usize) -> bool {
         let state = &self.state;
         let is_quick =
             matches!(state.handlers[call.service], Handler::Sync) && !state.is_slow(call);
         if is_quick || call.procedure == 0 {
             return true;
         }
-        if deferred >= state.shared.limits.connection_calls.max(1) {
+        let limits = &state.shared.limits;
+        if deferred >= limits.connection_calls.max(1) || !self.served.has_memory_for(bytes, limits)
+        {
             return false;
         }
-        if self.room.is_none() {
-            self.room = state.room_now();
+        let counted = self.served.counted_bytes(bytes);
+        if (self.room.as_ref()).is_none_or(|room| !room.suffices_for(counted)) {
+            // What was taken for a shorter call goes first.
+            self.room = None;
+            self.room = state.room_now(counted);
         }
         self.room.is_some()
     }
@@ -225,15 +238,21 @@ impl ConnectionTask {
     /// Whether the call that waits may be carried out by now; otherwise the task is woken when it may.
     #[cold]
     fn may_go_on(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.served.deferred() >= self.state.shared.limits.connection_calls.max(1) {
+        let (limits, bytes) = (&self.state.shared.limits, self.served.held_bytes());
+        if self.served.deferred() >= limits.connection_calls.max(1)
+            || !self.served.has_memory_for(bytes, limits)
+        {
             // Each answer wakes the task.
             return false;
         }
-        if self.room.is_some() {
+        let counted = self.served.counted_bytes(bytes);
+        if (self.room.as_ref()).is_some_and(|room| room.suffices_for(counted)) {
             return true;
         }
+        self.room = None;
         let state = &self.state;
-        let room = (self.awaited_room).get_or_insert_with(|| Box::pin(Arc::clone(state).room()));
+        let room =
+            (self.awaited_room).get_or_insert_with(|| Box::pin(Arc::clone(state).room(counted)));
         match room.as_mut().poll(cx) {
             Poll::Ready(room) => {
                 (self.room, self.awaited_room) = (room, None);
@@ -247,9 +266,10 @@ impl ConnectionTask {
     #[inline]
     fn begin(&mut self, call: CallToServe, received: ReceivedCall) {
         let origin = self.mailbox.origin;
+        let bytes = received.message.capacity();
         let message = CallMessage::Stream(received);
         if call.procedure != 0 && self.state.is_slow(&call) {
-            if let Some(elsewhere) = self.elsewhere(call) {
+            if let Some(elsewhere) = self.elsewhere(call, bytes) {
                 elsewhere.carry_out(message);
             }
             return;
@@ -262,9 +282,13 @@ impl ConnectionTask {
                 }
                 self.reply = finished.reply;
                 self.reply.clear();
+                if let Some(room) = &mut self.room {
+                    // The place is kept for the next call, and no memory.
+                    room.shrink_to(0);
+                }
             }
             Tried::Waits(future) => {
-                if let Some(elsewhere) = self.elsewhere(call) {
+                if let Some(elsewhere) = self.elsewhere(call, bytes) {
                     elsewhere.carry_on(future);
                 }
             }
@@ -272,9 +296,12 @@ impl ConnectionTask {
     }
 
     /// Notes that a call is carried out elsewhere, for which there is room.
-    fn elsewhere(&mut self, call: CallToServe) -> Option<Elsewhere> {
-        let room = self.room.take().or_else(|| self.state.room_now())?;
-        let (id, cancelled): (_, CancelFlag) = self.served.defer(&call)?;
+    fn elsewhere(&mut self, call: CallToServe, bytes: usize) -> Option<Elsewhere> {
+        let counted = self.served.counted_bytes(bytes);
+        let room = self.room.take().or_else(|| self.state.room_now(counted));
+        let mut room = room?;
+        room.shrink_to(counted);
+        let (id, cancelled): (_, CancelFlag) = self.served.defer(&call, bytes)?;
         Some(Elsewhere {
             state: Arc::clone(&self.state),
             mailbox: Arc::clone(&self.mailbox),

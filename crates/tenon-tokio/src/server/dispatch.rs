@@ -12,10 +12,10 @@ use tenon_core::serve::CallToServe;
 use tenon_core::service::{CancelFlag, Cancellation, Origin};
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::spawn_blocking;
 
 use super::call::{Call, CallMessage};
+use super::call_room::TakenRoom;
 use super::mailbox::{Mailbox, To};
 use super::running::{CallFuture, Finished, Handler, RunningCall, poll_once};
 use super::state::ServerState;
@@ -36,7 +36,7 @@ pub(super) struct Elsewhere {
     pub(super) origin: Origin,
     pub(super) cancelled: CancelFlag,
     /// Room among those calls, which is free again when it is answered.
-    pub(super) room: OwnedSemaphorePermit,
+    pub(super) room: TakenRoom,
 }
 
 impl ServerState {

@@ -9,6 +9,7 @@
 mod accept;
 mod builder;
 mod call;
+mod call_room;
 mod connection;
 mod dispatch;
 mod handle;

@@ -187,10 +187,10 @@ impl PortTask {
             }
             return self.served.give_back(found);
         }
-        let Some(room) = state.room_now() else {
+        let (message, arguments) = found.copy();
+        let Some(room) = state.room_now(message.len()) else {
             return self.served.drop_call(&found);
         };
-        let (message, arguments) = found.copy();
         let message = CallMessage::Datagram(message, arguments);
         let elsewhere = Elsewhere {
             state: Arc::clone(state),

@@ -10,9 +10,9 @@ use std::time::Duration;
 use tenon_core::serve::{ServerCounters, ServerShared};
 use tenon_core::service::Origin;
 use tenon_core::wait::{Spinners, Waiting};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::call_room::{CallRoom, TakenRoom};
 use super::mailbox::Mailbox;
 use super::running::Handler;
 
@@ -24,7 +24,7 @@ pub(super) struct ServerState {
     /// By the numbers of the services.
     pub(super) handlers: Vec<Handler>,
     /// For the calls that are carried out elsewhere than where they were received.
-    room: Arc<Semaphore>,
+    room: CallRoom,
     pub(super) waiting: Waiting,
     pub(super) spinners: Spinners,
     /// Polls of connections so far: one whose polls follow each other is the only one that says something.
@@ -51,11 +51,11 @@ impl Open {
 
 impl ServerState {
     pub(super) fn new(shared: ServerShared, handlers: Vec<Handler>, waiting: Waiting) -> Self {
-        let room = shared.limits.calls.clamp(1, Semaphore::MAX_PERMITS);
+        let room = CallRoom::new(shared.limits.calls, shared.limits.call_bytes);
         Self {
             shared: Arc::new(shared),
             handlers,
-            room: Arc::new(Semaphore::new(room)),
+            room,
             waiting,
             spinners: Spinners::new(),
             polls: AtomicUsize::new(0),
@@ -119,17 +119,16 @@ impl ServerState {
 
     // ---- Room for calls that are carried out elsewhere ----
 
-    /// Returns room for one more, if there is some.
+    /// Returns room for one call more with so many bytes that count, if there is some.
     #[inline]
-    pub(super) fn room_now(&self) -> Option<OwnedSemaphorePermit> {
-        Semaphore::try_acquire_owned(Arc::clone(&self.room)).ok()
+    pub(super) fn room_now(&self, bytes: usize) -> Option<TakenRoom> {
+        self.room.try_take(bytes)
     }
 
-    /// Waits for room for one more.
-    pub(super) async fn room(self: Arc<Self>) -> Option<OwnedSemaphorePermit> {
+    /// Waits for room for one call more with so many bytes that count.
+    pub(super) async fn room(self: Arc<Self>, bytes: usize) -> Option<TakenRoom> {
         self.shared.tally.calls_waited.up();
-        // The semaphore is never closed.
-        Semaphore::acquire_owned(Arc::clone(&self.room)).await.ok()
+        self.room.take(bytes).await
     }
 
     // ---- The end ----

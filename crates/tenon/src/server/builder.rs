@@ -8,6 +8,7 @@ use tenon_core::service::Service;
 use tenon_net::{Address, Poller};
 
 use super::Server;
+use super::call_room::CallRoom;
 use super::poll_duty::PollDuty;
 use super::port_state::PortState;
 use super::slot::{SlotSocket, SlotState};
@@ -73,7 +74,8 @@ impl ServerBuilder {
         } = self.settings;
         let first_id = sockets.listeners.len();
         let poller = Poller::new()?;
-        let scheduler = Scheduler::new(limits.threads, limits.calls);
+        let room = CallRoom::new(limits.calls, limits.call_bytes);
+        let scheduler = Scheduler::new(limits.threads, room);
         let shared = ServerShared::new(registry, limits, fragment_max);
         let slots = SlotTable::new(first_id, &shared.tally);
         let wakes = (poller.registry()?, poller.waker()?);

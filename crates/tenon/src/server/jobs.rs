@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tenon_core::serve::CallToServe;
+use tenon_core::serve::{CallMemory, CallToServe};
 use tenon_core::service::CancelFlag;
 use tenon_proto::connection::{DeferredId, ReceivedCall};
 use tenon_proto::endpoint::DatagramCallKey;
@@ -17,6 +17,8 @@ pub(super) struct Job {
     pub(super) slot: Arc<Slot>,
     pub(super) call: CallToServe,
     pub(super) source: JobSource,
+    /// Goes with the job.
+    _memory: CallMemory,
 }
 
 /// What a call that was handed over came in.
@@ -45,6 +47,7 @@ impl Job {
         call: CallToServe,
         (id, cancelled): (DeferredId, CancelFlag),
         received: ReceivedCall,
+        memory: CallMemory,
     ) -> Self {
         let source = JobSource::Stream {
             id,
@@ -55,6 +58,7 @@ impl Job {
             slot: Arc::clone(slot),
             call,
             source,
+            _memory: memory,
         }
     }
 
@@ -65,6 +69,7 @@ impl Job {
         call: CallToServe,
         (key, from, cancelled): (DatagramCallKey<SocketAddr>, SocketAddr, CancelFlag),
         (message, arguments): (Buffer, usize),
+        memory: CallMemory,
     ) -> Self {
         let source = JobSource::Port {
             key,
@@ -77,6 +82,7 @@ impl Job {
             slot: Arc::clone(slot),
             call,
             source,
+            _memory: memory,
         }
     }
 }

@@ -27,6 +27,7 @@
 
 mod activity;
 mod builder;
+mod call_room;
 mod handle;
 mod job_execution;
 mod jobs;

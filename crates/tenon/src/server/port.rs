@@ -131,12 +131,13 @@ impl PortTurn<'_> {
     /// Has a call carried out by another thread, if there is room for it.
     #[cold]
     fn hand_over(&self, port: &mut PortState, found: FoundCall) {
-        if !self.server.scheduler.has_room() {
+        let (message, arguments) = found.copy();
+        let Some(memory) = self.server.scheduler.room.take(message.len(), true) else {
             return port.served.drop_call(&found);
-        }
+        };
         let flag = port.hand_over(found.key);
         let source = (found.key, found.from, flag);
-        let job = Job::of_port(self.slot, found.call, source, found.copy());
+        let job = Job::of_port(self.slot, found.call, source, (message, arguments), memory);
         port.served.give_back(found);
         self.server.scheduler.push_job(self.server, job);
     }

@@ -138,42 +138,23 @@ impl Scheduler {
         None
     }
 
-    /// Whether one more call may be handed over.
-    #[inline]
-    pub(super) fn has_room(&self) -> bool {
-        self.jobs.load(Ordering::Relaxed) < self.jobs_max
-    }
-
     /// Whether every call is to be handed over.
     #[inline]
     pub(super) fn is_busy(&self) -> bool {
         self.is_busy.load(Ordering::Relaxed)
     }
 
-    /// Has a connection served again when there is room for a call of it.
+    /// Has the connection served again that has waited longest for room for a call of it, if there may be some.
     #[cold]
-    pub(super) fn wait_for_room(&self, server: &Arc<ServerState>, slot: &Arc<Slot>) {
-        lock(&self.tasks).held.push_back(Arc::clone(slot));
-        if self.has_room() {
-            self.serve_held(server);
-        }
-    }
-
-    #[cold]
-    fn serve_held(&self, server: &Arc<ServerState>) {
-        let held = lock(&self.tasks).held.pop_front();
-        if let Some(slot) = held
-            && let Some(state) = slot.signal(ROOM)
-        {
-            self.push_ready(server, &slot, state);
-        }
-    }
-
-    /// A call that was handed over is answered.
-    fn end_job(&self, server: &Arc<ServerState>) {
-        self.jobs.fetch_sub(1, Ordering::Relaxed);
-        if !lock(&self.tasks).held.is_empty() {
-            self.serve_held(server);
+    pub(super) fn serve_held(&self, server: &Arc<ServerState>) {
+        while let Some(slot) = self.room.next() {
+            if let Some(state) = slot.signal(ROOM) {
+                return self.push_ready(server, &slot, state);
+            }
+            // Otherwise it has ended, and the next one may look.
+            if server.slots.get(slot.id).is_some() {
+                return;
+            }
         }
     }
 
@@ -181,7 +162,7 @@ impl Scheduler {
     pub(super) fn push_job(&self, server: &Arc<ServerState>, job: Job) {
         let tally = &server.shared.tally;
         tally.calls_handed_over.up();
-        self.jobs.fetch_add(1, Ordering::Relaxed);
+        self.room.begin_call();
         let mut tasks = lock(&self.tasks);
         if tasks.busy + tasks.jobs.len() >= self.handlers_max {
             tally.calls_waited.up();
@@ -217,7 +198,8 @@ impl Scheduler {
                 }
                 Task::Run(job) => {
                     job.run(server);
-                    self.end_job(server);
+                    self.room.end_call();
+                    self.serve_held(server);
                 }
                 Task::Poll(mut poll, waits) => {
                     poll.wait(server, waits);

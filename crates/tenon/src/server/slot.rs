@@ -67,6 +67,8 @@ pub(super) enum LateAnswer {
     Deferred(DeferredId, Buffer),
     /// Of a stream, to a call whose handler took long where it was received.
     Inline(Buffer),
+    /// Of a stream, nothing but that so many bytes of memory of such a call are free.
+    Memory(usize),
     /// Of a port.
     Datagram(DatagramCallKey<SocketAddr>, Buffer),
 }

@@ -8,10 +8,11 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{CallContext, CallToServe, EndReason, Sending};
+use tenon_core::serve::{CallContext, CallMemory, CallToServe, EndReason, Sending};
 use tenon_core::service::Cancellation;
 use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter};
 use tenon_net::Stream;
+use tenon_proto::ROOM_FIRST;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 
 use super::jobs::Job;
@@ -42,10 +43,16 @@ impl StreamTurn<'_> {
         let Some(stream) = self.slot.stream() else {
             return TurnEnd::Idle;
         };
-        match self.turn(stream, state) {
+        let end = match self.turn(stream, state) {
             Ok(end) => end,
             Err(reason) => self.end(state, reason),
+        };
+        if let Some(state) = stream_of(state)
+            && std::mem::take(&mut state.is_next)
+        {
+            self.server.scheduler.serve_held(self.server);
         }
+        end
     }
 
     fn turn(
@@ -70,7 +77,7 @@ impl StreamTurn<'_> {
             self.take_answers(state);
         }
         if signals & ROOM != 0 {
-            state.awaits_room = false;
+            (state.awaits_room, state.is_next) = (false, true);
         }
         if self.transmit(stream, state)? == Sending::Blocked {
             return Ok(TurnEnd::Idle);
@@ -78,7 +85,7 @@ impl StreamTurn<'_> {
         if let Some(reason) = state.ends.take_if(|_| stream.is_hung_up()) {
             return Err(reason);
         }
-        if state.ends.is_some() || state.served.is_held() && !self.may_go_on(state) {
+        if state.ends.is_some() || state.served.is_held() && !self.may_carry_on(state) {
             self.check_end(stream, state)?;
             self.await_room(state);
             return self.at_rest(state);
@@ -167,10 +174,32 @@ impl StreamTurn<'_> {
     }
 
     /// Whether the call that waits in the connection may be carried out by now.
-    fn may_go_on(&self, state: &StreamState) -> bool {
-        let limit = self.server.shared.limits.connection_calls;
+    fn may_carry_on(&self, state: &StreamState) -> bool {
+        let bytes = state.served.held_bytes();
+        self.is_below_limits(state, bytes) && self.has_room(state, bytes)
+    }
+
+    /// Whether the connection may have one call more, with so many bytes of memory.
+    fn is_below_limits(&self, state: &StreamState, bytes: usize) -> bool {
+        let limits = &self.server.shared.limits;
         // Those count, too, whose handlers take long on the thread that received them.
-        state.served.running() < limit.max(1) && self.server.scheduler.has_room()
+        state.served.running() < limits.connection_calls.max(1)
+            && state.served.has_memory_for(bytes, limits)
+    }
+
+    /// Whether all connections together may.
+    fn has_room(&self, state: &StreamState, bytes: usize) -> bool {
+        let counted = state.served.counted_bytes(bytes);
+        self.server.scheduler.room.has(counted, state.is_next)
+    }
+
+    /// Takes memory for a call with so many bytes; `None` if it has to wait.
+    fn take_room(&self, state: &StreamState, bytes: usize) -> Option<CallMemory> {
+        if !self.is_below_limits(state, bytes) {
+            return None;
+        }
+        let counted = state.served.counted_bytes(bytes);
+        self.server.scheduler.room.take(counted, state.is_next)
     }
 
     /// Carries out the calls that have come whole, up to a limit. The state is gone if another thread has taken it.
@@ -206,6 +235,9 @@ impl StreamTurn<'_> {
         if is_slow || self.waits_for_order(state, &call) || self.server.scheduler.is_busy() {
             return self.hand_over(state, call, received);
         }
+        if received.message.capacity() > ROOM_FIRST {
+            return self.execute_large(place, call, received);
+        }
         self.execute(place, call, received);
         !self.thread.activity.is_replaced()
     }
@@ -222,25 +254,65 @@ impl StreamTurn<'_> {
         &self,
         state: &mut StreamState,
         call: CallToServe,
+        mut received: ReceivedCall,
+    ) -> bool {
+        if self.waits_for_order(state, &call) {
+            state.served.hold(received);
+            return false;
+        }
+        state.served.compact(&mut received);
+        let bytes = received.message.capacity();
+        let room = self.take_room(state, bytes);
+        let deferred = room.and_then(|memory| Some((state.served.defer(&call, bytes)?, memory)));
+        let Some((deferred, memory)) = deferred else {
+            return self.hold_back(state, received);
+        };
+        let job = Job::of_stream(self.slot, call, deferred, received, memory);
+        self.server.scheduler.push_job(self.server, job);
+        true
+    }
+
+    /// Keeps a call in its connection until there is room for it.
+    #[cold]
+    fn hold_back(&self, state: &mut StreamState, received: ReceivedCall) -> bool {
+        self.server.shared.tally.calls_held_back.up();
+        state.served.hold(received);
+        self.await_room(state);
+        false
+    }
+
+    /// Carries a call out here whose memory counts while its handler runs; returns whether others may follow.
+    #[cold]
+    fn execute_large(
+        &mut self,
+        place: &mut Option<Box<SlotState>>,
+        call: CallToServe,
         received: ReceivedCall,
     ) -> bool {
-        let waits = self.waits_for_order(state, &call) || !self.may_go_on(state);
-        let deferred = if waits {
-            None
-        } else {
-            state.served.defer(&call)
+        let bytes = received.message.capacity();
+        let Some(state) = stream_of(place) else {
+            return false;
         };
-        match deferred {
-            Some(deferred) => {
-                let job = Job::of_stream(self.slot, call, deferred, received);
-                self.server.scheduler.push_job(self.server, job);
-                true
-            }
-            None => {
-                state.served.hold(received);
-                self.await_room(state);
-                false
-            }
+        let Some(memory) = self.take_room(state, bytes) else {
+            return self.hold_back(state, received);
+        };
+        state.served.charge(bytes);
+        self.execute(place, call, received);
+        drop(memory);
+        self.server.scheduler.serve_held(self.server);
+        match stream_of(place) {
+            Some(state) => state.served.release(bytes),
+            None => self.leave_answer(place, LateAnswer::Memory(bytes)),
+        }
+        !self.thread.activity.is_replaced()
+    }
+
+    /// Leaves an answer to the thread that has the connection; takes it if none has.
+    #[cold]
+    fn leave_answer(&mut self, place: &mut Option<Box<SlotState>>, answer: LateAnswer) {
+        *place = self.slot.leave_answer(answer);
+        if let Some(state) = stream_of(place) {
+            self.take_answers(state);
         }
     }
 
@@ -248,9 +320,19 @@ impl StreamTurn<'_> {
     /// makes that.
     #[cold]
     fn await_room(&self, state: &mut StreamState) {
-        if state.served.is_held() && !state.awaits_room && !self.server.scheduler.has_room() {
-            state.awaits_room = true;
-            self.server.scheduler.wait_for_room(self.server, self.slot);
+        let bytes = state.served.held_bytes();
+        if bytes == 0 || state.awaits_room || self.has_room(state, bytes) {
+            return;
+        }
+        let scheduler = &self.server.scheduler;
+        scheduler
+            .room
+            .wait(self.slot, std::mem::take(&mut state.is_next));
+        state.awaits_room = true;
+        // What was freed just before it began to wait.
+        let counted = state.served.counted_bytes(bytes);
+        if scheduler.room.has(counted, true) {
+            scheduler.serve_held(self.server);
         }
     }
 
@@ -296,7 +378,7 @@ impl StreamTurn<'_> {
             }
             None => {
                 let answer = LateAnswer::Inline(std::mem::take(reply));
-                *place = self.slot.leave_answer(answer);
+                self.leave_answer(place, answer);
             }
         }
     }
@@ -311,6 +393,7 @@ impl StreamTurn<'_> {
                     state.served.end_inline();
                     state.served.push_reply(&mut reply);
                 }
+                LateAnswer::Memory(bytes) => state.served.release(bytes),
                 LateAnswer::Datagram(..) => {}
             }
         }
@@ -407,6 +490,7 @@ impl StreamTurn<'_> {
             && self.server.scheduler.may_stay()
             && !self.server.is_stopping()
             && !state.has_running_calls()
+            && !state.served.is_held()
             && state.ends.is_none()
     }
 

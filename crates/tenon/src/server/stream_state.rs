@@ -27,6 +27,8 @@ pub(super) struct StreamState {
     pub(super) overdue: Option<EndReason>,
     /// Whether the scheduler says when a call may be handed over.
     pub(super) awaits_room: bool,
+    /// Whether it has said so in this turn: the call comes before those of connections that wait.
+    pub(super) is_next: bool,
     /// What becomes readable when there is room in shared memory, once that was waited for.
     pub(super) room_bell: Option<OwnedFd>,
 }
@@ -50,6 +52,7 @@ impl StreamState {
             signals: 0,
             is_readable: true,
             awaits_room: false,
+            is_next: false,
             room_bell: None,
         }
     }

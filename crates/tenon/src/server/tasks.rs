@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::call_room::CallRoom;
 use super::jobs::Job;
 use super::poll_duty::PollDuty;
-use super::slot::{ReadySlot, Slot};
+use super::slot::ReadySlot;
 
 /// Times in a row that one connection has to be the only one before a thread stays with it, at most.
 const STREAK_MAX: u32 = 1024;
@@ -22,9 +23,8 @@ pub(super) struct Scheduler {
     pub(super) departures: Condvar,
     /// Threads that serve at the same time at most.
     pub(super) serving_max: usize,
-    /// Calls that were handed over and are not answered, at most.
-    pub(super) jobs_max: usize,
-    pub(super) jobs: AtomicUsize,
+    /// For the calls that were handed over and are not answered.
+    pub(super) room: CallRoom,
     /// Threads that may run handlers which take long, at most.
     pub(super) handlers_max: usize,
     /// Whether as many do: every call is handed over then, as a thread has to be left that receives.
@@ -51,8 +51,6 @@ pub(super) struct Tasks {
     pub(super) staying: usize,
     /// Threads whose handlers take long, or that carry out what was handed over.
     pub(super) busy: usize,
-    /// Connections with a call that can only be handed over, for which there was no room.
-    pub(super) held: VecDeque<Arc<Slot>>,
     /// Turns that may begin before those that have nothing to say are asked again.
     pub(super) turns_left: usize,
     /// How long a turn takes, on average, in nanoseconds.
@@ -82,8 +80,8 @@ pub(super) enum Task {
 }
 
 impl Scheduler {
-    /// A scheduler of at most so many threads whose handlers take long, and calls that are handed over.
-    pub(super) fn new(threads_max: usize, jobs_max: usize) -> Self {
+    /// A scheduler of at most so many threads whose handlers take long, and of calls as far as there is `room`.
+    pub(super) fn new(threads_max: usize, room: CallRoom) -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let handlers_max = threads_max.max(1);
         let serving_max = processors.min(handlers_max);
@@ -99,7 +97,6 @@ impl Scheduler {
                 serving: 0,
                 staying: 0,
                 busy: 0,
-                held: VecDeque::new(),
                 turns_left: 0,
                 turn_nanos: 0,
                 last_poll: None,
@@ -113,8 +110,7 @@ impl Scheduler {
             work: Condvar::new(),
             departures: Condvar::new(),
             serving_max,
-            jobs_max: jobs_max.max(1),
-            jobs: AtomicUsize::new(0),
+            room,
             handlers_max,
             is_busy: AtomicBool::new(false),
             is_crowded: AtomicBool::new(false),

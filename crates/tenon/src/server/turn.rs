@@ -252,5 +252,7 @@ impl Turn<'_> {
         let (id, peer) = (self.slot.id, self.slot.origin().peer);
         reason.report(id, peer, &self.server.shared.tally);
         self.server.slots.remove(id);
+        // It may have been told that there is room for its call.
+        self.server.scheduler.serve_held(self.server);
     }
 }

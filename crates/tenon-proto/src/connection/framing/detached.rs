@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::frame::Frame;
-use super::storage::Storage;
+use super::storage::{ROOM_FIRST, Storage};
 use crate::codec::lean::{ByteOrder, Header, Message};
 
 /// A message with the memory that it was received in. The connection that it came over goes on receiving elsewhere,
@@ -65,6 +65,35 @@ impl Detached {
             }
             None => &[],
         }
+    }
+
+    /// Bytes of memory that the message has.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.storage.capacity()
+    }
+
+    /// Copies a message that fills less than half of its memory into memory of its own size, if it is short; returns
+    /// what it was in.
+    pub(super) fn compact(&mut self) -> Option<Storage> {
+        let place = self.place()?;
+        if self.storage.capacity() > ROOM_FIRST || 2 * place.len() > self.storage.capacity() {
+            return None;
+        }
+        let own = self.storage.exact(place);
+        match self.frame.as_mut()? {
+            DetachedFrame::Record(place) => *place = own.base()..own.end(),
+            DetachedFrame::Message { begin, .. } => *begin = own.base(),
+        }
+        Some(std::mem::replace(&mut self.storage, own))
+    }
+
+    /// Where the content is.
+    fn place(&self) -> Option<Range<usize>> {
+        Some(match self.frame.as_ref()? {
+            DetachedFrame::Record(place) => place.clone(),
+            DetachedFrame::Message { header, begin, .. } => *begin..*begin + header.length as usize,
+        })
     }
 
     pub(super) fn into_storage(self) -> Storage {

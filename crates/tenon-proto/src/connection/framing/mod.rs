@@ -482,10 +482,22 @@ impl Receiver {
         }
     }
 
+    /// Has a detached frame that is kept for long take no more memory than it needs, if it is short; what it was in
+    /// is received into next.
+    pub fn compact(&mut self, detached: &mut Detached) {
+        if let Some(storage) = detached.compact() {
+            self.reattach_storage(storage);
+        }
+    }
+
     /// Gives the memory of a detached frame back.
     #[inline]
     pub fn reattach(&mut self, detached: Detached) {
-        let storage = detached.into_storage();
+        self.reattach_storage(detached.into_storage());
+    }
+
+    #[inline]
+    fn reattach_storage(&mut self, storage: Storage) {
         let rest = match &mut self.reader {
             Reader::Lean(reader) => reader.reattach(storage),
             Reader::Onc(reader) => reader.reattach(storage),

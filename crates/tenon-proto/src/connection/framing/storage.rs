@@ -168,6 +168,25 @@ impl Storage {
         from
     }
 
+    /// A storage that holds what is in `range` of this one and has no room for more.
+    ///
+    /// # Panics
+    /// If that is not there.
+    pub(crate) fn exact(&self, range: Range<usize>) -> Self {
+        let content = &self.bytes[range];
+        let mut bytes = vec![0; content.len() + self.alignment];
+        let base = aligned(&bytes, self.alignment);
+        let filled = base + content.len();
+        bytes[base..filled].copy_from_slice(content);
+        Self {
+            bytes,
+            base,
+            filled,
+            alignment: self.alignment,
+            capacity_max: self.capacity_max,
+        }
+    }
+
     /// An empty storage with the limits of this one, which takes no memory yet.
     pub(crate) fn fresh(&self) -> Self {
         Self::new(self.alignment, self.capacity_max)

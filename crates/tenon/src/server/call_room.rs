@@ -1,0 +1,86 @@
+//! Room for calls that are carried out elsewhere than where they were received: how many they may be, and how much
+//! memory they may take. Connections whose calls find none wait for it in their order.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tenon_core::serve::{CallMemory, MemoryBudget};
+
+use super::lock;
+use super::slot::Slot;
+
+/// Room for calls that are carried out elsewhere than where they were received, or take much memory.
+///
+/// Every call that ends, and every connection that gets its turn and does not need it, lets the connection look that
+/// has waited longest: so none waits while there is room for its call.
+#[derive(Debug)]
+pub(super) struct CallRoom {
+    calls: AtomicUsize,
+    calls_max: usize,
+    memory: Arc<MemoryBudget>,
+    held: Mutex<VecDeque<Arc<Slot>>>,
+    /// Whether connections wait.
+    has_held: AtomicBool,
+}
+
+impl CallRoom {
+    /// Room for so many calls, and so many bytes of their memory.
+    pub(super) fn new(calls_max: usize, bytes_max: usize) -> Self {
+        Self {
+            calls: AtomicUsize::new(0),
+            calls_max: calls_max.max(1),
+            memory: MemoryBudget::new(bytes_max),
+            held: Mutex::default(),
+            has_held: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether there is room for one call more, with so many `bytes` that count. Connections that wait come before one
+    /// that wants memory, unless it `is_next`.
+    pub(super) fn has(&self, bytes: usize, is_next: bool) -> bool {
+        let is_in_turn = bytes == 0 || is_next || !self.has_held.load(Ordering::Relaxed);
+        let has_call = self.calls.load(Ordering::Relaxed) < self.calls_max;
+        has_call && is_in_turn && self.memory.has_for_call(bytes)
+    }
+
+    /// Takes memory for a call. `None` if there is [no room](Self::has) for it.
+    pub(super) fn take(&self, bytes: usize, is_next: bool) -> Option<CallMemory> {
+        let has_room = self.has(bytes, is_next);
+        has_room.then(|| self.memory.take_for_call(bytes))?
+    }
+
+    /// A call is handed over.
+    pub(super) fn begin_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A call that was handed over has ended.
+    pub(super) fn end_call(&self) {
+        self.calls.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Has a connection wait behind the others, or before them if it was next.
+    pub(super) fn wait(&self, slot: &Arc<Slot>, is_next: bool) {
+        let mut held = lock(&self.held);
+        if is_next {
+            held.push_front(Arc::clone(slot));
+        } else {
+            held.push_back(Arc::clone(slot));
+        }
+        self.has_held.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the connection that has waited longest, if there may be room for its call. The lock orders this behind
+    /// what a connection finds that begins to wait.
+    pub(super) fn next(&self) -> Option<Arc<Slot>> {
+        let mut held = lock(&self.held);
+        let next = if self.has(0, true) {
+            held.pop_front()
+        } else {
+            None
+        };
+        self.has_held.store(!held.is_empty(), Ordering::Relaxed);
+        next
+    }
+}
