@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags, chmod, fchmod, fstat};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{
@@ -16,11 +17,15 @@ use rustix::net::{
 };
 use tenon_shm::{Refusal, Sizes, User};
 
+use crate::spare::SpareDescriptor;
 use crate::stream::{family, first_that_works, not_a_stream};
 use crate::{Address, Endpoint, Stream, Transport};
 
 /// Connections that may wait to be accepted; the kernel lowers it to its own limit.
 const BACKLOG: i32 = 4096;
+
+/// The part of a file's mode that says who may open it.
+const PERMISSIONS: u32 = 0o777;
 
 /// A listening socket. Dropping it removes the file of a Unix socket.
 #[derive(Debug)]
@@ -33,7 +38,18 @@ pub struct Listener {
     refusal: Box<[u8]>,
     /// Of what it hands over to those who connect, if that is shared memory.
     sizes: Sizes,
+    spare: SpareDescriptor,
     _file: Option<SocketFile>,
+}
+
+/// A connection that was accepted.
+#[derive(Debug)]
+pub enum Accepted {
+    /// It is to be served.
+    Stream(Stream),
+    /// No descriptor is left for it: it was accepted by the one that is kept for this, and is to be closed before the
+    /// next is accepted. `None` if it is closed already, as one that would have gone on in shared memory.
+    Excess(Option<Stream>),
 }
 
 impl Listener {
@@ -45,13 +61,22 @@ impl Listener {
     /// `InvalidInput` for an address without a port, of another transport, or that names a
     /// protocol: which one a client speaks is found out when it connects.
     pub fn bind(address: &Address) -> io::Result<Self> {
+        Self::bind_with_mode(address, None)
+    }
+
+    /// Listens as [`bind`](Self::bind) does, and gives the file of a Unix socket these permissions, such as `0o660`,
+    /// whatever the process's umask is. The file never has others, not even for a moment.
+    ///
+    /// # Errors
+    /// As of [`bind`](Self::bind), and what the system reports of the permissions.
+    pub fn bind_with_mode(address: &Address, mode: Option<u32>) -> io::Result<Self> {
         if address.chooses_lean() {
             return Err(serves_both(address));
         }
         match (address.transport(), address.endpoint()) {
             (Transport::Tcp, Endpoint::Host(host)) => first_that_works(host, Self::bind_tcp),
             (Transport::Unix | Transport::Shm, Endpoint::Path(path)) => {
-                Self::bind_path(path, address.clone())
+                Self::bind_path(path, address.clone(), mode)
             }
             _ => Err(not_a_stream(address)),
         }
@@ -68,27 +93,39 @@ impl Listener {
             users: None,
             refusal: Box::default(),
             sizes: Sizes::default(),
+            spare: SpareDescriptor::open(),
             _file: None,
         })
     }
 
-    fn bind_path(path: &Path, address: Address) -> io::Result<Self> {
+    fn bind_path(path: &Path, address: Address, mode: Option<u32>) -> io::Result<Self> {
         let fd = open(AddressFamily::UNIX)?;
+        let mode = mode.map(|mode| Mode::from_raw_mode(mode & PERMISSIONS));
+        if let Some(mode) = mode {
+            // Linux gives the file the mode of the socket, less the umask: so it is never more open than asked for.
+            fchmod(&fd, mode)?;
+        }
         let at = SocketAddrUnix::new(path)?;
-        match listen(&fd, &at) {
+        match net::bind(&fd, &at) {
             Err(Errno::ADDRINUSE) if is_stale(path, &at)? => {
                 fs::remove_file(path)?;
-                listen(&fd, &at)?;
+                net::bind(&fd, &at)?;
             }
             other => other?,
         }
+        let file = SocketFile::at(path)?;
+        if let Some(mode) = mode {
+            file.set_mode(mode)?;
+        }
+        net::listen(&fd, BACKLOG)?;
         Ok(Self {
             fd,
             address,
             users: None,
             refusal: Box::default(),
             sizes: Sizes::default(),
-            _file: Some(SocketFile::at(path)?),
+            spare: SpareDescriptor::open(),
+            _file: Some(file),
         })
     }
 
@@ -117,27 +154,47 @@ impl Listener {
         &self.address
     }
 
-    /// Takes a connection that waits; none if there is none.
+    /// Takes a connection that waits; none if there is none. When the descriptors of the process or the system are
+    /// used up, it takes the connection by the one that the listener keeps for this.
     ///
     /// # Errors
-    /// The system is out of descriptors or memory. The connection still waits then, or has been closed, if what was
-    /// wanting is what would have been handed over to it.
-    pub fn try_accept(&self) -> io::Result<Option<Stream>> {
+    /// The system is out of memory, or of descriptors, and the one that was kept is taken, too. The connection still
+    /// waits then.
+    pub fn try_accept(&self) -> io::Result<Option<Accepted>> {
+        self.spare.renew();
+        let mut is_excess = false;
         loop {
-            let (fd, peer) =
-                match retry_on_intr(|| net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC)) {
-                    Ok(accepted) => accepted,
-                    Err(Errno::AGAIN) => return Ok(None),
-                    // The peer is gone before it was accepted; another may wait behind it.
-                    Err(Errno::CONNABORTED) => continue,
-                    Err(error) => return Err(error.into()),
-                };
+            let (fd, peer) = match self.accept_raw() {
+                Ok(accepted) => accepted,
+                Err(Errno::AGAIN) => return Ok(None),
+                // The peer is gone before it was accepted; another may wait behind it.
+                Err(Errno::CONNABORTED) => continue,
+                Err(Errno::MFILE | Errno::NFILE) if !is_excess && self.spare.give_up() => {
+                    is_excess = true;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if is_excess && self.address.transport() == Transport::Shm {
+                tenon_shm::refuse(fd.as_fd(), Refusal::Busy);
+                return Ok(Some(Accepted::Excess(None)));
+            }
             match self.take_in(fd, peer) {
                 Ok(None) => {}
+                Ok(Some(stream)) if is_excess => return Ok(Some(Accepted::Excess(Some(stream)))),
+                Ok(Some(stream)) => return Ok(Some(Accepted::Stream(stream))),
                 Err(error) if is_end(&error) => {}
-                done => return done,
+                // What would have been handed over needs descriptors, too.
+                Err(error) if is_out_of_descriptors(&error) => {
+                    return Ok(Some(Accepted::Excess(None)));
+                }
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    fn accept_raw(&self) -> rustix::io::Result<(OwnedFd, Option<SocketAddrAny>)> {
+        retry_on_intr(|| net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC))
     }
 
     /// Makes a stream of what was accepted, if it may connect.
@@ -183,6 +240,13 @@ fn is_end(error: &io::Error) -> bool {
     )
 }
 
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE)
+    )
+}
+
 fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     net::socket_with(family, SocketType::STREAM, flags, None)
@@ -215,6 +279,21 @@ impl SocketFile {
             path: path.to_owned(),
             identity: identity(path)?,
         })
+    }
+
+    /// Adds the permissions that the umask has taken away. Only of this very file: its name may lead elsewhere by now.
+    fn set_mode(&self, mode: Mode) -> io::Result<()> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::open(&self.path, flags, Mode::empty())?;
+        let found = fstat(&file)?;
+        if (found.st_dev, found.st_ino) != self.identity {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        if found.st_mode & PERMISSIONS == mode.as_raw_mode() {
+            return Ok(());
+        }
+        // A descriptor that only names a file can be changed by its name alone.
+        Ok(chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), mode)?)
     }
 }
 

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use place::{fresh_host, fresh_path};
-use tenon_net::{Address, Datagram, Listener, Ready, Stream, Transport};
+use tenon_net::{Accepted, Address, Datagram, Listener, Ready, Stream, Transport};
 
 const TRANSPORTS: [Transport; 4] = [
     Transport::Tcp,
@@ -157,7 +157,7 @@ fn connected(listener: &Listener) -> (Stream, Stream) {
 fn accept(listener: &Listener) -> Stream {
     let deadline = soon();
     while Instant::now() < deadline {
-        if let Some(stream) = listener.try_accept().unwrap() {
+        if let Some(Accepted::Stream(stream)) = listener.try_accept().unwrap() {
             return stream;
         }
         thread::sleep(Duration::from_millis(1));

@@ -20,6 +20,8 @@ const SERVER: u8 = 2;
 pub enum Refusal {
     /// The user whose process it is may not.
     User,
+    /// The server has no room for it; later there may be some.
+    Busy,
     /// For another reason, by its number.
     Other(u8),
 }
@@ -54,6 +56,7 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::User => f.write_str("the user of this process may not connect"),
+            Self::Busy => f.write_str("the server has too many connections"),
             Self::Other(number) => write!(f, "reason {number}"),
         }
     }
@@ -63,6 +66,7 @@ impl Refusal {
     fn number(self) -> u8 {
         match self {
             Self::User => 1,
+            Self::Busy => 2,
             Self::Other(number) => number,
         }
     }
@@ -71,6 +75,7 @@ impl Refusal {
         match number {
             0 => None,
             1 => Some(Self::User),
+            2 => Some(Self::Busy),
             _ => Some(Self::Other(number)),
         }
     }
