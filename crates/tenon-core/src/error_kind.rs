@@ -78,7 +78,7 @@ impl CallError {
             Self::Exception(exception) => kind_of_status(exception.status),
             Self::Unbound(error) => kind_of_bind(error),
             Self::ConnectionRefused(refused) => match refused.reason {
-                RefusalReason::BUSY => Kind::Busy,
+                RefusalReason::BUSY | RefusalReason::HOST => Kind::Busy,
                 RefusalReason::STOPPING => Kind::Stopping,
                 RefusalReason::FORBIDDEN => Kind::Denied,
                 _ => Kind::PeerMisbehaved,

@@ -259,6 +259,11 @@ impl IncomingCalls {
         Some(DeferredId(id))
     }
 
+    /// Gives memory back that only many calls at once have needed.
+    pub(super) fn trim(&mut self) {
+        self.deferred.shrink_to(0);
+    }
+
     pub(super) fn len(&self) -> usize {
         self.deferred.len()
     }

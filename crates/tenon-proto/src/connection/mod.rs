@@ -634,6 +634,19 @@ impl<W> Connection<W> {
         self.send_queue.recycle(batch);
     }
 
+    /// Whether the connection may have more memory than it needs while it is idle.
+    #[inline]
+    pub fn has_grown(&self) -> bool {
+        self.send_queue.has_grown()
+    }
+
+    /// Gives memory back that only large messages, or many at once, have needed; returns false if something is still to
+    /// be sent. `batch` is the one of the connection.
+    pub fn trim(&mut self, batch: &mut TransmitBatch) -> bool {
+        self.incoming.trim();
+        self.send_queue.trim(batch)
+    }
+
     /// Takes a batch back that was not sent whole, as the connection failed: calls of which a part is missing were
     /// not carried out.
     pub fn handle_transmit_failed(&mut self, batch: &mut TransmitBatch) {

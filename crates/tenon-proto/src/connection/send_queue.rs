@@ -16,6 +16,9 @@ const COPIED_MAX: usize = 4 << 10;
 /// Bytes of memory of a buffer that is kept for the next messages.
 const KEPT_MAX: usize = 1 << 20;
 
+/// Bytes of memory of a buffer that an idle connection keeps.
+const IDLE_MAX: usize = 16 << 10;
+
 /// The messages that wait to be sent.
 #[derive(Debug, Default)]
 pub(super) struct SendQueue {
@@ -32,6 +35,8 @@ pub(super) struct SendQueue {
     unsent: Vec<(u32, Buffer)>,
     /// Bytes of everything but the control messages.
     bytes: usize,
+    /// Whether a buffer may have more memory than an idle connection keeps.
+    has_grown: bool,
 }
 
 /// A message in a batch, of which further pieces are to follow.
@@ -295,7 +300,6 @@ impl Gathered {
 
     fn reset(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(KEPT_MAX);
         self.calls.clear();
     }
 }
@@ -483,11 +487,44 @@ impl SendQueue {
         batch.control.clear();
         if !batch.short.bytes.is_empty() {
             batch.short.reset();
+            if batch.short.bytes.capacity() > IDLE_MAX {
+                self.note_grown(&mut batch.short.bytes);
+            }
         }
         if let Some(piece) = batch.long.take() {
             self.go_on(piece, batch.is_sent());
         }
         (batch.sent, batch.length) = (0, 0);
+    }
+
+    #[cold]
+    fn note_grown(&mut self, bytes: &mut Buffer) {
+        bytes.shrink_to(KEPT_MAX);
+        self.has_grown = true;
+    }
+
+    /// Whether there may be more memory than an idle connection needs.
+    #[inline]
+    pub(super) fn has_grown(&self) -> bool {
+        self.has_grown
+    }
+
+    /// Gives that memory back; returns false if something is still to be sent.
+    pub(super) fn trim(&mut self, batch: &mut TransmitBatch) -> bool {
+        if !(self.is_empty() && batch.is_sent()) {
+            return false;
+        }
+        let queued = [&mut self.control, &mut self.next.bytes];
+        let sent = [&mut batch.control, &mut batch.short.bytes];
+        for buffer in queued.into_iter().chain(sent) {
+            buffer.shrink_to(IDLE_MAX);
+        }
+        self.next.calls.shrink_to(0);
+        batch.short.calls.shrink_to(0);
+        self.later.shrink_to(0);
+        self.in_pieces.shrink_to(0);
+        self.has_grown = false;
+        true
     }
 
     /// Lets the message go on whose piece was sent, if it is still wanted: its call may have been taken back since, or
@@ -599,6 +636,7 @@ impl SendQueue {
     pub(super) fn clear(&mut self) {
         self.control.clear();
         self.next.reset();
+        self.next.bytes.shrink_to(KEPT_MAX);
         self.later.clear();
         self.in_pieces.clear();
         self.under_way = None;

@@ -71,6 +71,8 @@ impl RefusalReason {
     pub const PREAMBLE: Self = Self(4);
     /// The user that the client's process runs as may not connect.
     pub const FORBIDDEN: Self = Self(5);
+    /// There are too many connections of the client's host; later there may be fewer.
+    pub const HOST: Self = Self(6);
 }
 
 /// A server does not take a connection. It carried out no call of it.
@@ -96,6 +98,9 @@ fn refused(refused: &Refused) -> String {
         RefusalReason::PREAMBLE => "the server found this client's preamble damaged".to_owned(),
         RefusalReason::FORBIDDEN => {
             "the server takes no connections of this process's user".to_owned()
+        }
+        RefusalReason::HOST => {
+            "the server has too many connections of this client's host or user".to_owned()
         }
         RefusalReason(other) => format!("the server refuses for a reason unknown here, {other}"),
     }
