@@ -8,9 +8,10 @@ mod caller;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use caller::*;
+use rustix::process::{Pid, Signal, kill_process};
 use tenon::rpcbind::{Rpcbind, RpcbindError, RpcbindVersion};
 use tenon::{Address, Client, ConnectError, Server, StartError};
 
@@ -54,6 +55,7 @@ fn inside() {
     another_address_is_declined();
     a_server_registers_itself_and_is_found_without_a_port();
     rpcinfo_finds_a_server_that_registered();
+    a_server_that_is_terminated_unregisters();
     drop(_rpcbind);
     let _insecure = RunningRpcbind::start(&["-i"]);
     version_2_registers_too();
@@ -205,6 +207,38 @@ fn a_server_registers_itself_and_is_found_without_a_port() {
     let stranger = Client::connect("tcp://127.0.0.1", PROGRAM + 1, 1);
     assert!(matches!(stranger, Err(ConnectError::NotRegistered { .. })));
     server.shutdown(PATIENCE);
+    assert_eq!(known(PROGRAM), [""; 0]);
+}
+
+/// Tells a child of this test that it is the server.
+const SERVES: &str = "TENON_TEST_RPCBIND_SERVES";
+
+/// The server process. Run as a test of its own, it does nothing.
+#[test]
+fn serve_registered_until_a_signal() {
+    if std::env::var_os(SERVES).is_some() {
+        registered().serve_until_signal(PATIENCE).unwrap();
+    }
+}
+
+fn a_server_that_is_terminated_unregisters() {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "serve_registered_until_a_signal"])
+        .env(SERVES, "1")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("it is registered", || !known(PROGRAM).is_empty());
+    // The last thing that it does before it waits is to catch the signal.
+    let status = format!("/proc/{}/status", child.id());
+    eventually("it catches SIGTERM", || {
+        let status = std::fs::read_to_string(&status).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
+        caught >> (Signal::TERM.as_raw() - 1) & 1 == 1
+    });
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
     assert_eq!(known(PROGRAM), [""; 0]);
 }
 

@@ -1,6 +1,7 @@
 //! What a server counts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tenon_proto::connection::IncomingCounters;
 use tenon_proto::endpoint::EndpointCounters;
@@ -15,6 +16,20 @@ macro_rules! counters {
         #[non_exhaustive]
         pub struct ServerCounters {
             $($(#[$doc])+ pub $name: u64,)+
+            /// Calls that handlers carry out now. A call that is answered after [`ServerLimits::handler_timeout`]
+            /// counts until its handler returns.
+            ///
+            /// [`ServerLimits::handler_timeout`]: super::ServerLimits::handler_timeout
+            pub calls_running: u64,
+            /// How long the oldest of those calls has run, to a millisecond; zero if none runs.
+            pub oldest_call: Duration,
+            /// Calls that wait for a thread now.
+            pub calls_queued: u64,
+            /// Threads that carry out a call which takes long, or that was handed to them. At a server of threads at
+            /// most [`ServerLimits::threads`]; at one of tasks those of the run time for what blocks.
+            ///
+            /// [`ServerLimits::threads`]: super::ServerLimits::threads
+            pub threads_busy: u64,
             /// How the threads that serve have waited.
             pub waits: WaitCounters,
         }
@@ -28,11 +43,12 @@ macro_rules! counters {
         }
 
         impl ServerTally {
-            /// Returns what has been counted so far.
+            /// Returns what has been counted so far. What is found out when it is asked for is still zero.
             pub fn snapshot(&self) -> ServerCounters {
                 ServerCounters {
                     $($name: self.$name.get(),)+
                     waits: self.waits.snapshot(),
+                    ..ServerCounters::default()
                 }
             }
         }
@@ -42,11 +58,17 @@ macro_rules! counters {
 counters! {
     /// Connections that are open now.
     connections_open,
+    /// Connections of which a part of a request has come, and the rest is waited for, now.
+    requests_half_received,
     /// Connections that were accepted and kept.
     connections_accepted,
     /// Connections that were closed at once because there were too many.
     connections_refused,
-    /// Times that accepting failed, for want of descriptors for example.
+    /// Connections that were closed at once because there were too many of their host.
+    hosts_refused,
+    /// Connections that were closed at once because no descriptor was left for them.
+    descriptors_exhausted,
+    /// Times that accepting failed, for want of memory for example, and the connection still waited.
     accept_failures,
     /// Connections closed because the peer broke record marking, a limit or the protocol.
     broken_connections,
@@ -55,6 +77,8 @@ counters! {
     memory_exhausted,
     /// Connections closed because the peer sent a large request too slowly.
     slow_senders,
+    /// Connections closed because their first request did not come in time.
+    late_first_requests,
     /// Connections closed because no request came for too long.
     idle_connections,
     /// Connections closed because the peer did not read its replies.
@@ -94,6 +118,10 @@ counters! {
     /// Calls that waited in their connections, as those that are carried out were as many, or took as much memory, as
     /// there may be.
     calls_held_back,
+    /// Of those, calls that were answered as not begun, as no thread was free for them in time.
+    calls_shed,
+    /// Calls whose handlers took longer than they may.
+    handler_timeouts,
     /// Times that a handler took so long that another thread took its connection or port over.
     takeovers,
 }
@@ -191,6 +219,16 @@ impl ServerTally {
 }
 
 impl ServerCounters {
+    /// The same with calls that run: how many more, and how long the oldest of them has run.
+    #[must_use]
+    pub fn with_running(self, calls: usize, oldest: Duration) -> Self {
+        Self {
+            calls_running: self.calls_running + calls as u64,
+            oldest_call: self.oldest_call.max(oldest),
+            ..self
+        }
+    }
+
     /// The same with what was counted of a connection.
     #[must_use]
     pub fn with_connection(self, connection: &CallTally) -> Self {

@@ -26,6 +26,9 @@ pub enum EndReason {
     /// The peer sends a large request too slowly.
     #[error("the peer sends a large request too slowly")]
     SlowSender,
+    /// The first request did not come in time.
+    #[error("its first request did not come within ServerLimits::first_request_timeout")]
+    LateFirstRequest,
     /// The peer does not read its replies.
     #[error("the peer does not read its replies")]
     SlowReader,
@@ -44,7 +47,7 @@ impl EndReason {
     /// Returns the reason that a lean peer is told.
     pub fn close_reason(&self) -> CloseReason {
         match self {
-            Self::Idle => CloseReason::IDLE,
+            Self::Idle | Self::LateFirstRequest => CloseReason::IDLE,
             Self::Stopping => CloseReason::STOPPING,
             Self::Protocol(_) => CloseReason::VIOLATION,
             _ => CloseReason::LIMITS,
@@ -61,6 +64,7 @@ impl EndReason {
             }
             Self::Memory => Some(&tally.memory_exhausted),
             Self::SlowSender => Some(&tally.slow_senders),
+            Self::LateFirstRequest => Some(&tally.late_first_requests),
             Self::SlowReader => Some(&tally.slow_readers),
             Self::Idle => Some(&tally.idle_connections),
             Self::PeerClosed | Self::Stopping | Self::Socket(_) => None,
@@ -69,7 +73,7 @@ impl EndReason {
             counter.up();
         }
         match self {
-            Self::Idle | Self::PeerClosed | Self::Stopping => {
+            Self::Idle | Self::LateFirstRequest | Self::PeerClosed | Self::Stopping => {
                 tracing::debug!(id, ?peer, reason = %self, "closing a connection");
             }
             Self::Socket(_) if counter.is_none() => {

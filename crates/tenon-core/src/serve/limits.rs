@@ -31,8 +31,12 @@ pub enum EndOfStream {
 /// [`Default`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections open at the same time; one more is closed as soon as it is accepted.
+    /// Connections open at the same time; one more is closed as soon as it is accepted. A lean client is told why.
     pub connections: usize,
+    /// Connections of one host that are open at the same time, by its address; of IPv6 by the first 64 bits, and through
+    /// Unix sockets and shared memory by the user of the peer's process. One more is closed as soon as it is accepted; a
+    /// lean client is told why.
+    pub connections_of_host: usize,
     /// Bytes of one request on a stream, all its fragments together; on a lean connection its header,
     /// too, and at least 64 KiB.
     pub message_bytes: usize,
@@ -42,6 +46,9 @@ pub struct ServerLimits {
     /// connection are not counted, so small requests are always taken in. Each port of the packet exchange has
     /// as many of its own, for requests and answers.
     pub receive_bytes: usize,
+    /// How long a connection may be open before its first request is complete. The preamble of the lean protocol counts
+    /// as one. A larger request has the time of [`receive_timeout`](Self::receive_timeout).
+    pub first_request_timeout: Option<Duration>,
     /// How long a peer may take to send 64 KiB of a request that needs counted memory, or the rest of it, before its
     /// connection is closed.
     pub receive_timeout: Option<Duration>,
@@ -69,6 +76,20 @@ pub struct ServerLimits {
     /// order in which the calls came. The first 16 KiB of each connection are not counted, so small calls of one that
     /// has no others are always carried out. Calls in datagrams that find no room are dropped.
     pub call_bytes: usize,
+    /// How long a call may wait for a thread once it was received and handed over. It is answered then as one that the
+    /// server has no room for, and was not begun: `Status::OVERLOADED` in the lean protocol, `SYSTEM_ERR` in ONC RPC. So
+    /// a server all of whose threads hang says so. A call whose deadline has passed while it waited is not begun either.
+    pub queue_timeout: Option<Duration>,
+    /// How long a handler may take. The call is answered then, by `Status::DEADLINE` in the lean protocol and
+    /// `SYSTEM_ERR` in ONC RPC, and cancelled: its future is dropped, and
+    /// [`CallInfo::is_cancelled`](crate::service::CallInfo::is_cancelled) says so to a handler that may block. What that
+    /// returns later goes nowhere; until then it keeps its thread, which nothing can take away from it. A call of a
+    /// service that keeps order is cancelled, and answered when its handler has returned. None by default.
+    ///
+    /// While there is a limit every call is carried out by another thread, or a task of its own, as one that runs where
+    /// it was received cannot be given up: so a quick call takes some microseconds longer. A server that steps has no
+    /// such threads, and knows no limit.
+    pub handler_timeout: Option<Duration>,
     /// Bytes of each of the two rings of a connection in shared memory; what is no power of two from 4 KiB to 64 MiB
     /// is rounded up to one. Messages of any size go through any ring, but in a large one a sender may be further
     /// ahead. A connection takes as much memory as it has used of both.
@@ -90,9 +111,12 @@ impl ServerLimits {
     pub fn computable(self) -> Self {
         let bounded = |time: Option<Duration>| time.map(|time| time.min(FOR_EVER));
         Self {
+            first_request_timeout: bounded(self.first_request_timeout),
             receive_timeout: bounded(self.receive_timeout),
             send_timeout: bounded(self.send_timeout),
             idle_timeout: bounded(self.idle_timeout),
+            queue_timeout: bounded(self.queue_timeout),
+            handler_timeout: bounded(self.handler_timeout),
             ..self
         }
     }
@@ -113,8 +137,10 @@ impl Default for ServerLimits {
         let connection = ConnectionConfig::server();
         Self {
             connections: 10_000,
+            connections_of_host: 5_000,
             message_bytes: connection.receive_max,
             receive_bytes: 256 << 20,
+            first_request_timeout: Some(Duration::from_secs(10)),
             receive_timeout: Some(Duration::from_secs(30)),
             send_timeout: Some(Duration::from_secs(10)),
             idle_timeout: Some(Duration::from_secs(15 * 60)),
@@ -123,6 +149,8 @@ impl Default for ServerLimits {
             calls: 16 * 1024,
             connection_call_bytes: 64 << 20,
             call_bytes: 256 << 20,
+            queue_timeout: Some(Duration::from_secs(10)),
+            handler_timeout: None,
             ring_bytes: Listener::RING_USUAL,
             conversations: 4096,
             conversations_of_host: 512,

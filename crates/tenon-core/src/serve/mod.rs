@@ -1,9 +1,14 @@
 //! What a server decides whichever driver runs it: which service is meant, what peers are granted, how long they may
 //! take, and what is counted.
 
+mod admission;
 mod counters;
+mod deferred_calls;
 mod end_reason;
+mod half_received;
+mod hosts;
 mod limits;
+mod log_limit;
 mod memory;
 mod port;
 mod procedure_times;
@@ -11,13 +16,18 @@ mod random;
 mod registry;
 mod running_handlers;
 mod settings;
+#[cfg(feature = "signal")]
+mod signals;
 mod slow_reader;
 mod slow_sender;
 mod stream;
 
 pub use counters::{CallTally, Counter, ServerCounters, ServerTally};
+pub use deferred_calls::{CallProgress, DeferredCall, DeferredCalls, ExpiredCalls, LOOK_INTERVAL};
 pub use end_reason::EndReason;
+pub use hosts::{HostShare, HostTable};
 pub use limits::{EndOfStream, PROGRESS_BYTES, ServerLimits};
+pub use log_limit::LogLimit;
 pub use memory::{CallMemory, MemoryBudget, MemoryShare};
 pub use port::{FoundCall, ServedPort};
 pub use procedure_times::{ProcedureTimes, QUICK};
@@ -27,6 +37,8 @@ pub use registry::{
 pub(crate) use registry::{lean_status, onc_status};
 pub use running_handlers::RunningHandlers;
 pub use settings::{ListenSockets, ServerSettings, StartError};
+#[cfg(feature = "signal")]
+pub use signals::{EndSignals, EndSignalsHandle, SecondSignal};
 pub use slow_reader::SlowReader;
 pub use slow_sender::SlowSender;
 pub use stream::{Sending, ServedStream, ServerShared};

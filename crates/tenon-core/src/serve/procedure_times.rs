@@ -26,6 +26,8 @@ pub struct ProcedureTimes {
     /// For each service: below [`STRIKES`] how often a procedure was slow, from there on how often it has been quick
     /// since.
     services: Vec<[AtomicU8; PROCEDURES]>,
+    /// Whether every procedure stays one that takes long.
+    is_fixed: bool,
 }
 
 impl ProcedureTimes {
@@ -34,6 +36,15 @@ impl ProcedureTimes {
         let unknown = || [const { AtomicU8::new(0) }; PROCEDURES];
         Self {
             services: (0..services).map(|_| unknown()).collect(),
+            is_fixed: false,
+        }
+    }
+
+    /// The same, where every call is to be carried out elsewhere, however quick its procedure is.
+    pub fn always_elsewhere(services: usize) -> Self {
+        Self {
+            is_fixed: true,
+            ..Self::cautious(services)
         }
     }
 
@@ -43,6 +54,7 @@ impl ProcedureTimes {
         let unknown = || [const { AtomicU8::new(STRIKES) }; PROCEDURES];
         Self {
             services: (0..services).map(|_| unknown()).collect(),
+            is_fixed: false,
         }
     }
 
@@ -81,7 +93,7 @@ impl ProcedureTimes {
 
     /// Notes how long a handler took on another thread.
     pub fn note_elsewhere(&self, service: usize, procedure: u32, took: Duration) {
-        let Some(entry) = self.entry(service, procedure) else {
+        let Some(entry) = self.entry(service, procedure).filter(|_| !self.is_fixed) else {
             return;
         };
         let runs = entry.load(Ordering::Relaxed).max(STRIKES);
@@ -130,6 +142,15 @@ mod tests {
         assert!(!times.is_slow(0, 1));
         times.note_slow(0, 1);
         assert!(times.is_slow(0, 1), "it was slow before");
+    }
+
+    #[test]
+    fn a_procedure_may_be_always_elsewhere() {
+        let times = ProcedureTimes::always_elsewhere(1);
+        for _ in 0..2 * QUICK_RUNS {
+            times.note_elsewhere(0, 1, QUICK);
+        }
+        assert!(times.is_slow(0, 1));
     }
 
     #[test]

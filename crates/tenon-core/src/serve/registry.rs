@@ -303,7 +303,7 @@ impl ServiceRegistry {
     }
 
     /// Returns the name of a procedure, or its number where the service does not know what it was built from.
-    fn procedure_name(&self, service: usize, procedure: u32) -> String {
+    pub(super) fn procedure_name(&self, service: usize, procedure: u32) -> String {
         let interface = self.table.interface(service);
         let part = interface.and_then(|interface| {
             let mut parts = interface.parts.iter();

@@ -29,6 +29,8 @@ pub struct ServerSettings {
     pub waiting: Waiting,
     /// The users whose processes may connect through Unix sockets; `None` if all may.
     pub users: Option<Vec<u32>>,
+    /// The permissions of the files of Unix sockets; those that the umask leaves if there are none.
+    pub socket_mode: Option<u32>,
     /// What is told where its services are.
     pub registrar: Option<Box<dyn Registrar>>,
 }
@@ -88,6 +90,7 @@ impl Default for ServerSettings {
             fragment_max: FRAGMENT_MAX,
             waiting: Waiting::default(),
             users: None,
+            socket_mode: None,
             registrar: None,
         }
     }
@@ -132,11 +135,12 @@ impl ServerSettings {
         }
         let mut sockets = ListenSockets::default();
         for address in &self.addresses {
-            let opened = sockets.open(address, self.users.as_deref(), self.limits.ring_bytes);
-            opened.map_err(|cause| StartError::Listen {
-                address: address.clone(),
-                cause,
-            })?;
+            sockets
+                .open(address, self)
+                .map_err(|cause| StartError::Listen {
+                    address: address.clone(),
+                    cause,
+                })?;
         }
         Ok(sockets)
     }
@@ -154,12 +158,7 @@ pub struct ListenSockets {
 }
 
 impl ListenSockets {
-    fn open(
-        &mut self,
-        address: &Address,
-        users: Option<&[u32]>,
-        ring_bytes: usize,
-    ) -> io::Result<()> {
+    fn open(&mut self, address: &Address, settings: &ServerSettings) -> io::Result<()> {
         match address.transport() {
             Transport::Udp | Transport::Xdp if !address.chooses_lean() => {
                 let carrier = Carrier::bind(address)?;
@@ -167,8 +166,9 @@ impl ListenSockets {
                 self.carriers.push(carrier);
             }
             _ => {
-                let mut listener = Listener::bind(address)?.with_rings_of(ring_bytes);
-                if let Some(users) = users {
+                let listener = Listener::bind_with_mode(address, settings.socket_mode)?;
+                let mut listener = listener.with_rings_of(settings.limits.ring_bytes);
+                if let Some(users) = &settings.users {
                     let told = Preamble::server(0, 0).refusing(RefusalReason::FORBIDDEN);
                     listener = listener.only_users(users, &told.encode());
                 }
@@ -210,6 +210,15 @@ macro_rules! server_settings {
         #[must_use]
         pub fn users(mut self, users: impl IntoIterator<Item = u32>) -> Self {
             self.settings.users = Some(users.into_iter().collect());
+            self
+        }
+
+        /// Gives the files of `unix://` and `shm://` these permissions, such as `0o660`, whatever the umask is: a
+        /// process that may write to the file may connect. It never has others, not even for a moment. By default they are what the
+        /// umask leaves of `0o777`.
+        #[must_use]
+        pub fn socket_mode(mut self, mode: u32) -> Self {
+            self.settings.socket_mode = Some(mode);
             self
         }
 

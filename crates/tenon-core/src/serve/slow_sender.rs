@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use super::end_reason::EndReason;
 use super::limits::PROGRESS_BYTES;
 
-/// A large request that has not arrived whole, if there is one.
+/// A request that is waited for: the first one of a connection, or a large one that has not arrived whole.
 #[derive(Debug, Default)]
 pub struct SlowSender(Option<Progress>);
 
@@ -14,20 +15,33 @@ struct Progress {
     end: Instant,
     /// Bytes that were kept when it began.
     from: usize,
+    /// Whether the first request of the connection is waited for.
+    is_first: bool,
 }
 
 impl SlowSender {
+    /// The first request of a connection is waited for, which was accepted at `now`.
+    pub fn awaiting_first(limit: Option<Duration>, now: Instant) -> Self {
+        Self(limit.map(|limit| Progress {
+            end: now + limit,
+            from: 0,
+            is_first: true,
+        }))
+    }
+
     /// Notes that more of the request is waited for, of which `kept` bytes are there. Without a limit it may take as
     /// long as it likes.
     pub fn note_waiting(&mut self, kept: usize, limit: Option<Duration>, now: Instant) {
-        let goes_on =
-            |progress: &Progress| (progress.from..progress.from + PROGRESS_BYTES).contains(&kept);
+        let goes_on = |progress: &Progress| {
+            !progress.is_first && (progress.from..progress.from + PROGRESS_BYTES).contains(&kept)
+        };
         if let Some(limit) = limit
             && !self.0.as_ref().is_some_and(goes_on)
         {
             self.0 = Some(Progress {
                 end: now + limit,
                 from: kept,
+                is_first: false,
             });
         }
     }
@@ -35,6 +49,15 @@ impl SlowSender {
     /// Notes that there is no such request any more, or nothing is waited for.
     pub fn clear(&mut self) {
         self.0 = None;
+    }
+
+    /// Returns why the connection ends if too little has arrived by the [end](Self::end).
+    pub fn end_reason(&self) -> EndReason {
+        if self.0.as_ref().is_some_and(|progress| progress.is_first) {
+            EndReason::LateFirstRequest
+        } else {
+            EndReason::SlowSender
+        }
     }
 
     /// When too little of it has arrived.

@@ -4,7 +4,7 @@
 mod sending;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tenon_proto::ROOM_FIRST;
 use tenon_proto::config::ConnectionConfig;
@@ -18,7 +18,10 @@ use tenon_wire::Buffer;
 
 use super::counters::ServerTally;
 use super::end_reason::EndReason;
+use super::half_received::HalfReceived;
+use super::hosts::HostTable;
 use super::limits::{EndOfStream, ServerLimits};
+use super::log_limit::LogLimit;
 use super::memory::{MemoryBudget, MemoryShare};
 use super::procedure_times::ProcedureTimes;
 use super::registry::{CallToServe, ServiceRegistry};
@@ -31,6 +34,9 @@ pub use sending::Sending;
 
 /// Bytes of replies that wait to be sent before further calls are carried out.
 const REPLIES_MAX: usize = 256 << 10;
+
+/// How long a connection has been silent when it gives memory back that it does not need.
+const TRIM_AFTER: Duration = Duration::from_secs(1);
 
 /// What all connections and ports of a server share.
 pub struct ServerShared {
@@ -48,17 +54,72 @@ pub struct ServerShared {
     pub times: ProcedureTimes,
     /// The handlers that run on the threads which received their calls.
     pub handlers: RunningHandlers,
+    /// The connections of each host.
+    pub hosts: Arc<HostTable>,
+    /// What is not logged each time.
+    pub logs: ServerLogs,
+}
+
+/// What is not logged each time that it happens.
+#[derive(Debug, Default)]
+pub struct ServerLogs {
+    /// Too many connections.
+    pub connections: LogLimit,
+    /// Too many connections of one host.
+    pub hosts: LogLimit,
+    /// Too few descriptors.
+    pub descriptors: LogLimit,
+    /// Accepting fails.
+    pub accept_failures: LogLimit,
+    /// Calls wait too long for a thread.
+    pub shed_calls: LogLimit,
+    /// Handlers take too long.
+    pub handler_timeouts: LogLimit,
 }
 
 impl ServerShared {
+    /// Counts and logs a call that was given up as it waited too long for a thread.
+    #[cold]
+    pub(super) fn note_shed(&self, call: &CallToServe) {
+        self.tally.calls_shed.up();
+        if let Some(times) = self.logs.shed_calls.note(Instant::now()) {
+            let procedure = self.registry.procedure_name(call);
+            tracing::warn!(
+                procedure,
+                times,
+                "no thread was free for a call within ServerLimits::queue_timeout"
+            );
+        }
+    }
+
+    /// Counts and logs a call whose handler takes too long.
+    #[cold]
+    pub(super) fn note_handler_timeout(&self, call: &CallToServe) {
+        self.tally.handler_timeouts.up();
+        if let Some(times) = self.logs.handler_timeouts.note(Instant::now()) {
+            let procedure = self.registry.procedure_name(call);
+            tracing::warn!(
+                procedure,
+                times,
+                "a handler takes longer than ServerLimits::handler_timeout"
+            );
+        }
+    }
+
     /// What a server has that offers these services.
     pub fn new(registry: ServiceRegistry, limits: ServerLimits, fragment_max: usize) -> Self {
         Self {
             config: limits.connection_config(fragment_max),
             memory: MemoryBudget::new(limits.receive_bytes),
-            times: ProcedureTimes::new(registry.len()),
+            times: if limits.handler_timeout.is_some() {
+                ProcedureTimes::always_elsewhere(registry.len())
+            } else {
+                ProcedureTimes::new(registry.len())
+            },
             tally: Arc::default(),
             handlers: RunningHandlers::default(),
+            hosts: HostTable::new(limits.connections_of_host),
+            logs: ServerLogs::default(),
             registry,
             limits,
         }
@@ -83,22 +144,25 @@ pub struct ServedStream {
     /// elsewhere.
     call: Option<ReceivedCall>,
     /// The calls that are carried out elsewhere, to be told when they are cancelled.
-    deferred: Vec<DeferredCall>,
+    deferred: Vec<CancellableCall>,
     /// Handlers that run where their calls were received, while another thread may go on with the connection.
     inline: usize,
     /// Bytes of memory of the calls that are carried out, but for short ones that are carried out where they were
     /// received.
     call_bytes: usize,
+    half_received: HalfReceived,
     slow_sender: SlowSender,
     slow_reader: SlowReader,
     /// Whether a request was complete since the connection was parked last.
     was_active: bool,
     active_at: Instant,
+    /// When memory is given back that a silent connection does not need.
+    trim_at: Option<Instant>,
 }
 
 /// A call that is carried out elsewhere.
 #[derive(Debug)]
-struct DeferredCall {
+struct CancellableCall {
     id: DeferredId,
     cancelled: CancelFlag,
     /// Bytes of its memory.
@@ -132,10 +196,12 @@ impl ServedStream {
             deferred: Vec::new(),
             inline: 0,
             call_bytes: 0,
-            slow_sender: SlowSender::default(),
+            half_received: HalfReceived::new(&shared.tally),
+            slow_sender: SlowSender::awaiting_first(shared.limits.first_request_timeout, now),
             slow_reader: SlowReader::default(),
             was_active: false,
             active_at: now,
+            trim_at: None,
         }
     }
 
@@ -334,7 +400,7 @@ impl ServedStream {
         let id = self.connection.defer(&call.caller, call.deadline)?;
         let cancelled = CancelFlag::default();
         self.charge(bytes);
-        self.deferred.push(DeferredCall {
+        self.deferred.push(CancellableCall {
             id,
             cancelled: cancelled.clone(),
             bytes,
@@ -463,6 +529,12 @@ impl ServedStream {
             self.active_at = now;
             self.slow_sender.clear();
         }
+        if self.has_begun() != self.half_received.is_counted() {
+            self.half_received.set(self.has_begun() && !self.has_unread);
+        }
+        if self.connection.has_grown() {
+            self.trim_at.get_or_insert(now + TRIM_AFTER);
+        }
         self.receiver.shrink_to(0);
         if !self.share.is_empty() {
             self.park_share(limits, now);
@@ -488,17 +560,32 @@ impl ServedStream {
         }
     }
 
-    /// When the connection ends unless something happens, for another reason than that it is idle.
+    /// When something is to be done for the connection unless something happens, but for the end of one that is idle.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
-        let ends = [self.slow_sender.end(), self.slow_reader.end()];
+        let ends = [self.slow_sender.end(), self.slow_reader.end(), self.trim_at];
         ends.into_iter().flatten().min()
+    }
+
+    /// Gives memory back that only large replies, or many at once, have needed, if the connection is silent by `now` and
+    /// has been for a while; returns whether it has.
+    pub fn trim(&mut self, now: Instant) -> bool {
+        if self.trim_at.take_if(|at| *at <= now).is_none() {
+            return false;
+        }
+        let silent_at = self.active_at + TRIM_AFTER;
+        if silent_at > now || !self.connection.trim(&mut self.batch) {
+            self.trim_at = Some(silent_at.max(now + TRIM_AFTER / 2));
+            return false;
+        }
+        self.deferred.shrink_to(0);
+        true
     }
 
     /// Returns why the connection is to end by `now`, which is parked.
     pub fn overdue(&self, limits: &ServerLimits, now: Instant) -> Option<EndReason> {
-        if self.slow_sender.end().is_some_and(|end| now >= end) {
-            return Some(EndReason::SlowSender);
+        if !self.was_active && self.slow_sender.end().is_some_and(|end| now >= end) {
+            return Some(self.slow_sender.end_reason());
         }
         if self.slow_reader.end().is_some_and(|end| now >= end) {
             return Some(EndReason::SlowReader);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_core::service::Origin;
-use tenon_net::{Carrier, Listener, Stream};
+use tenon_net::{Accepted, Carrier, Listener, Stream};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tokio::io::unix::AsyncFd;
 use tokio::task::yield_now;
@@ -37,18 +37,20 @@ pub(super) async fn accept(listener: AsyncFd<Owned<Listener>>, state: Arc<Server
                     ready.clear_ready();
                     continue;
                 }
-                Ok(Some(stream)) => Ok(stream),
+                Ok(Some(accepted)) => Ok(accepted),
                 Err(error) => Err(error),
             },
         };
         match accepted {
-            Ok(stream) => {
+            Ok(accepted) => {
                 taken += 1;
-                state.admit(stream);
+                match accepted {
+                    Accepted::Stream(stream) => state.admit(stream),
+                    Accepted::Excess(stream) => state.shared.refuse_excess(stream),
+                }
             }
             Err(error) => {
-                state.shared.tally.accept_failures.up();
-                tracing::warn!(%error, "cannot accept a connection; trying again soon");
+                state.shared.note_accept_failure(&error);
                 tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
@@ -58,6 +60,9 @@ pub(super) async fn accept(listener: AsyncFd<Owned<Listener>>, state: Arc<Server
 impl ServerState {
     /// Takes a new connection in, unless there are too many.
     pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
+        let Some(host) = self.shared.admit_host(&stream) else {
+            return;
+        };
         let peer = stream.peer();
         let (tally, limit) = (&self.shared.tally, self.shared.limits.connections);
         let mailbox = self.new_mailbox(Origin {
@@ -66,9 +71,8 @@ impl ServerState {
         });
         let mut open = self.lock();
         if open.connections.len() >= limit {
-            tally.connections_refused.up();
-            tracing::warn!(?peer, limit, "too many connections: closing the newest");
-            return;
+            drop(open);
+            return self.shared.refuse_one_too_many(&stream);
         }
         let id = mailbox.id;
         let socket = match Watched::new(stream) {
@@ -83,7 +87,7 @@ impl ServerState {
         tally.connections_accepted.up();
         tally.connections_open.up();
         tracing::debug!(id, ?peer, "a connection");
-        tokio::spawn(ConnectionTask::new(Arc::clone(self), mailbox, socket).run());
+        tokio::spawn(ConnectionTask::new(Arc::clone(self), mailbox, socket, host).run());
     }
 
     /// Opens a port for datagrams, which is still to be served.

@@ -85,7 +85,9 @@ impl ServerBuilder {
             ..
         } = self.settings;
         let mut shared = ServerShared::new(registry, limits, fragment_max);
-        shared.times = ProcedureTimes::cautious(shared.registry.len());
+        if shared.limits.handler_timeout.is_none() {
+            shared.times = ProcedureTimes::cautious(shared.registry.len());
+        }
         let state = Arc::new(ServerState::new(shared, self.handlers, waiting));
         let mut listeners = Vec::new();
         for listener in sockets.listeners {
@@ -99,7 +101,11 @@ impl ServerBuilder {
         }
         let accept = |listener| tokio::spawn(accept(listener, Arc::clone(&state)));
         let accepting = listeners.into_iter().map(accept).collect();
-        Ok(Server::new(state, sockets.addresses, accepting, registered))
+        let expiring = tokio::spawn(Arc::clone(&state).expire_calls()).abort_handle();
+        let addresses = sockets.addresses;
+        Ok(Server::new(
+            state, addresses, accepting, expiring, registered,
+        ))
     }
 }
 

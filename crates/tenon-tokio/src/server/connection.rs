@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use tenon_core::serve::{CallToServe, EndReason, Sending, ServedStream};
+use tenon_core::serve::{CallToServe, EndReason, HostShare, Sending, ServedStream};
 use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Company, LOOKS, Looking, Polled, Waiter};
 use tenon_net::Stream;
@@ -62,6 +62,8 @@ pub(super) struct ConnectionTask {
     is_set_for: Option<Instant>,
     /// Why the connection ends once everything is answered.
     ends: Option<EndReason>,
+    /// Goes with the connection.
+    _host: HostShare,
 }
 
 impl ConnectionTask {
@@ -69,6 +71,7 @@ impl ConnectionTask {
         state: Arc<ServerState>,
         mailbox: Arc<Mailbox>,
         socket: Watched<Stream>,
+        host: HostShare,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -86,6 +89,7 @@ impl ConnectionTask {
             alarm: Box::pin(sleep_until(now.into())),
             is_set_for: None,
             ends: None,
+            _host: host,
         }
     }
 
@@ -302,15 +306,15 @@ impl ConnectionTask {
         let mut room = room?;
         room.shrink_to(counted);
         let (id, cancelled): (_, CancelFlag) = self.served.defer(&call, bytes)?;
-        Some(Elsewhere {
-            state: Arc::clone(&self.state),
-            mailbox: Arc::clone(&self.mailbox),
-            to: To::Stream(id),
-            call,
-            origin: self.mailbox.origin,
+        let (to, origin) = (To::Stream(id), self.mailbox.origin);
+        let elsewhere = Elsewhere::new(
+            &self.state,
+            (&self.mailbox, to),
+            (call, origin),
             cancelled,
             room,
-        })
+        );
+        Some(elsewhere)
     }
 
     // ---- Sending and receiving ----
@@ -452,6 +456,10 @@ impl ConnectionTask {
             let now = Instant::now();
             if let Some(reason) = self.served.overdue(limits, now) {
                 return Err(reason);
+            }
+            if self.served.trim(now) {
+                self.reply = Buffer::default();
+                self.answers.shrink_to(0);
             }
             // Something has come since it was set.
             let idle = limits.idle_timeout.map(|limit| now + limit / 4);

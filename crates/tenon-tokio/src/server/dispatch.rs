@@ -8,14 +8,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tenon_core::serve::CallToServe;
+use tenon_core::serve::{CallToServe, DeferredCall, LOOK_INTERVAL};
 use tenon_core::service::{CancelFlag, Cancellation, Origin};
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 use tokio::task::spawn_blocking;
+use tokio::time::sleep_until;
 
 use super::call::{Call, CallMessage};
 use super::call_room::TakenRoom;
+use super::call_target::CallTarget;
 use super::mailbox::{Mailbox, To};
 use super::running::{CallFuture, Finished, Handler, RunningCall, poll_once};
 use super::state::ServerState;
@@ -29,14 +31,10 @@ pub(super) enum Tried {
 
 /// A call that is carried out elsewhere than where it was received.
 pub(super) struct Elsewhere {
-    pub(super) state: Arc<ServerState>,
-    pub(super) mailbox: Arc<Mailbox>,
-    pub(super) to: To,
-    pub(super) call: CallToServe,
-    pub(super) origin: Origin,
-    pub(super) cancelled: CancelFlag,
-    /// Room among those calls, which is free again when it is answered.
-    pub(super) room: TakenRoom,
+    state: Arc<ServerState>,
+    call: CallToServe,
+    origin: Origin,
+    progress: DeferredCall<CallTarget>,
 }
 
 impl ServerState {
@@ -105,7 +103,55 @@ impl ServerState {
     }
 }
 
+impl ServerState {
+    /// Answers the calls that have taken too long, now and whenever there are some.
+    pub(super) async fn expire_calls(self: Arc<Self>) {
+        loop {
+            let now = Instant::now();
+            let expired = self.deferred.expire(&self.shared, now);
+            for (call, reply) in expired.answers {
+                call.target().answer(reply);
+            }
+            match expired.next {
+                Some(at) => sleep_until(at.max(now + LOOK_INTERVAL).into()).await,
+                None => self.deferred_again.notified().await,
+            }
+        }
+    }
+}
+
 impl Elsewhere {
+    /// A call that is to be answered by a mailbox, and for which there is room.
+    pub(super) fn new(
+        state: &Arc<ServerState>,
+        (mailbox, to): (&Arc<Mailbox>, To),
+        (call, origin): (CallToServe, Origin),
+        cancelled: CancelFlag,
+        room: TakenRoom,
+    ) -> Self {
+        let target = CallTarget::new(mailbox, to, room);
+        let (progress, due) = state.deferred.add(call, cancelled, target);
+        if due.is_some() {
+            state.deferred_again.notify_one();
+        }
+        Self {
+            state: Arc::clone(state),
+            call,
+            origin,
+            progress,
+        }
+    }
+
+    /// Returns which call it is.
+    pub(super) fn to(&self) -> To {
+        self.progress.target().to()
+    }
+
+    /// Whether the call was given up before it was begun.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.progress.is_given_up()
+    }
+
     /// Carries a call out from its begin on.
     pub(super) fn carry_out(self, message: CallMessage) {
         let state = Arc::clone(&self.state);
@@ -124,9 +170,13 @@ impl Elsewhere {
     pub(super) fn carry_on(self, future: CallFuture) {
         tokio::spawn(async move {
             let begin = Instant::now();
+            if !self.progress.begin() {
+                return;
+            }
+            let cancelled = self.progress.cancelled().clone();
             let reply = match self.refusal() {
                 Some(refusal) => refusal,
-                None => RunningCall::new(future, self.call, self.cancelled.clone()).await,
+                None => RunningCall::new(future, self.call, cancelled).await,
             };
             self.finish(begin, reply);
         });
@@ -134,9 +184,13 @@ impl Elsewhere {
 
     fn block(self, message: &CallMessage) {
         let begin = Instant::now();
+        if !self.progress.begin() {
+            return;
+        }
         let reply = self.refusal().unwrap_or_else(|| {
+            let _busy = self.state.blocking_threads.enter();
             let mut reply = Buffer::default();
-            let cancellation = Cancellation::Flag(&self.cancelled);
+            let cancellation = Cancellation::Flag(self.progress.cancelled());
             (self.state).run_handler(&self.call, self.origin, message, cancellation, &mut reply);
             reply
         });
@@ -147,7 +201,7 @@ impl Elsewhere {
     fn refusal(&self) -> Option<Buffer> {
         let status = if self.call.is_late() {
             Status::DEADLINE
-        } else if self.cancelled.is_set() {
+        } else if self.progress.cancelled().is_set() {
             Status::CANCELLED
         } else {
             return None;
@@ -160,7 +214,10 @@ impl Elsewhere {
     fn finish(self, begin: Instant, reply: Buffer) {
         let times = &self.state.shared.times;
         times.note_elsewhere(self.call.service, self.call.procedure, begin.elapsed());
-        drop(self.room);
-        self.mailbox.leave(self.to, reply);
+        if self.progress.claim_answer() {
+            self.progress.target().answer(reply);
+        } else {
+            tracing::debug!("a handler has ended after its call was given up");
+        }
     }
 }

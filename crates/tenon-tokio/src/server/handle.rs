@@ -3,12 +3,19 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+#[cfg(feature = "signal")]
+use std::{future::poll_fn, io, pin::pin, task::Poll};
 
 use tenon_core::resolve::Registered;
+#[cfg(feature = "signal")]
+use tenon_core::serve::SecondSignal;
 use tenon_core::serve::ServerCounters;
 use tenon_net::Address;
 use tokio::runtime::Handle;
-use tokio::task::{JoinHandle, spawn_blocking};
+#[cfg(feature = "signal")]
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinHandle, spawn_blocking};
 
 use super::state::ServerState;
 
@@ -62,9 +69,13 @@ pub struct Server {
     state: Arc<ServerState>,
     addresses: Vec<Address>,
     accepting: Mutex<Vec<JoinHandle<()>>>,
+    /// Gives up calls that take too long.
+    expiring: AbortHandle,
     /// What was told of the services elsewhere.
     registered: Mutex<Option<Box<dyn Registered>>>,
     runtime: Handle,
+    /// Whether the server is shut down.
+    stopped: watch::Sender<bool>,
 }
 
 impl Server {
@@ -72,14 +83,17 @@ impl Server {
         state: Arc<ServerState>,
         addresses: Vec<Address>,
         accepting: Vec<JoinHandle<()>>,
+        expiring: AbortHandle,
         registered: Option<Box<dyn Registered>>,
     ) -> Self {
         Self {
             state,
             addresses,
             accepting: Mutex::new(accepting),
+            expiring,
             registered: Mutex::new(registered),
             runtime: Handle::current(),
+            stopped: watch::Sender::new(false),
         }
     }
 
@@ -111,6 +125,44 @@ impl Server {
             let _ = task.await;
         }
         self.state.drain(drain).await;
+        self.expiring.abort();
+        self.stopped.send_replace(true);
+    }
+
+    /// Serves until the process receives SIGTERM or SIGINT, or another task shuts the server down. Then it
+    /// [shuts down](Self::shutdown): services are unregistered, and calls have the time `drain` to be answered. Returns
+    /// the number of the signal, if it was one. A second signal ends the process at once, as it would by default, and so
+    /// does every one that comes after this has returned.
+    ///
+    /// Signals that arrive before this is called end the process; call it right behind
+    /// [`start`](super::ServerBuilder::start).
+    ///
+    /// # Errors
+    /// The signals cannot be caught. The server still serves then.
+    #[cfg(feature = "signal")]
+    pub async fn serve_until_signal(&self, drain: Duration) -> io::Result<Option<i32>> {
+        let [terminate, interrupt] = [SignalKind::terminate(), SignalKind::interrupt()];
+        let mut signals = [
+            (signal(terminate)?, terminate),
+            (signal(interrupt)?, interrupt),
+        ];
+        let _second = SecondSignal::arm()?;
+        let mut stopped = self.stopped.subscribe();
+        let mut stopped = pin!(stopped.wait_for(|is_stopped| *is_stopped));
+        let signal = poll_fn(|cx| {
+            for (signal, kind) in &mut signals {
+                if signal.poll_recv(cx).is_ready() {
+                    return Poll::Ready(Some(kind.as_raw_value()));
+                }
+            }
+            stopped.as_mut().poll(cx).map(|_| None)
+        })
+        .await;
+        if let Some(signal) = signal {
+            tracing::info!(signal, "shutting down");
+            self.shutdown(drain).await;
+        }
+        Ok(signal)
     }
 }
 
@@ -122,10 +174,12 @@ impl Drop for Server {
             task.abort();
         }
         self.state.stop();
-        let state = Arc::clone(&self.state);
+        let (state, expiring) = (Arc::clone(&self.state), self.expiring.clone());
         // A run time that has ended drops the task, as it has dropped all that was open.
-        self.runtime
-            .spawn(async move { state.drain(DRAIN_ON_DROP).await });
+        self.runtime.spawn(async move {
+            state.drain(DRAIN_ON_DROP).await;
+            expiring.abort();
+        });
     }
 }
 

@@ -10,6 +10,7 @@ mod accept;
 mod builder;
 mod call;
 mod call_room;
+mod call_target;
 mod connection;
 mod dispatch;
 mod handle;

@@ -192,16 +192,11 @@ impl PortTask {
             return self.served.drop_call(&found);
         };
         let message = CallMessage::Datagram(message, arguments);
-        let elsewhere = Elsewhere {
-            state: Arc::clone(state),
-            mailbox: Arc::clone(&self.mailbox),
-            to: To::Datagram(found.key),
-            call,
-            origin,
-            cancelled: CancelFlag::default(),
-            room,
+        let cancelled = CancelFlag::default();
+        let elsewhere = || {
+            let to = (&self.mailbox, To::Datagram(found.key));
+            Elsewhere::new(state, to, (call, origin), cancelled.clone(), room)
         };
-        let cancelled = elsewhere.cancelled.clone();
         if is_tried {
             match state.try_call(call, origin, message, &mut self.reply) {
                 Tried::Finished(mut finished) => {
@@ -209,12 +204,13 @@ impl PortTask {
                     self.served.answer(registry, found.key, &mut finished.reply);
                     return self.served.give_back(found);
                 }
-                Tried::Waits(future) => elsewhere.carry_on(future),
+                Tried::Waits(future) => elsewhere().carry_on(future),
             }
         } else if keeps_order {
-            self.waiting.push_back((elsewhere, message));
+            let call = elsewhere();
+            self.waiting.push_back((call, message));
         } else {
-            elsewhere.carry_out(message);
+            elsewhere().carry_out(message);
         }
         self.running.push((found.key, cancelled));
         self.served.give_back(found);
@@ -223,10 +219,13 @@ impl PortTask {
 
     /// Carries out the next call of services that keep order, if none is carried out.
     fn begin_next(&mut self) {
-        if self.ordered.is_none()
+        while self.ordered.is_none()
             && let Some((elsewhere, message)) = self.waiting.pop_front()
         {
-            if let To::Datagram(key) = elsewhere.to {
+            if elsewhere.is_given_up() {
+                continue;
+            }
+            if let To::Datagram(key) = elsewhere.to() {
                 self.ordered = Some(key);
             }
             elsewhere.carry_out(message);

@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use tenon_core::serve::{ServerCounters, ServerShared};
+use tenon_core::serve::{DeferredCalls, ServerCounters, ServerShared};
 use tenon_core::service::Origin;
 use tenon_core::wait::{Spinners, Waiting};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::call_room::{CallRoom, TakenRoom};
+use super::call_target::CallTarget;
 use super::mailbox::Mailbox;
 use super::running::Handler;
 
@@ -23,6 +25,12 @@ pub(super) struct ServerState {
     pub(super) shared: Arc<ServerShared>,
     /// By the numbers of the services.
     pub(super) handlers: Vec<Handler>,
+    /// The calls that are carried out elsewhere than where they were received.
+    pub(super) deferred: Arc<DeferredCalls<CallTarget>>,
+    /// Wakes the task that looks at them, when there are some again.
+    pub(super) deferred_again: Notify,
+    /// The threads of the run time that carry calls out.
+    pub(super) blocking_threads: BlockingThreads,
     /// For the calls that are carried out elsewhere than where they were received.
     room: CallRoom,
     pub(super) waiting: Waiting,
@@ -32,6 +40,31 @@ pub(super) struct ServerState {
     next_id: AtomicUsize,
     is_stopping: AtomicBool,
     open: Mutex<Open>,
+}
+
+/// Counts the threads of the run time for what blocks that carry calls out.
+#[derive(Default)]
+pub(super) struct BlockingThreads(AtomicUsize);
+
+/// A thread that carries a call out, until this is dropped.
+pub(super) struct BusyThread<'t>(&'t BlockingThreads);
+
+impl BlockingThreads {
+    /// Counts the calling thread.
+    pub(super) fn enter(&self) -> BusyThread<'_> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        BusyThread(self)
+    }
+
+    fn busy(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for BusyThread<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The connections and ports that are open.
@@ -53,8 +86,11 @@ impl ServerState {
     pub(super) fn new(shared: ServerShared, handlers: Vec<Handler>, waiting: Waiting) -> Self {
         let room = CallRoom::new(shared.limits.calls, shared.limits.call_bytes);
         Self {
+            deferred: DeferredCalls::new(&shared.limits),
+            deferred_again: Notify::new(),
             shared: Arc::new(shared),
             handlers,
+            blocking_threads: BlockingThreads::default(),
             room,
             waiting,
             spinners: Spinners::new(),
@@ -75,9 +111,13 @@ impl ServerState {
     pub(super) fn counters(&self) -> ServerCounters {
         let open = self.lock();
         let counters = self.shared.tally.snapshot();
-        open.all().fold(counters, |counters, mailbox| {
+        let counters = open.all().fold(counters, |counters, mailbox| {
             counters.with_connection(&mailbox.tally)
-        })
+        });
+        drop(open);
+        let mut counters = self.deferred.count(counters);
+        counters.threads_busy = self.blocking_threads.busy() as u64;
+        counters
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Open> {

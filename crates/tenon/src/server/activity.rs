@@ -1,11 +1,14 @@
 //! What a thread of the server is at: for the watchdog, whether it runs a handler, and for the scheduler, what it counts
 //! as.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use tenon_core::serve::CallToServe;
 use tenon_core::service::RunState;
+
+use super::lock;
 
 /// What a thread counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub(super) struct Activity {
     handlers: AtomicU64,
     /// What `handlers` was when another thread took over last.
     taken_over_at: AtomicU64,
+    /// When that was.
+    taken_over: Mutex<Option<Instant>>,
     /// The service and the procedure of the handler that runs, or ran last.
     procedure: AtomicU64,
     /// A [`Role`], which changes with the tasks of the scheduler locked.
@@ -85,7 +90,20 @@ impl Activity {
 
     /// Another thread takes over, as the handler that runs while `handlers` is this takes long.
     pub(super) fn note_taken_over(&self, handlers: u64) {
+        *lock(&self.taken_over) = Some(Instant::now());
         self.taken_over_at.store(handlers, Ordering::Relaxed);
+    }
+
+    /// Returns for how long the handler of a call that this thread has received runs, as far as is known: one that was
+    /// not found to take long has just begun. `None` if none runs.
+    pub(super) fn running_for(&self) -> Option<Duration> {
+        let handlers = self.handlers();
+        if handlers.is_multiple_of(2) {
+            return None;
+        }
+        let taken_over = *lock(&self.taken_over);
+        let since = taken_over.filter(|_| self.is_taken_over_at(handlers));
+        Some(since.map_or(Duration::ZERO, |since| since.elapsed()))
     }
 
     /// Whether another thread does this one's work.

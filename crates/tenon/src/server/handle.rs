@@ -1,13 +1,16 @@
 //! A server that serves, and how it ends.
 
 use std::fmt;
-
+#[cfg(feature = "signal")]
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tenon_core::options::FOR_EVER;
 use tenon_core::resolve::{Registered, Registrar};
+#[cfg(feature = "signal")]
+use tenon_core::serve::{EndSignals, EndSignalsHandle};
 use tenon_core::serve::{ServerCounters, StartError};
 use tenon_net::{Address, Carrier};
 use tenon_proto::endpoint::exchange::server::Farewell;
@@ -30,7 +33,8 @@ const DRAIN_TICK: Duration = Duration::from_millis(1);
 
 /// A server for any number of programs and versions, over TCP, UDP and Unix sockets at once. It
 /// serves on threads of its own until it is [shut down](Self::shutdown) or dropped; share it in an
-/// [`Arc`] to stop it from another thread. It handles no signals: a program decides itself when.
+/// [`Arc`] to stop it from another thread. It handles no signals, unless a program asks for
+/// [`serve_until_signal`](Self::serve_until_signal).
 ///
 /// A peer that calls again within a few milliseconds is answered without allocation, and with two
 /// system calls per call beside those that [look](crate::Waiting) for it; a connection that is idle
@@ -89,6 +93,9 @@ pub struct Server {
     registered: Mutex<Option<Box<dyn Registered>>>,
     phase: Mutex<Phase>,
     stopped: Condvar,
+    /// Ends the wait for a signal.
+    #[cfg(feature = "signal")]
+    signals: Mutex<Vec<EndSignalsHandle>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +113,8 @@ impl Server {
             registered: Mutex::default(),
             phase: Mutex::new(Phase::Serving),
             stopped: Condvar::new(),
+            #[cfg(feature = "signal")]
+            signals: Mutex::default(),
         }
     }
 
@@ -124,7 +133,7 @@ impl Server {
 
     /// What the server has seen so far.
     pub fn counters(&self) -> ServerCounters {
-        self.state.slots.counters()
+        self.state.counters()
     }
 
     /// Serves until another thread has shut the server down.
@@ -167,6 +176,35 @@ impl Server {
         self.end_connections();
         *lock(&self.phase) = Phase::Stopped;
         self.stopped.notify_all();
+        #[cfg(feature = "signal")]
+        for handle in lock(&self.signals).drain(..) {
+            handle.close();
+        }
+    }
+
+    /// Serves until the process receives SIGTERM or SIGINT, or another thread shuts the server down. Then it
+    /// [shuts down](Self::shutdown): services are unregistered, and calls have the time `drain` to be answered. Returns
+    /// the number of the signal, if it was one. A second signal ends the process at once, as it would by default, and so
+    /// does every one that comes after this has returned.
+    ///
+    /// Signals that arrive before this is called end the process; call it right behind
+    /// [`start`](super::ServerBuilder::start).
+    ///
+    /// # Errors
+    /// The signals cannot be caught. The server still serves then.
+    #[cfg(feature = "signal")]
+    pub fn serve_until_signal(&self, drain: Duration) -> io::Result<Option<i32>> {
+        let mut signals = EndSignals::catch()?;
+        lock(&self.signals).push(signals.handle());
+        if *lock(&self.phase) == Phase::Stopped {
+            return Ok(None);
+        }
+        let signal = signals.wait();
+        if let Some(signal) = signal {
+            tracing::info!(signal, "shutting down");
+        }
+        self.shutdown(drain);
+        Ok(signal)
     }
 
     /// Ends the connections that are left, now that the threads have gone: one whose thread put it back just when the

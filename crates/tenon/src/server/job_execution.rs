@@ -8,58 +8,48 @@ use tenon_core::service::{Cancellation, Origin};
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 
-use super::jobs::{Job, JobSource};
-use super::slot::LateAnswer;
+use super::jobs::{Job, JobSource, JobTarget};
 use super::state::ServerState;
 
 impl Job {
-    /// Carries the call out, unless its caller has stopped waiting, and answers it.
+    /// Carries the call out, unless its caller has stopped waiting, and answers it, unless it was given up.
     pub(super) fn run(self, server: &Arc<ServerState>) {
+        if !self.progress.begin() {
+            return;
+        }
         let mut reply = Buffer::default();
         if self.call.is_late() {
             (self.call).refuse(Status::DEADLINE, "it was not begun", &mut reply);
-        } else if self.is_cancelled() {
+        } else if self.progress.cancelled().is_set() {
             (self.call).refuse(Status::CANCELLED, "it was not begun", &mut reply);
         } else {
             self.execute(server, &mut reply);
         }
-        let answer = match self.source {
-            JobSource::Stream { id, .. } => LateAnswer::Deferred(id, reply),
-            JobSource::Port { key, .. } => LateAnswer::Datagram(key, reply),
-        };
-        server.answer_late(&self.slot, answer);
-    }
-
-    fn is_cancelled(&self) -> bool {
-        match &self.source {
-            JobSource::Stream { cancelled, .. } | JobSource::Port { cancelled, .. } => {
-                cancelled.is_set()
-            }
+        if self.progress.claim_answer() {
+            let JobTarget { slot, to } = self.progress.target();
+            server.answer_late(slot, to.with(reply));
+        } else {
+            tracing::debug!("a handler has returned after its call was given up");
         }
     }
 
     fn execute(&self, server: &ServerState, reply: &mut Buffer) {
         let shared = &server.shared;
-        let origin = self.slot.origin();
+        let origin = self.progress.target().slot.origin();
+        let cancellation = Cancellation::Flag(self.progress.cancelled());
         let (context, arguments) = match &self.source {
-            JobSource::Stream {
-                cancelled,
-                received,
-                ..
-            } => {
+            JobSource::Stream(received) => {
                 let context = CallContext {
                     credential: received.credential(),
                     origin,
-                    cancellation: Cancellation::Flag(cancelled),
+                    cancellation,
                 };
                 (context, received.arguments())
             }
             JobSource::Port {
                 from,
-                cancelled,
                 message,
                 arguments,
-                ..
             } => {
                 let message = message.as_slice();
                 let context = CallContext {
@@ -68,7 +58,7 @@ impl Job {
                         peer: Some(*from),
                         ..origin
                     },
-                    cancellation: Cancellation::Flag(cancelled),
+                    cancellation,
                 };
                 (context, &message[message.len() - arguments..])
             }

@@ -3,36 +3,53 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tenon_core::serve::{CallMemory, CallToServe};
-use tenon_core::service::CancelFlag;
+use tenon_core::serve::{CallMemory, CallToServe, DeferredCall};
 use tenon_proto::connection::{DeferredId, ReceivedCall};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_wire::Buffer;
 
-use super::slot::Slot;
+use super::slot::{LateAnswer, Slot};
 
 /// A call with all that is needed to carry it out and to answer it.
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) slot: Arc<Slot>,
     pub(super) call: CallToServe,
+    pub(super) progress: DeferredCall<JobTarget>,
     pub(super) source: JobSource,
     /// Goes with the job.
     _memory: CallMemory,
 }
 
+/// What a call that was handed over is answered by.
+#[derive(Debug)]
+pub(super) struct JobTarget {
+    pub(super) slot: Arc<Slot>,
+    pub(super) to: AnswerTo,
+}
+
+/// Which call of a connection or port an answer is to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum AnswerTo {
+    Deferred(DeferredId),
+    Datagram(DatagramCallKey<SocketAddr>),
+}
+
+impl AnswerTo {
+    /// Makes a reply the answer.
+    pub(super) fn with(self, reply: Buffer) -> LateAnswer {
+        match self {
+            Self::Deferred(id) => LateAnswer::Deferred(id, reply),
+            Self::Datagram(key) => LateAnswer::Datagram(key, reply),
+        }
+    }
+}
+
 /// What a call that was handed over came in.
 #[derive(Debug)]
 pub(super) enum JobSource {
-    Stream {
-        id: DeferredId,
-        cancelled: CancelFlag,
-        received: ReceivedCall,
-    },
+    Stream(ReceivedCall),
     Port {
-        key: DatagramCallKey<SocketAddr>,
         from: SocketAddr,
-        cancelled: CancelFlag,
         /// What the call was found in, which ends with its arguments.
         message: Buffer,
         /// Bytes of the arguments.
@@ -43,21 +60,14 @@ pub(super) enum JobSource {
 impl Job {
     /// A call that came over a stream.
     pub(super) fn of_stream(
-        slot: &Arc<Slot>,
-        call: CallToServe,
-        (id, cancelled): (DeferredId, CancelFlag),
+        (call, progress): (CallToServe, DeferredCall<JobTarget>),
         received: ReceivedCall,
         memory: CallMemory,
     ) -> Self {
-        let source = JobSource::Stream {
-            id,
-            cancelled,
-            received,
-        };
         Self {
-            slot: Arc::clone(slot),
             call,
-            source,
+            progress,
+            source: JobSource::Stream(received),
             _memory: memory,
         }
     }
@@ -65,22 +75,19 @@ impl Job {
     /// A call that came in datagrams from a peer. `message` is what it was found in, which ends with so many bytes of
     /// arguments.
     pub(super) fn of_port(
-        slot: &Arc<Slot>,
-        call: CallToServe,
-        (key, from, cancelled): (DatagramCallKey<SocketAddr>, SocketAddr, CancelFlag),
+        (call, progress): (CallToServe, DeferredCall<JobTarget>),
+        from: SocketAddr,
         (message, arguments): (Buffer, usize),
         memory: CallMemory,
     ) -> Self {
         let source = JobSource::Port {
-            key,
             from,
-            cancelled,
             message,
             arguments,
         };
         Self {
-            slot: Arc::clone(slot),
             call,
+            progress,
             source,
             _memory: memory,
         }

@@ -23,7 +23,8 @@
 //! A [stepped] server has no threads: the program's own event loop does what they would do, and handlers keep their
 //! connections.
 //!
-//! There is no signal handling here: a program decides itself when to call [`Server::shutdown`].
+//! Signals are handled by `Server::serve_until_signal` alone: a program decides itself when to call
+//! [`Server::shutdown`].
 
 mod activity;
 mod builder;

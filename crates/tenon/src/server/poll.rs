@@ -5,6 +5,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tenon_core::serve::LOOK_INTERVAL;
+use tenon_net::Accepted;
+
 use super::poll_duty::PollDuty;
 use super::slot::{ENDED, READY, ReadySlot, Slot, SlotState, port_of, stream_of};
 use super::state::ServerState;
@@ -48,7 +51,10 @@ impl PollDuty {
         {
             self.check_idle = Some(now + idle / IDLE_CHECKS);
         }
-        let duties = [self.accept_again, self.check_idle, server.next_deadline()];
+        // Looking at all connections takes a while: not each time that one of many is due.
+        let rest = self.looked_at.map(|at| at + LOOK_INTERVAL);
+        let deadline = (server.next_deadline()).map(|at| rest.map_or(at, |rest| at.max(rest)));
+        let duties = [self.accept_again, self.check_idle, deadline];
         duties.into_iter().flatten().min()
     }
 
@@ -86,8 +92,11 @@ impl PollDuty {
                 self.accept(server, index);
             }
         }
-        let is_late = server.take_deadline(now);
+        let may_look = (self.looked_at).is_none_or(|at| now >= at + LOOK_INTERVAL);
+        let is_late = may_look && server.take_deadline(now);
         if self.check_idle.take_if(|at| *at <= now).is_some() || is_late {
+            self.looked_at = Some(now);
+            server.expire_calls(now);
             for slot in server.slots.all() {
                 if let Some(state) = slot.claim() {
                     look_at_time(server, &slot, state, now, &mut self.ready);
@@ -100,7 +109,8 @@ impl PollDuty {
     fn accept(&mut self, server: &Arc<ServerState>, index: usize) {
         for _ in 0..ACCEPTS_MAX {
             match self.listeners[index].try_accept() {
-                Ok(Some(stream)) => server.admit(stream),
+                Ok(Some(Accepted::Stream(stream))) => server.admit(stream),
+                Ok(Some(Accepted::Excess(stream))) => server.shared.refuse_excess(stream),
                 Ok(None) => return,
                 Err(error) => return self.put_off_accepting(server, &error),
             }
@@ -110,8 +120,7 @@ impl PollDuty {
     }
 
     fn put_off_accepting(&mut self, server: &ServerState, error: &io::Error) {
-        server.shared.tally.accept_failures.up();
-        tracing::warn!(%error, "cannot accept a connection; trying again soon");
+        server.shared.note_accept_failure(error);
         self.accept_again = Some(Instant::now() + ACCEPT_AGAIN);
     }
 }
@@ -131,6 +140,7 @@ fn look_at_time(
             ready.extend(place.map(|state| (Arc::clone(slot), state)));
             return;
         }
+        state.served.trim(now);
         if let Some(at) = state.served.deadline() {
             server.note_deadline(at);
         }

@@ -15,6 +15,8 @@ pub(super) struct PollDuty {
     pub(super) listeners: Vec<Listener>,
     pub(super) accept_again: Option<Instant>,
     pub(super) check_idle: Option<Instant>,
+    /// When all connections were looked at last.
+    pub(super) looked_at: Option<Instant>,
     /// What was found last.
     pub(super) ready: Vec<ReadySlot>,
     /// The listeners at which connections wait.
@@ -36,6 +38,7 @@ impl PollDuty {
             listeners,
             accept_again: None,
             check_idle: None,
+            looked_at: None,
             ready: Vec::new(),
             waiting: Vec::new(),
         })

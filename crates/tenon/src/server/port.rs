@@ -12,7 +12,7 @@ use tenon_core::wait::LOOKS;
 use tenon_net::{Came, Carrier, Ready, Train};
 use tenon_proto::endpoint::exchange::server::Farewell;
 
-use super::jobs::Job;
+use super::jobs::{AnswerTo, Job};
 use super::port_state::PortState;
 use super::slot::{ANSWERS, LateAnswer, Slot, SlotState, port_of};
 use super::state::ServerState;
@@ -136,8 +136,9 @@ impl PortTurn<'_> {
             return port.served.drop_call(&found);
         };
         let flag = port.hand_over(found.key);
-        let source = (found.key, found.from, flag);
-        let job = Job::of_port(self.slot, found.call, source, (message, arguments), memory);
+        let (call, target) = (found.call, AnswerTo::Datagram(found.key));
+        let progress = self.server.defer(self.slot, &call, flag, target);
+        let job = Job::of_port((call, progress), found.from, (message, arguments), memory);
         port.served.give_back(found);
         self.server.scheduler.push_job(self.server, job);
     }

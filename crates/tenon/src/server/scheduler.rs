@@ -158,6 +158,20 @@ impl Scheduler {
         }
     }
 
+    /// Drops the calls that were given up while they waited for a thread. They have waited for longest.
+    pub(super) fn drop_given_up(&self, server: &Arc<ServerState>) {
+        loop {
+            let mut tasks = lock(&self.tasks);
+            if !(tasks.jobs.front()).is_some_and(|job| job.progress.is_given_up()) {
+                return;
+            }
+            let job = tasks.jobs.pop_front();
+            drop(tasks);
+            drop(job);
+            self.end_job(server);
+        }
+    }
+
     /// Has a call carried out by another thread.
     pub(super) fn push_job(&self, server: &Arc<ServerState>, job: Job) {
         let tally = &server.shared.tally;
@@ -184,12 +198,15 @@ impl Scheduler {
         !self.is_crowded.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of threads whose handlers take long, or that carry out what was handed over.
+    pub(super) fn busy(&self) -> usize {
+        lock(&self.tasks).busy
+    }
+
     // ---- Threads ----
 
     fn run(&self, server: &Arc<ServerState>) {
-        let mut thread = Thread::default();
-        server.watchdog.watch(&thread.activity);
-        server.shared.handlers.add_thread(&thread.activity.runs);
+        let mut thread = Thread::of(server);
         while let Some(task) = self.next(server, &thread.activity) {
             match task {
                 Task::Serve((slot, state), is_lone) => {

@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use tenon_core::serve::ServerShared;
+use tenon_core::serve::{CallToServe, DeferredCall, DeferredCalls, ServerCounters, ServerShared};
+use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Spinners, Waiting};
 use tenon_net::{PollRegistry, PollWaker, Stream, Watch};
 
+use super::jobs::{AnswerTo, JobTarget};
 use super::lock;
 use super::slot::{LateAnswer, READY, Slot, SlotSocket, SlotState};
 use super::slot_table::SlotTable;
@@ -19,6 +21,8 @@ use super::watchdog::Watchdog;
 pub(super) struct ServerState {
     pub(super) shared: ServerShared,
     pub(super) slots: SlotTable,
+    /// The calls that were handed over.
+    deferred: Arc<DeferredCalls<JobTarget>>,
     pub(super) scheduler: Scheduler,
     pub(super) watchdog: Watchdog,
     pub(super) poll_registry: PollRegistry,
@@ -40,6 +44,7 @@ impl ServerState {
         waiting: Waiting,
     ) -> Self {
         Self {
+            deferred: DeferredCalls::new(&shared.limits),
             shared,
             slots,
             scheduler,
@@ -51,6 +56,16 @@ impl ServerState {
             spinners: Spinners::new(),
             stopping: AtomicBool::new(false),
         }
+    }
+
+    /// Returns what has been counted so far, and what the threads are at.
+    pub(super) fn counters(&self) -> ServerCounters {
+        let counters = self.deferred.count(self.slots.counters());
+        let running = self.watchdog.running();
+        let mut counters =
+            (running.into_iter()).fold(counters, |counters, age| counters.with_running(1, age));
+        counters.threads_busy = self.scheduler.busy() as u64;
+        counters
     }
 
     /// Whether nothing further is to be begun.
@@ -96,28 +111,33 @@ impl ServerState {
 
     /// Takes a new connection in, unless there are too many.
     pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
+        let Some(host) = self.shared.admit_host(&stream) else {
+            return;
+        };
         let peer = stream.peer();
         let (tally, limit) = (&self.shared.tally, self.shared.limits.connections);
         let slot = match self.slots.add(SlotSocket::Stream(stream), limit) {
             Ok(slot) => slot,
-            Err(_closed_when_counted) => {
-                tally.connections_refused.up();
-                tracing::warn!(?peer, limit, "too many connections: closing the newest");
-                return;
-            }
+            Err(SlotSocket::Stream(stream)) => return self.shared.refuse_one_too_many(&stream),
+            Err(SlotSocket::Port(_)) => return,
         };
         tally.connections_accepted.up();
         tracing::debug!(id = slot.id, ?peer, "a connection");
         let SlotSocket::Stream(stream) = &slot.socket else {
             return;
         };
-        let state = SlotState::Stream(StreamState::new(
+        let state = StreamState::new(
             &self.shared,
             slot.id,
             self.waiting,
             stream.transport(),
-        ));
-        self.register(&slot, Box::new(state));
+            host,
+        );
+        let deadline = state.served.deadline();
+        self.register(&slot, Box::new(SlotState::Stream(state)));
+        if let Some(at) = deadline {
+            self.note_deadline(at);
+        }
     }
 
     /// Waits for what a connection or port says from now on.
@@ -130,6 +150,36 @@ impl ServerState {
         let is_parked = slot.stream().is_none_or(Stream::park);
         if !is_parked && let Some(state) = slot.signal(READY) {
             self.scheduler.push_ready(self, slot, state);
+        }
+    }
+
+    /// Notes that a call is handed over, and is to be answered by what its slot sends to `to`.
+    #[cold]
+    pub(super) fn defer(
+        &self,
+        slot: &Arc<Slot>,
+        call: &CallToServe,
+        cancelled: CancelFlag,
+        to: AnswerTo,
+    ) -> DeferredCall<JobTarget> {
+        let slot = Arc::clone(slot);
+        let (call, due) = (self.deferred).add(*call, cancelled, JobTarget { slot, to });
+        if let Some(at) = due {
+            self.note_deadline(at);
+        }
+        call
+    }
+
+    /// Answers the calls that have taken too long by `now`.
+    pub(super) fn expire_calls(self: &Arc<Self>, now: Instant) {
+        let expired = self.deferred.expire(&self.shared, now);
+        for (call, reply) in expired.answers {
+            let JobTarget { slot, to } = call.target();
+            self.answer_late(slot, to.with(reply));
+        }
+        self.scheduler.drop_given_up(self);
+        if let Some(at) = expired.next {
+            self.note_deadline(at);
         }
     }
 

@@ -53,6 +53,8 @@ impl ServerBuilder {
     /// # Errors
     /// [`StartError`]. Nothing listens then.
     pub fn start_stepped(mut self) -> Result<SteppedServer, StartError> {
+        // No thread is there for a handler that could be given up.
+        self.settings.limits.handler_timeout = None;
         let registrar = self.settings.registrar.take();
         let (state, poll, addresses) = self.assemble()?;
         let server = Server::new(Arc::clone(&state), addresses);
@@ -62,8 +64,8 @@ impl ServerBuilder {
         }
         Ok(SteppedServer {
             server: Arc::new(server),
+            thread: Thread::of(&state),
             state,
-            thread: Thread::default(),
         })
     }
 }

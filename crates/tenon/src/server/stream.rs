@@ -15,7 +15,7 @@ use tenon_net::Stream;
 use tenon_proto::ROOM_FIRST;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 
-use super::jobs::Job;
+use super::jobs::{AnswerTo, Job};
 use super::slot::{ANSWERS, ENDED, LateAnswer, READY, ROOM, Slot, SlotState, stream_of};
 use super::state::ServerState;
 use super::stream_state::StreamState;
@@ -264,10 +264,12 @@ impl StreamTurn<'_> {
         let bytes = received.message.capacity();
         let room = self.take_room(state, bytes);
         let deferred = room.and_then(|memory| Some((state.served.defer(&call, bytes)?, memory)));
-        let Some((deferred, memory)) = deferred else {
+        let Some(((id, cancelled), memory)) = deferred else {
             return self.hold_back(state, received);
         };
-        let job = Job::of_stream(self.slot, call, deferred, received, memory);
+        let target = AnswerTo::Deferred(id);
+        let progress = self.server.defer(self.slot, &call, cancelled, target);
+        let job = Job::of_stream((call, progress), received, memory);
         self.server.scheduler.push_job(self.server, job);
         true
     }

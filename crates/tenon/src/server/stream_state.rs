@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use tenon_core::serve::{EndReason, ServedStream, ServerShared};
+use tenon_core::serve::{EndReason, HostShare, ServedStream, ServerLimits, ServerShared};
 use tenon_core::wait::{Looking, Waiter, Waiting};
 use tenon_net::{Transport, Watch};
 
@@ -31,6 +31,8 @@ pub(super) struct StreamState {
     pub(super) is_next: bool,
     /// What becomes readable when there is room in shared memory, once that was waited for.
     pub(super) room_bell: Option<OwnedFd>,
+    /// Goes with the connection.
+    _host: HostShare,
 }
 
 impl StreamState {
@@ -40,6 +42,7 @@ impl StreamState {
         id: usize,
         waiting: Waiting,
         transport: Transport,
+        host: HostShare,
     ) -> Self {
         Self {
             served: ServedStream::new(shared, id, Instant::now()),
@@ -54,6 +57,7 @@ impl StreamState {
             awaits_room: false,
             is_next: false,
             room_bell: None,
+            _host: host,
         }
     }
 

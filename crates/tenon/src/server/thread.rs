@@ -6,6 +6,7 @@ use tenon_proto::connection::framing::ReceiveMemory;
 use tenon_wire::Buffer;
 
 use super::activity::Activity;
+use super::state::ServerState;
 
 /// What a thread of the server has of its own.
 #[derive(Debug, Default)]
@@ -15,4 +16,14 @@ pub(super) struct Thread {
     /// What handlers write replies into.
     pub(super) reply: Buffer,
     pub(super) activity: Arc<Activity>,
+}
+
+impl Thread {
+    /// What a new thread of `server` has, whose handlers are watched from now on.
+    pub(super) fn of(server: &ServerState) -> Self {
+        let thread = Self::default();
+        server.watchdog.watch(&thread.activity);
+        server.shared.handlers.add_thread(&thread.activity.runs);
+        thread
+    }
 }

@@ -46,6 +46,13 @@ impl Watchdog {
         self.sleep.note_work();
     }
 
+    /// Returns for how long each handler runs that a thread runs where it has received the call.
+    pub(super) fn running(&self) -> Vec<Duration> {
+        let threads = lock(&self.threads);
+        let threads = threads.iter().filter_map(Weak::upgrade);
+        threads.filter_map(|thread| thread.running_for()).collect()
+    }
+
     /// Ends the watchdog's thread.
     pub(super) fn close(&self) {
         self.sleep.close();

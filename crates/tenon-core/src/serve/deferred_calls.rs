@@ -1,0 +1,285 @@
+//! The calls of a server that are carried out elsewhere than where they were received: how many of them wait and run,
+//! since when, and which of them are given up as they take too long.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tenon_proto::lean::Status;
+use tenon_wire::Buffer;
+
+use super::counters::ServerCounters;
+use super::limits::ServerLimits;
+use super::registry::CallToServe;
+use super::stream::ServerShared;
+use crate::service::CancelFlag;
+
+/// How often is looked for calls and connections that take too long, at most: there may be many.
+pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The calls of a server that are carried out elsewhere, oldest first. `T` is what a driver answers them by.
+#[derive(Debug)]
+pub struct DeferredCalls<T> {
+    calls: Mutex<Table<T>>,
+    times: CallTimes,
+}
+
+#[derive(Debug)]
+struct Table<T> {
+    by_number: BTreeMap<u64, Arc<CallProgress<T>>>,
+    next: u64,
+    /// When the calls are looked at next.
+    due: Option<Instant>,
+}
+
+/// How long a call may take.
+#[derive(Debug, Clone, Copy)]
+struct CallTimes {
+    queue: Option<Duration>,
+    handler: Option<Duration>,
+}
+
+impl<T> DeferredCalls<T> {
+    /// No calls yet of a server with these limits.
+    pub fn new(limits: &ServerLimits) -> Arc<Self> {
+        Arc::new(Self {
+            calls: Mutex::new(Table {
+                by_number: BTreeMap::new(),
+                next: 0,
+                due: None,
+            }),
+            times: CallTimes {
+                queue: limits.queue_timeout,
+                handler: limits.handler_timeout,
+            },
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table<T>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a call, which waits for a thread or task from now on. Returns also when the calls are to be
+    /// [looked at](Self::expire), if that is not known yet.
+    pub fn add(
+        self: &Arc<Self>,
+        call: CallToServe,
+        cancelled: CancelFlag,
+        target: T,
+    ) -> (DeferredCall<T>, Option<Instant>) {
+        let now = Instant::now();
+        let progress = Arc::new(CallProgress {
+            call,
+            cancelled,
+            target,
+            queued_at: now,
+            state: AtomicU64::new(QUEUED),
+            is_expired: AtomicBool::new(false),
+            is_answered: AtomicBool::new(false),
+        });
+        let mut table = self.lock();
+        let number = table.next;
+        table.next += 1;
+        table.by_number.insert(number, Arc::clone(&progress));
+        let due = progress
+            .due(&self.times, now)
+            .filter(|_| table.due.is_none());
+        table.due = table.due.or(due);
+        drop(table);
+        let calls = Arc::clone(self);
+        let call = DeferredCall {
+            calls,
+            number,
+            progress,
+        };
+        (call, due)
+    }
+
+    /// Returns `counters` with the calls that wait and run now.
+    pub fn count(&self, mut counters: ServerCounters) -> ServerCounters {
+        let now = Instant::now();
+        for call in self.lock().by_number.values() {
+            match call.state() {
+                CallState::Queued => counters.calls_queued += 1,
+                CallState::GivenUp => {}
+                CallState::BegunAt(begun) => {
+                    let age = now.saturating_duration_since(begun);
+                    counters = counters.with_running(1, age);
+                }
+            }
+        }
+        counters
+    }
+
+    /// Gives up the calls that have taken too long by `now`, counts and logs them. Those whose handlers run are
+    /// cancelled, too.
+    pub fn expire(&self, shared: &ServerShared, now: Instant) -> ExpiredCalls<T> {
+        let mut table = self.lock();
+        let calls = table.by_number.values();
+        let is_late =
+            |call: &&Arc<CallProgress<T>>| call.due(&self.times, now).is_some_and(|due| due <= now);
+        let late: Vec<_> = calls.filter(is_late).cloned().collect();
+        let mut answers = Vec::new();
+        for call in late {
+            if let Some(reply) = call.give_up(shared, &self.times, now) {
+                answers.push((call, reply));
+            }
+        }
+        let calls = table.by_number.values();
+        table.due = calls.filter_map(|call| call.due(&self.times, now)).min();
+        let next = table.due;
+        drop(table);
+        ExpiredCalls { answers, next }
+    }
+}
+
+/// What has become of calls that have taken too long.
+#[derive(Debug)]
+pub struct ExpiredCalls<T> {
+    /// Those that are to be answered now, and how.
+    pub answers: Vec<(Arc<CallProgress<T>>, Buffer)>,
+    /// When the calls are to be looked at next.
+    pub next: Option<Instant>,
+}
+
+/// A call in the table of those that are carried out elsewhere. Dropping it takes it out.
+#[derive(Debug)]
+pub struct DeferredCall<T> {
+    calls: Arc<DeferredCalls<T>>,
+    number: u64,
+    progress: Arc<CallProgress<T>>,
+}
+
+impl<T> DeferredCall<T> {
+    /// Notes that a handler begins to carry the call out; returns false if it is given up already.
+    pub fn begin(&self) -> bool {
+        self.progress.begin()
+    }
+
+    /// Whether the call was given up before its handler began.
+    pub fn is_given_up(&self) -> bool {
+        matches!(self.progress.state(), CallState::GivenUp)
+    }
+
+    /// Whether the call is still to be answered, which its caller does then.
+    pub fn claim_answer(&self) -> bool {
+        self.progress.claim_answer()
+    }
+
+    /// Returns what says whether the call is cancelled.
+    pub fn cancelled(&self) -> &CancelFlag {
+        &self.progress.cancelled
+    }
+
+    /// Returns what the call is answered by.
+    pub fn target(&self) -> &T {
+        &self.progress.target
+    }
+}
+
+impl<T> Drop for DeferredCall<T> {
+    fn drop(&mut self) {
+        let removed = self.calls.lock().by_number.remove(&self.number);
+        drop(removed);
+    }
+}
+
+/// The state of a call that waits for a thread or task.
+const QUEUED: u64 = 0;
+
+/// The state of a call that was given up while it waited.
+const GIVEN_UP: u64 = u64::MAX;
+
+/// How far a call is.
+#[derive(Debug)]
+pub struct CallProgress<T> {
+    call: CallToServe,
+    cancelled: CancelFlag,
+    target: T,
+    queued_at: Instant,
+    /// [`QUEUED`], [`GIVEN_UP`], or after how many nanoseconds its handler has begun, and one.
+    state: AtomicU64,
+    /// Whether its handler has taken too long.
+    is_expired: AtomicBool,
+    is_answered: AtomicBool,
+}
+
+enum CallState {
+    Queued,
+    GivenUp,
+    BegunAt(Instant),
+}
+
+impl<T> CallProgress<T> {
+    /// Returns what the call is answered by.
+    pub fn target(&self) -> &T {
+        &self.target
+    }
+
+    fn state(&self) -> CallState {
+        match self.state.load(Ordering::Relaxed) {
+            QUEUED => CallState::Queued,
+            GIVEN_UP => CallState::GivenUp,
+            nanos => CallState::BegunAt(self.queued_at + Duration::from_nanos(nanos - 1)),
+        }
+    }
+
+    fn leave_queue(&self, state: u64) -> bool {
+        let ordering = Ordering::Relaxed;
+        let changed = (self.state).compare_exchange(QUEUED, state, ordering, ordering);
+        changed.is_ok()
+    }
+
+    fn begin(&self) -> bool {
+        let waited = self.queued_at.elapsed().as_nanos() as u64;
+        self.leave_queue(waited.saturating_add(1).min(GIVEN_UP - 1))
+    }
+
+    fn claim_answer(&self) -> bool {
+        !self.is_answered.swap(true, Ordering::Relaxed)
+    }
+
+    /// When the call is to be looked at: its handler may begin any time.
+    fn due(&self, times: &CallTimes, now: Instant) -> Option<Instant> {
+        match self.state() {
+            CallState::GivenUp => None,
+            CallState::Queued => {
+                let queue = times.queue.map(|limit| self.queued_at + limit);
+                let handler = times.handler.map(|limit| now + limit);
+                [queue, handler].into_iter().flatten().min()
+            }
+            CallState::BegunAt(begun) => {
+                let is_expired = self.is_expired.load(Ordering::Relaxed);
+                times
+                    .handler
+                    .filter(|_| !is_expired)
+                    .map(|limit| begun + limit)
+            }
+        }
+    }
+
+    /// Gives up a call that has taken too long; returns the answer to it, if it is to be answered now.
+    fn give_up(&self, shared: &ServerShared, times: &CallTimes, now: Instant) -> Option<Buffer> {
+        let mut reply = Buffer::default();
+        if self.leave_queue(GIVEN_UP) {
+            shared.note_shed(&self.call);
+            let text = "it waited for a thread for longer than the server's queue_timeout";
+            self.call.refuse(Status::OVERLOADED, text, &mut reply);
+        } else if self.due(times, now).is_none_or(|due| due > now) {
+            // It has begun just now.
+            return None;
+        } else {
+            self.is_expired.store(true, Ordering::Relaxed);
+            shared.note_handler_timeout(&self.call);
+            self.cancelled.set();
+            if shared.registry.keeps_order(self.call.service) {
+                // The next call of its connection must not begin before its handler has returned.
+                return None;
+            }
+            let text = "its handler took longer than the server's handler_timeout";
+            self.call.refuse(Status::DEADLINE, text, &mut reply);
+        }
+        self.claim_answer().then_some(reply)
+    }
+}
