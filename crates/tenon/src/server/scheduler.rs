@@ -168,7 +168,8 @@ impl Scheduler {
             let job = tasks.jobs.pop_front();
             drop(tasks);
             drop(job);
-            self.end_job(server);
+            self.room.end_call();
+            self.serve_held(server);
         }
     }
 
