@@ -18,6 +18,7 @@ use tenon_wire::Buffer;
 
 use super::counters::ServerTally;
 use super::end_reason::EndReason;
+use super::half_close::{LAST_RECEIVES, LATELY};
 use super::half_received::HalfReceived;
 use super::hosts::HostTable;
 use super::limits::{EndOfStream, ServerLimits};
@@ -156,6 +157,11 @@ pub struct ServedStream {
     /// Whether a request was complete since the connection was parked last.
     was_active: bool,
     active_at: Instant,
+    /// Whether a call was answered behind its turn since the connection was parked last, and when one was, or any came.
+    has_answered: bool,
+    used_at: Instant,
+    /// How often was received since the server began to stop.
+    last_receives: u8,
     /// When memory is given back that a silent connection does not need.
     trim_at: Option<Instant>,
 }
@@ -202,6 +208,9 @@ impl ServedStream {
             was_active: false,
             active_at: now,
             trim_at: None,
+            has_answered: false,
+            used_at: now,
+            last_receives: 0,
         }
     }
 
@@ -386,6 +395,7 @@ impl ServedStream {
 
     /// Answers a call that was carried out where it was received and whose memory is gone.
     pub fn push_reply(&mut self, reply: &mut Buffer) {
+        self.has_answered = true;
         self.connection.push_reply(reply);
     }
 
@@ -440,6 +450,7 @@ impl ServedStream {
 
     /// Answers a call that was carried out elsewhere.
     pub fn answer_deferred(&mut self, id: DeferredId, reply: &mut Buffer) {
+        self.has_answered = true;
         let answered = self.deferred.iter().position(|call| call.id == id);
         if let Some(index) = answered {
             let call = self.deferred.remove(index);
@@ -519,14 +530,40 @@ impl ServedStream {
         self.connection.is_peer_closing()
     }
 
+    // ---- The end of the server ----
+
+    /// Whether is still received though the server stops, as the peer cannot be told which calls were not begun.
+    pub fn receives_last(&self) -> bool {
+        let is_lean = self.connection.protocol() == Some(WireProtocol::Lean);
+        !is_lean && self.last_receives < LAST_RECEIVES
+    }
+
+    /// Notes that something `has_come`, or nothing, since the server began to stop.
+    pub fn note_last_receive(&mut self, has_come: bool) {
+        self.last_receives = if has_come {
+            self.last_receives.saturating_add(1)
+        } else {
+            LAST_RECEIVES
+        };
+    }
+
+    /// Whether its replies may still be on their way at `now`, so that a socket is to be half-closed first.
+    pub fn was_called_lately(&self, now: Instant) -> bool {
+        let is_used = self.was_active || self.has_answered;
+        is_used || now.saturating_duration_since(self.used_at) < LATELY
+    }
+
     // ---- Time ----
 
     /// Notes that nothing is done for the connection from `now` on until something comes, or there is room to send.
     /// Memory that only a large request needed is given back.
     #[inline]
     pub fn park(&mut self, limits: &ServerLimits, now: Instant) {
+        if std::mem::take(&mut self.has_answered) {
+            self.used_at = now;
+        }
         if std::mem::take(&mut self.was_active) {
-            self.active_at = now;
+            (self.active_at, self.used_at) = (now, now);
             self.slow_sender.clear();
         }
         if self.has_begun() != self.half_received.is_counted() {

@@ -9,14 +9,16 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use tenon_core::serve::{CallToServe, EndReason, HostShare, Sending, ServedStream};
+use tenon_core::serve::{
+    CallToServe, EndReason, HALF_CLOSE_MAX, HostShare, Sending, ServedStream, discard_received,
+};
 use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Company, LOOKS, Looking, Polled, Waiter};
-use tenon_net::Stream;
+use tenon_net::{Stream, Transport};
 use tenon_proto::connection::framing::ReceiveMemory;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 use tenon_wire::Buffer;
-use tokio::time::{Sleep, sleep_until};
+use tokio::time::{Sleep, sleep_until, timeout};
 
 use super::call::CallMessage;
 use super::call_room::TakenRoom;
@@ -96,7 +98,10 @@ impl ConnectionTask {
     /// Serves the connection until it ends.
     pub(super) async fn run(mut self) {
         let reason = poll_fn(|cx| self.poll(cx)).await;
-        self.end(&reason);
+        if self.end(&reason) {
+            // The peer need not end its side in time.
+            let _ = timeout(HALF_CLOSE_MAX, wait_for_end(&self.socket)).await;
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<EndReason> {
@@ -343,7 +348,7 @@ impl ConnectionTask {
     /// woken when something does.
     fn receive(&mut self, cx: &mut Context<'_>, is_lone: bool) -> Result<Heard, EndReason> {
         if self.state.is_stopping() {
-            return Ok(Heard::Nothing);
+            return self.receive_last();
         }
         if is_lone {
             match self.look()? {
@@ -378,6 +383,29 @@ impl ConnectionTask {
                 Err(error) if is_for_now(&error) => ready.clear_ready(),
                 Err(error) => return Err(EndReason::Socket(error)),
             }
+        }
+    }
+
+    /// Receives what is there though the server stops, if the peer cannot be told which calls were not begun.
+    #[cold]
+    fn receive_last(&mut self) -> Result<Heard, EndReason> {
+        if !self.served.receives_last() {
+            return Ok(Heard::Nothing);
+        }
+        let stream = self.socket.get_ref();
+        if stream.transport() == Transport::Unix {
+            // What is sent from now on fails at the client, which knows then that it was not begun.
+            let _ = stream.shutdown_recv();
+        }
+        let room = self.served.room()?;
+        let came = stream.try_recv(room);
+        self.served.note_last_receive(matches!(came, Ok(1..)));
+        match came {
+            // This server's own doing.
+            Ok(0) => Ok(Heard::Something),
+            Ok(bytes) => self.handle_received(bytes),
+            Err(error) if is_for_now(&error) => Ok(Heard::Something),
+            Err(error) => Err(EndReason::Socket(error)),
         }
     }
 
@@ -433,6 +461,9 @@ impl ConnectionTask {
             return None;
         }
         if self.state.is_stopping() && self.ends.is_none() {
+            if self.served.receives_last() {
+                return None;
+            }
             return Some(EndReason::Stopping);
         }
         self.ends.take()
@@ -471,19 +502,28 @@ impl ConnectionTask {
         Ok(())
     }
 
-    /// Says what can be said to the peer, and closes the connection.
-    fn end(&mut self, reason: &EndReason) {
+    /// Says what can be said to the peer, and closes the connection, or this side of it alone; returns whether it is to be
+    /// waited for the other.
+    fn end(&mut self, reason: &EndReason) -> bool {
         if !matches!(reason, EndReason::Socket(_) | EndReason::Protocol(_)) {
             self.served.close(reason.close_reason());
         }
         let stream = self.socket.get_ref();
         // A peer that has gone need not be told.
         let _ = self.served.transmit(|batch| send(stream, batch));
+        let is_half_closed = matches!(reason, EndReason::Stopping)
+            && self.mailbox.origin.transport == Transport::Tcp
+            && self.served.deferred() == 0
+            && self.served.was_called_lately(Instant::now())
+            && stream.shutdown_send().is_ok();
         self.served.cancel_all(&self.state.shared);
-        let _ = stream.shutdown();
+        if !is_half_closed {
+            let _ = stream.shutdown();
+        }
         (self.mailbox.tally).publish(&self.served.counters());
         let (id, peer) = (self.mailbox.id, self.mailbox.origin.peer);
         reason.report(id, peer, &self.state.shared.tally);
+        is_half_closed
     }
 }
 
@@ -520,6 +560,20 @@ enum Progress {
     Waits,
     /// Nothing: it is over.
     Over(EndReason),
+}
+
+/// Waits until the peer has ended its side of a connection that is half-closed.
+async fn wait_for_end(socket: &Watched<Stream>) {
+    poll_fn(|cx| {
+        while let Poll::Ready(Ok(mut ready)) = socket.poll_read_ready(cx) {
+            if discard_received(socket.get_ref()) {
+                return Poll::Ready(());
+            }
+            ready.clear_ready();
+        }
+        Poll::Pending
+    })
+    .await;
 }
 
 fn transmit_over(

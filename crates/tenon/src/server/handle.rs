@@ -17,7 +17,7 @@ use tenon_proto::endpoint::exchange::server::Farewell;
 
 use super::lock;
 use super::port::PortTurn;
-use super::slot::{Slot, SlotSocket, SlotState, port_of};
+use super::slot::{Slot, SlotSocket, SlotState, port_of, stream_of};
 use super::state::ServerState;
 use super::thread::Thread;
 use super::turn;
@@ -149,7 +149,9 @@ impl Server {
 
     /// Takes back what was told of the services elsewhere, stops listening and reading, lets the calls that were
     /// begun or handed over be answered for as long as `drain`, and answers in packets arrive, closes every
-    /// connection and returns when the threads have left. A handler that still runs then keeps its thread until it
+    /// connection and returns when the threads have left. A lean peer is told which calls were not begun; by ONC RPC those
+    /// that have arrived are carried out, too. Connections over TCP that were used lately are kept half-closed until
+    /// their peers have ended them, for a fifth of a second at most. A handler that still runs then keeps its thread until it
     /// returns; its reply goes nowhere. If another thread is at it already, waits for that.
     pub fn shutdown(&self, drain: Duration) {
         if !self.begin_stopping() {
@@ -174,6 +176,7 @@ impl Server {
             }
         });
         self.end_connections();
+        self.state.close_half_closed();
         *lock(&self.phase) = Phase::Stopped;
         self.stopped.notify_all();
         #[cfg(feature = "signal")]
@@ -240,10 +243,18 @@ impl Server {
         let mut thread = Thread::default();
         for slot in self.state.slots.all() {
             slot.stop_receiving();
-            if slot.stream().is_some()
-                && let Some(state) = slot.claim()
-            {
-                turn::serve(&self.state, &slot, state, &mut thread, false);
+            if slot.stream().is_none() {
+                continue;
+            }
+            let mut place = slot.claim();
+            let receives = stream_of(&mut place).is_some_and(|state| state.served.receives_last());
+            if let Some(state) = place {
+                if receives && !self.state.scheduler.is_stepped() {
+                    // A handler may run, which is not this thread's business.
+                    self.state.scheduler.push_ready(&self.state, &slot, state);
+                } else {
+                    turn::serve(&self.state, &slot, state, &mut thread, false);
+                }
             }
         }
         self.with_ports(|turn, place| {

@@ -173,13 +173,24 @@ impl Slot {
         }
     }
 
-    /// Makes a thread that waits for requests wake up with the end of the stream.
+    /// Makes a thread that waits for requests wake up with the end of the stream. Over TCP it wakes up by itself soon
+    /// enough: a socket that receives nothing more would answer what comes with a reset, once it is half-closed.
     pub(super) fn stop_receiving(&self) {
         // A connection that has ended need not be.
         let _ = match &self.socket {
-            SlotSocket::Stream(stream) => stream.shutdown_recv(),
-            SlotSocket::Port(_) => Ok(()),
+            SlotSocket::Stream(stream) if stream.transport() != Transport::Tcp => {
+                stream.shutdown_recv()
+            }
+            SlotSocket::Stream(_) | SlotSocket::Port(_) => Ok(()),
         };
+    }
+
+    /// Ends the direction of the replies; returns whether that is needed, as only TCP loses what was sent when a socket
+    /// is closed.
+    pub(super) fn half_close(&self) -> bool {
+        self.stream().is_some_and(|stream| {
+            stream.transport() == Transport::Tcp && stream.shutdown_send().is_ok()
+        })
     }
 
     /// Ends both directions.

@@ -2,9 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use tenon_core::serve::{CallToServe, DeferredCall, DeferredCalls, ServerCounters, ServerShared};
+use tenon_core::serve::{
+    CallToServe, DeferredCall, DeferredCalls, HALF_CLOSE_MAX, ServerCounters, ServerShared,
+    discard_received,
+};
 use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Spinners, Waiting};
 use tenon_net::{PollRegistry, PollWaker, Stream, Watch};
@@ -16,6 +20,9 @@ use super::slot_table::SlotTable;
 use super::stream_state::StreamState;
 use super::tasks::Scheduler;
 use super::watchdog::Watchdog;
+
+/// How often is looked whether the peers of half-closed connections have ended their side.
+const HALF_CLOSE_TICK: Duration = Duration::from_millis(1);
 
 /// What all threads of a server share.
 pub(super) struct ServerState {
@@ -33,6 +40,8 @@ pub(super) struct ServerState {
     pub(super) waiting: Waiting,
     pub(super) spinners: Spinners,
     stopping: AtomicBool,
+    /// Connections whose peers have not ended their side yet, while the server stops.
+    half_closed: Mutex<Vec<Arc<Slot>>>,
 }
 
 impl ServerState {
@@ -55,6 +64,7 @@ impl ServerState {
             waiting,
             spinners: Spinners::new(),
             stopping: AtomicBool::new(false),
+            half_closed: Mutex::default(),
         }
     }
 
@@ -79,6 +89,29 @@ impl ServerState {
         self.stopping.store(true, Ordering::SeqCst);
         self.scheduler.close();
         self.waker.wake();
+    }
+
+    /// Ends the direction of the replies of a connection that is over, and keeps the other until the peer has ended it, too.
+    pub(super) fn half_close(&self, slot: &Arc<Slot>) {
+        if slot.half_close() {
+            lock(&self.half_closed).push(Arc::clone(slot));
+        }
+    }
+
+    /// Waits until the peers of half-closed connections have ended their sides, a moment at most.
+    pub(super) fn close_half_closed(&self) {
+        let until = Instant::now() + HALF_CLOSE_MAX;
+        let mut left = std::mem::take(&mut *lock(&self.half_closed));
+        loop {
+            left.retain(|slot| {
+                slot.stream()
+                    .is_some_and(|stream| !discard_received(stream))
+            });
+            if left.is_empty() || Instant::now() >= until {
+                return;
+            }
+            thread::sleep(HALF_CLOSE_TICK);
+        }
     }
 
     /// Something is to be looked at by `at` even if nothing happens.

@@ -110,6 +110,10 @@ impl StreamTurn<'_> {
     fn at_rest(&mut self, state: &mut StreamState) -> Result<TurnEnd, EndReason> {
         // The end of what is received may be this server's own doing: a lean peer is told which calls were begun.
         if self.server.is_stopping() && !matches!(state.ends, Some(EndReason::Stopping)) {
+            if self.receives_last(state) {
+                state.is_readable = true;
+                return Ok(TurnEnd::More);
+            }
             state.ends = Some(EndReason::Stopping);
             state.served.close(EndReason::Stopping.close_reason());
             return Ok(TurnEnd::More);
@@ -155,13 +159,20 @@ impl StreamTurn<'_> {
     /// Receives once what is there.
     fn receive(&mut self, stream: &Stream, state: &mut StreamState) -> Result<(), EndReason> {
         state.is_readable = false;
-        if self.server.is_stopping() {
+        let is_last = self.server.is_stopping();
+        if is_last && !self.receives_last(state) {
             return Ok(());
         }
         state.served.lend(&mut self.thread.memory);
         let room = state.served.room()?;
         let length = room.len();
-        match stream.try_recv(room) {
+        let came = stream.try_recv(room);
+        if is_last {
+            state.served.note_last_receive(matches!(came, Ok(1..)));
+        }
+        match came {
+            // This server's own doing.
+            Ok(0) if is_last => Ok(()),
             Ok(0) => self.handle_end(stream, state),
             Ok(bytes) => {
                 // What has filled the room may not be all, and behind the last bytes is the end.
@@ -171,6 +182,12 @@ impl StreamTurn<'_> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
             Err(error) => Err(EndReason::Socket(error)),
         }
+    }
+
+    /// Whether the connection is still received from though the server stops.
+    pub(super) fn receives_last(&self, state: &StreamState) -> bool {
+        let is_open = state.ends.is_none() && !state.served.is_held();
+        is_open && !self.server.scheduler.is_stepped() && state.served.receives_last()
     }
 
     /// Whether the call that waits in the connection may be carried out by now.

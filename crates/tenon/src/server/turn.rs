@@ -165,10 +165,15 @@ impl Turn<'_> {
             }
             return true;
         }
+        let is_told = stream_of(place).is_none_or(|state| state.ends.is_some() || is_blocked);
         let Some(state) = place.take() else {
             return false;
         };
         *place = self.slot.put_back(state);
+        // A server that has begun to stop meanwhile has not found it here.
+        if !is_told && place.is_none() && self.server.is_stopping() {
+            *place = self.slot.claim();
+        }
         place.is_some()
     }
 
@@ -244,9 +249,12 @@ impl Turn<'_> {
         if let Some(state) = stream_of(&mut place) {
             state.served.reclaim(&mut self.thread.memory);
             self.slot.tally.publish(&state.served.counters());
+            let is_stop = matches!(reason, EndReason::Stopping);
             if state.has_running_calls() {
                 // Those that answer them have the socket, too.
                 self.slot.hang_up();
+            } else if is_stop && state.served.was_called_lately(Instant::now()) {
+                self.server.half_close(self.slot);
             }
         }
         let (id, peer) = (self.slot.id, self.slot.origin().peer);
