@@ -11,15 +11,16 @@ use crate::error::{CallError, LeanException, Misbehavior};
 use crate::timer::CallTimer;
 
 /// Returns the error of a call over datagrams that ended without an answer. `fault` is why nothing could be sent
-/// lately, which says more than that time ran out.
+/// lately, which says more than that time ran out; its channel sends calls of up to `own_limit` bytes.
 #[cold]
 pub fn datagram_error(
     failure: CallFailure,
     timer: &CallTimer,
     fault: Option<Arc<io::Error>>,
+    own_limit: usize,
 ) -> CallError {
     match (failure, fault) {
-        (CallFailure::Exchange(failure), fault) => exchange_error(failure, timer, fault),
+        (CallFailure::Exchange(failure), fault) => exchange_error(failure, timer, fault, own_limit),
         (CallFailure::Expired, None) => timer.error(true),
         (CallFailure::Expired, Some(cause)) => CallError::Disconnected {
             cause,
@@ -28,7 +29,12 @@ pub fn datagram_error(
     }
 }
 
-fn exchange_error(failure: Failure, timer: &CallTimer, fault: Option<Arc<io::Error>>) -> CallError {
+fn exchange_error(
+    failure: Failure,
+    timer: &CallTimer,
+    fault: Option<Arc<io::Error>>,
+    own_limit: usize,
+) -> CallError {
     let may_have_executed = failure.may_have_run;
     let disconnected = |cause| CallError::Disconnected {
         cause,
@@ -45,7 +51,7 @@ fn exchange_error(failure: Failure, timer: &CallTimer, fault: Option<Arc<io::Err
         (Reason::TooLarge { size, limit }, _) => CallError::TooLargeForPeer {
             size,
             limit,
-            own_limit: None,
+            own_limit: Some(own_limit),
         },
         (Reason::Overloaded, _) => exception(Status::OVERLOADED, &failure),
         (Reason::AnswerTooLarge, _) => exception(Status::TOO_LARGE, &failure),

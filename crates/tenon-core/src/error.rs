@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tenon_net::{Address, AddressError, Protocol};
 use tenon_proto::connection::framing::FramingError;
-use tenon_proto::connection::{BindError, ConnectionError, ReplyError};
+use tenon_proto::connection::{BindError, ConnectionError, PeerSilence, ReplyError};
 use tenon_proto::lean::{self, ByteOrder, Exception, Status};
 use tenon_proto::onc::message::{Refused, Violation};
 use tenon_proto::onc::record::RecordError;
@@ -82,12 +82,13 @@ pub enum CallError {
     /// did not carry it out.
     #[error(
         "the connection broke while a call of {size} bytes was being sent, and another one when it was sent again: \
-         {cause}; the peer did not carry the call out, and may not take calls of this size (a server of Tenon takes \
-         ServerLimits::message_bytes, 4 MiB by default; ChannelOptions::send_max limits what is sent)"
+         {cause}; the peer did not carry the call out, and {}", advice_on_long_call(*.own_limit)
     )]
     CutOff {
         /// Bytes of the call, its header included.
         size: usize,
+        /// Most bytes that this channel sends.
+        own_limit: usize,
         /// How the last connection broke.
         cause: Arc<io::Error>,
     },
@@ -233,11 +234,35 @@ pub enum ConnectionFailure {
 }
 
 impl ConnectionFailure {
-    /// Returns the error of a call of so many bytes during whose sending this and another connection ended.
-    pub fn into_cut_off(self, size: usize) -> CallError {
+    /// Returns the error of a call of so many bytes during whose sending this and another connection ended, over a
+    /// channel that sends up to `own_limit` bytes.
+    pub fn into_cut_off(self, size: usize, own_limit: usize) -> CallError {
         match self {
-            Self::Io(cause) => CallError::CutOff { size, cause },
+            Self::Io(cause) => CallError::CutOff {
+                size,
+                own_limit,
+                cause,
+            },
             other => other.into_error(false),
+        }
+    }
+
+    /// Returns why a connection ended for a call of so many bytes, if it is a long one that was sent whole: the peer may
+    /// have ended the connection because of it.
+    #[must_use]
+    pub fn of_long_call(self, size: Option<usize>, own_limit: usize) -> Self {
+        match (self, size) {
+            // A peer that has fallen silent has not refused anything.
+            (Self::Io(cause), Some(size)) if cause.kind() != io::ErrorKind::TimedOut => {
+                let kind = cause.kind();
+                let lost = LostLongCall {
+                    size,
+                    own_limit,
+                    cause,
+                };
+                io::Error::new(kind, lost).into()
+            }
+            (failure, _) => failure,
         }
     }
 
@@ -309,6 +334,16 @@ fn is_peer_gone(error: &io::Error) -> bool {
 /// say that it takes no connections of its user.
 const LEAN_MARK: u64 = 0x7f74_656e;
 
+/// How a connection ended to whose peer a long call was sent.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}, behind a call of {size} bytes; the peer {}", advice_on_long_call(*.own_limit))]
+struct LostLongCall {
+    size: usize,
+    own_limit: usize,
+    #[source]
+    cause: Arc<io::Error>,
+}
+
 /// The report that nothing listens at an address which datagrams were sent to.
 #[derive(Debug, thiserror::Error)]
 #[error("{address}: {cause}")]
@@ -328,6 +363,12 @@ pub fn port_closed(address: &Address, cause: io::Error) -> io::Error {
 impl From<io::Error> for ConnectionFailure {
     fn from(error: io::Error) -> Self {
         Self::Io(Arc::new(error))
+    }
+}
+
+impl From<PeerSilence> for ConnectionFailure {
+    fn from(silence: PeerSilence) -> Self {
+        io::Error::new(io::ErrorKind::TimedOut, silence).into()
     }
 }
 
@@ -480,6 +521,13 @@ fn advice_on_size(datagram: bool) -> &'static str {
         true => "use a stream, tcp:// or unix://, for large calls",
         false => "raise ChannelOptions::send_max if the peer takes it",
     }
+}
+
+fn advice_on_long_call(own_limit: usize) -> String {
+    format!(
+        "may not take calls of this size (a server of Tenon takes ServerLimits::message_bytes, 4 MiB by default; this \
+         channel sends up to {own_limit}, by ChannelOptions::send_max)"
+    )
 }
 
 fn advice_on_own_limit(limit: Option<usize>) -> String {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_net::Liveness;
-use tenon_proto::config::ConnectionConfig;
+use tenon_proto::config::{ConnectionConfig, PingConfig};
 use tenon_proto::endpoint::Retransmission;
 use tenon_proto::onc::record::FRAGMENT_MAX;
 
@@ -13,6 +13,9 @@ use crate::wait::Waiting;
 
 /// Shortest time after which a call is sent again: whoever waits for no time at all floods its server.
 const RESEND_MIN: Duration = Duration::from_millis(1);
+
+/// Shortest silence after which a peer is asked whether it is there, and shortest time that it has to answer.
+const PING_MIN: Duration = Duration::from_millis(10);
 
 /// Smallest fragment that calls are cut into, so that every header stays in one piece.
 const FRAGMENT_MIN: usize = 1024;
@@ -31,6 +34,8 @@ pub struct ChannelOptions {
     pub connect_lazily: bool,
     #[doc(hidden)]
     pub liveness: Liveness,
+    #[doc(hidden)]
+    pub pings: PingConfig,
     #[doc(hidden)]
     pub send_max: usize,
     #[doc(hidden)]
@@ -55,6 +60,7 @@ impl Default for ChannelOptions {
             wait_for_ready: false,
             connect_lazily: false,
             liveness: Liveness::default(),
+            pings: defaults.pings,
             send_max: defaults.send_max,
             receive_max: defaults.receive_max,
             calls_max: defaults.outgoing_calls_max,
@@ -114,6 +120,40 @@ impl ChannelOptions {
     #[must_use]
     pub fn peer_timeout(mut self, peer_timeout: Option<Duration>) -> Self {
         self.liveness.peer_timeout = peer_timeout;
+        self
+    }
+
+    /// Silence after which a peer that calls wait for is asked over a stream whether it is there: by a ping of the lean
+    /// protocol, or a call of procedure 0 by ONC RPC; at least 10 ms. Whatever the peer sends is an answer. It may be asked
+    /// after twice as long only. Between threads the callers that wait do it, and the channel has no thread for it.
+    ///
+    /// By default a peer is asked after 10 seconds by the lean protocol, and not by ONC RPC: there a server with a single
+    /// thread answers nothing while it carries a call out, and may be busy for long. `None` never asks.
+    #[must_use]
+    pub fn ping_interval(mut self, ping_interval: Option<Duration>) -> Self {
+        let interval = ping_interval.map(|interval| interval.clamp(PING_MIN, FOR_EVER));
+        (self.pings.lean_interval, self.pings.onc_interval) = (interval, interval);
+        self
+    }
+
+    /// Time that a peer has to answer a ping, 20 seconds by default, and 10 ms at least. If nothing is received within it
+    /// the connection is given up: its calls end with [`CallError::Disconnected`](crate::error::CallError::Disconnected)
+    /// and "no reply to a ping", and the next call connects again.
+    ///
+    /// Where peers are not asked, a connection is given up, too, over which the time of three calls in a row has run out,
+    /// of the first so long ago or longer, and nothing was received since; unless an older call waits.
+    #[must_use]
+    pub fn ping_timeout(mut self, ping_timeout: Duration) -> Self {
+        self.pings.timeout = ping_timeout.clamp(PING_MIN, FOR_EVER);
+        self
+    }
+
+    /// Whether a channel of tasks asks its peer, too, while no call waits. Not by default: the kernel asks idle peers over
+    /// TCP ([`keep_alive`](Self::keep_alive)), and a server may close connections that are idle. Between threads there
+    /// is none that could ask then.
+    #[must_use]
+    pub fn ping_when_idle(mut self, ping_when_idle: bool) -> Self {
+        self.pings.when_idle = ping_when_idle;
         self
     }
 
@@ -177,6 +217,7 @@ impl ChannelOptions {
             receive_max: self.receive_max,
             outgoing_calls_max: self.calls_max,
             fragment_max: self.fragment_max,
+            pings: self.pings,
             ..ConnectionConfig::client()
         }
     }

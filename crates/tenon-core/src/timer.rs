@@ -81,13 +81,15 @@ impl CallTimer {
         Until::seen(self.deadline, self.seen)
     }
 
-    /// The same right behind the begin.
+    /// The same right behind the begin, and for `most` at most.
     #[inline]
-    pub fn until_from_start(&self) -> Until {
-        Until {
-            deadline: self.deadline,
-            left: self.limit,
-        }
+    pub fn until_from_start(&self, most: Duration) -> Until {
+        let (deadline, left) = if self.limit <= most {
+            (self.deadline, self.limit)
+        } else {
+            (self.started + most, most)
+        };
+        Until { deadline, left }
     }
 
     /// Reads the clock again, after a wait.

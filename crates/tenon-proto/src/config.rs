@@ -20,6 +20,8 @@ pub struct ConnectionConfig {
     /// Bytes of the longest fragment that records of ONC RPC are cut into (RFC 5531 section 11). 4 at least: the number
     /// of a call is written into its first fragment when it is [started](crate::connection::Connection::start_call).
     pub fragment_max: usize,
+    /// When this end asks its peer whether it is there.
+    pub pings: PingConfig,
     /// What this end can do beside what every end can.
     pub features: Features,
     /// The order of the bytes of lean messages that this end sends. Only tests choose another than the machine's.
@@ -38,6 +40,7 @@ impl ConnectionConfig {
             outgoing_calls_max: 4096,
             incoming_calls_max: 0,
             fragment_max: FRAGMENT_MAX,
+            pings: PingConfig::default(),
             features: Features::all(),
             byte_order: ByteOrder::NATIVE,
         }
@@ -51,6 +54,7 @@ impl ConnectionConfig {
             outgoing_calls_max: 4096,
             incoming_calls_max: 1024,
             fragment_max: FRAGMENT_MAX,
+            pings: PingConfig::default(),
             features: Features::all(),
             byte_order: ByteOrder::NATIVE,
         }
@@ -71,6 +75,35 @@ impl ConnectionConfig {
             features: self.features,
             order: self.byte_order,
             ..grants
+        }
+    }
+}
+
+/// When the end that has begun a connection asks its peer whether it is there, and when it gives a silent one up. Whatever
+/// the peer sends shows that it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PingConfig {
+    /// Silence after which a peer by the lean protocol is asked that calls wait for; it is never asked if this is not set.
+    /// Up to twice as much passes where nothing else gives cause to look at the clock.
+    pub lean_interval: Option<Duration>,
+    /// The same of a peer by ONC RPC, which is asked by a call of procedure 0.
+    pub onc_interval: Option<Duration>,
+    /// Time for which nothing is received behind a ping before the peer is given up. It is given up, too, when the time
+    /// of three calls in a row has run out, of the first so long ago or longer, and nothing was received since; unless a
+    /// call waits that is older.
+    pub timeout: Duration,
+    /// Whether a peer is asked, too, that no call waits for.
+    pub when_idle: bool,
+}
+
+impl Default for PingConfig {
+    /// By ONC RPC peers are not asked: servers with a single thread answer nothing while they carry a call out.
+    fn default() -> Self {
+        Self {
+            lean_interval: Some(Duration::from_secs(10)),
+            onc_interval: None,
+            timeout: Duration::from_secs(20),
+            when_idle: false,
         }
     }
 }

@@ -35,15 +35,27 @@ impl<T> InFlight<T> {
         if self.count * 2 >= self.slots.len() {
             self.grow();
         }
+        let number = self.skip_number();
+        let slot = self.slot_of(number);
+        self.slots[slot] = Some((number, call));
+        self.count += 1;
+        number
+    }
+
+    /// Returns a number that no call in flight has, and none that follows will have.
+    #[inline(always)]
+    pub(crate) fn skip_number(&mut self) -> u32 {
         while self.slots[self.slot_of(self.next)].is_some() {
             self.next = self.next.wrapping_add(1);
         }
         let number = self.next;
         self.next = number.wrapping_add(1);
-        let slot = self.slot_of(number);
-        self.slots[slot] = Some((number, call));
-        self.count += 1;
         number
+    }
+
+    /// Returns a number that is behind those of all calls so far.
+    pub(crate) fn next_number(&self) -> u32 {
+        self.next
     }
 
     /// How many there are.

@@ -5,8 +5,8 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{ECHO, call, connect, every_way, listening, obliging};
-use tenon::{CallError, Protocol};
+use common::{ECHO, call, connect, connect_with, every_way, listening, obliging};
+use tenon::{CallError, CallErrorKind, ChannelOptions, Protocol};
 
 /// More than a socket takes on its way, and more than a server takes.
 const LARGE: usize = 32 << 20;
@@ -45,4 +45,30 @@ async fn a_call_that_its_server_does_not_take_is_an_error_that_names_the_limits(
         assert_eq!(call(&client, ECHO, b"small").await.unwrap(), b"small");
     }
     drop(server);
+}
+
+/// All of its bytes may find room on their way, and count as sent.
+#[tokio::test]
+async fn the_error_of_a_call_somewhat_over_the_limit_says_how_large_it_was() {
+    const SIZE: usize = 5 << 20;
+    let server = listening().service(obliging()).start().unwrap();
+    let bytes = vec![7; SIZE];
+    for address in server.addresses() {
+        for _ in 0..4 {
+            let before = server.counters().connections_accepted;
+            let options = ChannelOptions::default().send_max(6 << 20);
+            let client = connect_with(&address.to_string(), options).await;
+            let error = call(&client, ECHO, &bytes).await.unwrap_err();
+            assert_eq!(error.kind(), CallErrorKind::Disconnected, "{error}");
+            let text = error.to_string();
+            // A mark, a header, and a channel's own limit.
+            let size = (SIZE + 44).to_string();
+            assert!(text.contains(&size) && text.contains("6291456"), "{text}");
+            assert!(text.contains("message_bytes"), "{text}");
+            let connections = server.counters().connections_accepted - before;
+            assert!((1..=2).contains(&connections), "{address}: {connections}");
+            assert_eq!(call(&client, ECHO, b"small").await.unwrap(), b"small");
+        }
+    }
+    assert_eq!(server.counters().calls, 8, "only the small ones");
 }

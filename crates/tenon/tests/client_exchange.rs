@@ -253,10 +253,10 @@ fn refusals_say_why() {
     // The first call of all, before the server has said what it takes in.
     for _ in 0..2 {
         let error = call(&client, ECHO, &[7; 200_000]).unwrap_err();
-        assert!(
-            matches!(error, CallError::TooLargeForPeer { .. }),
-            "{error:?}"
-        );
+        let CallError::TooLargeForPeer { own_limit, .. } = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(own_limit, Some(64 << 20));
         assert!(!error.may_have_executed());
     }
     match call(&client, FAIL, b"").unwrap_err() {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use restarts::{Place, client, echo};
-use tenon::{CallError, CallOptions, ChannelOptions};
+use tenon::{CallError, CallErrorKind, CallOptions, ChannelOptions};
 
 /// More than a socket takes on its way, and more than a server takes.
 const LARGE: usize = 32 << 20;
@@ -28,9 +28,13 @@ fn a_call_that_its_server_does_not_take_is_sent_twice_at_most() {
         let begun = Instant::now();
         let error = echo(&client, CallOptions::new(), &large).unwrap_err();
         assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
-        let CallError::CutOff { size, .. } = &error else {
+        let CallError::CutOff {
+            size, own_limit, ..
+        } = &error
+        else {
             panic!("{address}: {error}");
         };
+        assert_eq!(*own_limit, ChannelOptions::default().send_max);
         assert!((LARGE..LARGE + 200).contains(size), "{size}");
         assert!(!error.may_have_executed());
         let text = error.to_string();
@@ -43,6 +47,33 @@ fn a_call_that_its_server_does_not_take_is_sent_twice_at_most() {
         assert_eq!(small.unwrap(), b"small", "{address}");
     }
     drop(server);
+}
+
+/// All of its bytes may find room on their way, and count as sent.
+#[test]
+fn the_error_of_a_call_somewhat_over_the_limit_says_how_large_it_was() {
+    const SIZE: usize = 5 << 20;
+    let place = Place::fresh();
+    let server = place.start_echo();
+    let bytes = vec![7; SIZE];
+    for address in &place.every_way()[..2] {
+        for _ in 0..4 {
+            let before = server.counters().connections_accepted;
+            let client = client(address, ChannelOptions::default().send_max(6 << 20));
+            let error = echo(&client, CallOptions::new(), &bytes).unwrap_err();
+            assert_eq!(error.kind(), CallErrorKind::Disconnected, "{error}");
+            let text = error.to_string();
+            // A mark, a header, and a channel's own limit.
+            let size = (SIZE + 44).to_string();
+            assert!(text.contains(&size) && text.contains("6291456"), "{text}");
+            assert!(text.contains("message_bytes"), "{text}");
+            let connections = server.counters().connections_accepted - before;
+            assert!((1..=2).contains(&connections), "{address}: {connections}");
+            let small = echo(&client, CallOptions::new(), b"small");
+            assert_eq!(small.unwrap(), b"small", "{address}");
+        }
+    }
+    assert_eq!(server.counters().calls, 8, "only the small ones");
 }
 
 #[test]

@@ -12,10 +12,11 @@ use tenon_proto::connection::{
 };
 use tenon_proto::endpoint::exchange::client::{ClientLimits, ClientSecrets};
 use tenon_proto::endpoint::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE};
-use tenon_proto::endpoint::{CallFailure, ClientEndpoint, DatagramCallId, FailedCall};
+use tenon_proto::endpoint::{ClientEndpoint, DatagramCallId, FailedCall};
 use tenon_proto::lean::Features;
 use tenon_wire::Buffer;
 
+use super::outcome::Outcome;
 use crate::error::ConnectionFailure;
 use crate::options::ChannelOptions;
 use crate::timer::CallTimer;
@@ -36,6 +37,8 @@ pub struct DatagramCalls<W> {
     pub endpoint: ClientEndpoint<W>,
     /// Why something could not be sent since something was received.
     pub fault: Option<Arc<io::Error>>,
+    /// Bytes of the largest call that is sent.
+    send_max: usize,
 }
 
 /// Returns the number of a channel's first call: a client that was started again does not repeat those of its former
@@ -77,19 +80,22 @@ impl<W: Copy + PartialEq> Calls<W> {
                 Self::Stream(Box::new(connection))
             }
             (Protocol::Onc, true) => {
-                Self::datagram(ClientEndpoint::onc(seed(), options.retransmission))
+                let endpoint = ClientEndpoint::onc(seed(), options.retransmission);
+                Self::datagram(endpoint, options)
             }
             (Protocol::Lean, true) => {
                 let limits = ClientLimits::default();
-                Self::datagram(ClientEndpoint::exchange(&config, limits, secrets()))
+                let endpoint = ClientEndpoint::exchange(&config, limits, secrets());
+                Self::datagram(endpoint, options)
             }
         }
     }
 
-    fn datagram(endpoint: ClientEndpoint<W>) -> Self {
+    fn datagram(endpoint: ClientEndpoint<W>, options: &ChannelOptions) -> Self {
         Self::Datagram(Box::new(DatagramCalls {
             endpoint,
             fault: None,
+            send_max: options.send_max,
         }))
     }
 
@@ -97,7 +103,7 @@ impl<W: Copy + PartialEq> Calls<W> {
     /// of a stream.
     pub fn renew(&mut self, is_here: bool) -> Option<Receiver> {
         match self {
-            Self::Stream(connection) => Some(connection.renew()),
+            Self::Stream(connection) => Some(connection.renew(Instant::now())),
             Self::Datagram(calls) => {
                 let most = if is_here {
                     DATAGRAM_HERE
@@ -107,6 +113,35 @@ impl<W: Copy + PartialEq> Calls<W> {
                 calls.endpoint.set_datagram_max(most);
                 None
             }
+        }
+    }
+
+    /// Has the peer of a stream by ONC RPC be asked whether it is there by calls of procedure 0 of this version of a
+    /// program, unless another was named before.
+    pub fn ping_by(&mut self, program: u32, version: u32) {
+        if let Self::Stream(connection) = self {
+            connection.ping_by(program, version);
+        }
+    }
+
+    /// Notes that something was received.
+    #[inline]
+    pub fn note_heard(&mut self) {
+        if let Self::Stream(connection) = self {
+            connection.note_heard();
+        }
+    }
+
+    /// Asks the peer of a stream whether it is there, if that is due at `now`.
+    ///
+    /// # Errors
+    /// The peer is to be given up.
+    #[cold]
+    pub fn handle_silence(&mut self, now: Instant) -> Result<(), ConnectionFailure> {
+        match self {
+            Self::Stream(connection) => Ok(connection.handle_silence(now)?),
+            // Datagrams that are not answered are sent again.
+            Self::Datagram(_) => Ok(()),
         }
     }
 
@@ -195,14 +230,15 @@ impl<W: Copy + PartialEq> Calls<W> {
         }
     }
 
-    /// Returns a call over datagrams that ended without an answer.
+    /// Returns a call over datagrams that ended without an answer, and how.
     #[inline]
-    pub fn poll_failure(&mut self) -> Option<(W, CallFailure)> {
+    pub fn poll_failure(&mut self) -> Option<(W, Outcome)> {
         let Self::Datagram(calls) = self else {
             return None;
         };
         let FailedCall { waiter, failure } = calls.endpoint.poll_failure()?;
-        Some((waiter, failure))
+        let own_limit = calls.send_max;
+        Some((waiter, Outcome::Failed { failure, own_limit }))
     }
 
     /// Why nothing could be sent lately, of calls in datagrams.

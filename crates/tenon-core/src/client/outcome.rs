@@ -26,7 +26,12 @@ pub enum Outcome {
     /// Its connection was lost, after it was sent whole or not.
     Lost(ConnectionFailure, bool),
     /// It went in datagrams, and ended without an answer.
-    Failed(CallFailure),
+    Failed {
+        /// How it ended.
+        failure: CallFailure,
+        /// Bytes of the largest call that its channel sends.
+        own_limit: usize,
+    },
 }
 
 /// The encoded results of a call, away from where they were received.
@@ -103,7 +108,9 @@ impl Outcome {
             Self::Answered(Ok(results)) => Ok(results),
             Self::Answered(Err(error)) => Err(answered_error(*error, timer)),
             Self::Lost(failure, was_sent) => Err(failure.into_error(was_sent)),
-            Self::Failed(failure) => Err(datagram_error(failure, timer, fault())),
+            Self::Failed { failure, own_limit } => {
+                Err(datagram_error(failure, timer, fault(), own_limit))
+            }
         }
     }
 }

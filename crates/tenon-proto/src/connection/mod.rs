@@ -85,8 +85,10 @@ mod error;
 pub mod framing;
 mod incoming_calls;
 mod lean_messages;
+mod liveness;
 mod onc_messages;
 mod outgoing_calls;
+mod pings;
 mod received_call;
 mod send_queue;
 mod service_table;
@@ -99,11 +101,13 @@ use tenon_wire::Buffer;
 use crate::codec::lean::{
     ByteOrder, CALLS_MIN, Close, CloseReason, Features, MessageDraft, Preamble, RefusalReason,
 };
+use crate::codec::onc::message::CallTemplate;
 use crate::config::{ConnectionConfig, Role};
 use binding::{BoundServices, RequestedServices};
 use closing::Closing;
 use framing::{Frame, FramingError, PlainReply, Receiver};
 use incoming_calls::IncomingCalls;
+use liveness::Liveness;
 use outgoing_calls::OutgoingCalls;
 use send_queue::{Removed, SendQueue};
 
@@ -112,6 +116,7 @@ pub use byte_layer::{ByteLayer, LayerError};
 pub use counters::{IncomingCounters, OutgoingCounters};
 pub use error::ConnectionError;
 pub use incoming_calls::{CallState, Caller, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft};
+pub use liveness::PeerSilence;
 pub(crate) use onc_messages::understand;
 pub use outgoing_calls::{
     AbandonedCall, Answer, CallDraft, LeanCall, PlainAnswer, ReplyError, StartError, UnsentCall,
@@ -194,6 +199,9 @@ pub struct Connection<W> {
     bound: BoundServices,
     send_queue: SendQueue,
     closing: Closing,
+    liveness: Liveness,
+    /// Asks a peer by ONC RPC whether it is there.
+    null_call: Option<Box<CallTemplate>>,
     /// Pings of this end.
     pings: u32,
     /// Pings of the peer whose answers wait to be sent.
@@ -226,6 +234,11 @@ impl<W> Connection<W> {
         protocol: Option<WireProtocol>,
         seed: u32,
     ) -> Self {
+        let interval = match protocol {
+            Some(WireProtocol::Lean) => config.pings.lean_interval,
+            // Which program is called is not known yet.
+            Some(WireProtocol::Onc) | None => None,
+        };
         Self {
             role,
             protocol,
@@ -239,6 +252,8 @@ impl<W> Connection<W> {
             bound: BoundServices::default(),
             send_queue: SendQueue::default(),
             closing: Closing::default(),
+            liveness: Liveness::new(interval, &config.pings),
+            null_call: None,
             pings: 0,
             unsent_pongs: 0,
             layer: None,
@@ -247,12 +262,12 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Goes on over another stream that this end has begun, in place of the one before, and returns the receiving
-    /// half. Nothing is bound over it. Numbers of calls go on.
+    /// Goes on from `now` on over another stream that this end has begun, in place of the one before, and returns the
+    /// receiving half. Nothing is bound over it. Numbers of calls go on.
     ///
     /// # Panics
     /// Calls are in flight; [abandon](Self::abandon_all) them when the connection is lost.
-    pub fn renew(&mut self) -> Receiver {
+    pub fn renew(&mut self, now: Instant) -> Receiver {
         assert_eq!(
             self.in_flight(),
             0,
@@ -269,6 +284,7 @@ impl<W> Connection<W> {
         self.incoming.renew();
         self.send_queue = SendQueue::default();
         self.closing = Closing::default();
+        self.liveness.begin(now, &self.outgoing);
         self.unsent_pongs = 0;
         self.layer = None;
         self.begin()
@@ -440,6 +456,11 @@ impl<W> Connection<W> {
         self.outgoing.deadline(number)
     }
 
+    /// When the first of all calls of this end is given up; `None` if none is in flight.
+    pub fn next_call_deadline(&self) -> Option<Instant> {
+        self.outgoing.next_deadline()
+    }
+
     /// What a call is to do at `now`; `None` if it is not in flight. A lean peer is told that a call whose time ran
     /// out is not waited for any more.
     pub fn handle_call_timeout(&mut self, number: u32, now: Instant) -> Option<CallTimeout<W>> {
@@ -447,16 +468,19 @@ impl<W> Connection<W> {
         if now < deadline {
             return Some(CallTimeout::Wait(deadline));
         }
-        self.give_up(number, true).map(CallTimeout::Expired)
+        self.give_up(number, Some(now)).map(CallTimeout::Expired)
     }
 
     /// Gives a call up: its answer will be ignored, and a lean peer is told so. `None` if it is not in flight.
     pub fn cancel_call(&mut self, number: u32) -> Option<AbandonedCall<W>> {
-        self.give_up(number, false)
+        self.give_up(number, None)
     }
 
-    fn give_up(&mut self, number: u32, is_late: bool) -> Option<AbandonedCall<W>> {
-        let call = self.outgoing.abandon(number, is_late)?;
+    fn give_up(&mut self, number: u32, late_at: Option<Instant>) -> Option<AbandonedCall<W>> {
+        let call = self.outgoing.abandon(number, late_at.is_some())?;
+        if let Some(now) = late_at.filter(|_| call.was_sent) {
+            self.liveness.note_late_call(number, now, &self.outgoing);
+        }
         if call.was_sent {
             self.outgoing.note_given_up();
             self.tell_cancelled(number);
@@ -482,6 +506,7 @@ impl<W> Connection<W> {
     #[cold]
     pub fn abandon_all(&mut self) -> Vec<AbandonedCall<W>> {
         self.closing.is_lost = true;
+        self.liveness.end();
         let unsent = self.send_queue.take_unsent(self.own.order);
         self.outgoing.abandon_all(unsent, &self.requested)
     }
@@ -623,6 +648,11 @@ impl<W> Connection<W> {
             for number in batch.calls() {
                 self.outgoing.mark_sent(number);
             }
+            if let Some((number, size)) = batch.long_call()
+                && self.protocol == Some(WireProtocol::Onc)
+            {
+                self.outgoing.note_long_call(number, size);
+            }
         }
         true
     }
@@ -672,16 +702,21 @@ impl<W> Connection<W> {
 
     // ---- Time and end ----
 
-    /// When something is to be done even if nothing comes: a call is given up, or a deferred one is late.
+    /// When something is to be done even if nothing comes: a call is given up, a deferred one is late, or
+    /// [silence](Self::handle_silence) has lasted for too long.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let timeouts = [self.outgoing.next_deadline(), self.incoming.next_timeout()];
+        let timeouts = [
+            self.outgoing.next_deadline(),
+            self.incoming.next_timeout(),
+            self.silence_timeout(),
+        ];
         timeouts.into_iter().flatten().min()
     }
 
     /// Takes out a call of this end whose time has run out by `now`.
     pub fn poll_late_call(&mut self, now: Instant) -> Option<AbandonedCall<W>> {
         let number = self.outgoing.expired(now)?;
-        self.give_up(number, true)
+        self.give_up(number, Some(now))
     }
 
     /// Tells a lean peer that this end begins no calls any more and accepts none behind those that it has accepted,

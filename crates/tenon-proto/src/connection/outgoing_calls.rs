@@ -138,6 +138,9 @@ pub struct AbandonedCall<W> {
     pub was_sent: bool,
     /// The call itself, if the connection was lost before it was sent whole.
     pub unsent: Option<UnsentCall>,
+    /// Bytes of its message, if it is a long one of ONC RPC that was sent whole over a connection that was lost: what the
+    /// peer takes is not known there.
+    pub long_size: Option<usize>,
 }
 
 /// A call whose connection was lost before it was sent whole, for [`Connection::restart_call`].
@@ -196,6 +199,10 @@ pub(super) struct OutgoingCalls<W> {
     calls: InFlight<PendingReply<W>>,
     /// Calls that were given up and not answered yet: a lean peer may still be at them.
     given_up: usize,
+    /// The number of the last call of procedure 0 that no caller waits for, until it is answered.
+    null_call: Option<u32>,
+    /// Numbers and bytes of long calls of ONC RPC that were sent. Some may be answered already.
+    long: Vec<(u32, usize)>,
     counters: OutgoingCounters,
 }
 
@@ -227,6 +234,8 @@ impl<W> OutgoingCalls<W> {
         Self {
             calls: InFlight::new(seed),
             given_up: 0,
+            null_call: None,
+            long: Vec::new(),
             counters: OutgoingCounters::default(),
         }
     }
@@ -248,6 +257,24 @@ impl<W> OutgoingCalls<W> {
             cut_off: 0,
             waiter,
         })
+    }
+
+    /// Returns the number of a call of procedure 0 that no caller waits for.
+    pub(super) fn begin_null_call(&mut self) -> u32 {
+        let number = self.calls.skip_number();
+        self.null_call = Some(number);
+        number
+    }
+
+    /// Returns a number that is behind those of all calls so far.
+    pub(super) fn next_number(&self) -> u32 {
+        self.calls.next_number()
+    }
+
+    /// Whether a call is in flight that was started before the one with this number.
+    pub(super) fn has_older_than(&self, number: u32) -> bool {
+        let mut numbers = self.calls.numbers();
+        numbers.any(|of| (of.wrapping_sub(number) as i32) < 0)
     }
 
     /// Calls that a lean peer has to be taken to be at.
@@ -272,6 +299,14 @@ impl<W> OutgoingCalls<W> {
         if let Some(call) = self.calls.get_mut(number) {
             call.was_sent = true;
         }
+    }
+
+    /// Notes how long a call is that is sent.
+    #[cold]
+    pub(super) fn note_long_call(&mut self, number: u32, size: usize) {
+        let calls = &self.calls;
+        self.long.retain(|(number, _)| calls.get(*number).is_some());
+        self.long.push((number, size));
     }
 
     pub(super) fn mark_unsent(&mut self, number: u32) {
@@ -417,7 +452,9 @@ impl<W> OutgoingCalls<W> {
             }
         };
         let Some(call) = self.calls.take(number) else {
-            self.counters.unmatched += 1;
+            if self.null_call.take_if(|null| *null == number).is_none() {
+                self.counters.unmatched += 1;
+            }
             return Ok(None);
         };
         self.count(&outcome);
@@ -477,8 +514,11 @@ impl<W> OutgoingCalls<W> {
         requested: &RequestedServices,
     ) -> Vec<AbandonedCall<W>> {
         self.given_up = 0;
+        let long = std::mem::take(&mut self.long);
         let calls = self.calls.take_all();
         let abandoned = calls.map(|(number, call)| {
+            let of_call = long.iter().find(|(of, _)| *of == number);
+            let long_size = of_call.map(|(_, size)| *size).filter(|_| call.was_sent);
             let index = unsent.iter().position(|(unsent, _)| *unsent == number);
             let unsent = index.map(|index| UnsentCall {
                 message: unsent.swap_remove(index).1,
@@ -490,6 +530,7 @@ impl<W> OutgoingCalls<W> {
             });
             AbandonedCall {
                 unsent,
+                long_size,
                 ..abandoned(number, call)
             }
         });
@@ -537,5 +578,6 @@ fn abandoned<W>(number: u32, call: PendingReply<W>) -> AbandonedCall<W> {
         waiter: call.waiter,
         was_sent: call.was_sent,
         unsent: None,
+        long_size: None,
     }
 }

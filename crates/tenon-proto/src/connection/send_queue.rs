@@ -246,6 +246,13 @@ impl TransmitBatch {
         short.chain(long.filter_map(|piece| piece.message.call))
     }
 
+    /// Returns the number and the bytes of the long call whose end is in it.
+    #[inline]
+    pub(super) fn long_call(&self) -> Option<(u32, usize)> {
+        let piece = self.long.as_ref().filter(|piece| piece.is_last())?;
+        Some((piece.message.call?, piece.message.bytes.len()))
+    }
+
     /// Returns the numbers of the calls in it that were not sent whole.
     pub fn unsent_calls(&self) -> impl Iterator<Item = u32> {
         let front = self.control.len();

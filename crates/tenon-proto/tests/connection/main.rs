@@ -13,6 +13,7 @@ mod fields;
 mod framing;
 mod golden;
 mod layer;
+mod liveness;
 mod lone_replies;
 mod onc_serving;
 mod pair;

@@ -211,7 +211,7 @@ impl Pair {
 
     /// The client goes on with a server that has never heard of it.
     pub fn renew(&mut self) {
-        let receiver = self.client.connection.renew();
+        let receiver = self.client.connection.renew(std::time::Instant::now());
         let protocol = self
             .client
             .connection

@@ -139,5 +139,5 @@ fn a_deferred_call_of_the_lost_connection_is_not_taken_for_one_of_the_next() {
 fn a_connection_with_calls_in_flight_is_not_renewed() {
     let mut pair = pair();
     pair.call(&known(5), 1, b"", "call");
-    pair.client.connection.renew();
+    pair.client.connection.renew(std::time::Instant::now());
 }

@@ -260,7 +260,7 @@ impl Breaking {
                 None => self.ended.push((call.waiter, call.was_sent)),
             }
         }
-        self.client.receiver = self.client.connection.renew();
+        self.client.receiver = self.client.connection.renew(std::time::Instant::now());
         let config = self.client.config.clone();
         (_, self.server) = pair::<u32>(self.protocol, config, self.server_config.clone());
     }

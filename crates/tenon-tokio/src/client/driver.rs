@@ -327,7 +327,12 @@ impl Driver {
 
     /// Sets the alarm; returns whether it went off.
     fn mind_time(&mut self, cx: &mut Context<'_>) -> bool {
-        let alarm = self.shared.lock().alarm;
+        let mut state = self.shared.lock();
+        if state.alarm != self.is_set_for {
+            state.expect_silence();
+        }
+        let alarm = state.alarm;
+        drop(state);
         if alarm != self.is_set_for {
             self.is_set_for = alarm;
             if let Some(at) = alarm {

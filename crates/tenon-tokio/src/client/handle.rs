@@ -97,6 +97,7 @@ impl Client {
     /// results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {
         let caller = Caller::new(channel.address().protocol(), program, version);
+        channel.shared().lock().calls.ping_by(program, version);
         Self {
             channel,
             caller,

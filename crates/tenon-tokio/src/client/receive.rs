@@ -111,7 +111,10 @@ impl Shared {
     ) -> Result<Received, ConnectionFailure> {
         match received {
             Ok(may_have_more) => {
-                self.lock().take_all(half)?;
+                let mut state = self.lock();
+                state.calls.note_heard();
+                state.take_all(half)?;
+                drop(state);
                 Ok(if may_have_more {
                     Received::MayHaveMore
                 } else {

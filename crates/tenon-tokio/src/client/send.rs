@@ -27,6 +27,8 @@ pub(super) enum Sending {
 struct Sender {
     socket: Arc<WatchedSocket>,
     outgoing: Outgoing,
+    /// Whether the peer has taken something of what was blocked.
+    has_sent: bool,
 }
 
 impl Shared {
@@ -48,6 +50,10 @@ impl Shared {
                 Ok(Sending::Done) => sender.outgoing.handle_transmitted(&mut state.calls),
                 Ok(Sending::Blocked) => {
                     sending = Sending::Blocked;
+                    if sender.has_sent {
+                        // A peer that takes something is there, whatever else it says.
+                        state.calls.note_heard();
+                    }
                     break;
                 }
                 Err(failure) => {
@@ -62,11 +68,15 @@ impl Shared {
 
     fn send(&self, sender: &mut Sender) -> Result<Sending, ConnectionFailure> {
         let socket = sender.socket.get_ref();
+        sender.has_sent = false;
         match &mut sender.outgoing {
             Outgoing::Stream(batch) => {
                 while !batch.is_sent() {
                     match socket.try_send_batch(batch) {
-                        Ok(sent) => batch.advance(sent),
+                        Ok(sent) => {
+                            batch.advance(sent);
+                            sender.has_sent = true;
+                        }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                             return Ok(Sending::Blocked);
                         }
@@ -113,6 +123,7 @@ impl ChannelState {
         Some(Sender {
             outgoing: link.outgoing.take()?,
             socket: Arc::clone(&link.socket),
+            has_sent: false,
         })
     }
 

@@ -151,6 +151,7 @@ impl ChannelState {
             send_failure: None,
         });
         (self.must_receive, self.wants_reader, self.is_parked) = (false, false, false);
+        self.expect_silence();
     }
 
     /// Returns the link, if it is over this socket and has not failed.
@@ -286,8 +287,8 @@ impl ChannelState {
 
     /// Ends calls over datagrams that have ended without an answer.
     pub(super) fn end_failed_calls(&mut self) {
-        while let Some((waiter, failure)) = self.calls.poll_failure() {
-            self.end(waiter, Outcome::Failed(failure));
+        while let Some((waiter, outcome)) = self.calls.poll_failure() {
+            self.end(waiter, outcome);
         }
         self.woken.append(&mut self.greeters);
     }
@@ -308,8 +309,28 @@ impl ChannelState {
             }
         }
         self.end_late_queued(now);
+        self.handle_silence(now);
         self.expect_next();
         is_stuck
+    }
+
+    /// Asks the peer whether it is there, if that is due at `now`, or gives it up as it has not answered.
+    fn handle_silence(&mut self, now: Instant) {
+        if let Some(link) = &self.link
+            && let Err(silence) = self.calls.handle_silence(now)
+        {
+            let socket = Arc::clone(&link.socket);
+            self.break_link(&socket, &silence);
+        }
+    }
+
+    /// Notes when it is to be looked whether the peer is there.
+    pub(super) fn expect_silence(&mut self) {
+        if let Calls::Stream(connection) = &self.calls
+            && let Some(at) = connection.silence_timeout()
+        {
+            self.expect(at);
+        }
     }
 
     /// Gives up the calls of a stream whose time is over by `now`. Returns whether the peer has a part of one of them, and
@@ -524,7 +545,7 @@ impl ChannelState {
                 for call in abandoned.into_iter().rev() {
                     match call.unsent {
                         Some(unsent) if is_lost && !unsent.may_be_sent_again() => {
-                            let error = failure.clone().into_cut_off(unsent.size());
+                            let error = failure.clone().into_cut_off(unsent.size(), self.send_max);
                             self.end(call.waiter, Outcome::Answered(Err(Box::new(error))));
                         }
                         Some(unsent) if is_lost && self.phase != Phase::Closed => {
@@ -533,8 +554,9 @@ impl ChannelState {
                             self.queue.push_front(call.waiter);
                         }
                         _ => {
-                            let lost = Outcome::Lost(failure.clone(), call.was_sent);
-                            self.end(call.waiter, lost);
+                            let failure = failure.clone();
+                            let failure = failure.of_long_call(call.long_size, self.send_max);
+                            self.end(call.waiter, Outcome::Lost(failure, call.was_sent));
                         }
                     }
                 }

@@ -76,8 +76,28 @@ impl Channel {
             Ok(false) => {}
             Err(failure) => reader.break_link(&failure),
         }
-        self.lock().waiters.set_call(waiter, CallId::Stream(call));
+        self.leave_direct_wait(&mut reader, (call, waiter), timer);
         Err(Detour::InFlight(waiter))
+    }
+
+    /// Has a call waited for that has got something else than its reply, or nothing.
+    #[cold]
+    fn leave_direct_wait(
+        &self,
+        reader: &mut Reader<'_>,
+        (call, waiter): (StartedCall, WaiterId),
+        timer: &CallTimer,
+    ) {
+        let half = reader.half();
+        let (socket, is_silent) = (std::sync::Arc::clone(&half.socket), half.input.is_empty());
+        let mut state = self.lock();
+        state.waiters.set_call(waiter, CallId::Stream(call));
+        if is_silent
+            && state.is_linked(&socket)
+            && let Calls::Stream(connection) = &mut state.calls
+        {
+            connection.note_silence(timer.started());
+        }
     }
 
     /// Leaves what was not sent of a call to the next sender.
@@ -165,13 +185,15 @@ impl ReadHalf {
             waiter: wait,
             own,
             answered,
+            first_wait,
             ..
         } = self;
         let Input::Stream(receiver) = input else {
             return Ok(false);
         };
         if receiver.is_between_frames() {
-            let came = socket.receive(wait, receiver.room(), false, timer.until_from_start());
+            let until = timer.until_from_start(*first_wait);
+            let came = socket.receive(wait, receiver.room(), false, until);
             match handle_stream(receiver, came) {
                 Ok(()) => {}
                 Err(error) if is_deadline(&error) => return Ok(false),

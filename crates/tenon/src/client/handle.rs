@@ -60,6 +60,7 @@ impl Client {
     /// results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {
         let caller = Caller::new(channel.address().protocol(), program, version);
+        channel.lock().calls.ping_by(program, version);
         Self {
             channel,
             caller,

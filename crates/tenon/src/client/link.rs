@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tenon_core::ClientSocket;
 use tenon_core::client::{Input, Outgoing, ReplyPlace};
 use tenon_core::error::{ConnectionFailure, SendFailure};
-use tenon_core::options::ChannelOptions;
+use tenon_core::options::{ChannelOptions, FOR_EVER};
 use tenon_core::wait::{Company, LOOKS, Looking, Spinners, Spun, WaitTally, Waiter};
 use tenon_net::{Address, Came, Liveness, Until};
 use tenon_proto::connection::framing::Receiver;
@@ -69,6 +69,10 @@ pub(super) struct ReadHalf {
     pub(super) socket: Arc<LinkSocket>,
     pub(super) input: Input,
     pub(super) waiter: Waiter,
+    /// Whether something was received that the channel was not told of.
+    pub(super) has_heard: bool,
+    /// For how long a call waits that goes [directly](super::fast_path) before it is looked whether the peer is there.
+    pub(super) first_wait: Duration,
     /// The reply to the reader's own call, once it has come.
     pub(super) own: ReplyPlace,
     /// That call, if the channel still has it in flight.
@@ -174,18 +178,32 @@ impl LinkSocket {
     }
 }
 
+/// How long a call may wait before its channel asks whether its peer is there.
+fn first_wait(options: &ChannelOptions, receiver: Option<&mut Receiver>) -> Duration {
+    let is_lean = receiver.is_some_and(|receiver| receiver.lean_reader().is_some());
+    let interval = if is_lean {
+        options.pings.lean_interval
+    } else {
+        options.pings.onc_interval
+    };
+    interval.unwrap_or(FOR_EVER)
+}
+
 impl Link {
     /// A connection over which nothing was sent yet. A stream has its `receiver`.
     pub(super) fn new(
         socket: Arc<LinkSocket>,
-        receiver: Option<Receiver>,
+        mut receiver: Option<Receiver>,
         options: &ChannelOptions,
     ) -> Self {
         let transport = socket.socket.transport();
+        let first_wait = first_wait(options, receiver.as_mut());
         let reader = ReadHalf {
             socket: Arc::clone(&socket),
             input: Input::new(receiver, &options.connection_config()),
             waiter: Waiter::new(options.waiting),
+            has_heard: false,
+            first_wait,
             own: ReplyPlace::default(),
             answered: None,
             wakes: Vec::new(),
@@ -244,7 +262,9 @@ impl ReadHalf {
         } = self;
         let has_begun = input.has_begun();
         let came = socket.receive(waiter, input.room(), has_begun, until);
-        input.handle_received(came)
+        input.handle_received(came)?;
+        self.has_heard = true;
+        Ok(())
     }
 
     /// Returns the results of the reader's own call.

@@ -188,8 +188,12 @@ impl<'c> Reader<'c> {
             input,
             own: place,
             wakes,
+            has_heard,
             ..
         } = half;
+        if std::mem::take(has_heard) {
+            state.calls.note_heard();
+        }
         let mut delivery = Delivery {
             own,
             place,
@@ -253,8 +257,8 @@ impl Delivery<'_> {
             }
             has_progress = true;
         }
-        while let Some((waiter, failure)) = state.calls.poll_failure() {
-            self.leave(state, waiter, Outcome::Failed(failure));
+        while let Some((waiter, outcome)) = state.calls.poll_failure() {
+            self.leave(state, waiter, outcome);
         }
         if has_progress {
             self.note_others();
@@ -353,8 +357,8 @@ impl ChannelState {
     #[cold]
     fn handle_refusal(&mut self, error: io::Error) -> Result<(), ConnectionFailure> {
         self.calls.handle_refusal(error, Instant::now())?;
-        while let Some((waiter, failure)) = self.calls.poll_failure() {
-            self.end(waiter, Outcome::Failed(failure));
+        while let Some((waiter, outcome)) = self.calls.poll_failure() {
+            self.end(waiter, outcome);
         }
         self.wake_blocked();
         Ok(())

@@ -140,13 +140,22 @@ impl Channel {
     #[cold]
     fn wait_for_room(&self, socket: &Arc<LinkSocket>, deadline: Instant) -> Result<(), Unsent> {
         loop {
-            let reader = self.read_over(&mut self.lock(), socket);
+            let mut state = self.lock();
+            let silent_at = state.silence_timeout();
+            let until = silent_at.map_or(deadline, |at| at.min(deadline));
+            let reader = self.read_over(&mut state, socket);
+            drop(state);
             let waited = match &reader {
-                Some(_) => socket.socket.wait(Ready::EITHER, deadline),
-                None => wait_at_most(socket, GLANCE, deadline),
+                Some(_) => socket.socket.wait(Ready::EITHER, until),
+                None => wait_at_most(socket, GLANCE, until),
             };
             let ready = match waited {
                 Ok(ready) => ready,
+                Err(error) if is_deadline(&error) && until < deadline => {
+                    drop(reader);
+                    self.handle_silence_while_sending(socket)?;
+                    continue;
+                }
                 Err(error) if is_deadline(&error) => return Err(Unsent::Late),
                 Err(error) => return Err(Unsent::Failed(error.into())),
             };
@@ -156,9 +165,23 @@ impl Channel {
                 reader.receive_now().map_err(Unsent::Failed)?;
             }
             if ready.writable {
+                // A peer that takes something is there, whatever else it says.
+                self.lock().calls.note_heard();
                 return Ok(());
             }
         }
+    }
+
+    /// Looks whether the peer is to be given up that takes nothing.
+    #[cold]
+    fn handle_silence_while_sending(&self, socket: &Arc<LinkSocket>) -> Result<(), Unsent> {
+        let mut state = self.lock();
+        state.handle_silence(Instant::now());
+        if state.is_linked(socket) {
+            return Ok(());
+        }
+        let given_up = io::Error::from(io::ErrorKind::TimedOut);
+        Err(Unsent::Failed(given_up.into()))
     }
 
     /// Sends a train of datagrams. What finds no room for too long is lost, as it may be anywhere on its way.
@@ -255,7 +278,7 @@ impl ChannelState {
             && !connection.put_back(batch)
             && connection.in_flight() <= 1
             && connection
-                .poll_timeout()
+                .next_call_deadline()
                 .is_none_or(|at| at <= Instant::now())
             && !self.is_stepped
         {

@@ -218,8 +218,10 @@ impl Channel {
         let looked = reader.receive_now();
         drop(reader);
         let mut state = self.lock();
-        if let Err(failure) = looked {
-            state.break_link(&socket, &failure);
+        match looked {
+            // It may be known to be of no use: no caller has looked since.
+            Ok(_) => state.handle_silence(Instant::now()),
+            Err(failure) => state.break_link(&socket, &failure),
         }
         state
     }

@@ -22,6 +22,8 @@ pub(super) type Calls = tenon_core::client::Calls<WaiterId>;
 
 pub(super) struct ChannelState {
     pub(super) calls: Calls,
+    /// Bytes of the largest call that is sent.
+    send_max: usize,
     pub(super) link: Option<Link>,
     pub(super) waiters: Waiters,
     pub(super) buffers: Buffers,
@@ -45,6 +47,7 @@ impl ChannelState {
     pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
         Self {
             calls: Calls::new(address, options),
+            send_max: options.send_max,
             link: None,
             waiters: Waiters::new(options.waiting),
             buffers: Buffers::default(),
@@ -162,6 +165,25 @@ impl ChannelState {
         }
     }
 
+    /// When the peer is to be asked whether it is there, or is to be given up.
+    pub(super) fn silence_timeout(&self) -> Option<Instant> {
+        match &self.calls {
+            Calls::Stream(connection) => connection.silence_timeout(),
+            Calls::Datagram(_) => None,
+        }
+    }
+
+    /// Asks the peer whether it is there, if that is due at `now`, or gives it up as it has not answered.
+    #[cold]
+    pub(super) fn handle_silence(&mut self, now: Instant) {
+        if let Some(link) = &self.link
+            && let Err(silence) = self.calls.handle_silence(now)
+        {
+            let socket = Arc::clone(&link.socket);
+            self.break_link(&socket, &silence);
+        }
+    }
+
     /// Ends all calls that are in flight on a link that has failed. `batch` is what was not sent whole. Calls that were
     /// not sent whole wait for the next connection.
     #[cold]
@@ -191,14 +213,18 @@ impl ChannelState {
                 for call in connection.abandon_all() {
                     match call.unsent {
                         Some(unsent) if is_lost && !unsent.may_be_sent_again() => {
-                            let error = failure.clone().into_cut_off(unsent.size());
+                            let error = failure.clone().into_cut_off(unsent.size(), self.send_max);
                             self.end(call.waiter, Outcome::Answered(Err(Box::new(error))));
                         }
                         Some(unsent) if is_lost => {
                             self.unsent.push_back((unsent, call.waiter));
                             self.waiters.wake(call.waiter).inspect(WakeHandle::wake);
                         }
-                        _ => self.end(call.waiter, Outcome::Lost(failure.clone(), call.was_sent)),
+                        _ => {
+                            let failure = failure.clone();
+                            let failure = failure.of_long_call(call.long_size, self.send_max);
+                            self.end(call.waiter, Outcome::Lost(failure, call.was_sent));
+                        }
                     }
                 }
             }

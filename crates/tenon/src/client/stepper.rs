@@ -162,7 +162,9 @@ impl ChannelStepper {
         }
         drop(reader);
         // What has come may let more go out.
-        drop(self.send(self.channel.lock(), now));
+        let mut state = self.channel.lock();
+        state.handle_silence(now);
+        drop(self.send(state, now));
         received.unwrap_or(false)
     }
 

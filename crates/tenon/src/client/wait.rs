@@ -142,6 +142,7 @@ impl Channel {
         let now = Instant::now();
         state.handle_due(now);
         state.end_drained_link(now);
+        state.handle_silence(now);
         state
     }
 
@@ -237,6 +238,7 @@ impl Channel {
                 None
             }
         };
+        state.handle_silence(now);
         if state.needs_sender() {
             state = self.transmit(state, now);
         }
@@ -289,15 +291,22 @@ impl ChannelState {
     /// When there is something to do for a caller, at `deadline` at the latest.
     #[inline]
     fn next_timeout(&self, waiter: WaiterId, deadline: Instant) -> Instant {
-        let Calls::Datagram(calls) = &self.calls else {
-            let drained = self.link.as_ref().and_then(Link::drained_at);
-            return drained.map_or(deadline, |at| at.min(deadline));
-        };
+        // The reader looks at the time for all.
         let is_read = self.link.as_ref().is_none_or(|link| link.reader.is_none());
-        let next = match self.waiters.call(waiter) {
-            // The reader looks at the time for all.
-            Some(CallId::Datagram(id)) if is_read => calls.endpoint.call_timeout(id),
-            _ => calls.endpoint.poll_timeout(),
+        let next = match (&self.calls, self.waiters.call(waiter)) {
+            (Calls::Datagram(calls), Some(CallId::Datagram(id))) if is_read => {
+                calls.endpoint.call_timeout(id)
+            }
+            (Calls::Datagram(calls), _) => calls.endpoint.poll_timeout(),
+            (Calls::Stream(_), _) => {
+                let drained = self.link.as_ref().and_then(Link::drained_at);
+                let silent = if is_read {
+                    None
+                } else {
+                    self.silence_timeout()
+                };
+                drained.into_iter().chain(silent).min()
+            }
         };
         next.map_or(deadline, |next| next.min(deadline))
     }
@@ -312,8 +321,7 @@ impl ChannelState {
             return;
         }
         calls.endpoint.handle_timeout(now);
-        while let Some((waiter, failure)) = self.calls.poll_failure() {
-            let outcome = Outcome::Failed(failure);
+        while let Some((waiter, outcome)) = self.calls.poll_failure() {
             self.waiters
                 .deliver(waiter, outcome)
                 .inspect(WakeHandle::wake);
