@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -55,7 +55,8 @@ pub struct Address {
 pub enum Endpoint {
     /// A host and a port: TCP, UDP, or UDP past the kernel's stack.
     Host(Host),
-    /// The absolute path of a Unix socket, which hands shared memory over in the case of that.
+    /// The absolute path of a Unix socket, which hands shared memory over in the case of that. Empty of a socket without
+    /// a name.
     Path(PathBuf),
 }
 
@@ -106,6 +107,11 @@ impl Address {
     pub fn unix(path: impl Into<PathBuf>) -> Self {
         let endpoint = Endpoint::Path(path.into());
         Self::of(Protocol::Onc, Transport::Unix, endpoint)
+    }
+
+    /// The address of a Unix socket without a path, at which nothing can be reached: of one end of a pair of sockets.
+    pub fn unnamed() -> Self {
+        Self::unix(PathBuf::new())
     }
 
     /// An address in shared memory, which a Unix socket at the path hands over: `shm:///path`. Only the lean protocol
@@ -189,6 +195,12 @@ impl Address {
         self.host().is_some_and(|host| host.port.is_none())
     }
 
+    /// Whether what is there may be somewhere else later: the host has a name, or its port is asked for.
+    pub fn may_move(&self) -> bool {
+        self.host()
+            .is_some_and(|host| host.port.is_none() || host.has_name())
+    }
+
     /// The same place at `port`; a path stays what it is.
     #[must_use]
     pub fn with_port(mut self, port: u16) -> Self {
@@ -228,6 +240,15 @@ impl Transport {
 }
 
 impl Host {
+    /// Whether it is not a number, which may have a zone (RFC 4007 section 11).
+    fn has_name(&self) -> bool {
+        let number = self
+            .name
+            .split_once('%')
+            .map_or(self.name.as_str(), |(number, _)| number);
+        number.parse::<IpAddr>().is_err()
+    }
+
     /// The socket addresses of this host, in the order to be tried. Asks the system's resolver,
     /// which keeps to its own time limits.
     ///
@@ -351,6 +372,7 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host(host) => host.fmt(f),
+            Self::Path(path) if path.as_os_str().is_empty() => f.write_str("(unnamed)"),
             Self::Path(path) => path.display().fmt(f),
         }
     }
@@ -502,6 +524,20 @@ mod tests {
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains(hint), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_has_a_name_or_no_port_may_move() {
+        for (text, expected) in [
+            ("tcp://127.0.0.1:7", false),
+            ("udp://[fe80::1%eth0]:7", false),
+            ("tcp://127.0.0.1", true),
+            ("lean+udp://h:7", true),
+            ("unix:///run/x", false),
+        ] {
+            let address: Address = text.parse().unwrap();
+            assert_eq!(address.may_move(), expected, "{text}");
         }
     }
 

@@ -36,6 +36,23 @@ impl Carrier {
         }
     }
 
+    /// What leads to `peer` alone, past the kernel if `transport` says so.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_to(
+        transport: Transport,
+        peer: SocketAddr,
+        deadline: Instant,
+    ) -> io::Result<Self> {
+        match transport {
+            Transport::Xdp => Ok(Self::Xdp(Box::new(Xdp::connect_to(peer)?))),
+            Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => {
+                Datagram::connect_to(peer, deadline).map(Self::Udp)
+            }
+        }
+    }
+
     /// What receives from everybody at `address`.
     ///
     /// # Errors

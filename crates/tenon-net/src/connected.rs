@@ -21,6 +21,20 @@ pub enum ConnectedSocket {
 }
 
 impl ConnectedSocket {
+    /// Returns the stream.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it carries datagrams.
+    pub fn into_stream(self) -> io::Result<Stream> {
+        match self {
+            Self::Stream(stream) => Ok(stream),
+            Self::Datagram(_) => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the socket carries datagrams, and no stream",
+            )),
+        }
+    }
+
     /// Takes over a connected socket and returns it with the address of its peer, as one of ONC RPC. Reads and writes of
     /// the socket block from now on, and its receive timeout is unset.
     ///

@@ -10,8 +10,8 @@ use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketType};
 
 use crate::segments::Segments;
-use crate::socket::{Ready, Socket, of_receiving};
-use crate::stream::{family, first_that_works};
+use crate::socket::{Ready, Socket, family, of_receiving};
+use crate::stream::first_that_works;
 use crate::train::{Came, Train};
 use crate::{Address, Host, Transport, Until};
 
@@ -34,11 +34,17 @@ impl Datagram {
     /// # Errors
     /// `InvalidInput` for an address without a port or of another transport.
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
-        first_that_works(udp_host(address)?, |peer| {
-            let socket = open(family(peer))?;
-            socket.connect(&peer, deadline)?;
-            Ok(Self::from(socket))
-        })
+        first_that_works(udp_host(address)?, |peer| Self::connect_to(peer, deadline))
+    }
+
+    /// A socket that sends to and receives from `peer` alone. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub(crate) fn connect_to(peer: SocketAddr, deadline: Instant) -> io::Result<Self> {
+        let socket = open(family(peer))?;
+        socket.connect(&peer, deadline)?;
+        Ok(Self::from(socket))
     }
 
     /// Returns a socket that was connected elsewhere.

@@ -18,7 +18,7 @@ use rustix::net::{
 use tenon_shm::{Refusal, Sizes, User};
 
 use crate::spare::SpareDescriptor;
-use crate::stream::{family, first_that_works, not_a_stream};
+use crate::stream::{first_that_works, not_a_stream};
 use crate::{Address, Endpoint, Stream, Transport};
 
 /// Connections that may wait to be accepted; the kernel lowers it to its own limit.

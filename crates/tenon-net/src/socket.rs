@@ -2,6 +2,7 @@
 //! either at once or until a deadline.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -272,6 +273,13 @@ pub(crate) fn of_receiving(error: impl Into<io::Error>) -> io::Error {
     match error.kind() {
         io::ErrorKind::Interrupted => io::ErrorKind::WouldBlock.into(),
         _ => error,
+    }
+}
+
+pub(crate) fn family(address: SocketAddr) -> AddressFamily {
+    match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
     }
 }
 

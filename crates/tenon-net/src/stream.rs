@@ -14,6 +14,7 @@ use rustix::net::{self, AddressFamily, RecvFlags, Shutdown, SocketAddrUnix, Sock
 
 use tenon_shm::{Sizes, User};
 
+use crate::happy_eyeballs::{connect_first, interleave_families};
 use crate::shm::Shm;
 use crate::socket::{Ready, Socket};
 use crate::unix_wait::UnixWait;
@@ -58,13 +59,13 @@ impl Family {
 }
 
 impl Stream {
-    /// Connects to `address`, TCP, Unix or shared memory, and tries every address of a host in turn.
-    /// Names are resolved first, in the resolver's own time.
+    /// Connects to `address`, TCP, Unix or shared memory, and tries the addresses of a host side by side, as RFC 8305
+    /// says. Names are resolved first, in the resolver's own time.
     ///
     /// # Errors
     /// `InvalidInput` for an address without a port or of another transport, `TimedOut` at the
-    /// deadline, otherwise what the last attempt reported: of shared memory `PermissionDenied` if the
-    /// server refuses, and `InvalidData` if what it hands over cannot be used.
+    /// deadline, otherwise what the attempts reported, all of them if there were several: of shared memory
+    /// `PermissionDenied` if the server refuses, and `InvalidData` if what it hands over cannot be used.
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
         match (address.transport(), address.endpoint()) {
             (Transport::Tcp, Endpoint::Host(host)) => Self::connect_host(host, deadline),
@@ -78,12 +79,16 @@ impl Stream {
     }
 
     fn connect_host(host: &Host, deadline: Instant) -> io::Result<Self> {
-        first_that_works(host, |peer| {
-            let socket = Socket::open(family(peer), SocketType::STREAM)?;
-            socket.connect(&peer, deadline)?;
-            refuse_self(&socket, peer)?;
-            Self::tcp(socket, peer)
-        })
+        Self::connect_first(&interleave_families(host.resolve()?), deadline)
+    }
+
+    /// Connects by TCP to the first of `addresses` that takes the connection, in the way of RFC 8305.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_first(addresses: &[SocketAddr], deadline: Instant) -> io::Result<Self> {
+        let (socket, peer) = connect_first(addresses, deadline)?;
+        Self::tcp(socket, peer)
     }
 
     fn tcp(socket: Socket, peer: SocketAddr) -> io::Result<Self> {
@@ -358,15 +363,6 @@ fn connect_path(path: &Path, deadline: Instant) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// A port of this machine that nobody listens on may be the very one that the kernel lends to the
-/// connecting socket, which then is connected to itself and occupies the server's port.
-fn refuse_self(socket: &Socket, peer: SocketAddr) -> io::Result<()> {
-    match SocketAddr::try_from(net::getsockname(socket)?) {
-        Ok(own) if own == peer => Err(io::ErrorKind::ConnectionRefused.into()),
-        _ => Ok(()),
-    }
-}
-
 /// Tries the addresses of `host` in the resolver's order; the last failure is reported.
 pub(crate) fn first_that_works<T>(
     host: &Host,
@@ -380,13 +376,6 @@ pub(crate) fn first_that_works<T>(
         }
     }
     Err(failure)
-}
-
-pub(crate) fn family(address: SocketAddr) -> AddressFamily {
-    match address {
-        SocketAddr::V4(_) => AddressFamily::INET,
-        SocketAddr::V6(_) => AddressFamily::INET6,
-    }
 }
 
 pub(crate) fn not_a_stream(address: &Address) -> io::Error {

@@ -31,10 +31,16 @@ impl Xdp {
     /// `PermissionDenied`, with the capabilities that are lacking; `InvalidInput` for an address of IPv6 or of
     /// another transport, and if the way there is no Ethernet; `ResourceBusy` if another process has the interface.
     pub fn connect(address: &Address) -> io::Result<Self> {
-        first_that_works(xdp_host(address)?, |peer| {
-            let socket = XdpSocket::connect(ipv4(peer)?)?;
-            Ok(Self { socket })
-        })
+        first_that_works(xdp_host(address)?, Self::connect_to)
+    }
+
+    /// A socket that sends to and receives from `peer` alone. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub(crate) fn connect_to(peer: SocketAddr) -> io::Result<Self> {
+        let socket = XdpSocket::connect(ipv4(peer)?)?;
+        Ok(Self { socket })
     }
 
     /// A socket that receives from everybody at `address`, that of one interface; port 0 takes any free port.
