@@ -1,10 +1,7 @@
 //! When a connection that was lost is made again, which calls wait for that, and what the others are told.
 
 use std::io;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use tenon_net::Address;
 
 use crate::error::{CallError, ConnectError};
 
@@ -18,7 +15,7 @@ pub struct BackOff {
     pause: Duration,
     not_before: Option<Instant>,
     /// Why the last attempt failed.
-    failure: Option<Arc<io::Error>>,
+    failure: Option<ConnectError>,
     /// Until when calls that do not wait are told so without another attempt.
     fresh_until: Option<Instant>,
 }
@@ -53,13 +50,8 @@ impl BackOff {
     /// second at most, and no call is told of a failure that is older.
     const FRESH: Duration = Duration::from_millis(10);
 
-    /// Returns what a call does at `now` that needs a connection to `address`, and `waits_for_ready` or not.
-    pub fn next_attempt(
-        &self,
-        now: Instant,
-        waits_for_ready: bool,
-        address: &Address,
-    ) -> NextAttempt {
+    /// Returns what a call does at `now` that needs a connection, and `waits_for_ready` or not.
+    pub fn next_attempt(&self, now: Instant, waits_for_ready: bool) -> NextAttempt {
         if waits_for_ready {
             return match self.not_before {
                 Some(at) if at > now => NextAttempt::At(at),
@@ -67,7 +59,7 @@ impl BackOff {
             };
         }
         let is_fresh = self.fresh_until.is_some_and(|until| now < until);
-        match self.error(address) {
+        match self.error() {
             Some(error) if is_fresh => NextAttempt::Fail(error),
             _ => NextAttempt::Now,
         }
@@ -94,13 +86,13 @@ impl BackOff {
     }
 
     /// An attempt has failed at `now`; says whether trying again cannot help.
-    pub fn failed(&mut self, now: Instant, error: io::Error) -> bool {
+    pub fn failed(&mut self, now: Instant, error: ConnectError) -> bool {
         let is_hopeless = is_hopeless(&error);
         // That time ran out says less than why the attempt before failed. It is the time of one call, too, and says
         // nothing to others.
-        let is_late = error.kind() == io::ErrorKind::TimedOut;
+        let is_late = is_late(&error);
         if !is_late || self.failure.is_none() {
-            self.failure = Some(Arc::new(error));
+            self.failure = Some(error);
         }
         self.fresh_until = if is_late {
             None
@@ -111,19 +103,31 @@ impl BackOff {
     }
 
     /// What a call is told that gives up waiting for a connection; none if no attempt has failed.
-    pub fn error(&self, address: &Address) -> Option<CallError> {
-        let cause = Arc::clone(self.failure.as_ref()?);
-        let address = address.clone();
-        Some(ConnectError::Unreachable { address, cause }.into())
+    pub fn error(&self) -> Option<CallError> {
+        self.failure.clone().map(CallError::from)
     }
 }
 
-/// Whether trying again cannot help.
-fn is_hopeless(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied
-    )
+/// Whether trying again cannot help. A program that is not registered yet may be, later.
+fn is_hopeless(error: &ConnectError) -> bool {
+    match error {
+        ConnectError::Unreachable { cause, .. } => matches!(
+            cause.kind(),
+            io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied
+        ),
+        ConnectError::Unresolved { .. } | ConnectError::NotRegistered { .. } => false,
+        ConnectError::Address(_)
+        | ConnectError::NoPort(_)
+        | ConnectError::NotReconnected { .. } => true,
+    }
+}
+
+/// Whether an attempt took longer than it had time.
+fn is_late(error: &ConnectError) -> bool {
+    match error {
+        ConnectError::Unreachable { cause, .. } => cause.kind() == io::ErrorKind::TimedOut,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -132,39 +136,37 @@ mod tests {
 
     use super::*;
 
-    fn refused() -> io::Error {
-        io::ErrorKind::ConnectionRefused.into()
+    fn unreachable(kind: io::ErrorKind) -> ConnectError {
+        ConnectError::unreachable(&"tcp://127.0.0.1:1".parse().unwrap(), kind.into())
     }
 
     #[test]
     fn a_call_that_does_not_wait_is_never_held() {
-        let address = "tcp://127.0.0.1:1".parse().unwrap();
         let mut back_off = BackOff::default();
         let mut now = Instant::now();
         for _ in 0..10 {
             back_off.attempt(now);
-            back_off.failed(now, refused());
-            let next = back_off.next_attempt(now, false, &address);
+            back_off.failed(now, unreachable(io::ErrorKind::ConnectionRefused));
+            let next = back_off.next_attempt(now, false);
             assert!(matches!(next, NextAttempt::Fail(_)), "{next:?}");
-            let next = back_off.next_attempt(now, true, &address);
+            let next = back_off.next_attempt(now, true);
             assert!(matches!(next, NextAttempt::At(_)), "{next:?}");
             now += BackOff::FRESH;
-            let next = back_off.next_attempt(now, false, &address);
+            let next = back_off.next_attempt(now, false);
             assert!(matches!(next, NextAttempt::Now), "{next:?}");
         }
         back_off.reset();
-        let next = back_off.next_attempt(now, true, &address);
+        let next = back_off.next_attempt(now, true);
         assert!(matches!(next, NextAttempt::Now), "{next:?}");
     }
 
     #[test]
     fn the_time_of_one_call_is_no_failure_of_others() {
-        let address = "tcp://127.0.0.1:1".parse().unwrap();
         let mut back_off = BackOff::default();
         let now = Instant::now();
         back_off.attempt(now);
-        back_off.failed(now, io::ErrorKind::TimedOut.into());
-        let next = back_off.next_attempt(now, false, &address);
+        back_off.failed(now, unreachable(io::ErrorKind::TimedOut));
+        let next = back_off.next_attempt(now, false);
         assert!(matches!(next, NextAttempt::Now), "{next:?}");
     }
 }

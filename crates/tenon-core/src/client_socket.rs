@@ -5,9 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use tenon_net::{
-    Address, Came, Carrier, ConnectedSocket, Liveness, Ready, Stream, Train, Transport, Until,
+    Address, Came, Carrier, ConnectedSocket, Protocol, Ready, Stream, Train, Transport, Until,
 };
 use tenon_proto::connection::TransmitBatch;
+
+use crate::error::ConnectError;
 
 /// A socket that is connected to one peer.
 #[derive(Debug)]
@@ -19,29 +21,18 @@ pub enum ClientSocket {
 }
 
 impl ClientSocket {
-    /// Connects to `address`, waiting until `deadline`, and has the system find out when the peer is gone.
-    ///
-    /// # Errors
-    /// As [`Stream::connect`] and [`Carrier::connect`].
-    pub fn connect(address: &Address, deadline: Instant, liveness: Liveness) -> io::Result<Self> {
-        match address.transport() {
-            Transport::Tcp | Transport::Unix | Transport::Shm => {
-                let stream = Stream::connect(address, deadline)?;
-                stream.set_liveness(liveness)?;
-                Ok(Self::Stream(stream))
-            }
-            Transport::Udp | Transport::Xdp => {
-                Carrier::connect(address, deadline).map(Self::Datagram)
-            }
-        }
-    }
-
-    /// Takes over a socket that the program has connected, and returns it with the address of its peer.
+    /// Takes over a socket that the program has connected, and returns it with the address of its peer, to which
+    /// `protocol` is spoken.
     ///
     /// # Errors
     /// As [`ConnectedSocket::new`].
-    pub fn over(fd: OwnedFd) -> io::Result<(Self, Address)> {
-        let (socket, address) = ConnectedSocket::new(fd)?;
+    pub fn over(fd: OwnedFd, protocol: Protocol) -> Result<(Self, Address), ConnectError> {
+        let (socket, address) = ConnectedSocket::new(fd)
+            .map_err(|error| ConnectError::unreachable(&Address::unnamed(), error))?;
+        let address = match protocol {
+            Protocol::Onc => address,
+            Protocol::Lean => address.over_lean(),
+        };
         let socket = match socket {
             ConnectedSocket::Stream(stream) => Self::Stream(stream),
             ConnectedSocket::Datagram(carrier) => Self::Datagram(carrier),

@@ -501,8 +501,17 @@ pub enum ConnectError {
     Unreachable {
         /// Where the peer was looked for.
         address: Address,
-        /// What the last attempt reported.
+        /// What the attempt reported. Of a name with several addresses its text has each of them with its cause.
         cause: Arc<io::Error>,
+    },
+    /// The connection is lost, and cannot be made again, as the program has supplied it.
+    #[error(
+        "the connection is lost, and cannot be made again, as the program supplied it ({address}); \
+         make a new channel over a new connection"
+    )]
+    NotReconnected {
+        /// What was at its other end.
+        address: Address,
     },
 }
 

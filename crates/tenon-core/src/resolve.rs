@@ -42,22 +42,19 @@ pub trait Registrar: fmt::Debug + Send + Sync {
 /// What a [`Registrar`] has told, and takes back when this is dropped.
 pub trait Registered: fmt::Debug + Send {}
 
-/// Completes an address that lacks a port; returns any other as it is.
+/// Returns `address`, which lacks a port, with the one that `resolver` finds.
 ///
 /// # Errors
 /// The resolver fails, or does not know the program.
-pub fn locate(
+pub(crate) fn find_port(
     resolver: &dyn Resolver,
-    address: Address,
+    address: &Address,
     program: u32,
     version: u32,
     timeout: Duration,
 ) -> Result<Address, ConnectError> {
-    if !address.needs_port() {
-        return Ok(address);
-    }
     let found = resolver
-        .resolve(&address, program, version, timeout)
+        .resolve(address, program, version, timeout)
         .map_err(|cause| ConnectError::Unresolved {
             address: address.clone(),
             cause: Arc::from(cause),
@@ -65,9 +62,9 @@ pub fn locate(
     let host = found.as_ref().and_then(Address::host);
     // What a resolver says of the host may be how the host sees itself; the caller knows how to get there.
     match host.and_then(|host| host.port) {
-        Some(port) => Ok(address.with_port(port)),
+        Some(port) => Ok(address.clone().with_port(port)),
         None => Err(ConnectError::NotRegistered {
-            address,
+            address: address.clone(),
             program,
             version,
         }),

@@ -18,6 +18,7 @@ use rustix::net::{
 use tenon_shm::{Refusal, Sizes, User};
 
 use crate::spare::SpareDescriptor;
+use crate::socket::family;
 use crate::stream::{first_that_works, not_a_stream};
 use crate::{Address, Endpoint, Stream, Transport};
 

@@ -74,10 +74,17 @@
 //! waking the driver's thread and its own; where all of a program blocks, `tenon::Client` is faster.
 
 mod client;
+mod established;
 mod server;
 mod watch;
 
 pub use client::{Channel, Client, ClientView, LeanCalls, MakeAsyncCalls, OncCalls, PendingCall};
+pub use established::memory;
 pub use server::{Answer, AsyncService, Call, Request, Server, ServerBuilder};
 pub use tenon::{ChannelCounters, InOrder, Protocol};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
+
+/// The examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/streams.md")]
+struct StreamsPage;

@@ -75,14 +75,16 @@
 //! can be set.
 
 mod client;
+mod established;
 pub mod rpcbind;
 mod server;
 
 pub use client::{
     Batch, Channel, ChannelStepper, Client, ClientView, LeanCalls, OncCalls, PendingCall,
 };
+pub use established::{EstablishedConnection, memory};
 #[doc(hidden)]
-pub use rpcbind::DEFAULT_RESOLVER;
+pub use rpcbind::default_resolver;
 pub use server::{Server, ServerBuilder, SteppedServer};
 pub use tenon_core::client::ChannelCounters;
 pub use tenon_core::error::{CallError, CallErrorKind, ConnectError, LeanException, Misbehavior};

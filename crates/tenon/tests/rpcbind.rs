@@ -54,6 +54,7 @@ fn inside() {
     version_2_asks_for_ports();
     another_address_is_declined();
     a_server_registers_itself_and_is_found_without_a_port();
+    a_server_that_starts_again_at_other_ports_is_found();
     rpcinfo_finds_a_server_that_registered();
     a_server_that_is_terminated_unregisters();
     drop(_rpcbind);
@@ -240,6 +241,21 @@ fn a_server_that_is_terminated_unregisters() {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(known(PROGRAM), [""; 0]);
+}
+
+fn a_server_that_starts_again_at_other_ports_is_found() {
+    for place in ["tcp://127.0.0.1", "udp://127.0.0.1"] {
+        let server = registered();
+        let client = Client::connect(place, PROGRAM, VERSION).unwrap();
+        client.ping().unwrap();
+        let before = client.channel().located();
+        // The one that follows takes over, at other ports, as those of the first are taken still.
+        let follower = registered();
+        drop(server);
+        eventually("rpcbind is asked again", || client.ping().is_ok());
+        assert_ne!(client.channel().located(), before);
+        drop(follower);
+    }
 }
 
 fn rpcinfo_finds_a_server_that_registered() {

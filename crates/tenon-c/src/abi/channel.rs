@@ -103,7 +103,8 @@ pub unsafe extern "C" fn tenon_connect_over(
             let habits = options.map(|options| options.habits());
             (habits.unwrap_or_default(), interface.lean())
         };
-        CChannel::handed_out(&Channel::over(socket, limits)?, habits, lean)
+        let channel = Channel::over(socket, Protocol::Onc, limits)?;
+        CChannel::handed_out(&channel, habits, lean)
     };
     // SAFETY: the error is NULL or the caller's own.
     unsafe { told(error, connect) }.unwrap_or(ptr::null_mut())

@@ -17,6 +17,7 @@ use tenon_proto::lean::Features;
 use tenon_wire::Buffer;
 
 use super::outcome::Outcome;
+use super::silence::Silence;
 use crate::error::ConnectionFailure;
 use crate::options::ChannelOptions;
 use crate::timer::CallTimer;
@@ -39,6 +40,7 @@ pub struct DatagramCalls<W> {
     pub fault: Option<Arc<io::Error>>,
     /// Bytes of the largest call that is sent.
     send_max: usize,
+    silence: Silence,
 }
 
 /// Returns the number of a channel's first call: a client that was started again does not repeat those of its former
@@ -65,6 +67,20 @@ pub enum CallId {
     Datagram(DatagramCallId),
 }
 
+/// Returns the client's end of a socket for datagrams by which `protocol` is spoken.
+pub(crate) fn datagram_endpoint<W>(
+    protocol: Protocol,
+    options: &ChannelOptions,
+) -> ClientEndpoint<W> {
+    match protocol {
+        Protocol::Onc => ClientEndpoint::onc(seed(), options.retransmission),
+        Protocol::Lean => {
+            let limits = ClientLimits::default();
+            ClientEndpoint::exchange(&options.connection_config(), limits, secrets())
+        }
+    }
+}
+
 impl<W: Copy + PartialEq> Calls<W> {
     /// The calls of a channel to `address`, and the receiver of its first connection if that is a stream.
     pub fn new(address: &Address, options: &ChannelOptions) -> Self {
@@ -79,24 +95,13 @@ impl<W: Copy + PartialEq> Calls<W> {
                 let (connection, _) = Connection::client(config, protocol, seed());
                 Self::Stream(Box::new(connection))
             }
-            (Protocol::Onc, true) => {
-                let endpoint = ClientEndpoint::onc(seed(), options.retransmission);
-                Self::datagram(endpoint, options)
-            }
-            (Protocol::Lean, true) => {
-                let limits = ClientLimits::default();
-                let endpoint = ClientEndpoint::exchange(&config, limits, secrets());
-                Self::datagram(endpoint, options)
-            }
+            (protocol, true) => Self::Datagram(Box::new(DatagramCalls {
+                endpoint: datagram_endpoint(protocol, options),
+                fault: None,
+                send_max: options.send_max,
+                silence: Silence::new(address),
+            })),
         }
-    }
-
-    fn datagram(endpoint: ClientEndpoint<W>, options: &ChannelOptions) -> Self {
-        Self::Datagram(Box::new(DatagramCalls {
-            endpoint,
-            fault: None,
-            send_max: options.send_max,
-        }))
     }
 
     /// Goes on over a new socket, which leads to another process of this machine if it `is_here`. Returns the receiver
@@ -111,6 +116,7 @@ impl<W: Copy + PartialEq> Calls<W> {
                     DATAGRAM_DEFAULT
                 };
                 calls.endpoint.set_datagram_max(most);
+                calls.silence.handle_connected();
                 None
             }
         }
@@ -237,8 +243,26 @@ impl<W: Copy + PartialEq> Calls<W> {
             return None;
         };
         let FailedCall { waiter, failure } = calls.endpoint.poll_failure()?;
+        calls
+            .silence
+            .handle_failed(&failure, || calls.endpoint.counters());
         let own_limit = calls.send_max;
         Some((waiter, Outcome::Failed { failure, own_limit }))
+    }
+
+    /// Says whether the link may go on after calls in datagrams have ended without an answer.
+    ///
+    /// # Errors
+    /// The peer may have moved, and none of the calls is left: the link is to end, so that the next call looks for the
+    /// peer anew.
+    #[cold]
+    pub fn check_peer(&self) -> Result<(), ConnectionFailure> {
+        match self {
+            Self::Datagram(calls) if calls.silence.is_lost() && calls.endpoint.in_flight() == 0 => {
+                Err(io::Error::from(io::ErrorKind::TimedOut).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Why nothing could be sent lately, of calls in datagrams.
@@ -272,6 +296,7 @@ impl<W: Copy + PartialEq> Calls<W> {
         match self {
             Self::Datagram(calls) if calls.endpoint.is_exchange() => {
                 calls.fault = Some(Arc::new(error));
+                calls.silence.handle_refused();
                 calls.endpoint.handle_refusal(now);
                 Ok(())
             }

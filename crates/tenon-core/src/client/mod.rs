@@ -10,8 +10,10 @@ mod input;
 mod outcome;
 mod outgoing;
 mod seal;
+mod silence;
 
 pub use answers::{Answered, Taken};
+pub(crate) use calls::datagram_endpoint;
 pub use calls::{CallId, Calls, DatagramCalls};
 pub use counters::ChannelCounters;
 pub use input::{Input, ReplyPlace, handle_stream, may_have_more};

@@ -1,5 +1,6 @@
 //! What a server grants its peers.
 
+use std::io;
 use std::time::Duration;
 
 use tenon_net::Listener;
@@ -157,4 +158,14 @@ impl Default for ServerLimits {
             threads: 256,
         }
     }
+}
+
+/// The error of a connection beyond those that a server may have.
+pub fn too_many_connections(limits: &ServerLimits) -> io::Error {
+    let limit = limits.connections;
+    let message = format!(
+        "{limit} connections are open already, or too many of this host; raise ServerLimits::connections or \
+         connections_of_host"
+    );
+    io::Error::new(io::ErrorKind::ResourceBusy, message)
 }

@@ -28,7 +28,7 @@ pub use deferred_calls::{CallProgress, DeferredCall, DeferredCalls, ExpiredCalls
 pub use end_reason::EndReason;
 pub use half_close::{HALF_CLOSE_MAX, discard_received};
 pub use hosts::{HostShare, HostTable};
-pub use limits::{EndOfStream, PROGRESS_BYTES, ServerLimits};
+pub use limits::{EndOfStream, PROGRESS_BYTES, ServerLimits, too_many_connections};
 pub use log_limit::LogLimit;
 pub use memory::{CallMemory, MemoryBudget, MemoryShare};
 pub use port::{FoundCall, ServedPort};

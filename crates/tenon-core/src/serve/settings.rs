@@ -16,6 +16,8 @@ use crate::wait::Waiting;
 /// What is said of a server before it starts.
 pub struct ServerSettings {
     addresses: Vec<Address>,
+    /// Whether it may have no address, as the program hands it connections.
+    pub may_lack_address: bool,
     /// Its services.
     pub registry: ServiceRegistry,
     twice: Option<(u32, u32)>,
@@ -40,7 +42,7 @@ pub struct ServerSettings {
 #[non_exhaustive]
 pub enum StartError {
     /// It has no address to listen at.
-    #[error("no listen address configured; call ServerBuilder::listen")]
+    #[error("no listen address configured; call ServerBuilder::listen, or no_listener")]
     NoAddress,
     /// Two services have the same program and version.
     #[error("version {version} of program {program} is served twice")]
@@ -83,6 +85,7 @@ impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             addresses: Vec::new(),
+            may_lack_address: false,
             registry: ServiceRegistry::default(),
             twice: None,
             limits: ServerLimits::default(),
@@ -127,7 +130,7 @@ impl ServerSettings {
         if let Some((program, version)) = self.twice {
             return Err(StartError::Twice { program, version });
         }
-        if self.addresses.is_empty() {
+        if self.addresses.is_empty() && !self.may_lack_address {
             return Err(StartError::NoAddress);
         }
         if !self.duplicates.have_room() {
@@ -194,6 +197,14 @@ macro_rules! server_settings {
         pub fn listen(mut self, address: &str) -> Result<Self, $crate::net::AddressError> {
             self.settings.listen(address)?;
             Ok(self)
+        }
+
+        /// Starts the server even if it listens at no address: it serves the connections that
+        /// [`Server::serve_stream`] is given.
+        #[must_use]
+        pub fn no_listener(mut self) -> Self {
+            self.settings.may_lack_address = true;
+            self
         }
 
         /// Sets how the server waits for peers that are about to call again; [`Waiting::Adaptive`] by default.

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
+use tenon_core::Destination;
 use tenon_core::client::ChannelCounters;
 use tenon_core::error::CallError;
 use tenon_core::options::ChannelOptions;
@@ -35,6 +36,8 @@ struct Handle {
 /// What the clones of a channel share with its driver.
 pub(super) struct Shared {
     pub(super) address: Address,
+    /// What is connected to, and again if the connection is lost; none if the program has supplied the connection.
+    pub(super) destination: Option<Destination>,
     pub(super) options: ChannelOptions,
     pub(super) waits: WaitTally,
     state: Mutex<ChannelState>,
@@ -42,16 +45,21 @@ pub(super) struct Shared {
 
 impl Channel {
     /// The channel whose driver has `shared`, for at most so many calls in flight.
-    pub(super) fn over(shared: Arc<Shared>, calls_max: usize) -> Self {
+    pub(super) fn of(shared: Arc<Shared>, calls_max: usize) -> Self {
         let room = Semaphore::new(calls_max);
         Self {
             handle: Arc::new(Handle { shared, room }),
         }
     }
 
-    /// Returns where the peer is.
+    /// Returns the address that the channel was made with.
     pub fn address(&self) -> &Address {
         &self.shared().address
+    }
+
+    /// Returns the address where the peer was found last, with the port that was asked for if it was not said.
+    pub fn located(&self) -> Address {
+        self.shared().lock().located.clone()
     }
 
     /// Returns the limits.
@@ -139,12 +147,17 @@ impl Channel {
 }
 
 impl Shared {
-    pub(super) fn new(address: Address, options: ChannelOptions, state: ChannelState) -> Self {
+    pub(super) fn new(
+        address: Address,
+        destination: Option<Destination>,
+        options: ChannelOptions,
+    ) -> Self {
         Self {
+            state: Mutex::new(ChannelState::new(&address, &options)),
             address,
+            destination,
             options,
             waits: WaitTally::default(),
-            state: Mutex::new(state),
         }
     }
 

@@ -4,22 +4,30 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tenon_core::ClientSocket;
-use tenon_net::{Address, Liveness};
+use tenon_core::error::ConnectError;
+use tenon_core::options::ChannelOptions;
+use tenon_core::{ClientSocket, Destination};
+use tenon_net::Address;
 use tokio::task::spawn_blocking;
 
 use crate::watch::{Watched, WatchedSocket};
 
-/// Connects to `address`, on a thread that may wait: the names of hosts are resolved there, too.
+/// A connection, and where it leads.
+pub(super) type Connected = (ClientSocket, Address);
+
+/// Finds `destination` and connects to it, on a thread that may wait.
 pub(super) async fn socket(
-    address: &Address,
+    destination: Destination,
     deadline: Instant,
-    liveness: Liveness,
-) -> io::Result<ClientSocket> {
-    let address = address.clone();
-    let connected =
-        spawn_blocking(move || ClientSocket::connect(&address, deadline, liveness)).await;
-    connected.unwrap_or_else(|gone| Err(io::Error::other(gone)))
+    options: ChannelOptions,
+) -> Result<Connected, ConnectError> {
+    let address = destination.address().clone();
+    let connect = move || destination.connect(deadline, &options);
+    match spawn_blocking(connect).await {
+        Ok(connected) => connected,
+        // A resolver of the program has panicked, or the run time ends.
+        Err(ended) => Err(ConnectError::unreachable(&address, io::Error::other(ended))),
+    }
 }
 
 /// Has the run time watch a socket.

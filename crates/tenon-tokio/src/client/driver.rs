@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use tenon_core::ClientSocket;
 use tenon_core::back_off::NextAttempt;
-use tenon_core::error::ConnectionFailure;
+use tenon_core::error::{ConnectError, ConnectionFailure};
+use tenon_net::Address;
 use tokio::task::AbortHandle;
 use tokio::time::{Sleep, sleep_until};
 
 use super::channel::Shared;
-use super::connect;
+use super::connect::{self, Connected};
 use super::look::{Looked, tells_all};
 use super::receive::Received;
 use super::send::Sending;
@@ -27,7 +27,7 @@ use tenon_proto::lean::CloseReason;
 /// Receives at a time; then other tasks have their turn.
 const RECEIVES_MAX: usize = 16;
 
-type Connecting = Pin<Box<dyn Future<Output = io::Result<ClientSocket>> + Send>>;
+type Connecting = Pin<Box<dyn Future<Output = Result<Connected, ConnectError>> + Send>>;
 
 /// How there is a connection.
 enum Way {
@@ -271,16 +271,16 @@ impl Driver {
             return self.begin_to_connect();
         };
         let connected = match attempt.as_mut().poll(cx) {
-            Poll::Ready(connected) => connected.and_then(connect::watch),
+            Poll::Ready(connected) => connected.and_then(watch),
             Poll::Pending => return Step::Wait,
         };
         let mut state = self.shared.lock();
         state.back_off.attempt(Instant::now());
         self.way = match connected {
-            Ok(socket) => {
-                tracing::debug!(address = %self.shared.address, "connected again");
+            Ok((socket, located)) => {
+                tracing::debug!(address = %located, "connected again");
                 state.back_off.succeeded();
-                state.handle_connected(Arc::clone(&socket), &self.shared.options);
+                state.handle_connected(Arc::clone(&socket), located, &self.shared.options);
                 drop(state);
                 self.errors = watch_errors(&self.shared, &socket);
                 Way::Up(socket)
@@ -302,11 +302,7 @@ impl Driver {
             };
         };
         let waits_for_ready = !state.has_fail_fast_call(&self.shared.options);
-        let address = &self.shared.address;
-        match state
-            .back_off
-            .next_attempt(Instant::now(), waits_for_ready, address)
-        {
+        match state.back_off.next_attempt(Instant::now(), waits_for_ready) {
             NextAttempt::Now => {}
             NextAttempt::At(at) => {
                 state.expect(at);
@@ -317,11 +313,16 @@ impl Driver {
                 return Step::Again;
             }
         }
+        let Some(destination) = &self.shared.destination else {
+            let address = self.shared.address.clone();
+            let error = ConnectError::NotReconnected { address };
+            state.handle_not_connected(error, &self.shared.options);
+            return Step::Again;
+        };
         drop(state);
-        let (address, liveness) = (address.clone(), self.shared.options.liveness);
-        self.way = Way::Connecting(Box::pin(async move {
-            connect::socket(&address, deadline, liveness).await
-        }));
+        let (destination, options) = (destination.clone(), self.shared.options.clone());
+        let attempt = connect::socket(destination, deadline, options);
+        self.way = Way::Connecting(Box::pin(attempt));
         Step::Again
     }
 
@@ -360,6 +361,14 @@ impl Drop for Driver {
         let mut state = self.shared.lock();
         state.end_all();
         self.shared.wake(state);
+    }
+}
+
+/// Has the run time watch the socket of a connection.
+fn watch((socket, located): Connected) -> Result<(Arc<WatchedSocket>, Address), ConnectError> {
+    match connect::watch(socket) {
+        Ok(socket) => Ok((socket, located)),
+        Err(error) => Err(ConnectError::unreachable(&located, error)),
     }
 }
 

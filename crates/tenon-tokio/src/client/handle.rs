@@ -4,21 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_core::LeanInput;
 use tenon_core::caller::{Caller, DecodeBy};
 use tenon_core::client::{Results, buffers, seal};
 use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::{CallOptions, ChannelOptions};
 use tenon_core::procedure::{Ping, ProcedureCall};
 use tenon_core::profile::{Account, Followed, Step};
-use tenon_core::resolve::locate;
 use tenon_core::timer::CallTimer;
-use tenon_net::{Address, Protocol};
+use tenon_core::{Destination, LeanInput};
+use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
 use tenon_proto::lean::{ByteOrder, Extension, Interface, Stamps};
 use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
-use tokio::task::spawn_blocking;
 
 use super::channel::Channel;
 use super::ticket::{PendingCall, Ticket};
@@ -88,8 +86,9 @@ impl Client {
         version: u32,
         options: ChannelOptions,
     ) -> Result<Self, ConnectError> {
-        let address = resolved(address.parse()?, program, version, &options).await?;
-        let channel = Channel::connect_with(&address, options).await?;
+        let resolver = (options.resolver.clone()).unwrap_or_else(tenon::default_resolver);
+        let destination = Destination::of_program(address.parse()?, program, version, resolver);
+        let channel = Channel::connect_to(destination, options).await?;
         Ok(Self::over(channel, program, version))
     }
 
@@ -241,27 +240,6 @@ impl Client {
         } else {
             &[]
         }
-    }
-}
-
-/// Returns the address with a port, on a thread that may wait for the resolver.
-async fn resolved(
-    address: Address,
-    program: u32,
-    version: u32,
-    options: &ChannelOptions,
-) -> Result<Address, ConnectError> {
-    if !address.needs_port() {
-        return Ok(address);
-    }
-    let (resolver, timeout) = (options.resolver.clone(), options.connect_timeout);
-    let located = spawn_blocking(move || {
-        let resolver = resolver.as_deref().unwrap_or(tenon::DEFAULT_RESOLVER);
-        locate(resolver, address, program, version, timeout)
-    });
-    match located.await {
-        Ok(located) => located,
-        Err(gone) => std::panic::resume_unwind(gone.into_panic()),
     }
 }
 

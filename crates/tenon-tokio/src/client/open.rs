@@ -9,14 +9,18 @@ use std::time::Instant;
 use tenon_core::error::ConnectError;
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
-use tenon_net::Address;
+use tenon_core::{ClientSocket, Destination};
+use tenon_net::{Address, Protocol};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
 use super::channel::{Channel, Shared};
 use super::connect;
 use super::driver::Driver;
-use super::state::{Calls, ChannelState};
+use super::state::Calls;
+use crate::established::into_socket;
+use crate::watch::WatchedSocket;
 
 impl Channel {
     /// Connects to `address`, such as `tcp://host:port` or `lean+unix:///path`, with the default options.
@@ -42,31 +46,76 @@ impl Channel {
         address: &Address,
         options: ChannelOptions,
     ) -> Result<Self, ConnectError> {
-        if address.needs_port() {
-            return Err(ConnectError::NoPort(address.clone()));
+        Self::connect_to(Destination::at(address.clone())?, options).await
+    }
+
+    /// Returns a channel that speaks `protocol` over a connection that the program has established: anything that bytes
+    /// are read from and written to by tasks. A TCP or Unix socket of tokio is used as it is; for anything else a task
+    /// relays the bytes through a pair of sockets, so a message is copied twice more on its way. A connection that is lost
+    /// is not made again: calls fail with [`ConnectError::NotReconnected`] then.
+    ///
+    /// # Errors
+    /// [`ConnectError::Unreachable`]: the socket is not connected; the process has too many descriptors.
+    ///
+    /// # Panics
+    /// As [`connect`](Self::connect).
+    pub fn over<S>(
+        stream: S,
+        protocol: Protocol,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let socket = into_socket(stream)
+            .map_err(|error| ConnectError::unreachable(&Address::unnamed(), error))?;
+        let (socket, address) = ClientSocket::over(socket, protocol)?;
+        let socket =
+            connect::watch(socket).map_err(|error| ConnectError::unreachable(&address, error))?;
+        let connected = Some((socket, address.clone()));
+        Ok(Self::opened(address, None, options, connected))
+    }
+
+    /// Connects to `destination`, at once or with the first call.
+    pub(super) async fn connect_to(
+        destination: Destination,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError> {
+        let address = destination.address().clone();
+        if options.connect_lazily {
+            return Ok(Self::opened(address, Some(destination), options, None));
         }
         let deadline = CallTimer::start(options.connect_timeout).deadline();
-        let unreachable = |error| ConnectError::unreachable(address, error);
-        let mut state = ChannelState::new(address, &options);
-        let mut connected = None;
-        if !options.connect_lazily {
-            let socket = connect::socket(address, deadline, options.liveness).await;
-            let socket = socket.and_then(connect::watch).map_err(unreachable)?;
-            state.handle_connected(Arc::clone(&socket), &options);
-            connected = Some(socket);
-        }
-        let connects = connected.is_some();
-        let room = options.calls_max.min(Semaphore::MAX_PERMITS);
-        let shared = Arc::new(Shared::new(address.clone(), options, state));
-        tokio::spawn(Driver::new(Arc::clone(&shared), connected).run());
-        let channel = Self::over(shared, room);
-        if !connects {
-            return Ok(channel);
-        }
+        let connected = connect::socket(destination.clone(), deadline, options.clone()).await;
+        let (socket, located) = connected?;
+        let unreachable = |error| ConnectError::unreachable(&located, error);
+        let socket = connect::watch(socket).map_err(unreachable)?;
+        let connected = Some((socket, located.clone()));
+        let channel = Self::opened(address, Some(destination), options, connected);
         let greeted = timeout_at(deadline.into(), channel.greet()).await;
         let greeted = greeted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         greeted.map_err(unreachable)?;
         Ok(channel)
+    }
+
+    /// A channel that has such a connection, or none yet, with its driver.
+    fn opened(
+        address: Address,
+        destination: Option<Destination>,
+        options: ChannelOptions,
+        connected: Option<(Arc<WatchedSocket>, Address)>,
+    ) -> Self {
+        let room = options.calls_max.min(Semaphore::MAX_PERMITS);
+        let shared = Arc::new(Shared::new(address, destination, options));
+        let socket = connected.map(|(socket, located)| {
+            let connected = Arc::clone(&socket);
+            shared
+                .lock()
+                .handle_connected(connected, located, &shared.options);
+            socket
+        });
+        tokio::spawn(Driver::new(Arc::clone(&shared), socket).run());
+        Self::of(shared, room)
     }
 
     /// Waits until a server of the packet exchange was heard: so what is no server is found out when a channel is made.

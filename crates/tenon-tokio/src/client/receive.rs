@@ -124,11 +124,12 @@ impl Shared {
             Err(error) if is_for_now(&error) => Ok(Received::Nothing),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let mut state = self.lock();
-                let error = port_closed(&state.address, error);
+                let error = port_closed(&state.located, error);
                 state
                     .calls
                     .handle_refusal(error, std::time::Instant::now())?;
                 state.end_failed_calls();
+                state.calls.check_peer()?;
                 // Of what is behind the report nothing was said.
                 Ok(Received::MayHaveMore)
             }

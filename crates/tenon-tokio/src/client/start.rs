@@ -152,7 +152,7 @@ impl ChannelState {
                     | StartError::TooManyCalls { .. },
                 ) => {}
                 Err(error) => {
-                    if let Some(error) = final_error(error, &self.address, self.send_max) {
+                    if let Some(error) = final_error(error, &self.located, self.send_max) {
                         return Err(error);
                     }
                 }

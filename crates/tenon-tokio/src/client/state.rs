@@ -10,7 +10,7 @@ use std::time::Instant;
 use tenon_core::back_off::BackOff;
 use tenon_core::client::buffers::Buffers;
 use tenon_core::client::{CallId, Input, Outcome, Outgoing, ResultBytes};
-use tenon_core::error::{CallError, ConnectionFailure, SendFailure};
+use tenon_core::error::{CallError, ConnectError, ConnectionFailure, SendFailure};
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
 use tenon_core::wait::Waiter;
@@ -35,7 +35,8 @@ pub(super) enum Phase {
 
 #[derive(Debug)]
 pub(super) struct ChannelState {
-    pub(super) address: Address,
+    /// Where the peer was found last.
+    pub(super) located: Address,
     /// Bytes of the largest call that is sent.
     pub(super) send_max: usize,
     pub(super) calls: Calls,
@@ -105,7 +106,7 @@ impl Link {
 impl ChannelState {
     pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
         Self {
-            address: address.clone(),
+            located: address.clone(),
             send_max: options.send_max,
             calls: Calls::new(address, options),
             link: None,
@@ -128,13 +129,15 @@ impl ChannelState {
         }
     }
 
-    /// Goes on over a new connection.
+    /// Goes on over a new connection to a peer that was found at `located`.
     pub(super) fn handle_connected(
         &mut self,
         socket: Arc<WatchedSocket>,
+        located: Address,
         options: &ChannelOptions,
     ) {
         self.connections += 1;
+        self.located = located;
         let receiver = self.calls.renew(socket.get_ref().is_here());
         let reader = ReadHalf {
             socket: Arc::clone(&socket),
@@ -203,7 +206,7 @@ impl ChannelState {
                     | StartError::AwaitsBinding { .. }
                     | StartError::TooManyCalls { .. },
                 ) => break,
-                Err(error) => match final_error(error, &self.address, self.send_max) {
+                Err(error) => match final_error(error, &self.located, self.send_max) {
                     Some(error) => {
                         self.queue.pop_front();
                         self.end(waiter, Outcome::Answered(Err(Box::new(error))));
@@ -293,6 +296,15 @@ impl ChannelState {
         self.woken.append(&mut self.greeters);
     }
 
+    /// Ends the link if calls in datagrams were not answered, so that the next one looks for the peer anew.
+    #[cold]
+    fn leave_lost_peer(&mut self) {
+        if let (Err(failure), Some(link)) = (self.calls.check_peer(), &self.link) {
+            let socket = Arc::clone(&link.socket);
+            self.break_link(&socket, &failure);
+        }
+    }
+
     // ---- Time ----
 
     /// Gives up the calls whose time is over by `now`, and does what else is due. Returns whether the peer has taken
@@ -306,6 +318,7 @@ impl ChannelState {
             Calls::Datagram(calls) => {
                 calls.endpoint.handle_timeout(now);
                 self.end_failed_calls();
+                self.leave_lost_peer();
             }
         }
         self.end_late_queued(now);
@@ -413,7 +426,7 @@ impl ChannelState {
         if self.link.is_some() {
             return timer.unsent_error(self.calls.full_at());
         }
-        match (self.back_off.error(&self.address), &self.lost) {
+        match (self.back_off.error(), &self.lost) {
             (Some(unreachable), _) => unreachable,
             (None, Some(cause)) => CallError::Disconnected {
                 cause: Arc::clone(cause),
@@ -432,10 +445,10 @@ impl ChannelState {
     }
 
     /// An attempt to connect has failed: calls end that do not wait for another, and all if that is hopeless.
-    pub(super) fn handle_not_connected(&mut self, error: io::Error, options: &ChannelOptions) {
-        tracing::debug!(address = %self.address, %error, "cannot connect");
+    pub(super) fn handle_not_connected(&mut self, error: ConnectError, options: &ChannelOptions) {
+        tracing::debug!(%error, "not connected");
         let is_hopeless = self.back_off.failed(Instant::now(), error);
-        if let Some(error) = self.back_off.error(&self.address) {
+        if let Some(error) = self.back_off.error() {
             if is_hopeless {
                 self.end_queued(|_| true, &error);
             } else {

@@ -58,10 +58,10 @@ pub(super) async fn accept(listener: AsyncFd<Owned<Listener>>, state: Arc<Server
 }
 
 impl ServerState {
-    /// Takes a new connection in, unless there are too many.
-    pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
+    /// Takes a new connection in, unless there are too many; returns whether it did.
+    pub(super) fn admit(self: &Arc<Self>, stream: Stream) -> bool {
         let Some(host) = self.shared.admit_host(&stream) else {
-            return;
+            return false;
         };
         let peer = stream.peer();
         let (tally, limit) = (&self.shared.tally, self.shared.limits.connections);
@@ -72,14 +72,15 @@ impl ServerState {
         let mut open = self.lock();
         if open.connections.len() >= limit {
             drop(open);
-            return self.shared.refuse_one_too_many(&stream);
+            self.shared.refuse_one_too_many(&stream);
+            return false;
         }
         let id = mailbox.id;
         let socket = match Watched::new(stream) {
             Ok(socket) => socket,
             Err(error) => {
                 tracing::error!(id, %error, "the system cannot wait for one more: closed");
-                return;
+                return false;
             }
         };
         open.connections.insert(id, Arc::clone(&mailbox));
@@ -88,6 +89,7 @@ impl ServerState {
         tally.connections_open.up();
         tracing::debug!(id, ?peer, "a connection");
         tokio::spawn(ConnectionTask::new(Arc::clone(self), mailbox, socket, host).run());
+        true
     }
 
     /// Opens a port for datagrams, which is still to be served.

@@ -1,16 +1,18 @@
 //! A server that serves, and how it ends.
 
 use std::fmt;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 #[cfg(feature = "signal")]
-use std::{future::poll_fn, io, pin::pin, task::Poll};
+use std::{future::poll_fn, pin::pin, task::Poll};
 
 use tenon_core::resolve::Registered;
 #[cfg(feature = "signal")]
 use tenon_core::serve::SecondSignal;
-use tenon_core::serve::ServerCounters;
-use tenon_net::Address;
+use tenon_core::serve::{ServerCounters, too_many_connections};
+use tenon_net::{Address, ConnectedSocket};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 #[cfg(feature = "signal")]
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,6 +20,7 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle, spawn_blocking};
 
 use super::state::ServerState;
+use crate::established::into_socket;
 
 /// How long what was begun is waited for behind a server that is dropped, as by a server of threads.
 const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
@@ -100,6 +103,35 @@ impl Server {
     /// Where the server listens, with real ports, in the order in which the addresses were given.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
+    }
+
+    /// Serves a connection that the program has established or accepted itself, as those that the server accepts: within
+    /// its limits, and until it is shut down. Anything that bytes are read from and written to by tasks is one. A TCP or
+    /// Unix socket of tokio is used as it is; for anything else a task relays the bytes through a pair of sockets, and
+    /// calls come [from](tenon::CallInfo::transport) an unnamed Unix socket.
+    /// [Users](crate::ServerBuilder::users) are not looked at, as the program knows where the connection comes from.
+    ///
+    /// # Errors
+    /// `NotConnected` if the server is shut down; `ResourceBusy` if it has as many connections as it may; the process
+    /// has too many descriptors.
+    ///
+    /// # Panics
+    /// Outside of a tokio run time with input and output.
+    pub fn serve_stream<S>(&self, stream: S) -> io::Result<()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let socket = into_socket(stream)?;
+        let stream = ConnectedSocket::new(socket)?.0.into_stream()?;
+        if self.state.is_stopping() {
+            let message = "the server is shut down";
+            return Err(io::Error::new(io::ErrorKind::NotConnected, message));
+        }
+        if self.state.admit(stream) {
+            Ok(())
+        } else {
+            Err(too_many_connections(&self.state.shared.limits))
+        }
     }
 
     /// What the server has seen so far.

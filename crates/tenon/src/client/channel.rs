@@ -1,21 +1,21 @@
 //! A channel: the way to one peer, shared by all threads that call it.
 
 use std::fmt;
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use tenon_core::ClientSocket;
 use tenon_core::client::{ChannelCounters, buffers};
 use tenon_core::error::ConnectError;
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::{CallLimit, CallTimer};
 use tenon_core::wait::WaitTally;
-use tenon_net::{Address, Ticks, Train, Transport};
+use tenon_core::{ClientSocket, Destination};
+use tenon_net::{Address, Protocol, Ticks, Train, Transport};
 use tenon_wire::Buffer;
 
 use super::link::LinkSocket;
 use super::state::{Calls, ChannelState};
+use crate::established::EstablishedConnection;
 
 /// The way to one peer. Clones are the same channel; any number of threads may use it, and any number of clients.
 #[derive(Clone)]
@@ -25,6 +25,8 @@ pub struct Channel {
 
 struct Shared {
     address: Address,
+    /// What is connected to, and again if the connection is lost; none if the program has supplied the connection.
+    destination: Option<Destination>,
     options: ChannelOptions,
     state: Mutex<ChannelState>,
     /// Signaled when a caller has made an attempt to connect.
@@ -33,8 +35,6 @@ struct Shared {
     follower_waits: WaitTally,
     /// What calls with seconds look at the time by, if nothing is measured by when they began.
     ticks: Option<&'static Ticks>,
-    /// Whether a lost connection is made again: not if the program has made it.
-    reconnects: bool,
 }
 
 impl Drop for Shared {
@@ -66,74 +66,98 @@ impl Channel {
     /// # Errors
     /// The address lacks a port, or the peer cannot be reached.
     pub fn connect_with(address: &Address, options: ChannelOptions) -> Result<Self, ConnectError> {
-        if address.needs_port() {
-            return Err(ConnectError::NoPort(address.clone()));
-        }
+        Self::connect_to(Destination::at(address.clone())?, options)
+    }
+
+    /// Connects to `destination`, at once or with the first call.
+    pub(super) fn connect_to(
+        destination: Destination,
+        options: ChannelOptions,
+    ) -> Result<Self, ConnectError> {
         let timer = CallTimer::start(options.connect_timeout);
-        let waits = Arc::default();
-        if options.connect_lazily {
-            return Ok(Self::linked(None, address, options, waits, true));
+        let address = destination.address().clone();
+        let channel = Self::unconnected(address, Some(destination), options);
+        if !channel.options().connect_lazily {
+            let (socket, located) = channel.connect_socket(timer.deadline())?;
+            let mut state = channel.lock();
+            state.handle_connected(socket, located.clone(), channel.options());
+            drop(state);
+            let greeted = channel.greet(&timer);
+            greeted.map_err(|error| ConnectError::unreachable(&located, error))?;
         }
-        let socket = LinkSocket::connect(address, &waits, timer.deadline(), options.liveness)
-            .map_err(|error| ConnectError::unreachable(address, error))?;
-        let channel = Self::linked(Some(socket), address, options, waits, true);
-        let greeted = channel.greet(&timer);
-        greeted.map_err(|error| ConnectError::unreachable(address, error))?;
         Ok(channel)
     }
 
-    /// Returns a channel for ONC RPC over a socket that the program has connected: TCP, UDP or a Unix stream socket. Reads
-    /// and writes of the socket block from now on. A connection that is lost is not made again: calls fail then.
-    ///
-    /// # Errors
-    /// [`ConnectError::Unreachable`]: the socket is not connected, or of another kind.
-    pub fn over(socket: OwnedFd, options: ChannelOptions) -> Result<Self, ConnectError> {
-        let waits = Arc::default();
-        let connected = ClientSocket::over(socket);
-        let (socket, address) = connected
-            .map_err(|error| ConnectError::unreachable(&Address::unix(PathBuf::new()), error))?;
-        let socket = LinkSocket::of(socket, &waits);
-        Ok(Self::linked(Some(socket), &address, options, waits, false))
+    /// Finds the peer, and connects to it.
+    pub(super) fn connect_socket(
+        &self,
+        deadline: Instant,
+    ) -> Result<(LinkSocket, Address), ConnectError> {
+        let Some(destination) = &self.shared.destination else {
+            let address = self.address().clone();
+            return Err(ConnectError::NotReconnected { address });
+        };
+        let (socket, located) = destination.connect(deadline, self.options())?;
+        Ok((LinkSocket::of(socket, self.waits()), located))
     }
 
-    fn linked(
-        socket: Option<LinkSocket>,
-        address: &Address,
+    /// Returns a channel that speaks `protocol` over a connection that the program has established: a connected socket, or
+    /// whatever else an [`EstablishedConnection`] is made of. Reads and writes of a socket block from now on. A connection
+    /// that is lost is not made again: calls fail with [`ConnectError::NotReconnected`] then.
+    ///
+    /// # Errors
+    /// [`ConnectError::Unreachable`]: the socket is not connected, or of another kind; the process has too many
+    /// descriptors or threads.
+    pub fn over(
+        connection: impl Into<EstablishedConnection>,
+        protocol: Protocol,
         options: ChannelOptions,
-        waits: Arc<WaitTally>,
-        reconnects: bool,
+    ) -> Result<Self, ConnectError> {
+        let socket = (connection.into().into_socket())
+            .map_err(|error| ConnectError::unreachable(&Address::unnamed(), error))?;
+        let (socket, address) = ClientSocket::over(socket, protocol)?;
+        let channel = Self::unconnected(address.clone(), None, options);
+        let socket = LinkSocket::of(socket, channel.waits());
+        let mut state = channel.lock();
+        state.handle_connected(socket, address, channel.options());
+        drop(state);
+        Ok(channel)
+    }
+
+    fn unconnected(
+        address: Address,
+        destination: Option<Destination>,
+        options: ChannelOptions,
     ) -> Self {
-        let mut state = ChannelState::new(address, &options);
-        if let Some(socket) = socket {
-            state.handle_connected(socket, &options);
-        }
+        let state = ChannelState::new(&address, &options);
+        let ticks = match address.transport() {
+            Transport::Tcp | Transport::Unix | Transport::Shm => Ticks::get(),
+            // Round trips are measured there.
+            Transport::Udp | Transport::Xdp => None,
+        };
         Self {
             shared: Arc::new(Shared {
-                address: address.clone(),
+                address,
+                destination,
                 options,
                 state: Mutex::new(state),
                 connected: Condvar::new(),
-                waits,
+                waits: Arc::default(),
                 follower_waits: WaitTally::default(),
-                ticks: match address.transport() {
-                    Transport::Tcp | Transport::Unix | Transport::Shm => Ticks::get(),
-                    // Round trips are measured there.
-                    Transport::Udp | Transport::Xdp => None,
-                },
-                reconnects,
+                ticks,
             }),
         }
     }
 
-    /// Whether a lost connection is made again.
-    pub(super) fn reconnects(&self) -> bool {
-        self.shared.reconnects
-    }
-
-    /// Returns where the peer is.
+    /// Returns the address that the channel was made with.
     #[inline]
     pub fn address(&self) -> &Address {
         &self.shared.address
+    }
+
+    /// Returns the address where the peer was found last, with the port that was asked for if it was not said.
+    pub fn located(&self) -> Address {
+        self.lock().located.clone()
     }
 
     /// Returns the limits.
@@ -207,7 +231,7 @@ impl Channel {
 impl fmt::Debug for Channel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Channel")
-            .field("address", &self.shared.address)
+            .field("address", self.address())
             .finish_non_exhaustive()
     }
 }

@@ -1,12 +1,12 @@
 //! Making a client: finding its server, and connecting to it.
 
+use tenon_core::Destination;
 use tenon_core::error::ConnectError;
 use tenon_core::options::ChannelOptions;
-use tenon_core::resolve::locate;
 
 use super::channel::Channel;
 use super::handle::Client;
-use crate::rpcbind::DEFAULT_RESOLVER;
+use crate::rpcbind::default_resolver;
 
 impl Client {
     /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port` or `unix:///path` for
@@ -19,8 +19,8 @@ impl Client {
         Self::connect_with(address, program, version, ChannelOptions::default())
     }
 
-    /// Connects as [`connect`](Self::connect) does, within the limits of `options`; the resolver has as much time as
-    /// the peer.
+    /// Connects as [`connect`](Self::connect) does, within the limits of `options`; the resolver and the peer share the
+    /// time. Whenever the connection is made again, the resolver is asked again.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -30,11 +30,9 @@ impl Client {
         version: u32,
         options: ChannelOptions,
     ) -> Result<Self, ConnectError> {
-        let resolver = options.resolver.as_deref();
-        let resolver = resolver.unwrap_or(DEFAULT_RESOLVER);
-        let timeout = options.connect_timeout;
-        let address = locate(resolver, address.parse()?, program, version, timeout)?;
-        let channel = Channel::connect_with(&address, options)?;
+        let resolver = (options.resolver.clone()).unwrap_or_else(default_resolver);
+        let destination = Destination::of_program(address.parse()?, program, version, resolver);
+        let channel = Channel::connect_to(destination, options)?;
         Ok(Self::over(channel, program, version))
     }
 }

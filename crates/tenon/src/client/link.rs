@@ -11,7 +11,7 @@ use tenon_core::client::{Input, Outgoing, ReplyPlace};
 use tenon_core::error::{ConnectionFailure, SendFailure};
 use tenon_core::options::{ChannelOptions, FOR_EVER};
 use tenon_core::wait::{Company, LOOKS, Looking, Spinners, Spun, WaitTally, Waiter};
-use tenon_net::{Address, Came, Liveness, Until};
+use tenon_net::{Came, Until};
 use tenon_proto::connection::framing::Receiver;
 use tenon_sync::DoneFlag;
 
@@ -82,17 +82,6 @@ pub(super) struct ReadHalf {
 }
 
 impl LinkSocket {
-    /// Connects to `address`.
-    pub(super) fn connect(
-        address: &Address,
-        waits: &Arc<WaitTally>,
-        deadline: Instant,
-        liveness: Liveness,
-    ) -> io::Result<Self> {
-        let socket = ClientSocket::connect(address, deadline, liveness)?;
-        Ok(Self::of(socket, waits))
-    }
-
     /// Returns a connection over `socket`.
     pub(super) fn of(socket: ClientSocket, waits: &Arc<WaitTally>) -> Self {
         Self {

@@ -169,7 +169,8 @@ impl<'c> Reader<'c> {
         let socket = Arc::clone(&self.half().socket);
         let mut state = self.channel.lock();
         if error.kind() == io::ErrorKind::ConnectionRefused && state.is_linked(&socket) {
-            return state.handle_refusal(port_closed(self.channel.address(), error));
+            let error = port_closed(&state.located, error);
+            return state.handle_refusal(error);
         }
         Err(error.into())
     }
@@ -354,6 +355,9 @@ impl ChannelState {
     }
 
     /// Nothing listens at the peer's port.
+    ///
+    /// # Errors
+    /// The link has failed, or is to end as the peer is to be looked for anew.
     #[cold]
     fn handle_refusal(&mut self, error: io::Error) -> Result<(), ConnectionFailure> {
         self.calls.handle_refusal(error, Instant::now())?;
@@ -361,6 +365,6 @@ impl ChannelState {
             self.end(waiter, outcome);
         }
         self.wake_blocked();
-        Ok(())
+        self.calls.check_peer()
     }
 }

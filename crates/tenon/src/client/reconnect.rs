@@ -1,7 +1,7 @@
 //! Making the connection again after it was lost, or for the first call of a channel that connects lazily.
 
-use std::io;
 use std::sync::{MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tenon_core::back_off::NextAttempt;
@@ -9,7 +9,6 @@ use tenon_core::error::{CallError, ConnectError};
 use tenon_core::timer::CallTimer;
 
 use super::channel::Channel;
-use super::link::LinkSocket;
 use super::state::ChannelState;
 
 impl Channel {
@@ -24,22 +23,12 @@ impl Channel {
         state: MutexGuard<'s, ChannelState>,
         timer: &CallTimer,
     ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
-        if !self.reconnects() {
-            let lost = io::Error::new(
-                io::ErrorKind::NotConnected,
-                "the connection is lost, and its socket was connected by the program",
-            );
-            return Err(ConnectError::unreachable(self.address(), lost).into());
-        }
         if state.is_connecting {
             return self.wait_for_attempt(state, timer.left(), timer);
         }
         let now = Instant::now();
         let waits_for_ready = timer.waits_for_ready(self.options());
-        match state
-            .back_off
-            .next_attempt(now, waits_for_ready, self.address())
-        {
+        match state.back_off.next_attempt(now, waits_for_ready) {
             NextAttempt::Now => self.connect_again(state, timer),
             NextAttempt::At(at) => self.wait_for_attempt(state, timer.left().min(at - now), timer),
             NextAttempt::Fail(error) => Err(error),
@@ -58,7 +47,7 @@ impl Channel {
         if !timer.is_over() {
             return Ok(state);
         }
-        let error = state.back_off.error(self.address());
+        let error = state.back_off.error();
         Err(error.unwrap_or_else(|| timer.error(false)))
     }
 
@@ -69,17 +58,18 @@ impl Channel {
     ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
         state.is_connecting = true;
         drop(state);
-        let liveness = self.options().liveness;
-        let socket = LinkSocket::connect(self.address(), self.waits(), timer.deadline(), liveness);
+        let attempt = Attempt(self);
+        let connected = self.connect_socket(timer.deadline());
+        drop(attempt);
         let mut state = self.lock();
         state.is_connecting = false;
         self.connected().notify_all();
         state.back_off.attempt(Instant::now());
-        match socket {
-            Ok(socket) => {
-                tracing::debug!(address = %self.address(), "connected again");
+        match connected {
+            Ok((socket, located)) => {
+                tracing::debug!(address = %located, "connected again");
                 state.back_off.succeeded();
-                state.handle_connected(socket, self.options());
+                state.handle_connected(socket, located, self.options());
                 Ok(state)
             }
             Err(error) => self.handle_not_connected(state, error, timer),
@@ -90,15 +80,27 @@ impl Channel {
     fn handle_not_connected<'s>(
         &'s self,
         mut state: MutexGuard<'s, ChannelState>,
-        error: io::Error,
+        error: ConnectError,
         timer: &CallTimer,
     ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
-        tracing::debug!(address = %self.address(), %error, "cannot connect");
+        tracing::debug!(%error, "not connected");
         let is_hopeless = state.back_off.failed(Instant::now(), error);
         let is_final = is_hopeless || !timer.waits_for_ready(self.options()) || timer.is_over();
-        match state.back_off.error(self.address()) {
+        match state.back_off.error() {
             Some(error) if is_final => Err(error),
             _ => Ok(state),
+        }
+    }
+}
+
+/// That a caller makes a connection. If the program's resolver panics, another caller may make one.
+struct Attempt<'c>(&'c Channel);
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.lock().is_connecting = false;
+            self.0.connected().notify_all();
         }
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct ChannelState {
     /// Bytes of the largest call that is sent.
     send_max: usize,
     pub(super) link: Option<Link>,
+    /// Where the peer was found last.
+    pub(super) located: Address,
     pub(super) waiters: Waiters,
     pub(super) buffers: Buffers,
     /// Callers that wait until the peer takes another call, in their order.
@@ -49,6 +51,7 @@ impl ChannelState {
             calls: Calls::new(address, options),
             send_max: options.send_max,
             link: None,
+            located: address.clone(),
             waiters: Waiters::new(options.waiting),
             buffers: Buffers::default(),
             blocked: VecDeque::new(),
@@ -62,9 +65,15 @@ impl ChannelState {
         }
     }
 
-    /// Goes on over a new connection.
-    pub(super) fn handle_connected(&mut self, socket: LinkSocket, options: &ChannelOptions) {
+    /// Goes on over a new connection to a peer that was found at `located`.
+    pub(super) fn handle_connected(
+        &mut self,
+        socket: LinkSocket,
+        located: Address,
+        options: &ChannelOptions,
+    ) {
         self.connections += 1;
+        self.located = located;
         let receiver = self.calls.renew(socket.socket.is_here());
         self.link = Some(Link::new(Arc::new(socket), receiver, options));
         self.start_unsent();
@@ -149,6 +158,15 @@ impl ChannelState {
         socket.shutdown();
         if link.sending != Sending::Queue {
             self.end_link(socket, None);
+        }
+    }
+
+    /// Ends the link if calls in datagrams were not answered, so that the next one looks for the peer anew.
+    #[cold]
+    pub(super) fn leave_lost_peer(&mut self) {
+        if let (Err(failure), Some(link)) = (self.calls.check_peer(), &self.link) {
+            let socket = Arc::clone(&link.socket);
+            self.break_link(&socket, &failure);
         }
     }
 

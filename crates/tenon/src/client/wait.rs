@@ -326,6 +326,7 @@ impl ChannelState {
                 .deliver(waiter, outcome)
                 .inspect(WakeHandle::wake);
         }
+        self.leave_lost_peer();
         self.wake_blocked();
     }
 }

@@ -33,9 +33,9 @@ use generated::{Mapping, PmapversClient, RPCBIND_PORT, Rpcb, Rpcbvers4Client, Rp
 pub use error::RpcbindError;
 pub use registrar::LocalRpcbind;
 pub use registration::Registration;
-#[doc(hidden)]
-pub use resolver::DEFAULT_RESOLVER;
 pub use resolver::HostRpcbind;
+#[doc(hidden)]
+pub use resolver::default_resolver;
 pub use universal::UniversalAddressError;
 
 /// Where the rpcbind of this host takes registrations.

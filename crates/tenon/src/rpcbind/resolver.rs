@@ -1,8 +1,10 @@
 //! Finding the port of a program whose address does not say it.
 
 use std::error::Error;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use tenon_core::options::FOR_EVER;
 use tenon_core::resolve::Resolver;
 use tenon_net::Address;
 
@@ -15,9 +17,11 @@ use crate::{CallError, ChannelOptions};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostRpcbind;
 
-/// Finds the port of a program whose address lacks it, unless another resolver is set.
+/// Returns what finds the port of a program whose address lacks it, unless another resolver is set.
 #[doc(hidden)]
-pub const DEFAULT_RESOLVER: &dyn Resolver = &HostRpcbind;
+pub fn default_resolver() -> Arc<dyn Resolver> {
+    Arc::new(HostRpcbind)
+}
 
 impl Resolver for HostRpcbind {
     fn resolve(
@@ -37,11 +41,13 @@ fn ask(
     version: u32,
     timeout: Duration,
 ) -> Result<Option<Address>, RpcbindError> {
+    let deadline = Instant::now() + timeout.min(FOR_EVER);
     let options = ChannelOptions::default().connect_timeout(timeout);
     let Some(onc) = address.clone().over_onc() else {
         return Ok(None);
     };
     let rpcbind = Rpcbind::at(onc, options).map_err(CallError::from)?;
-    let timeout = timeout.min(rpcbind.timeout);
+    let left = deadline.saturating_duration_since(Instant::now());
+    let timeout = left.min(rpcbind.timeout);
     rpcbind.with_timeout(timeout).getaddr(program, version)
 }

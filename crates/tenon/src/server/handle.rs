@@ -1,7 +1,6 @@
 //! A server that serves, and how it ends.
 
 use std::fmt;
-#[cfg(feature = "signal")]
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -11,8 +10,8 @@ use tenon_core::options::FOR_EVER;
 use tenon_core::resolve::{Registered, Registrar};
 #[cfg(feature = "signal")]
 use tenon_core::serve::{EndSignals, EndSignalsHandle};
-use tenon_core::serve::{ServerCounters, StartError};
-use tenon_net::{Address, Carrier};
+use tenon_core::serve::{ServerCounters, StartError, too_many_connections};
+use tenon_net::{Address, Carrier, ConnectedSocket};
 use tenon_proto::endpoint::exchange::server::Farewell;
 
 use super::lock;
@@ -21,6 +20,7 @@ use super::slot::{Slot, SlotSocket, SlotState, port_of, stream_of};
 use super::state::ServerState;
 use super::thread::Thread;
 use super::turn;
+use crate::established::EstablishedConnection;
 
 /// How long calls may still run when a server is dropped.
 pub(super) const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
@@ -129,6 +129,30 @@ impl Server {
     /// Where the server listens, with real ports, in the order in which the addresses were given.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
+    }
+
+    /// Serves a connection that the program has established or accepted itself, as those that the server accepts: within
+    /// its limits, and until it is shut down. What is called over other streams than sockets comes
+    /// [from](crate::CallInfo::transport) an unnamed Unix socket; [users](crate::ServerBuilder::users) are not looked at,
+    /// as the program knows where the connection comes from. Returns at once.
+    ///
+    /// # Errors
+    /// `NotConnected` if the server is shut down; `ResourceBusy` if it has as many connections as it may;
+    /// `InvalidInput` if the connection is no stream; the process has too many descriptors or threads.
+    pub fn serve_stream(&self, connection: impl Into<EstablishedConnection>) -> io::Result<()> {
+        let socket = connection.into().into_socket()?;
+        let stream = ConnectedSocket::new(socket)?.0.into_stream()?;
+        // A shutdown that begins meanwhile finds it.
+        let phase = lock(&self.phase);
+        if *phase != Phase::Serving {
+            let message = "the server is shut down";
+            return Err(io::Error::new(io::ErrorKind::NotConnected, message));
+        }
+        if self.state.admit(stream) {
+            Ok(())
+        } else {
+            Err(too_many_connections(&self.state.shared.limits))
+        }
     }
 
     /// What the server has seen so far.

@@ -109,7 +109,9 @@ impl PollDuty {
     fn accept(&mut self, server: &Arc<ServerState>, index: usize) {
         for _ in 0..ACCEPTS_MAX {
             match self.listeners[index].try_accept() {
-                Ok(Some(Accepted::Stream(stream))) => server.admit(stream),
+                Ok(Some(Accepted::Stream(stream))) => {
+                    server.admit(stream);
+                }
                 Ok(Some(Accepted::Excess(stream))) => server.shared.refuse_excess(stream),
                 Ok(None) => return,
                 Err(error) => return self.put_off_accepting(server, &error),

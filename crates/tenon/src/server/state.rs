@@ -142,22 +142,25 @@ impl ServerState {
         lock(&self.next_deadline).take_if(|at| *at <= now).is_some()
     }
 
-    /// Takes a new connection in, unless there are too many.
-    pub(super) fn admit(self: &Arc<Self>, stream: Stream) {
+    /// Takes a new connection in, unless there are too many; returns whether it did.
+    pub(super) fn admit(self: &Arc<Self>, stream: Stream) -> bool {
         let Some(host) = self.shared.admit_host(&stream) else {
-            return;
+            return false;
         };
         let peer = stream.peer();
         let (tally, limit) = (&self.shared.tally, self.shared.limits.connections);
         let slot = match self.slots.add(SlotSocket::Stream(stream), limit) {
             Ok(slot) => slot,
-            Err(SlotSocket::Stream(stream)) => return self.shared.refuse_one_too_many(&stream),
-            Err(SlotSocket::Port(_)) => return,
+            Err(SlotSocket::Stream(stream)) => {
+                self.shared.refuse_one_too_many(&stream);
+                return false;
+            }
+            Err(SlotSocket::Port(_)) => return false,
         };
         tally.connections_accepted.up();
         tracing::debug!(id = slot.id, ?peer, "a connection");
         let SlotSocket::Stream(stream) = &slot.socket else {
-            return;
+            return false;
         };
         let state = StreamState::new(
             &self.shared,
@@ -171,6 +174,7 @@ impl ServerState {
         if let Some(at) = deadline {
             self.note_deadline(at);
         }
+        true
     }
 
     /// Waits for what a connection or port says from now on.

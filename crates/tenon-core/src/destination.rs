@@ -1,0 +1,138 @@
+//! Where a channel leads: what the program has said of it, and connecting to it, which begins anew each time.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tenon_net::{Address, Carrier, Stream, Transport, interleave_families};
+
+use crate::client_socket::ClientSocket;
+use crate::error::ConnectError;
+use crate::options::ChannelOptions;
+use crate::probing::connect_answering;
+use crate::resolve::{Resolver, find_port};
+
+/// The destination of a channel: an address, and what finds the port that it may lack. Names, and ports that are not
+/// said, are asked for whenever a connection is made, as they may have changed.
+#[derive(Debug, Clone)]
+pub struct Destination {
+    address: Address,
+    service: Option<Service>,
+}
+
+/// What is to be reached there.
+#[derive(Debug, Clone)]
+struct Service {
+    program: u32,
+    version: u32,
+    resolver: Arc<dyn Resolver>,
+}
+
+impl Destination {
+    /// Whatever is at `address`.
+    ///
+    /// # Errors
+    /// The address lacks a port.
+    pub fn at(address: Address) -> Result<Self, ConnectError> {
+        if address.needs_port() {
+            return Err(ConnectError::NoPort(address));
+        }
+        Ok(Self {
+            address,
+            service: None,
+        })
+    }
+
+    /// A version of a program at `address`, whose port `resolver` finds if it lacks one.
+    pub fn of_program(
+        address: Address,
+        program: u32,
+        version: u32,
+        resolver: Arc<dyn Resolver>,
+    ) -> Self {
+        let service = Service {
+            program,
+            version,
+            resolver,
+        };
+        Self {
+            address,
+            service: Some(service),
+        }
+    }
+
+    /// Returns the address that the program has said.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Finds where that is now, and connects to it; returns the address with its port, too. May block until `deadline`,
+    /// and for as long as the system's resolver of names does.
+    ///
+    /// # Errors
+    /// The resolver fails or does not know the program; [`ConnectError::Unreachable`].
+    pub fn connect(
+        &self,
+        deadline: Instant,
+        options: &ChannelOptions,
+    ) -> Result<(ClientSocket, Address), ConnectError> {
+        let located = self.locate(deadline)?;
+        match self.connect_to(&located, deadline, options) {
+            Ok(socket) => Ok((socket, located)),
+            Err(error) => Err(ConnectError::unreachable(&located, error)),
+        }
+    }
+
+    fn locate(&self, deadline: Instant) -> Result<Address, ConnectError> {
+        if !self.address.needs_port() {
+            return Ok(self.address.clone());
+        }
+        let Some(service) = &self.service else {
+            return Err(ConnectError::NoPort(self.address.clone()));
+        };
+        find_port(
+            &*service.resolver,
+            &self.address,
+            service.program,
+            service.version,
+            deadline.saturating_duration_since(Instant::now()),
+        )
+    }
+
+    fn connect_to(
+        &self,
+        located: &Address,
+        deadline: Instant,
+        options: &ChannelOptions,
+    ) -> io::Result<ClientSocket> {
+        match (located.transport(), located.host()) {
+            (Transport::Udp | Transport::Xdp, Some(host)) => {
+                let peers = interleave_families(host.resolve()?);
+                let carrier = self.connect_datagrams(located, &peers, deadline, options)?;
+                Ok(ClientSocket::Datagram(carrier))
+            }
+            _ => {
+                let stream = Stream::connect(located, deadline)?;
+                stream.set_liveness(options.liveness)?;
+                Ok(ClientSocket::Stream(stream))
+            }
+        }
+    }
+
+    /// A socket for datagrams needs no answer to be connected: where there is a choice of addresses, one is asked for.
+    fn connect_datagrams(
+        &self,
+        located: &Address,
+        peers: &[SocketAddr],
+        deadline: Instant,
+        options: &ChannelOptions,
+    ) -> io::Result<Carrier> {
+        if let [peer] = peers {
+            return Carrier::connect_to(located.transport(), *peer, deadline);
+        }
+        let program = self.service.as_ref();
+        let program = program.map(|service| (service.program, service.version));
+        connect_answering(located, peers, program, deadline, options)
+    }
+}

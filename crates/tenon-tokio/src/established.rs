@@ -1,0 +1,116 @@
+//! Connections that the program has established itself: whatever bytes are read from and written to by tasks.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as BlockingUnixStream;
+use std::pin::pin;
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, Interest, copy, split};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::watch::watch;
+
+/// Returns the two ends of a connection within this process, for tests of a client and a server without addresses:
+/// one for [`Channel::over`](crate::Channel::over), the other for
+/// [`Server::serve_stream`](crate::Server::serve_stream).
+///
+/// # Errors
+/// The process has too many descriptors.
+///
+/// # Panics
+/// Outside of a tokio run time with input and output.
+pub fn memory() -> io::Result<(UnixStream, UnixStream)> {
+    UnixStream::pair()
+}
+
+/// Returns the socket that `stream` is, or one through which a task relays its bytes.
+///
+/// # Panics
+/// Outside of a tokio run time with input and output.
+pub(crate) fn into_socket<S>(stream: S) -> io::Result<OwnedFd>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let stream = match downcast::<_, TcpStream>(stream) {
+        Ok(socket) => return socket.into_std().map(OwnedFd::from),
+        Err(stream) => stream,
+    };
+    let stream = match downcast::<_, UnixStream>(stream) {
+        Ok(socket) => return socket.into_std().map(OwnedFd::from),
+        Err(stream) => stream,
+    };
+    let (relayed, end) = BlockingUnixStream::pair()?;
+    // Of its own, as it is asked for other things than the one that bytes go through.
+    let hang_up = HangUp(watch(OwnedFd::from(end.try_clone()?), Interest::WRITABLE)?);
+    end.set_nonblocking(true)?;
+    let end = UnixStream::from_std(end)?;
+    tokio::spawn(relay(stream, end, hang_up));
+    Ok(relayed.into())
+}
+
+/// Returns the value as a `T`, if it is one.
+fn downcast<S: 'static, T: 'static>(value: S) -> Result<T, S> {
+    let mut value = Some(value);
+    let place: &mut dyn Any = &mut value;
+    if let Some(found) = place.downcast_mut::<Option<T>>().and_then(Option::take) {
+        return Ok(found);
+    }
+    match value {
+        Some(value) => Err(value),
+        None => unreachable!("it is taken out as a T only"),
+    }
+}
+
+/// Relays bytes in both directions until the channel or server has closed the connection.
+async fn relay<S: AsyncRead + AsyncWrite>(stream: S, end: UnixStream, hang_up: HangUp) {
+    let (mut reader, mut writer) = split(stream);
+    let (mut end_reader, mut end_writer) = end.into_split();
+    let incoming = async {
+        if let Err(error) = copy(&mut reader, &mut end_writer).await {
+            tracing::debug!(%error, "a connection of the program cannot be read any more");
+        }
+        // It fails if the connection is closed already, which is the aim.
+        let _ = end_writer.shutdown().await;
+    };
+    let outgoing = async {
+        if let Err(error) = copy(&mut end_reader, &mut writer).await {
+            tracing::debug!(%error, "a connection of the program cannot be written any more");
+            // The channel or server finds out when it sends; what the peer has sent before is received.
+            hang_up.refuse_to_receive();
+        }
+        let _ = writer.shutdown().await;
+        hang_up.wait().await;
+    };
+    let (mut incoming, mut outgoing) = (pin!(incoming), pin!(outgoing));
+    let mut has_incoming = true;
+    poll_fn(|cx| {
+        has_incoming = has_incoming && incoming.as_mut().poll(cx).is_pending();
+        outgoing.as_mut().poll(cx)
+    })
+    .await;
+}
+
+/// Tells when the other end of a pair of sockets is closed in both directions.
+struct HangUp(tokio::io::unix::AsyncFd<crate::watch::Owned<OwnedFd>>);
+
+impl HangUp {
+    /// Has sends of the other end fail.
+    fn refuse_to_receive(&self) {
+        if let Ok(end) = self.0.get_ref().0.try_clone() {
+            let _ = BlockingUnixStream::from(end).shutdown(Shutdown::Read);
+        }
+    }
+
+    async fn wait(&self) {
+        while let Ok(mut ready) = self.0.writable().await {
+            if ready.ready().is_write_closed() {
+                return;
+            }
+            // There is room, which says nothing.
+            ready.clear_ready();
+        }
+    }
+}
