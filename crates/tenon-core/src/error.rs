@@ -19,6 +19,33 @@ use crate::lean_input::LeanInput;
 pub use crate::error_kind::CallErrorKind;
 
 /// Why a call has no result.
+///
+/// [`kind`](Self::kind) says what the call failed of, and [`may_have_executed`](Self::may_have_executed) whether it is
+/// safe to repeat it.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
+/// # use example::{greeter::{GreeterV1Client, Greeting, Visitor}, start_server};
+/// # let (server, address) = start_server();
+/// use tenon::{CallError, CallErrorKind};
+///
+/// fn greet(greeter: &GreeterV1Client, visitor: &Visitor) -> Result<Greeting, CallError> {
+///     match greeter.greet(visitor) {
+///         // The connection is gone, and the peer did not carry the call out: to repeat it does no harm.
+///         Err(error) if !error.may_have_executed() && error.kind() == CallErrorKind::Disconnected => {
+///             greeter.greet(visitor)
+///         }
+///         other => other,
+///     }
+/// }
+///
+/// let greeter = GreeterV1Client::connect(&address)?;
+/// let unbounded = Visitor { name: "A".repeat(65).into(), visits: 0 };
+/// let error = greet(&greeter, &unbounded).unwrap_err();
+/// assert_eq!(error.kind(), CallErrorKind::InvalidCall);
+/// assert!(error.to_string().contains("name"), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {

@@ -1,4 +1,21 @@
 //! Calls of a server in the same process, without a connection: what generated wrappers stand on.
+//!
+//! ```
+//! # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
+//! # use example::{Host, greeter::{GreeterV1Calls, GreeterV1Client, GreeterV1InProcess, Greeting, Visitor}, start_server};
+//! # let (server, address) = start_server();
+//! use tenon::CallError;
+//!
+//! /// Takes whatever makes calls: a client, a server of the same process, or a mock of a test.
+//! fn is_known(greeter: &dyn GreeterV1Calls, visitor: &Visitor) -> Result<bool, CallError> {
+//!     Ok(matches!(greeter.greet(visitor)?, Greeting::Text(_)))
+//! }
+//!
+//! let ada = Visitor { name: "Ada".into(), visits: 1 };
+//! assert!(is_known(&GreeterV1Client::connect(&address)?, &ada)?);
+//! assert!(is_known(&GreeterV1InProcess(Host), &ada)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::{Buffer, Decoder, Encoder};

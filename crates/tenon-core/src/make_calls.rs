@@ -5,6 +5,41 @@ use crate::error::CallError;
 use crate::procedure::{Ping, ProcedureCall};
 
 /// Makes calls, and waits for their results on the caller's thread.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
+/// # use example::{greeter::{GreeterV1Client, Visitor}, start_server};
+/// # let (server, address) = start_server();
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use tenon::{Client, MakeCalls, PendingCall, ProcedureCall, CallError};
+///
+/// /// Counts calls, and has a client make them.
+/// struct Counting {
+///     client: Client,
+///     calls: AtomicU64,
+/// }
+///
+/// impl MakeCalls for Counting {
+///     type Pending<T, E: From<CallError>> = PendingCall<T, E>;
+///
+///     fn call<P: ProcedureCall>(&self, call: &P) -> Result<P::Result, P::Error> {
+///         self.calls.fetch_add(1, Ordering::Relaxed);
+///         self.client.call(call)
+///     }
+///
+///     fn start<P: ProcedureCall>(&self, call: &P) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
+///         self.calls.fetch_add(1, Ordering::Relaxed);
+///         self.client.start(call)
+///     }
+/// }
+///
+/// let client = GreeterV1Client::connect(&address)?.0;
+/// let greeter = GreeterV1Client(Counting { client, calls: AtomicU64::new(0) });
+/// greeter.greet(&Visitor::default())?;
+/// greeter.start_greet(&Visitor::default())?.wait()?;
+/// assert_eq!(greeter.0.calls.load(Ordering::Relaxed), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait MakeCalls {
     /// A call that has been started, whose result is a `T`.
     type Pending<T, E: From<CallError>>;

@@ -24,6 +24,22 @@ const FRAGMENT_MIN: usize = 1024;
 pub const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The limits of a channel. The defaults suit most programs.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
+/// # use example::{greeter::{GreeterV1Client, Greeting, Visitor}, start_server};
+/// use std::time::Duration;
+/// use tenon::ChannelOptions;
+///
+/// let options = ChannelOptions::default()
+///     .connect_lazily(true)
+///     .wait_for_ready(true)
+///     .send_max(1 << 20)
+///     .keep_alive(Some(Duration::from_secs(10)));
+/// // No server is there yet: calls will wait for it, each for as long as it has time.
+/// let greeter = GreeterV1Client::connect_with("lean+tcp://127.0.0.1:4711", options)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct ChannelOptions {
     #[doc(hidden)]

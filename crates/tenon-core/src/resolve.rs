@@ -10,6 +10,39 @@ use tenon_net::Address;
 use crate::error::ConnectError;
 
 /// Finds where a version of a program is, for addresses that lack a port.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
+/// # use example::{greeter::GreeterV1Client, start_server};
+/// # let (server, address) = start_server();
+/// # let server_address: tenon::Address = address.parse()?;
+/// use std::error::Error;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use tenon::resolve::Resolver;
+/// use tenon::{Address, ChannelOptions};
+///
+/// /// Ports as a program of its own knows them, from a file for example.
+/// #[derive(Debug)]
+/// struct Known(Address);
+///
+/// impl Resolver for Known {
+///     fn resolve(
+///         &self,
+///         _address: &Address,
+///         program: u32,
+///         version: u32,
+///         _timeout: Duration,
+///     ) -> Result<Option<Address>, Box<dyn Error + Send + Sync>> {
+///         Ok((program == 0x2000_1234 && version == 1).then(|| self.0.clone()))
+///     }
+/// }
+///
+/// let options = ChannelOptions::default().resolver(Arc::new(Known(server_address)));
+/// let greeter = GreeterV1Client::connect_with("tcp://127.0.0.1", options)?;
+/// greeter.ping()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Resolver: fmt::Debug + Send + Sync {
     /// Returns where a version of a program is at the host and on the transport of `address`, which lacks a port;
     /// `None` if it is not known there. May block for as long as `timeout`.

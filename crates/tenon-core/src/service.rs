@@ -18,6 +18,44 @@ use crate::lean_input::LeanInput;
 pub use tenon_sync::{CancelFlag, RunState};
 
 /// One version of a program. Generated code implements it for every server trait.
+///
+/// ```
+/// use tenon::wire::{Decoder, Encoder};
+/// use tenon::{CallInfo, Client, Refusal, Server, Service};
+///
+/// /// A service without an interface: its one procedure doubles a number.
+/// struct Doubling;
+///
+/// impl Service for Doubling {
+///     fn program(&self) -> u32 {
+///         0x2000_0001
+///     }
+///
+///     fn version(&self) -> u32 {
+///         1
+///     }
+///
+///     fn call(
+///         &self,
+///         call: &CallInfo<'_>,
+///         arguments: &mut Decoder<'_>,
+///         result: &mut Encoder<'_>,
+///     ) -> Result<(), Refusal> {
+///         match call.procedure() {
+///             1 => result.put(2 * arguments.get::<u32>()?),
+///             _ => return Err(Refusal::ProcedureUnavailable),
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let server = Server::builder().listen("tcp://127.0.0.1:0")?.service(Doubling).start()?;
+/// let client = Client::connect(&server.addresses()[0].to_string(), 0x2000_0001, 1)?;
+/// let encode = |out: &mut Encoder<'_>| Ok(out.put(21_u32));
+/// let doubled: u32 = client.onc().call(1, encode, |input| input.get())?;
+/// assert_eq!(doubled, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Service: Send + Sync + 'static {
     /// The program's number.
     fn program(&self) -> u32;
@@ -51,6 +89,68 @@ pub trait Service: Send + Sync + 'static {
 }
 
 /// One version of a program, its values in the lean representation.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tenon::lean::Interface;
+/// use tenon::wire::{Decoder, Encoder, Lean};
+/// use tenon::{CallInfo, Client, LeanInput, LeanService, Refusal, Server, Service};
+///
+/// /// A service without an interface, for lean clients alone: its one procedure doubles a number.
+/// struct Doubling;
+///
+/// impl Service for Doubling {
+///     fn program(&self) -> u32 {
+///         0x2000_0001
+///     }
+///
+///     fn version(&self) -> u32 {
+///         1
+///     }
+///
+///     fn call(&self, _: &CallInfo<'_>, _: &mut Decoder<'_>, _: &mut Encoder<'_>) -> Result<(), Refusal> {
+///         Err(Refusal::ProcedureUnavailable)
+///     }
+///
+///     fn lean(&self) -> Option<&dyn LeanService> {
+///         Some(self)
+///     }
+/// }
+///
+/// impl LeanService for Doubling {
+///     fn interface(&self) -> Arc<Interface> {
+///         // Nothing is known of what it was built from, so nothing is compared.
+///         Arc::new(Interface::unknown(0x2000_0001, 1))
+///     }
+///
+///     fn call_lean(
+///         &self,
+///         call: &CallInfo<'_>,
+///         arguments: LeanInput<'_>,
+///         result: &mut Encoder<'_, Lean>,
+///     ) -> Result<(), Refusal> {
+///         if call.procedure() != 1 {
+///             return Err(Refusal::ProcedureUnavailable);
+///         }
+///         let number: u32 = match arguments {
+///             LeanInput::Native(mut input) => input.get()?,
+///             LeanInput::Swapped(mut input) => input.get()?,
+///         };
+///         result.put(2 * number);
+///         Ok(())
+///     }
+/// }
+///
+/// let server = Server::builder().listen("tcp://127.0.0.1:0")?.service(Doubling).start()?;
+/// let client = Client::connect(&format!("lean+{}", server.addresses()[0]), 0x2000_0001, 1)?;
+/// let encode = |out: &mut Encoder<'_, Lean>| Ok(out.put(21_u32));
+/// let doubled: u32 = client.lean().call(1, encode, |input| match input {
+///     LeanInput::Native(input) => input.get(),
+///     LeanInput::Swapped(input) => input.get(),
+/// })?;
+/// assert_eq!(doubled, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait LeanService: Send + Sync {
     /// What the service was built from. Program and version are those of the [`Service`].
     fn interface(&self) -> Arc<Interface>;
@@ -99,6 +199,34 @@ impl Cancellation<'_> {
 }
 
 /// A call that came in, beside its arguments.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
+/// # use example::{greeter::{GreeterV1, Greeting, Visitor}};
+/// use std::time::Instant;
+/// use tenon::{CallInfo, Credential, Refusal, Transport};
+///
+/// struct Host;
+///
+/// impl GreeterV1 for Host {
+///     fn greet(&self, call: &CallInfo<'_>, visitor: Visitor) -> Result<Greeting, Refusal> {
+///         let left = call.deadline().map(|at| at.saturating_duration_since(Instant::now()));
+///         println!("from {:?}, procedure {}, {left:?} left", call.peer(), call.procedure());
+///         for _ in 0..visitor.visits {
+///             if call.is_cancelled() {
+///                 return Err(Refusal::SystemError("the caller waits no more".into()));
+///             }
+///             // A step of what takes long.
+///         }
+///         Ok(Greeting::Void)
+///     }
+/// }
+///
+/// // Handlers can be tested without a server.
+/// let call = CallInfo::new(1, Credential::None, Transport::Tcp).from_peer("192.0.2.7:700".parse()?);
+/// assert_eq!(Host.greet(&call, Visitor::default()), Ok(Greeting::Void));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct CallInfo<'a> {
     procedure: u32,
@@ -204,6 +332,36 @@ impl<'a> CallInfo<'a> {
 
 /// Why a service does not carry a call out; the caller learns the status (RFC 5531 section 9), the
 /// server's log the reason.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
+/// # use example::{greeter::{GreeterV1, GreeterV1Client, GreeterV1Service, Greeting, Visitor}};
+/// use tenon::{CallErrorKind, CallInfo, Refusal, Server};
+///
+/// struct Host;
+///
+/// impl GreeterV1 for Host {
+///     fn greet(&self, _call: &CallInfo<'_>, visitor: Visitor) -> Result<Greeting, Refusal> {
+///         if visitor.visits < 0 {
+///             return Err(Refusal::InvalidArguments("visits are not counted below 0".into()));
+///         }
+///         // Other errors become a `SystemError`.
+///         let text = std::fs::read_to_string("/nonexistent/greeting")?;
+///         Ok(Greeting::Text(text.into()))
+///     }
+/// }
+///
+/// let builder = Server::builder().listen("tcp://127.0.0.1:0")?;
+/// let server = builder.service(GreeterV1Service(Host)).start()?;
+/// let greeter = GreeterV1Client::connect(&format!("lean+{}", server.addresses()[0]))?;
+///
+/// let invalid = greeter.greet(&Visitor { visits: -1, ..Visitor::default() }).unwrap_err();
+/// assert_eq!(invalid.kind(), CallErrorKind::InvalidArguments);
+/// assert!(invalid.to_string().contains("below 0"), "{invalid}");
+/// let failed = greeter.greet(&Visitor::default()).unwrap_err();
+/// assert_eq!(failed.kind(), CallErrorKind::Failed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -3,58 +3,60 @@
 //! `tenon`. Each end can be used from the other: a [`Client`] calls a [`tenon::Server`] and a [`Server`]
 //! answers a [`tenon::Client`].
 //!
+//! `build.rs` asks for stubs of tasks, here for the interface of the tutorial, `greeter.x`,
+//!
+//! ```no_run
+//! # mod tenon_build {
+//! #     pub type Error = std::io::Error;
+//! #     pub struct Builder;
+//! #     impl Builder {
+//! #         pub fn new() -> Self { Self }
+//! #         pub fn tokio(self, _: bool) -> Self { self }
+//! #         pub fn compile(&self, _: &str) -> Result<(), Error> { Ok(()) }
+//! #     }
+//! # }
+//! fn main() -> Result<(), tenon_build::Error> {
+//!     tenon_build::Builder::new().tokio(true).compile("greeter.x")?;
+//!     Ok(())
+//! }
 //! ```
-//! use tenon::wire::{Decoder, Encoder};
-//! use tenon::{CallInfo, Refusal, Server, Service};
-//! use tenon_tokio::Client;
 //!
-//! /// What generated code does for an interface: here one procedure that doubles a number.
-//! struct Doubling;
+//! and a server and its client use them:
 //!
-//! impl Service for Doubling {
-//!     fn program(&self) -> u32 {
-//!         0x2000_0001
-//!     }
+//! ```
+//! use tenon::{CallInfo, Refusal};
+//! use tenon_tokio::Server;
 //!
-//!     fn version(&self) -> u32 {
-//!         1
-//!     }
+//! // tenon::stubs!(mod greeter;);
+//! # mod greeter { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/greeter.rs")); }
+//! use greeter::{GreeterV1Async, GreeterV1AsyncClient, GreeterV1AsyncService, Greeting, Visitor};
 //!
-//!     fn call(
-//!         &self,
-//!         call: &CallInfo<'_>,
-//!         arguments: &mut Decoder<'_>,
-//!         result: &mut Encoder<'_>,
-//!     ) -> Result<(), Refusal> {
-//!         match call.procedure() {
-//!             1 => result.put(2 * arguments.get::<u32>()?),
-//!             _ => return Err(Refusal::ProcedureUnavailable),
-//!         }
-//!         Ok(())
+//! struct Host;
+//!
+//! impl GreeterV1Async for Host {
+//!     async fn greet(&self, _call: &CallInfo<'_>, visitor: Visitor) -> Result<Greeting, Refusal> {
+//!         Ok(match visitor.visits {
+//!             0 => Greeting::Void,
+//!             _ => Greeting::Text(format!("Welcome back, {}", visitor.name).into()),
+//!         })
 //!     }
 //! }
 //!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = Server::builder().listen("tcp://127.0.0.1:0")?.service(Doubling).start()?;
-//! let address = server.addresses()[0].to_string();
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let builder = Server::builder().listen("tcp://127.0.0.1:0")?;
+//!     let server = builder.service(GreeterV1AsyncService(Host)).start().await?;
+//!     let address = server.addresses()[0].to_string();
 //!
-//! let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-//! runtime.block_on(async {
-//!     let client = Client::connect(&address, 0x2000_0001, 1).await?;
-//!     let double = async |number: u32| {
-//!         let encode = |out: &mut Encoder<'_>| {
-//!             out.put(number);
-//!             Ok(())
-//!         };
-//!         client.onc().call(1, encode, |input| input.get::<u32>()).await
-//!     };
-//!     // Both are in flight at the same time, over one connection.
-//!     let (small, large) = tokio::join!(double(21), double(2100));
-//!     assert_eq!((small?, large?), (42, 4200));
-//!     client.channel().close().await;
+//!     let client = GreeterV1AsyncClient::connect(&address).await?;
+//!     let ada = Visitor { name: "Ada".into(), visits: 1 };
+//!     let charles = Visitor { name: "Charles".into(), visits: 0 };
+//!     // Both calls are in flight at the same time, over one connection.
+//!     let (known, stranger) = tokio::join!(client.greet(&ada), client.greet(&charles));
+//!     assert_eq!(known?, Greeting::Text("Welcome back, Ada".into()));
+//!     assert_eq!(stranger?, Greeting::Void);
 //!     Ok(())
-//! })
-//! # }
+//! }
 //! ```
 //!
 //! # What a call costs

@@ -2,50 +2,79 @@
 //! sockets and shared memory. Interfaces are written in the `.x` language (RFC 4506); `tenon-build` makes
 //! clients and services of them, and everything that it makes needs this crate alone.
 //!
+//! An interface, `greeter.x`, beside `Cargo.toml`:
+//!
+//! ```c
+//! struct visitor {
+//!     string name<64>;
+//!     int    visits;          /* before this one */
+//! };
+//!
+//! union greeting switch (bool known) {
+//! case TRUE:
+//!     string text<>;
+//! case FALSE:
+//!     void;
+//! };
+//!
+//! program GREETER {
+//!     version GREETER_V1 {
+//!         greeting GREET(visitor) = 1;
+//!     } = 1;
+//! } = 0x20001234;
 //! ```
-//! use tenon::wire::{Decoder, Encoder};
-//! use tenon::{CallInfo, Client, Refusal, Server, Service};
 //!
-//! /// What generated code does for an interface: here one procedure that doubles a number.
-//! struct Doubling;
+//! `build.rs` has the stubs made of it,
 //!
-//! impl Service for Doubling {
-//!     fn program(&self) -> u32 {
-//!         0x2000_0001
-//!     }
+//! ```no_run
+//! # mod tenon_build {
+//! #     pub type Error = std::io::Error;
+//! #     pub fn compile(_: &str) -> Result<(), Error> { Ok(()) }
+//! # }
+//! fn main() -> Result<(), tenon_build::Error> {
+//!     tenon_build::compile("greeter.x")?;
+//!     Ok(())
+//! }
+//! ```
 //!
-//!     fn version(&self) -> u32 {
-//!         1
-//!     }
+//! and a server and its client use them:
 //!
-//!     fn call(
-//!         &self,
-//!         call: &CallInfo<'_>,
-//!         arguments: &mut Decoder<'_>,
-//!         result: &mut Encoder<'_>,
-//!     ) -> Result<(), Refusal> {
-//!         match call.procedure() {
-//!             1 => result.put(2 * arguments.get::<u32>()?),
-//!             _ => return Err(Refusal::ProcedureUnavailable),
-//!         }
-//!         Ok(())
+//! ```
+//! use tenon::{CallInfo, Refusal, Server};
+//!
+//! // tenon::stubs!(mod greeter;);
+//! # mod greeter { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/greeter.rs")); }
+//! use greeter::{GreeterV1, GreeterV1Client, GreeterV1Service, Greeting, Visitor};
+//!
+//! struct Host;
+//!
+//! impl GreeterV1 for Host {
+//!     fn greet(&self, _call: &CallInfo<'_>, visitor: Visitor) -> Result<Greeting, Refusal> {
+//!         Ok(match visitor.visits {
+//!             0 => Greeting::Void,
+//!             _ => Greeting::Text(format!("Welcome back, {}", visitor.name).into()),
+//!         })
 //!     }
 //! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = Server::builder().listen("tcp://127.0.0.1:0")?.service(Doubling).start()?;
+//! let server = Server::builder()
+//!     .listen("tcp://127.0.0.1:0")?
+//!     .service(GreeterV1Service(Host))
+//!     .start()?;
 //! let address = server.addresses()[0].to_string();
 //!
-//! let client = Client::connect(&address, 0x2000_0001, 1)?;
-//! let encode = |out: &mut Encoder<'_>| {
-//!     out.put(21);
-//!     Ok(())
-//! };
-//! let doubled: u32 = client.onc().call(1, encode, |input| input.get())?;
-//! assert_eq!(doubled, 42);
+//! let ada = Visitor { name: "Ada".into(), visits: 1 };
+//! // By ONC RPC, as every other client of the server, and by the lean protocol, at the same port.
+//! for address in [address.clone(), format!("lean+{address}")] {
+//!     let client = GreeterV1Client::connect(&address)?;
+//!     assert_eq!(client.greet(&ada)?, Greeting::Text("Welcome back, Ada".into()));
+//! }
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Where stubs are not wanted, [`Service`] and [`Client::onc`] show how to do without.
 //!
 //! # What is where
 //!

@@ -12,6 +12,19 @@ use crate::wait::{WaitCounters, WaitTally};
 macro_rules! counters {
     ($($(#[$doc:meta])+ $name:ident,)+) => {
         /// A snapshot of what a server has seen since it started.
+        ///
+        /// ```
+        /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
+        /// # use example::{greeter::{GreeterV1Client, Visitor}, start_server};
+        /// # let (server, address) = start_server();
+        /// let greeter = GreeterV1Client::connect(&address)?;
+        /// greeter.ping()?;
+        /// greeter.greet(&Visitor::default())?;
+        ///
+        /// let counters = server.counters();
+        /// assert_eq!((counters.pings, counters.calls, counters.connections_open), (1, 1, 1));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         #[non_exhaustive]
         pub struct ServerCounters {

@@ -30,6 +30,24 @@ pub enum EndOfStream {
 
 /// Bounds on what peers can make a server spend. Change what you need and take the rest from
 /// [`Default`].
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
+/// # use example::{Host, greeter::GreeterV1Service};
+/// use std::time::Duration;
+/// use tenon::{Server, ServerLimits};
+///
+/// let limits = ServerLimits {
+///     connections: 200,
+///     message_bytes: 64 << 10,
+///     idle_timeout: Some(Duration::from_secs(60)),
+///     threads: 32,
+///     ..ServerLimits::default()
+/// };
+/// let builder = Server::builder().limits(limits).listen("tcp://127.0.0.1:0")?;
+/// let server = builder.service(GreeterV1Service(Host)).start()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerLimits {
     /// Connections open at the same time; one more is closed as soon as it is accepted. A lean client is told why.

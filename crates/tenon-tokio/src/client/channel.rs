@@ -21,6 +21,24 @@ use super::state::{ChannelState, Phase};
 ///
 /// The connection is closed when the last clone is dropped, or when it is [closed](Self::close). It is looked after by a
 /// task of the run time in which it was [made](Self::connect), and works as long as that one does.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
+/// # use example::{greeter::{GreeterV1AsyncClient, Greeting, Visitor}, start_server};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (server, address) = start_server().await;
+/// use tenon_tokio::{Channel, ChannelOptions};
+///
+/// let channel = Channel::connect_with(&address.parse()?, ChannelOptions::default()).await?;
+/// // Clients of other programs of the server would go over the same connection.
+/// let greeter = GreeterV1AsyncClient::over(channel.clone());
+/// tokio::try_join!(greeter.ping(), greeter.ping())?;
+/// assert_eq!(channel.counters().calls.successes, 2);
+/// channel.close().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Channel {
     handle: Arc<Handle>,

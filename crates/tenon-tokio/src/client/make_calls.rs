@@ -8,6 +8,44 @@ use super::handle::{Client, ClientView};
 use super::ticket::PendingCall;
 
 /// Makes calls whose results are awaited: the [`MakeCalls`](tenon::MakeCalls) of tasks.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
+/// # use example::{greeter::{GreeterV1AsyncClient, Visitor}, start_server};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (server, address) = start_server().await;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use tenon::{CallError, ProcedureCall};
+/// use tenon_tokio::{Client, MakeAsyncCalls, PendingCall};
+///
+/// /// Counts calls, and has a client make them.
+/// struct Counting {
+///     client: Client,
+///     calls: AtomicU64,
+/// }
+///
+/// impl MakeAsyncCalls for Counting {
+///     type Pending<T, E: From<CallError>> = PendingCall<T, E>;
+///
+///     async fn call<P: ProcedureCall + Sync>(&self, call: &P) -> Result<P::Result, P::Error> {
+///         self.calls.fetch_add(1, Ordering::Relaxed);
+///         self.client.call(call).await
+///     }
+///
+///     fn start<P: ProcedureCall>(&self, call: &P) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
+///         self.calls.fetch_add(1, Ordering::Relaxed);
+///         self.client.start(call)
+///     }
+/// }
+///
+/// let client = GreeterV1AsyncClient::connect(&address).await?.0;
+/// let greeter = GreeterV1AsyncClient(Counting { client, calls: AtomicU64::new(0) });
+/// greeter.greet(&Visitor::default()).await?;
+/// assert_eq!(greeter.0.calls.load(Ordering::Relaxed), 1);
+/// # Ok(())
+/// # }
+/// ```
 pub trait MakeAsyncCalls: Sync {
     /// A call that has been started, a future of a `T`.
     type Pending<T, E: From<CallError>>: Future<Output = Result<T, E>>;

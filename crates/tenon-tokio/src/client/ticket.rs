@@ -150,6 +150,22 @@ impl Shared {
 
 /// A call that was started. It is a future of its result, a `T`, or of an `E` that says why there is none; dropping it
 /// gives the call up.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
+/// # use example::{greeter::{GreeterV1AsyncClient, Greeting, Visitor}, start_server};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (server, address) = start_server().await;
+/// let greeter = GreeterV1AsyncClient::connect(&address).await?;
+/// let ada = Visitor { name: "Ada".into(), visits: 1 };
+/// let (first, second) = (greeter.start_greet(&ada)?, greeter.start_greet(&Visitor::default())?);
+/// // Both are in flight, whichever is awaited first.
+/// assert_eq!(second.await?, Greeting::Void);
+/// assert_eq!(first.await?, Greeting::Text("Welcome back, Ada".into()));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "dropping a call gives it up"]
 pub struct PendingCall<T, E = CallError> {
     channel: Channel,

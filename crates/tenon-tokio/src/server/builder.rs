@@ -18,6 +18,32 @@ use super::state::ServerState;
 use crate::watch::watch;
 
 /// A server of tasks that does not serve yet. [`Server::builder`] makes one.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
+/// # use example::{Host, greeter::{GreeterV1AsyncClient, GreeterV1AsyncService}};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tenon::ServerLimits;
+/// use tenon_tokio::Server;
+///
+/// let limits = ServerLimits { connections: 200, ..ServerLimits::default() };
+/// let server = Server::builder()
+///     .listen("tcp://127.0.0.1:0")?
+///     .limits(limits)
+///     .service(GreeterV1AsyncService(Host))
+///     .start()
+///     .await?;
+/// // Both protocols are spoken at every address.
+/// let address = &server.addresses()[0];
+/// for address in [address.to_string(), format!("lean+{address}")] {
+///     GreeterV1AsyncClient::connect(&address).await?.ping().await?;
+/// }
+/// server.shutdown(Duration::from_secs(10)).await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Default)]
 pub struct ServerBuilder {
     settings: ServerSettings,

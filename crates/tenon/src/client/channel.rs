@@ -18,6 +18,26 @@ use super::state::{Calls, ChannelState};
 use crate::established::EstablishedConnection;
 
 /// The way to one peer. Clones are the same channel; any number of threads may use it, and any number of clients.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
+/// # use example::{greeter::GreeterV1Client, start_server};
+/// # let (server, address) = start_server();
+/// use std::thread;
+/// use tenon::Channel;
+///
+/// let channel = Channel::connect(&address)?;
+/// // Clients of other programs of the server would go over the same connection.
+/// let greeter = GreeterV1Client::over(channel.clone());
+/// thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| greeter.ping());
+///     }
+/// });
+/// let counters = channel.counters();
+/// assert_eq!((counters.calls.successes, counters.connections), (4, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Channel {
     shared: Arc<Shared>,

@@ -91,6 +91,19 @@ impl Client {
 
     /// The same with `credential` on every call. The lean protocol carries none: calls by it fail with
     /// [`CallError::LeanCredential`], unless it is AUTH_NONE.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
+    /// # use example::{greeter::{GreeterV1Client, Visitor}, start_server};
+    /// # let (server, address) = start_server();
+    /// use tenon::{AuthSys, Credential};
+    ///
+    /// // User 1000 of group 100, as the server may believe.
+    /// let user = AuthSys::new(b"workstation", 1000, 100, &[])?;
+    /// let greeter = GreeterV1Client::connect(&address)?.with_credential(&Credential::Sys(user));
+    /// greeter.greet(&Visitor::default())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         self.with(|caller| caller.set_credential(credential))

@@ -17,6 +17,25 @@ use super::call::{CopiedResults, Ticket};
 /// UDP a lost call is sent again only while a caller of the channel waits.
 ///
 /// Its result is a `T`, or an `E` says why there is none.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
+/// # use example::{greeter::{GreeterV1Client, Greeting, Visitor}, start_server};
+/// # let (server, address) = start_server();
+/// use std::time::Duration;
+///
+/// let greeter = GreeterV1Client::connect(&address)?;
+/// let ada = Visitor { name: "Ada".into(), visits: 1 };
+/// let mut first = greeter.start_greet(&ada)?;
+/// let second = greeter.start_greet(&Visitor::default())?;
+/// // Both are in flight. Replies are fetched in any order, and need not be waited for at once.
+/// assert_eq!(second.wait()?, Greeting::Void);
+/// while !first.wait_for(Duration::from_millis(100)) {
+///     println!("not yet");
+/// }
+/// assert_eq!(first.wait()?, Greeting::Text("Welcome back, Ada".into()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "dropping a pending call gives it up"]
 pub struct PendingCall<T, E = CallError> {
     ticket: Ticket,

@@ -17,6 +17,26 @@ use super::state::ServerState;
 use super::tasks::Scheduler;
 
 /// A server that does not serve yet. [`Server::builder`] makes one.
+///
+/// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
+/// # use example::{Host, greeter::{GreeterV1Client, GreeterV1Service}};
+/// use tenon::{Server, Waiting};
+///
+/// let server = Server::builder()
+///     .listen("tcp://127.0.0.1:0")?
+///     .listen("udp://127.0.0.1:0")?
+///     .waiting(Waiting::Block)
+///     .service(GreeterV1Service(Host))
+///     .start()?;
+/// for address in server.addresses() {
+///     // Both protocols are spoken at every address.
+///     for address in [address.to_string(), format!("lean+{address}")] {
+///         GreeterV1Client::connect(&address)?.ping()?;
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Default)]
 pub struct ServerBuilder {
     pub(super) settings: ServerSettings,

@@ -177,6 +177,25 @@ impl Server {
     /// that have arrived are carried out, too. Connections over TCP that were used lately are kept half-closed until
     /// their peers have ended them, for a fifth of a second at most. A handler that still runs then keeps its thread until it
     /// returns; its reply goes nowhere. If another thread is at it already, waits for that.
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
+    /// # use example::{greeter::{GreeterV1Client, Visitor}, start_server};
+    /// # let (server, address) = start_server();
+    /// use std::thread;
+    /// use std::time::Duration;
+    ///
+    /// let greeter = GreeterV1Client::connect(&format!("lean+{address}"))?;
+    /// greeter.ping()?;
+    /// thread::scope(|scope| {
+    ///     // Whatever is told that the program is to end, such as a thread that waits for SIGTERM, calls this.
+    ///     scope.spawn(|| server.shutdown(Duration::from_secs(10)));
+    ///     server.wait();
+    /// });
+    /// let error = greeter.greet(&Visitor::default()).unwrap_err();
+    /// assert!(!error.may_have_executed(), "{error}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn shutdown(&self, drain: Duration) {
         if !self.begin_stopping() {
             return self.wait();
