@@ -22,8 +22,14 @@ impl GreeterV1Async for Host {
 
 /// Starts a greeter, and returns it and its address.
 pub async fn start_server() -> (Server, String) {
-    let builder = Server::builder().listen("tcp://127.0.0.1:0").expect("an address");
-    let server = builder.service(GreeterV1AsyncService(Host)).start().await.expect("a free port");
+    let builder = Server::builder()
+        .listen("tcp://127.0.0.1:0")
+        .expect("an address");
+    let server = builder
+        .service(GreeterV1AsyncService(Host))
+        .start()
+        .await
+        .expect("a free port");
     let address = server.addresses()[0].to_string();
     (server, address)
 }

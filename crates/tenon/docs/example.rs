@@ -21,8 +21,13 @@ impl GreeterV1 for Host {
 
 /// Starts a greeter, and returns it and its address.
 pub fn start_server() -> (Server, String) {
-    let builder = Server::builder().listen("tcp://127.0.0.1:0").expect("an address");
-    let server = builder.service(GreeterV1Service(Host)).start().expect("a free port");
+    let builder = Server::builder()
+        .listen("tcp://127.0.0.1:0")
+        .expect("an address");
+    let server = builder
+        .service(GreeterV1Service(Host))
+        .start()
+        .expect("a free port");
     let address = server.addresses()[0].to_string();
     (server, address)
 }
