@@ -17,8 +17,8 @@ use rustix::net::{
 };
 use tenon_shm::{Refusal, Sizes, User};
 
-use crate::spare::SpareDescriptor;
 use crate::socket::family;
+use crate::spare::SpareDescriptor;
 use crate::stream::{first_that_works, not_a_stream};
 use crate::{Address, Endpoint, Stream, Transport};
 

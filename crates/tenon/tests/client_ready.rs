@@ -139,6 +139,9 @@ fn a_lazy_channel_of_packets_greets_with_its_first_call() {
         })
         .start()
         .unwrap();
-    assert_eq!(echo(&client, CallOptions::new(), b"first").unwrap(), b"first");
+    assert_eq!(
+        echo(&client, CallOptions::new(), b"first").unwrap(),
+        b"first"
+    );
     drop(server);
 }

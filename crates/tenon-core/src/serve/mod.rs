@@ -22,6 +22,7 @@ mod signals;
 mod slow_reader;
 mod slow_sender;
 mod stream;
+mod turns;
 
 pub use counters::{CallTally, Counter, ServerCounters, ServerTally};
 pub use deferred_calls::{CallProgress, DeferredCall, DeferredCalls, ExpiredCalls, LOOK_INTERVAL};
@@ -44,3 +45,7 @@ pub use signals::{EndSignals, EndSignalsHandle, SecondSignal};
 pub use slow_reader::SlowReader;
 pub use slow_sender::SlowSender;
 pub use stream::{Sending, ServedStream, ServerShared};
+pub use turns::{
+    ACCEPT_AGAIN, ACCEPTS_PER_TURN, CALLS_PER_TURN, DATAGRAM_SEND_PATIENCE, DEPARTURE,
+    DRAIN_ON_DROP, PORT_RECEIVES_PER_TURN,
+};

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
+use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN};
 use tenon_core::service::Origin;
 use tenon_net::{Accepted, Carrier, Listener, Stream};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
@@ -15,18 +15,11 @@ use super::port::PortTask;
 use super::state::ServerState;
 use crate::watch::{Owned, Watched};
 
-/// Connections taken in at a time; then other tasks have their turn, however many wait.
-const ACCEPTS_MAX: usize = 32;
-
-/// How long to wait after a failure to accept, for want of descriptors for example, before the next attempt. The
-/// connections wait in the kernel.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-
 /// Takes connections in for as long as the server serves.
 pub(super) async fn accept(listener: AsyncFd<Owned<Listener>>, state: Arc<ServerState>) {
     let mut taken = 0;
     loop {
-        if taken == ACCEPTS_MAX {
+        if taken == ACCEPTS_PER_TURN {
             taken = 0;
             yield_now().await;
         }

@@ -10,7 +10,8 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tenon_core::serve::{
-    CallToServe, EndReason, HALF_CLOSE_MAX, HostShare, Sending, ServedStream, discard_received,
+    CALLS_PER_TURN, CallToServe, EndReason, HALF_CLOSE_MAX, HostShare, Sending, ServedStream,
+    discard_received,
 };
 use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Company, LOOKS, Looking, Polled, Waiter};
@@ -30,9 +31,6 @@ use crate::watch::{LOOK_MAX, SILENCE_MAX, Watched, is_for_now, yield_to_others};
 
 /// Receives at a time; then other tasks have their turn.
 const RECEIVES_MAX: usize = 16;
-
-/// Calls that are carried out at a time before the replies are sent.
-const CALLS_MAX: usize = 64;
 
 thread_local! {
     /// What connections without a message that has begun receive into.
@@ -186,7 +184,7 @@ impl ConnectionTask {
 
     /// Carries the calls out that have come whole, up to a limit of them and of their replies.
     fn carry_out(&mut self, cx: &mut Context<'_>) -> Result<(), EndReason> {
-        for _ in 0..CALLS_MAX {
+        for _ in 0..CALLS_PER_TURN {
             if self.served.is_held() && !self.may_go_on(cx) {
                 return Ok(());
             }

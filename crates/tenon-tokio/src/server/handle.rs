@@ -10,7 +10,7 @@ use std::{future::poll_fn, pin::pin, task::Poll};
 use tenon_core::resolve::Registered;
 #[cfg(feature = "signal")]
 use tenon_core::serve::SecondSignal;
-use tenon_core::serve::{ServerCounters, too_many_connections};
+use tenon_core::serve::{DRAIN_ON_DROP, ServerCounters, too_many_connections};
 use tenon_net::{Address, ConnectedSocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
@@ -21,9 +21,6 @@ use tokio::task::{AbortHandle, JoinHandle, spawn_blocking};
 
 use super::state::ServerState;
 use crate::established::into_socket;
-
-/// How long what was begun is waited for behind a server that is dropped, as by a server of threads.
-const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
 
 /// A server for any number of programs and versions, over everything that a [`tenon::Server`] listens at, by tasks of
 /// the run time in which it was started. It serves until it is [shut down](Self::shutdown) or dropped.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{FoundCall, ServedPort};
+use tenon_core::serve::{DATAGRAM_SEND_PATIENCE, FoundCall, PORT_RECEIVES_PER_TURN, ServedPort};
 use tenon_core::service::{CancelFlag, Origin};
 use tenon_net::Carrier;
 use tenon_proto::endpoint::DatagramCallKey;
@@ -24,12 +24,6 @@ use super::mailbox::{Mailbox, To};
 use super::running::Handler;
 use super::state::ServerState;
 use crate::watch::{Watched, is_for_now, yield_to_others};
-
-/// Receives at a time; then other tasks have their turn.
-const RECEIVES_MAX: usize = 32;
-
-/// How long replies wait for room in the socket before they are dropped; their peers repeat the calls.
-const SEND_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The task of a port.
 pub(super) struct PortTask {
@@ -102,7 +96,7 @@ impl PortTask {
         self.served.handle_timeout(Instant::now());
         self.cancel();
         let mut is_idle = false;
-        for _ in 0..RECEIVES_MAX {
+        for _ in 0..PORT_RECEIVES_PER_TURN {
             self.carry_out();
             self.send(cx);
             if !self.receive(cx) {
@@ -246,7 +240,7 @@ impl PortTask {
                 return;
             }
             let since = *self.blocked_since.get_or_insert_with(Instant::now);
-            if since.elapsed() > SEND_PATIENCE {
+            if since.elapsed() > DATAGRAM_SEND_PATIENCE {
                 self.drop_train();
             }
             ready.clear_ready();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use tenon_core::serve::{DeferredCalls, ServerCounters, ServerShared};
+use tenon_core::serve::{DEPARTURE, DeferredCalls, ServerCounters, ServerShared};
 use tenon_core::service::Origin;
 use tenon_core::wait::{Spinners, Waiting};
 use tokio::sync::Notify;
@@ -17,9 +17,6 @@ use super::call_room::{CallRoom, TakenRoom};
 use super::call_target::CallTarget;
 use super::mailbox::Mailbox;
 use super::running::Handler;
-
-/// How long connections and ports have to end when nothing is waited for.
-const DEPARTURE: Duration = Duration::from_millis(500);
 
 pub(super) struct ServerState {
     pub(super) shared: Arc<ServerShared>,

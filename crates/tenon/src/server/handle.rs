@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use tenon_core::options::FOR_EVER;
 use tenon_core::resolve::{Registered, Registrar};
+use tenon_core::serve::{
+    DEPARTURE, DRAIN_ON_DROP, ServerCounters, StartError, too_many_connections,
+};
 #[cfg(feature = "signal")]
 use tenon_core::serve::{EndSignals, EndSignalsHandle};
-use tenon_core::serve::{ServerCounters, StartError, too_many_connections};
 use tenon_net::{Address, Carrier, ConnectedSocket};
 use tenon_proto::endpoint::exchange::server::Farewell;
 
@@ -21,12 +23,6 @@ use super::state::ServerState;
 use super::thread::Thread;
 use super::turn;
 use crate::established::EstablishedConnection;
-
-/// How long calls may still run when a server is dropped.
-pub(super) const DRAIN_ON_DROP: Duration = Duration::from_secs(1);
-
-/// How long threads have to leave when they are not carrying out calls.
-const DEPARTURE: Duration = Duration::from_millis(500);
 
 /// How often is looked at what has become of the last answers in packets.
 const DRAIN_TICK: Duration = Duration::from_millis(1);

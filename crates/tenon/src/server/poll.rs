@@ -5,19 +5,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::LOOK_INTERVAL;
+use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN, LOOK_INTERVAL};
 use tenon_net::Accepted;
 
 use super::poll_duty::PollDuty;
 use super::slot::{ENDED, READY, ReadySlot, Slot, SlotState, port_of, stream_of};
 use super::state::ServerState;
-
-/// Connections accepted at a time: a flood of new ones must not keep others from being heard.
-const ACCEPTS_MAX: usize = 32;
-
-/// How long to wait after a failure to accept, for want of descriptors for example, before the
-/// next attempt. The connections wait in the kernel.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// Looks for silent connections this many times within the time that they are granted.
 const IDLE_CHECKS: u32 = 4;
@@ -107,7 +100,7 @@ impl PollDuty {
 
     /// Accepts until no connection waits any more, or others are to have their turn.
     fn accept(&mut self, server: &Arc<ServerState>, index: usize) {
-        for _ in 0..ACCEPTS_MAX {
+        for _ in 0..ACCEPTS_PER_TURN {
             match self.listeners[index].try_accept() {
                 Ok(Some(Accepted::Stream(stream))) => {
                     server.admit(stream);

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{CallContext, FoundCall};
+use tenon_core::serve::{CallContext, DATAGRAM_SEND_PATIENCE, FoundCall, PORT_RECEIVES_PER_TURN};
 use tenon_core::service::{Cancellation, Origin};
 use tenon_core::wait::LOOKS;
 use tenon_net::{Came, Carrier, Ready, Train};
@@ -16,17 +16,8 @@ use super::jobs::{AnswerTo, Job};
 use super::port_state::PortState;
 use super::slot::{ANSWERS, LateAnswer, Slot, SlotState, port_of};
 use super::state::ServerState;
-use super::thread::Thread;
+use super::thread::{LINGER, Thread};
 use super::turn_end::TurnEnd;
-
-/// How long a thread stays with a port at which nothing comes, if it has nothing else to serve.
-const LINGER: Duration = Duration::from_millis(100);
-
-/// How long a reply waits for room in the socket before it is dropped; the peer repeats its call.
-const SEND_PATIENCE: Duration = Duration::from_millis(100);
-
-/// Receives of a turn, before others have theirs.
-const RECEIVES_PER_TURN: usize = 32;
 
 /// A port that a thread has.
 pub(super) struct PortTurn<'t> {
@@ -43,7 +34,7 @@ impl PortTurn<'_> {
             return TurnEnd::Taken;
         };
         self.prepare(port);
-        for _ in 0..RECEIVES_PER_TURN {
+        for _ in 0..PORT_RECEIVES_PER_TURN {
             let Some(port) = port_of(place) else {
                 return TurnEnd::Taken;
             };
@@ -201,7 +192,7 @@ impl PortTurn<'_> {
     fn send_patiently(&self, train: Train<'_>, to: SocketAddr) -> io::Result<usize> {
         match self.carrier.try_send_to(train, to) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let deadline = Instant::now() + SEND_PATIENCE;
+                let deadline = Instant::now() + DATAGRAM_SEND_PATIENCE;
                 self.carrier.wait(Ready::WRITABLE, deadline)?;
                 self.carrier.try_send_to(train, to)
             }

@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_core::serve::StartError;
+use tenon_core::serve::{DRAIN_ON_DROP, StartError};
 
 use super::builder::ServerBuilder;
-use super::handle::{DRAIN_ON_DROP, Server};
+use super::handle::Server;
 use super::state::ServerState;
 use super::thread::Thread;
 

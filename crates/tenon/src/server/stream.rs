@@ -8,7 +8,7 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{CallContext, CallMemory, CallToServe, EndReason, Sending};
+use tenon_core::serve::{CALLS_PER_TURN, CallContext, CallMemory, CallToServe, EndReason, Sending};
 use tenon_core::service::Cancellation;
 use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter};
 use tenon_net::Stream;
@@ -19,16 +19,8 @@ use super::jobs::{AnswerTo, Job};
 use super::slot::{ANSWERS, ENDED, LateAnswer, READY, ROOM, Slot, SlotState, stream_of};
 use super::state::ServerState;
 use super::stream_state::StreamState;
-use super::thread::Thread;
+use super::thread::{LINGER, Thread};
 use super::turn_end::TurnEnd;
-
-/// How long a thread stays with a connection that is silent, if it has no other. Long enough for a client that
-/// computes between calls. Not shorter: a core that goes idle sets its timer for a limit that is near, at 20 ms for
-/// 4 us of every call.
-const LINGER: Duration = Duration::from_millis(100);
-
-/// Calls that are carried out before others have their turn.
-const CALLS_PER_TURN: usize = 64;
 
 /// A connection that a thread has.
 pub(super) struct StreamTurn<'t> {

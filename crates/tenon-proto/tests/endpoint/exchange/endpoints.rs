@@ -101,7 +101,9 @@ impl Pair {
         let draft = ReplyDraft::begin(&mut reply, received.call.caller);
         reply.extend(received.call.arguments);
         draft.seal(&mut reply);
-        self.server.answer(self.now, received.key, &mut reply).unwrap();
+        self.server
+            .answer(self.now, received.key, &mut reply)
+            .unwrap();
     }
 
     fn receive(&mut self, datagram: &[u8]) {
