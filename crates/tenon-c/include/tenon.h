@@ -220,9 +220,19 @@ typedef struct tenon_options {
     size_t send_max, receive_max; /* bytes of a call and of a reply on a stream; 0: 64 MiB */
     size_t calls_max;             /* calls that wait for their replies; 0: 4096 */
     uint64_t resend_first_ms, resend_longest_ms; /* udp://: when a call is sent again; 0: 500 and 8000 */
+    bool wait_for_ready; /* calls wait for a peer that cannot be reached, for as long as they have time; else they fail at once */
+    bool connect_lazily; /* with the first call: a program can start before its server */
+    uint64_t keep_alive_ms;    /* TCP: silence after which the kernel asks the peer, in whole seconds; 0: 30 s; or TENON_NEVER */
+    uint64_t peer_timeout_ms;  /* TCP: time for which the peer may acknowledge nothing; 0: 60 s; TENON_NEVER: the kernel decides */
+    uint64_t ping_interval_ms; /* silence after which calls that wait ask the peer; 0: 10 s by the lean protocol, and
+                                  never by ONC RPC; or TENON_NEVER */
+    uint64_t ping_timeout_ms;  /* time that the peer has to answer that; 0: 20 s */
 } tenon_options;
 
-#define TENON_OPTIONS {sizeof(tenon_options), 0, 0, TENON_ADAPTIVE, NULL, 0, 0, 0, 0, 0}
+/* Says of some times in tenon_options that they never come. */
+#define TENON_NEVER UINT64_MAX
+
+#define TENON_OPTIONS {sizeof(tenon_options), 0, 0, TENON_ADAPTIVE, NULL, 0, 0, 0, 0, 0, false, false, 0, 0, 0, 0}
 
 /* A version of a program at the other end of a connection. Any number of threads may call at once. */
 typedef struct tenon_channel tenon_channel;

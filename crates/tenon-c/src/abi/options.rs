@@ -58,10 +58,25 @@ pub struct COptions {
     pub resend_first_ms: u64,
     /// When at the latest.
     pub resend_longest_ms: u64,
+    /// Whether calls wait for a peer that cannot be reached.
+    pub wait_for_ready: u8,
+    /// Whether the first call connects.
+    pub connect_lazily: u8,
+    /// When the kernel asks a silent peer.
+    pub keep_alive_ms: u64,
+    /// How long a peer may acknowledge nothing.
+    pub peer_timeout_ms: u64,
+    /// When calls that wait ask a silent peer.
+    pub ping_interval_ms: u64,
+    /// How long the peer has to answer that.
+    pub ping_timeout_ms: u64,
 }
 
+/// `TENON_NEVER`.
+const NEVER: u64 = u64::MAX;
+
 /// Bytes of the first version, which a program means that says no size.
-const SIZE_FIRST: usize = offset_of!(COptions, resend_longest_ms) + size_of::<u64>();
+const SIZE_FIRST: usize = offset_of!(COptions, ping_timeout_ms) + size_of::<u64>();
 
 impl COptions {
     /// Copies options of this or another version of the library; those that the program does not know are zero. NULL is
@@ -124,7 +139,28 @@ impl COptions {
             let longest = longest.unwrap_or(Duration::from_secs(8));
             options = options.retransmission(first, longest);
         }
-        Ok(options)
+        options = options
+            .wait_for_ready(self.wait_for_ready != 0)
+            .connect_lazily(self.connect_lazily != 0);
+        Ok(self.with_liveness(options))
+    }
+
+    /// How silent peers are found out.
+    fn with_liveness(&self, mut options: ChannelOptions) -> ChannelOptions {
+        let or_never = |milliseconds| said(milliseconds).filter(|_| milliseconds != NEVER);
+        if self.keep_alive_ms > 0 {
+            options = options.keep_alive(or_never(self.keep_alive_ms));
+        }
+        if self.peer_timeout_ms > 0 {
+            options = options.peer_timeout(or_never(self.peer_timeout_ms));
+        }
+        if self.ping_interval_ms > 0 {
+            options = options.ping_interval(or_never(self.ping_interval_ms));
+        }
+        if let Some(timeout) = said(self.ping_timeout_ms) {
+            options = options.ping_timeout(timeout);
+        }
+        options
     }
 
     /// Who calls, and for how long.

@@ -254,6 +254,47 @@ static void options_grow(const char *address) {
     CHECK(tenon_connect(address, &cycles, &more.options, &error) == NULL && error.kind == TENON_CALLER);
 }
 
+/* -- a peer that is not there yet, or not any more -- */
+
+static void *ping(void *channel) {
+    tenon_error waited;
+    return tenon_ping(channel, &waited) ? channel : NULL;
+}
+
+/* ADDRESS is one that nobody listens on, until a server of HANDLERS does. */
+static void calls_may_wait_for_a_server(const char *address, const tenon_handler *handlers) {
+    tenon_options options = TENON_OPTIONS;
+    CHECK(tenon_connect(address, &cycles, &options, &error) == NULL && error.kind == TENON_UNREACHABLE);
+    options.connect_lazily = true;
+    tenon_channel *hasty = connect_with(address, &options);
+    CHECK(!tenon_ping(hasty, &error) && error.kind == TENON_UNREACHABLE && !error.may_have_executed);
+    options.wait_for_ready = true;
+    tenon_channel *patient = connect_with(address, &options);
+    pthread_t waiting;
+    void *reached;
+    CHECK(pthread_create(&waiting, NULL, ping, patient) == 0);
+    tenon_server *server = tenon_server_new();
+    CHECK(tenon_server_add(server, &cycles, handlers, NULL, NULL, TENON_ANY_ORDER, &error));
+    CHECK(tenon_server_listen(server, address, &error) && tenon_server_start(server, &error));
+    CHECK(pthread_join(waiting, &reached) == 0 && reached == patient);
+    tenon_close(patient);
+    tenon_close(hasty);
+    tenon_server_free(server);
+}
+
+/* Whatever is said of silent peers, one that answers is not given up. */
+static void times_may_be_set_or_never_come(const char *address) {
+    static const uint64_t times[] = {0, 1, 20000, TENON_NEVER};
+    for (size_t index = 0; index < sizeof times / sizeof *times; index++) {
+        tenon_options options = TENON_OPTIONS;
+        options.keep_alive_ms = options.peer_timeout_ms = times[index];
+        options.ping_interval_ms = options.ping_timeout_ms = times[index];
+        tenon_channel *channel = connect_with(address, &options);
+        CHECK(tenon_ping(channel, &error));
+        tenon_close(channel);
+    }
+}
+
 static void errors_speak_c(const char *address) {
     tenon_options options = {0};
     options.calls_max = 1;
@@ -298,6 +339,10 @@ int main(int argc, char **argv) {
     tenon_close(channel);
     errors_speak_c(argv[1]);
     options_grow(argv[1]);
+    times_may_be_set_or_never_come(argv[1]);
+    char later[200];
+    CHECK(snprintf(later, sizeof later, "%s-later", argv[1]) < (int)sizeof later);
+    calls_may_wait_for_a_server(later, handlers);
     tenon_server_free(other);
     tenon_server_free(server);
     puts("fine");
