@@ -18,7 +18,7 @@ use tenon_wire::{
 use crate::error::CallError;
 use crate::lean_input::LeanInput;
 use crate::options::CallOptions;
-use crate::procedure::{ProcedureCall, decode_in_order};
+use crate::procedure::{CallCodec, ProcedureCall, decode_in_order};
 use crate::timer::CallLimit;
 
 /// Who calls: a version of a program, and what all calls of it have in common.
@@ -284,7 +284,8 @@ impl Caller {
         Ok(match self.protocol {
             Protocol::Onc => {
                 self.begin(message, C::PROCEDURE);
-                (call.encode(&mut Encoder::new(message)), CallDraft::Onc)
+                let encoded = CallCodec::<Xdr>::encode(call, &mut Encoder::new(message));
+                (encoded, CallDraft::Onc)
             }
             Protocol::Lean => {
                 if const { !C::HAS_LEAN } {
@@ -292,7 +293,7 @@ impl Caller {
                     return Err(CallError::OtherProtocol { spoken });
                 }
                 let call_draft = self.begin_lean(message, C::PROCEDURE, options, extensions)?;
-                let encoded = call.encode_lean(&mut Encoder::over(message));
+                let encoded = CallCodec::<Lean>::encode(call, &mut Encoder::over(message));
                 (encoded, CallDraft::Lean(call_draft))
             }
         })
@@ -302,7 +303,7 @@ impl Caller {
     #[inline]
     pub fn decode_by<C: ProcedureCall>(&self) -> DecodeBy<C::Result> {
         match self.protocol {
-            Protocol::Onc => DecodeBy::Onc(C::decode),
+            Protocol::Onc => DecodeBy::Onc(<C as CallCodec<Xdr>>::decode),
             Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
         }
     }
@@ -332,14 +333,18 @@ impl Caller {
     ) -> Result<C::Result, C::Error> {
         let Decoding { mode, limits } = self.decoding;
         match (self.protocol, order.is_swapped()) {
-            (Protocol::Onc, _) => decode_whole(Decoder::with(results, mode, limits), C::decode),
-            (Protocol::Lean, false) => {
-                decode_whole(Decoder::<Lean>::over(results, mode, limits), C::decode_lean)
+            (Protocol::Onc, _) => {
+                let input = Decoder::with(results, mode, limits);
+                decode_whole(input, <C as CallCodec<Xdr>>::decode)
             }
-            (Protocol::Lean, true) => decode_whole(
-                Decoder::<Lean<Swapped>>::over(results, mode, limits),
-                C::decode_lean,
-            ),
+            (Protocol::Lean, false) => {
+                let input = Decoder::over(results, mode, limits);
+                decode_whole(input, <C as CallCodec<Lean>>::decode)
+            }
+            (Protocol::Lean, true) => {
+                let input = Decoder::over(results, mode, limits);
+                decode_whole(input, <C as CallCodec<Lean<Swapped>>>::decode)
+            }
         }
     }
 
@@ -351,7 +356,7 @@ impl Caller {
     ) -> Result<C::Result, C::Error> {
         let decoding = self.decoding;
         match self.protocol {
-            Protocol::Onc => decoding.decode(results, C::decode),
+            Protocol::Onc => decoding.decode(results, <C as CallCodec<Xdr>>::decode),
             Protocol::Lean => decoding.decode_lean(results, order, decode_in_order::<C>),
         }
     }

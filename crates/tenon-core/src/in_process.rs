@@ -18,16 +18,16 @@
 //! ```
 
 use tenon_proto::lean::ByteOrder;
-use tenon_wire::{Buffer, Decoder, Encoder};
+use tenon_wire::{Buffer, Decoder, Encoder, Xdr};
 
 use crate::error::{CallError, LeanException};
-use crate::procedure::ProcedureCall;
+use crate::procedure::{CallCodec, CalledProcedure};
 use crate::serve::{lean_status, onc_status};
 use crate::service::{CallInfo, Refusal};
 
 /// Returns the error that a caller over a connection would see of a call that was refused. If the interface was made
 /// for the lean protocol, it is that of a lean call, with the details of what was raised.
-pub fn error<P: ProcedureCall>(refusal: Refusal) -> P::Error {
+pub fn error<P: CalledProcedure>(refusal: Refusal) -> P::Error {
     let error = if P::HAS_LEAN {
         let (status, message, details) = lean_status(&refusal);
         CallError::Exception(LeanException {
@@ -46,12 +46,12 @@ pub fn error<P: ProcedureCall>(refusal: Refusal) -> P::Error {
 ///
 /// # Errors
 /// The arguments break a bound of the interface, or the call is refused.
-pub fn call_with_message<P: ProcedureCall>(
+pub fn call_with_message<P: CallCodec<Xdr>>(
     call: &P,
     handler: impl FnOnce(&CallInfo<'_>, &mut Decoder<'_>) -> Result<P::Result, Refusal>,
 ) -> Result<P::Result, P::Error> {
     let mut message = Buffer::default();
-    if let Err(error) = call.encode(&mut Encoder::new(&mut message)) {
+    if let Err(error) = CallCodec::<Xdr>::encode(call, &mut Encoder::new(&mut message)) {
         return Err(CallError::from(error).into());
     }
     let info = CallInfo::in_process(P::PROCEDURE);

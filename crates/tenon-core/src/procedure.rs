@@ -3,19 +3,19 @@
 use std::sync::{Arc, OnceLock};
 
 use tenon_proto::lean::{Interface, Part};
-use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Lean, Order};
+use tenon_wire::{
+    DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Lean, Representation, Swapped, Xdr,
+};
 
 use crate::error::CallError;
 use crate::lean_input::LeanInput;
 
-/// A call of one procedure with its arguments, in both protocols or in ONC RPC alone. Generated code implements it for
-/// every procedure.
-pub trait ProcedureCall {
+/// A procedure, for which a call of it stands.
+pub trait CalledProcedure {
     /// The procedure's number. The lean protocol carries those of 16 bits.
     const PROCEDURE: u32;
 
-    /// Whether the interface was made for the lean protocol, too. If not, [`encode_lean`](Self::encode_lean) and
-    /// [`decode_lean`](Self::decode_lean) are left out, and a client of a lean channel refuses the call.
+    /// Whether the interface was made for the lean protocol, too. If not, a client of a lean channel refuses the call.
     const HAS_LEAN: bool = true;
 
     /// What the procedure returns.
@@ -23,62 +23,53 @@ pub trait ProcedureCall {
 
     /// Why there is no result.
     type Error: From<CallError>;
+}
 
-    /// Appends the arguments of a call by ONC RPC; none if nothing else is said.
+/// How the messages of a call lie in one representation.
+pub trait CallCodec<R: Representation>: CalledProcedure {
+    /// Appends the arguments; none if nothing else is said.
     ///
     /// # Errors
     /// An argument breaks a bound of the interface.
     #[inline]
-    fn encode(&self, _out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, _out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         Ok(())
     }
 
-    /// Reads the result of a call by ONC RPC.
+    /// Reads the result.
     ///
     /// # Errors
-    /// The bytes are not a result of this procedure.
-    fn decode(input: &mut Decoder<'_>) -> Result<Self::Result, DecodeError>;
-
-    /// Appends the arguments of a lean call; none if nothing else is said.
-    ///
-    /// # Errors
-    /// An argument breaks a bound of the interface.
+    /// The bytes are not a result of this procedure; if nothing else is said, as the procedure has no messages in this
+    /// representation.
     #[inline]
-    fn encode_lean(&self, _out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        Ok(())
-    }
-
-    /// Reads the result of a lean call, in the server's order of bytes.
-    ///
-    /// # Errors
-    /// The bytes are not a result of this procedure; the procedure [has no lean form](Self::HAS_LEAN).
-    #[inline]
-    fn decode_lean<O: Order>(
-        input: &mut Decoder<'_, Lean<O>>,
-    ) -> Result<Self::Result, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self::Result, DecodeError> {
         Err(input.error(DecodeErrorKind::External))
     }
 }
+
+/// A call of one procedure with its arguments, which either protocol carries: lean results come in the server's order of
+/// bytes. Everything is one that is a [`CalledProcedure`] and has a [`CallCodec`] of each representation. Generated code
+/// has a type for every procedure.
+pub trait ProcedureCall: CallCodec<Xdr> + CallCodec<Lean> + CallCodec<Lean<Swapped>> {}
+
+impl<C: CallCodec<Xdr> + CallCodec<Lean> + CallCodec<Lean<Swapped>>> ProcedureCall for C {}
 
 /// A call of procedure 0, which every server answers by itself: it takes nothing, returns nothing, and shows that the
 /// server has the program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ping;
 
-impl ProcedureCall for Ping {
+impl CalledProcedure for Ping {
     const PROCEDURE: u32 = 0;
 
     type Result = ();
 
     type Error = CallError;
+}
 
+impl<R: Representation> CallCodec<R> for Ping {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -88,8 +79,8 @@ pub fn decode_in_order<C: ProcedureCall>(
     input: &mut LeanInput<'_>,
 ) -> Result<C::Result, DecodeError> {
     match input {
-        LeanInput::Native(input) => C::decode_lean(input),
-        LeanInput::Swapped(input) => C::decode_lean(input),
+        LeanInput::Native(input) => <C as CallCodec<Lean>>::decode(input),
+        LeanInput::Swapped(input) => <C as CallCodec<Lean<Swapped>>>::decode(input),
     }
 }
 

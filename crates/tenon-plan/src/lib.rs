@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alike;
 mod blittable;
 mod blocks;
 mod boxes;
@@ -37,6 +38,7 @@ mod size;
 mod text;
 mod verify;
 
+pub use alike::Alike;
 pub use blittable::{ARRAY_MAX, NESTED_ARRAY_MAX};
 pub use boxes::BoxedArms;
 pub use cluster::Cluster;

@@ -4,7 +4,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-/// How items lie on the wire. Where they are aligned the plan says, not the cursor.
+/// How items lie on the wire. Which of them are aligned the plan says, not the cursor.
 ///
 /// A new one needs no more than a type with these constants, a plan made for it, and the generator
 /// told of both.
@@ -15,6 +15,10 @@ pub trait Representation: fmt::Debug + Copy + 'static {
     /// Whether a boolean or an integer of 8 or 16 bits takes a word of four bytes, and not the
     /// bytes that it needs.
     const WORDS: bool;
+
+    /// Whether numbers lie at multiples of their size, counted from the beginning of the message. If not, cursors put
+    /// and expect no zeros to [align](crate::Encoder::align) them.
+    const ALIGNED: bool;
 
     /// Opaque data and strings are padded with zeros to a multiple of so many bytes, a power of
     /// two.
@@ -47,6 +51,7 @@ pub struct Xdr;
 impl Representation for Xdr {
     const SWAPPED: bool = cfg!(target_endian = "little");
     const WORDS: bool = true;
+    const ALIGNED: bool = false;
     const PADDING: usize = 4;
     const FLAGGED_LISTS: bool = true;
 }
@@ -58,6 +63,7 @@ pub struct Lean<O = Native>(PhantomData<O>);
 impl<O: Order> Representation for Lean<O> {
     const SWAPPED: bool = O::SWAPPED;
     const WORDS: bool = false;
+    const ALIGNED: bool = true;
     const PADDING: usize = 1;
     const FLAGGED_LISTS: bool = false;
 }
@@ -91,6 +97,7 @@ pub struct Bytewise<R = Xdr>(PhantomData<R>);
 impl<R: Representation> Representation for Bytewise<R> {
     const SWAPPED: bool = R::SWAPPED;
     const WORDS: bool = R::WORDS;
+    const ALIGNED: bool = R::ALIGNED;
     const PADDING: usize = R::PADDING;
     const FLAGGED_LISTS: bool = R::FLAGGED_LISTS;
     const BYTEWISE: bool = true;
@@ -105,6 +112,7 @@ pub struct Called<R = Xdr>(PhantomData<R>);
 impl<R: Representation> Representation for Called<R> {
     const SWAPPED: bool = R::SWAPPED;
     const WORDS: bool = R::WORDS;
+    const ALIGNED: bool = R::ALIGNED;
     const PADDING: usize = R::PADDING;
     const FLAGGED_LISTS: bool = R::FLAGGED_LISTS;
     const BYTEWISE: bool = R::BYTEWISE;

@@ -118,7 +118,7 @@ pub use server::{Server, ServerBuilder, SteppedServer};
 pub use tenon_core::client::ChannelCounters;
 pub use tenon_core::error::{CallError, CallErrorKind, ConnectError, LeanException, Misbehavior};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
-pub use tenon_core::procedure::{LeanInterface, ProcedureCall};
+pub use tenon_core::procedure::{CallCodec, CalledProcedure, LeanInterface, ProcedureCall};
 pub use tenon_core::profile::{Account, Figures, Owner, Part, PartFigures, Summary, Trace, Way};
 pub use tenon_core::serve::{EndOfStream, ServerCounters, ServerLimits, StartError};
 pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};

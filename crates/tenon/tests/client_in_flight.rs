@@ -133,6 +133,18 @@ fn wait_until_asleep(task: &PathBuf) {
     });
 }
 
+/// Waits until so many calls are held, and forgets what the server has seen until then.
+fn forget_when_held(seen: &Mutex<Vec<(u32, u32)>>, calls: usize) {
+    eventually("the calls are held", || {
+        let seen = seen.lock().unwrap();
+        seen.iter()
+            .filter(|(procedure, _)| *procedure == HOLD.into())
+            .count()
+            == calls
+    });
+    seen.lock().unwrap().clear();
+}
+
 #[test]
 fn calls_that_wait_for_room_go_in_their_order() {
     // As few as a lean server may take.
@@ -148,7 +160,7 @@ fn calls_that_wait_for_room_go_in_their_order() {
             .iter()
             .map(|gate| start(&client, HOLD, *gate).unwrap())
             .collect();
-        seen.lock().unwrap().clear();
+        forget_when_held(&seen, ROOM);
         thread::scope(|scope| {
             for number in 1..=WAITING {
                 let (client, (tell, told)) = (&client, mpsc::channel());
@@ -182,7 +194,7 @@ fn a_call_that_has_found_no_room_says_so() {
         let held: Vec<_> = (0..ROOM)
             .map(|_| start(&client, HOLD, gate).unwrap())
             .collect();
-        seen.lock().unwrap().clear();
+        forget_when_held(&seen, ROOM);
         let hurried = client.with_timeout(Duration::from_millis(100));
         let error = call(&hurried, ECHO, 1).unwrap_err();
         assert!(!error.may_have_executed());

@@ -23,10 +23,10 @@ use demo::{
     DemoV1SayHelloError, DemoV1Service, Entry, Found, Name, Numbers,
 };
 use mount::MountV3Client;
-use tenon::wire::{BStr, BString, Cow};
+use tenon::wire::{BStr, BString, Cow, DecodeError, Decoder, EncodeError, Encoder, Representation};
 use tenon::{
-    AuthStat, CallError, CallInfo, CallOptions, Credential, MakeCalls, PendingCall, ProcedureCall,
-    Protocol, Refusal, Refused, Server,
+    AuthStat, CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Credential, MakeCalls,
+    PendingCall, ProcedureCall, Protocol, Refusal, Refused, Server,
 };
 
 /// Refuses calls as the name asks, and otherwise tells what it knows of its caller.
@@ -288,31 +288,19 @@ impl From<CallError> for Refusing {
 /// A call of procedure 1 by hand, whose error is typed.
 struct Greeting;
 
-impl ProcedureCall for Greeting {
+impl CalledProcedure for Greeting {
     const PROCEDURE: u32 = demo::SAY_HELLO;
-    const HAS_LEAN: bool = true;
 
     type Result = BString;
     type Error = Refusing;
+}
 
-    fn encode(&self, out: &mut tenon::wire::Encoder<'_>) -> Result<(), tenon::wire::EncodeError> {
+impl<R: Representation> CallCodec<R> for Greeting {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(b"raised", 64)
     }
 
-    fn decode(input: &mut tenon::wire::Decoder<'_>) -> Result<BString, tenon::wire::DecodeError> {
-        input.get_string(64)
-    }
-
-    fn encode_lean(
-        &self,
-        out: &mut tenon::wire::Encoder<'_, tenon::wire::Lean>,
-    ) -> Result<(), tenon::wire::EncodeError> {
-        out.put_opaque(b"raised", 64)
-    }
-
-    fn decode_lean<O: tenon::wire::Order>(
-        input: &mut tenon::wire::Decoder<'_, tenon::wire::Lean<O>>,
-    ) -> Result<BString, tenon::wire::DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<BString, DecodeError> {
         input.get_string(64)
     }
 }

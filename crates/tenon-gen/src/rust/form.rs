@@ -54,6 +54,16 @@ impl Marker {
         }
     }
 
+    /// Of any representation, for what XDR and the lean one move [alike](tenon_plan::Alike).
+    pub(super) fn any() -> Self {
+        Self {
+            path: "R".to_owned(),
+            parameters: "R: Representation".to_owned(),
+            imports: vec!["wire::Representation"],
+            suffix: String::new(),
+        }
+    }
+
     /// Of a representation that the run time has a type for.
     pub fn of(representation: &Representation) -> Option<Self> {
         match *representation {

@@ -21,8 +21,9 @@ mod views;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
+use std::slice;
 
-use tenon_plan::{Fingerprints, Scalar};
+use tenon_plan::{Alike, Fingerprints, Scalar};
 use tenon_schema::{Origin, Schema, TypeId, TypeKind};
 
 pub use form::{Form, Marker};
@@ -94,6 +95,7 @@ pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> Resul
     let rust = Rust {
         schema,
         forms,
+        shared: SharedForm::of(forms),
         options,
         names: Names::of(schema, &suffixes),
         module: Cell::new(modules::ROOT),
@@ -121,10 +123,34 @@ pub fn file_name(interface: &Path) -> String {
     format!("{}.rs", Scope::default().name(&name, Case::Snake))
 }
 
+/// What is written once for XDR and the lean representation.
+struct SharedForm<'a> {
+    alike: Alike,
+    form: Form<'a>,
+}
+
+impl<'a> SharedForm<'a> {
+    fn of(forms: &[Form<'a>]) -> Option<Self> {
+        let [xdr, lean] = forms else {
+            return None;
+        };
+        let are_both = xdr.marker.is_default() && lean.marker.is_lean();
+        are_both.then(|| Self {
+            alike: Alike::new(xdr.plans, lean.plans),
+            form: Form {
+                plans: lean.plans,
+                marker: Marker::any(),
+            },
+        })
+    }
+}
+
 /// All that is decided about the file before it is written.
 struct Rust<'a> {
     schema: &'a Schema,
     forms: &'a [Form<'a>],
+    /// If there are two: what is written once for both.
+    shared: Option<SharedForm<'a>>,
     options: &'a Options,
     names: Names,
     /// The module that is being written.
@@ -216,7 +242,7 @@ impl Rust<'_> {
             if def.kind == TypeKind::External {
                 continue;
             }
-            for form in self.forms {
+            for form in self.forms_of(id) {
                 w.line("");
                 Marshalling::of(self, form).write(w, id);
             }
@@ -238,6 +264,15 @@ impl Rust<'_> {
         });
         let onc = Marshalling::of(self, onc);
         service::write(w, service::Protocols { onc, lean });
+    }
+
+    /// Returns the representations that the marshalling of a type is written for: one, if that serves all.
+    fn forms_of(&self, id: TypeId) -> &[Form<'_>] {
+        let shared = self.shared.as_ref();
+        match shared.filter(|shared| shared.alike.is_type(id)) {
+            Some(shared) => slice::from_ref(&shared.form),
+            None => self.forms,
+        }
     }
 
     /// Whether the struct `id` lies on the wire as it lies in memory, in some representation.

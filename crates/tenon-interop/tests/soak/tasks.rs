@@ -2,12 +2,11 @@
 
 use std::time::Instant;
 
-use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean, Order};
-use tenon::{CallError, ProcedureCall};
+use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Representation};
+use tenon::{CallCodec, CallError, CalledProcedure};
 use tenon_exec::random::Random;
 use tenon_interop::compiled::hprpc::{
     GET_RAND_NUMS, HPRPC_PROGRAM, HPRPC_VERSION, HPRPC_VERSION_INTERFACE, Numbers, decode_numbers,
-    decode_numbers_lean,
 };
 use tenon_interop::services::rand_nums;
 use tenon_tokio::Client;
@@ -19,28 +18,21 @@ use crate::calls::{IN_FLIGHT_MAX, PATIENCE, Tally, size, size_max};
 /// A call for so many numbers.
 struct RandNums(u32);
 
-impl ProcedureCall for RandNums {
+impl CalledProcedure for RandNums {
     const PROCEDURE: u32 = GET_RAND_NUMS;
 
     type Result = Numbers;
     type Error = CallError;
+}
 
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+impl<R: Representation> CallCodec<R> for RandNums {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.0);
         Ok(())
     }
 
-    fn decode(input: &mut Decoder<'_>) -> Result<Numbers, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Numbers, DecodeError> {
         decode_numbers(input)
-    }
-
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.0);
-        Ok(())
-    }
-
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Numbers, DecodeError> {
-        decode_numbers_lean(input)
     }
 }
 

@@ -200,12 +200,15 @@ impl<'a, R: Representation> Decoder<'a, R> {
     }
 
     /// Skips zeros until what lies `before` bytes further is at a multiple of `to`, a power of
-    /// two.
+    /// two, if the representation [aligns](Representation::ALIGNED) anything.
     ///
     /// # Errors
     /// [`DecodeErrorKind::Truncated`]; in strict mode [`DecodeErrorKind::Padding`].
     #[inline(always)]
     pub fn align(&mut self, to: usize, before: usize) -> Result<(), DecodeError> {
+        if !R::ALIGNED {
+            return Ok(());
+        }
         let hole = (self.position() + before).wrapping_neg() & (to - 1);
         self.block_of(hole)?.zero(0, hole)
     }

@@ -126,10 +126,11 @@ impl<'a, R: Representation> Encoder<'a, R> {
     }
 
     /// Appends zeros until what lies `before` bytes further is at a multiple of `to`, a power of
-    /// two up to 8. Positions count from where this encoder began.
+    /// two up to 8, if the representation [aligns](Representation::ALIGNED) anything. Positions count from where this
+    /// encoder began.
     #[inline(always)]
     pub fn align(&mut self, to: usize, before: usize) {
-        if to == 1 {
+        if to == 1 || !R::ALIGNED {
             return;
         }
         let position = self.buffer.len() - self.start;

@@ -5,10 +5,10 @@ use tenon_plan::ProcedurePlan;
 
 use super::lent::{Lent, unboxed};
 use super::{Method, Protocols};
-use crate::rust::Rust;
 use crate::rust::code::{Block, Expr, Head};
 use crate::rust::marshal::{Item, Marshalling, Subject, parameter, uses_cursor};
 use crate::rust::shape::Shape;
+use crate::rust::{Marker, Rust};
 use crate::writer::Writer;
 
 /// Writes why a call of a procedure has no result.
@@ -39,7 +39,12 @@ pub fn is_borrowing(rust: &Rust<'_>, method: &Method<'_>) -> bool {
 /// Writes the call of a procedure as a value, and how its messages are moved by each protocol.
 pub fn write(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>) {
     let rust = protocols.onc.rust;
-    rust.uses(&["ProcedureCall", "wire::DecodeError", "wire::Decoder"]);
+    rust.uses(&[
+        "CalledProcedure",
+        "CallCodec",
+        "wire::DecodeError",
+        "wire::Decoder",
+    ]);
     let name = &method.names.call;
     let lent = method.parameters.iter().map(|shape| Lent::of(rust, shape));
     let parameter = if is_borrowing(rust, method) {
@@ -59,7 +64,7 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>) {
     }
     let result = method.result_text(rust);
     w.gap();
-    let head = format!("impl ProcedureCall for {}", type_text(rust, method));
+    let head = format!("impl CalledProcedure for {}", type_text(rust, method));
     w.braces(&head, |w| {
         let number = &method.names.number;
         w.line(format!("const PROCEDURE: u32 = {number};"));
@@ -69,12 +74,31 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>) {
         w.gap();
         w.line(format!("type Result = {result};"));
         w.line(format!("type Error = {};", method.names.error));
-        write_messages(w, protocols.onc, method.plan, method);
-        if let (Some(lean), Some(plan)) = (protocols.lean, method.lean) {
-            rust.uses(&["wire::Lean", "wire::Order"]);
-            write_messages(w, lean.with, plan, method);
-        }
     });
+    match (protocols.lean, method.lean) {
+        (Some(lean), Some(plan)) => match method.shared {
+            Some(shared) => write_codec(w, shared, plan, method),
+            None => {
+                write_codec(w, protocols.onc, method.plan, method);
+                write_codec(w, lean.with, plan, method);
+            }
+        },
+        _ => {
+            write_codec(w, protocols.onc, method.plan, method);
+            let lean = Marker::lean();
+            rust.uses(&lean.imports);
+            w.gap();
+            w.line(format!("{} {{}}", codec_head(&lean, rust, method)));
+        }
+    }
+}
+
+fn codec_head(marker: &Marker, rust: &Rust<'_>, method: &Method<'_>) -> String {
+    let (generics, path) = (marker.generics(), &marker.path);
+    format!(
+        "impl{generics} CallCodec<{path}> for {}",
+        type_text(rust, method)
+    )
 }
 
 /// Returns a reference to a call of the procedure with the arguments that are in variables of their names.
@@ -90,17 +114,18 @@ pub fn literal(method: &Method<'_>) -> Expr {
     }
 }
 
-/// Writes how the messages of a call are moved in one representation.
-fn write_messages(
-    w: &mut Writer,
-    with: Marshalling<'_>,
-    plan: &ProcedurePlan,
-    method: &Method<'_>,
-) {
-    if !method.parameters.is_empty() {
-        write_encode(w, with, plan, method);
-    }
-    write_decode(w, with, plan, method);
+/// Writes how the messages of a call are moved in one representation, or in all.
+fn write_codec(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+    let marker = &with.form.marker;
+    with.rust.uses(&marker.imports);
+    w.gap();
+    w.braces(&codec_head(marker, with.rust, method), |w| {
+        if !method.parameters.is_empty() {
+            write_encode(w, with, plan, method);
+            w.gap();
+        }
+        write_decode(w, with, plan, method);
+    });
 }
 
 fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
@@ -108,17 +133,13 @@ fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, met
     let name = &method.procedure.name;
     let arguments = lent_arguments(with.rust, method, "self.");
     let body = with.encode_parameters(&plan.arguments.body, name, arguments);
-    let (function, cursor) = match with.form.marker.is_default() {
-        true => ("encode", "Encoder<'_>"),
-        false => ("encode_lean", "Encoder<'_, Lean>"),
-    };
+    let cursor = with.form.marker.cursor("Encoder");
     let out = parameter("out", uses_cursor(&body));
     let head = Head {
-        name: format!("fn {function}"),
+        name: "fn encode".to_owned(),
         parameters: vec!["&self".to_owned(), format!("{out}: &mut {cursor}")],
         result: "Result<(), EncodeError>".to_owned(),
     };
-    w.gap();
     w.line("#[inline]");
     head.write_function(w, &body);
 }
@@ -131,17 +152,13 @@ fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, met
             with.decode_item(&plan.result.body, &result)
         }
     };
-    let (function, cursor) = match with.form.marker.is_default() {
-        true => ("decode", "Decoder<'_>"),
-        false => ("decode_lean<O: Order>", "Decoder<'_, Lean<O>>"),
-    };
+    let cursor = with.form.marker.cursor("Decoder");
     let input = parameter("input", uses_cursor(&body));
     let head = Head {
-        name: format!("fn {function}"),
+        name: "fn decode".to_owned(),
         parameters: vec![format!("{input}: &mut {cursor}")],
         result: format!("Result<{}, DecodeError>", method.result_text(with.rust)),
     };
-    w.gap();
     w.line("#[inline]");
     head.write_function(w, &body);
 }

@@ -64,6 +64,8 @@ struct Method<'a> {
     plan: &'a ProcedurePlan,
     /// Its plan for the lean protocol, if that is spoken.
     lean: Option<&'a ProcedurePlan>,
+    /// If it is, and one piece of code moves the messages of both protocols: how.
+    shared: Option<Marshalling<'a>>,
     parameters: Vec<Shape>,
     result: Option<Shape>,
 }
@@ -90,18 +92,20 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>) {
             &rust.schema.programs[position],
             &rust.names.programs[position],
         );
-        let mut plans = plans_of(protocols.onc.form.plans, position);
+        let plans = protocols.onc.form.plans.procedures.iter().enumerate();
+        let mut plans = plans.filter(|(_, plan)| plan.program == position);
         let lean = protocols.lean.into_iter();
         let mut lean_plans = lean.flat_map(|lean| plans_of(lean.with.form.plans, position));
         write_program_number(w, program, names);
         for (version, version_names) in program.versions.iter().zip(&names.versions) {
             let procedures = version.procedures.iter().zip(&version_names.procedures);
             let methods = procedures.zip(&mut plans);
-            let methods = methods.map(|((procedure, names), plan)| Method {
+            let methods = methods.map(|((procedure, names), (index, plan))| Method {
                 procedure,
                 names,
                 plan,
                 lean: lean_plans.next(),
+                shared: shared(rust, index),
                 parameters: procedure
                     .arguments
                     .iter()
@@ -118,6 +122,13 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>) {
             write_version(w, protocols, &versioned);
         }
     }
+}
+
+/// How the messages of the procedure are moved whose plan stands at `index`, if that is the same by both protocols.
+fn shared<'a>(rust: &'a Rust<'a>, index: usize) -> Option<Marshalling<'a>> {
+    let shared = rust.shared.as_ref();
+    let shared = shared.filter(|shared| shared.alike.is_procedure(index))?;
+    Some(Marshalling::of(rust, &shared.form))
 }
 
 /// The plans of the procedures of the program at `position`: all plans are in the order of the interface.

@@ -19,9 +19,46 @@ const LEAN_MAX: u32 = u16::MAX as u32;
 pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
     let served = of.served();
     write_trait(w, protocols.onc.rust, of, &served);
-    write_service(w, protocols, of, &served);
+    let split = Split::of(protocols.onc.rust, &served);
+    write_service(w, protocols, of, &split);
     if let Some(lean) = protocols.lean {
-        write_lean_service(w, lean.with, of, &served);
+        write_lean_service(w, lean.with, of, &split);
+    }
+    if !split.shared.is_empty() {
+        protocols.onc.rust.uses(&["wire::Representation"]);
+        write_serve(w, of, &split.shared);
+    }
+}
+
+/// The procedures that a server carries out.
+struct Split<'m> {
+    /// Those with code for each protocol.
+    apart: Vec<&'m Method<'m>>,
+    /// Those with code that serves both, and how their messages are moved.
+    shared: Vec<(&'m Method<'m>, Marshalling<'m>)>,
+}
+
+impl<'m> Split<'m> {
+    fn of(rust: &Rust<'_>, methods: &[&'m Method<'m>]) -> Self {
+        let mut split = Self {
+            apart: Vec::new(),
+            shared: Vec::new(),
+        };
+        for method in methods {
+            match method.shared.filter(|_| !rust.options.views) {
+                Some(with) => split.shared.push((*method, with)),
+                None => split.apart.push(*method),
+            }
+        }
+        split
+    }
+
+    /// What is done with a procedure that has no code of its own for a protocol.
+    fn otherwise(&self) -> Expr {
+        Expr::text(match self.shared.is_empty() {
+            true => "Err(Refusal::ProcedureUnavailable)",
+            false => "self.serve(call, input, out)",
+        })
     }
 }
 
@@ -90,9 +127,14 @@ struct Parameters {
 }
 
 impl Parameters {
-    fn of(methods: &[&Method<'_>]) -> Self {
-        let reads = !methods.is_empty();
-        let writes = methods.iter().any(|method| method.result.is_some());
+    /// Of a function that serves some procedures, and the shared ones by another function.
+    fn of_apart(split: &Split<'_>, apart: &[&Method<'_>]) -> Self {
+        let is_shared = !split.shared.is_empty();
+        let writes = apart.iter().any(|method| method.result.is_some());
+        Self::new(is_shared || !apart.is_empty(), is_shared || writes)
+    }
+
+    fn new(reads: bool, writes: bool) -> Self {
         let name = |is_used: bool, name: &'static str| if is_used { &name[1..] } else { name };
         Self {
             call: name(reads, "_call"),
@@ -102,12 +144,7 @@ impl Parameters {
     }
 }
 
-fn write_service(
-    w: &mut Writer,
-    protocols: Protocols<'_>,
-    of: &Versioned<'_>,
-    methods: &[&Method<'_>],
-) {
+fn write_service(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, split: &Split<'_>) {
     let with = protocols.onc;
     with.rust.uses(&[
         "CallInfo",
@@ -116,7 +153,7 @@ fn write_service(
         "wire::Decoder",
         "wire::Encoder",
     ]);
-    let parameters = Parameters::of(methods);
+    let parameters = Parameters::of_apart(split, &split.apart);
     let lean = |w: &mut Writer| {
         if protocols.lean.is_some() {
             with.rust.uses(&["LeanService"]);
@@ -164,8 +201,9 @@ impl<T: $server$> Service for $service$<T> {
             (
                 "body",
                 Hole::Lines(&|w| {
-                    let served = methods.iter().map(|method| (*method, method.plan));
-                    dispatch(with, served).write(w);
+                    let served = split.apart.iter();
+                    let served = served.map(|method| (*method, with, method.plan));
+                    dispatch(served, split.otherwise()).write(w);
                 }),
             ),
             ("lean", Hole::Lines(&lean)),
@@ -178,15 +216,15 @@ fn write_lean_service(
     w: &mut Writer,
     with: Marshalling<'_>,
     of: &Versioned<'_>,
-    methods: &[&Method<'_>],
+    split: &Split<'_>,
 ) {
-    with.rust
-        .uses(&["LeanInput", "LeanService", "wire::Lean", "wire::Order"]);
-    let served = methods.iter().copied();
-    let served: Vec<_> = served
+    with.rust.uses(&["LeanInput", "LeanService", "wire::Lean"]);
+    let apart = split.apart.iter().copied();
+    let apart: Vec<_> = apart
         .filter(|method| method.procedure.number <= LEAN_MAX)
         .collect();
-    let parameters = Parameters::of(&served);
+    let is_apart = !apart.is_empty() || split.shared.is_empty();
+    let serve = if is_apart { "serve_lean" } else { "serve" };
     w.gap();
     w.skeleton(
         "
@@ -202,12 +240,38 @@ impl<T: $server$> LeanService for $service$<T> {
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         match input {
-            LeanInput::Native(mut input) => self.serve_lean(call, &mut input, out),
-            LeanInput::Swapped(mut input) => self.serve_lean(call, &mut input, out),
+            LeanInput::Native(mut input) => self.$serve$(call, &mut input, out),
+            LeanInput::Swapped(mut input) => self.$serve$(call, &mut input, out),
         }
     }
 }
+",
+        &[
+            ("server", Hole::Text(&of.names.server)),
+            ("service", Hole::Text(&of.names.service)),
+            ("tenon", Hole::Text(&with.rust.options.tenon)),
+            ("interface", Hole::Text(&of.names.interface)),
+            ("serve", Hole::Text(serve)),
+        ],
+    );
+    if is_apart {
+        write_serve_lean(w, with, of, split, &apart);
+    }
+}
 
+/// Writes the function by which the procedures are served that have code of their own for the lean protocol.
+fn write_serve_lean(
+    w: &mut Writer,
+    with: Marshalling<'_>,
+    of: &Versioned<'_>,
+    split: &Split<'_>,
+    apart: &[&Method<'_>],
+) {
+    with.rust.uses(&["wire::Order"]);
+    let parameters = Parameters::of_apart(split, apart);
+    w.gap();
+    w.skeleton(
+        "
 impl<T: $server$> $service$<T> {
     fn serve_lean<O: Order>(
         &self,
@@ -222,36 +286,71 @@ impl<T: $server$> $service$<T> {
         &[
             ("server", Hole::Text(&of.names.server)),
             ("service", Hole::Text(&of.names.service)),
-            ("tenon", Hole::Text(&with.rust.options.tenon)),
-            ("interface", Hole::Text(&of.names.interface)),
             ("call", Hole::Text(parameters.call)),
             ("input", Hole::Text(parameters.input)),
             ("out", Hole::Text(parameters.out)),
             (
                 "body",
                 Hole::Lines(&|w| {
-                    let served = served.iter().copied();
-                    let served = served.filter_map(|method| Some((method, method.lean?)));
-                    dispatch(with, served).write(w);
+                    let served = apart.iter().copied();
+                    let served = served.filter_map(|method| Some((method, with, method.lean?)));
+                    dispatch(served, split.otherwise()).write(w);
                 }),
             ),
         ],
     );
 }
 
-/// Finds the procedure by its number.
+/// Writes the function by which the procedures are served whose code serves both protocols.
+fn write_serve(w: &mut Writer, of: &Versioned<'_>, shared: &[(&Method<'_>, Marshalling<'_>)]) {
+    let writes = shared.iter().any(|(method, _)| method.result.is_some());
+    let parameters = Parameters::new(true, writes);
+    w.gap();
+    w.skeleton(
+        "
+impl<T: $server$> $service$<T> {
+    #[inline]
+    fn serve<I: Representation, R: Representation>(
+        &self,
+        $call$: &CallInfo<'_>,
+        $input$: &mut Decoder<'_, I>,
+        $out$: &mut Encoder<'_, R>,
+    ) -> Result<(), Refusal> {
+        $body$
+    }
+}
+",
+        &[
+            ("server", Hole::Text(&of.names.server)),
+            ("service", Hole::Text(&of.names.service)),
+            ("call", Hole::Text(parameters.call)),
+            ("input", Hole::Text(parameters.input)),
+            ("out", Hole::Text(parameters.out)),
+            (
+                "body",
+                Hole::Lines(&|w| {
+                    let served = shared.iter().copied();
+                    let served =
+                        served.filter_map(|(method, with)| Some((method, with, method.lean?)));
+                    dispatch(served, Expr::text("Err(Refusal::ProcedureUnavailable)")).write(w);
+                }),
+            ),
+        ],
+    );
+}
+
+/// Finds the procedure by its number; `otherwise` is what becomes of all others.
 fn dispatch<'m>(
-    with: Marshalling<'_>,
-    served: impl Iterator<Item = (&'m Method<'m>, &'m ProcedurePlan)>,
+    served: impl Iterator<Item = (&'m Method<'m>, Marshalling<'m>, &'m ProcedurePlan)>,
+    otherwise: Expr,
 ) -> Block {
-    let refuse = Expr::text("Err(Refusal::ProcedureUnavailable)");
     let mut arms: Vec<_> = served
-        .map(|(method, plan)| (method.names.number.clone(), serve(with, method, plan)))
+        .map(|(method, with, plan)| (method.names.number.clone(), serve(with, method, plan)))
         .collect();
     if arms.is_empty() {
-        return Block::value(refuse);
+        return Block::value(otherwise);
     }
-    arms.push(("_".to_owned(), Block::value(refuse)));
+    arms.push(("_".to_owned(), Block::value(otherwise)));
     Block::value(Expr::Match(Box::new(Expr::text("call.procedure()")), arms))
 }
 

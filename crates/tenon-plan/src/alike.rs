@@ -1,0 +1,263 @@
+//! Which values two representations move by the same operations, but for alignment: then one piece of code that is
+//! generic over the representation serves both, in which an alignment is nothing where items have none.
+
+use tenon_schema::TypeId;
+
+use crate::item::Scalar;
+use crate::op::{Arm, Body, Element, Op, Plan, Plans};
+use crate::representation::Representation;
+
+/// Which values of an interface two representations move alike, the second of which may align items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alike {
+    types: Vec<bool>,
+    arguments: Vec<bool>,
+    results: Vec<bool>,
+}
+
+/// Two sets of plans of one interface.
+struct Pair<'p> {
+    plain: &'p Plans,
+    aligned: &'p Plans,
+}
+
+impl Alike {
+    /// Compares the plans of one interface.
+    ///
+    /// # Panics
+    /// The plans are of different interfaces.
+    pub fn new(plain: &Plans, aligned: &Plans) -> Self {
+        let pair = Pair { plain, aligned };
+        let types = plain.types.iter().zip(&aligned.types);
+        let mut types: Vec<bool> = types
+            .map(|(plain, aligned)| pair.is_plan(plain, aligned))
+            .collect();
+        // A type is only alike if those are that it runs the plans of; they may lead back to it.
+        loop {
+            let is_sure = |id: usize| types[id] && are_known(&aligned.types[id].body, &types);
+            let surer: Vec<bool> = (0..types.len()).map(is_sure).collect();
+            if surer == types {
+                break;
+            }
+            types = surer;
+        }
+        let is_message = |(plain, aligned): (&Plan, &Plan)| {
+            pair.is_plan(plain, aligned) && are_known(&aligned.body, &types)
+        };
+        let procedures = || plain.procedures.iter().zip(&aligned.procedures);
+        let arguments =
+            procedures().map(|(one, other)| is_message((&one.arguments, &other.arguments)));
+        let results = procedures().map(|(one, other)| is_message((&one.result, &other.result)));
+        Self {
+            arguments: arguments.collect(),
+            results: results.collect(),
+            types,
+        }
+    }
+
+    /// Whether the values of a type are moved alike.
+    pub fn is_type(&self, id: TypeId) -> bool {
+        self.types[id.0 as usize]
+    }
+
+    /// Whether the arguments and the result of a procedure are, which stands at `index` among those of the plans.
+    pub fn is_procedure(&self, index: usize) -> bool {
+        self.arguments[index] && self.results[index]
+    }
+}
+
+/// Whether all types that a body runs the plans of are moved alike.
+fn are_known(body: &Body, types: &[bool]) -> bool {
+    body.iter().all(|op| match op {
+        Op::Call { plan: id, .. } | Op::List { element: id, .. } => types[id.0 as usize],
+        Op::External { .. } => false,
+        Op::PutElements { body, .. } | Op::Loop { body, .. } | Op::Optional { body, .. } => {
+            are_known(body, types)
+        }
+        Op::Switch { arms, default, .. } => {
+            let mut bodies = arms.iter().map(|arm| &arm.body).chain(default);
+            bodies.all(|body| are_known(body, types))
+        }
+        Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => true,
+        Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } | Op::BlitCounted { .. } => true,
+        Op::CopyCounted { .. } | Op::PutCounted { .. } => true,
+    })
+}
+
+impl Pair<'_> {
+    fn representations(&self) -> [&Representation; 2] {
+        [&self.plain.representation, &self.aligned.representation]
+    }
+
+    fn is_plan(&self, plain: &Plan, aligned: &Plan) -> bool {
+        plain.size.min == aligned.size.min
+            && plain.recursive == aligned.recursive
+            && self.is_body(&plain.body, &aligned.body)
+    }
+
+    /// Whether the operations are the same, but for alignment.
+    fn is_body(&self, plain: &Body, aligned: &Body) -> bool {
+        let is_moving = |op: &&Op| !matches!(op, Op::Align { .. });
+        let (mut plain, mut aligned) = (
+            plain.iter().filter(is_moving),
+            aligned.iter().filter(is_moving),
+        );
+        loop {
+            match (plain.next(), aligned.next()) {
+                (None, None) => return true,
+                (Some(plain), Some(aligned)) if self.is_op(plain, aligned) => {}
+                _ => return false,
+            }
+        }
+    }
+
+    fn is_op(&self, plain: &Op, aligned: &Op) -> bool {
+        match (plain, aligned) {
+            (
+                Op::PutElements {
+                    place,
+                    count,
+                    element,
+                    body,
+                },
+                Op::PutElements {
+                    place: place_2,
+                    count: count_2,
+                    element: element_2,
+                    body: body_2,
+                },
+            ) => {
+                (place, count, element.bytes) == (place_2, count_2, element_2.bytes)
+                    && self.is_body(body, body_2)
+            }
+            (
+                Op::Loop {
+                    place,
+                    count,
+                    element,
+                    body,
+                },
+                Op::Loop {
+                    place: place_2,
+                    count: count_2,
+                    element: element_2,
+                    body: body_2,
+                },
+            ) => {
+                (place, count) == (place_2, count_2)
+                    && is_element(element, element_2)
+                    && self.is_body(body, body_2)
+            }
+            (
+                Op::Switch {
+                    place,
+                    discriminant,
+                    arms,
+                    default,
+                },
+                Op::Switch {
+                    place: place_2,
+                    discriminant: discriminant_2,
+                    arms: arms_2,
+                    default: default_2,
+                },
+            ) => {
+                (place, discriminant) == (place_2, discriminant_2)
+                    && self.is_scalar(*discriminant)
+                    && self.are_arms(arms, arms_2)
+                    && match (default, default_2) {
+                        (Some(one), Some(other)) => self.is_body(one, other),
+                        (one, other) => one.is_none() && other.is_none(),
+                    }
+            }
+            (
+                Op::Optional { place, body },
+                Op::Optional {
+                    place: place_2,
+                    body: body_2,
+                },
+            ) => place == place_2 && self.is_body(body, body_2),
+            (
+                Op::Put { scalar, .. }
+                | Op::PutArray { scalar, .. }
+                | Op::PutCounted { scalar, .. },
+                _,
+            ) => plain == aligned && self.is_scalar(*scalar),
+            (Op::Copy { bytes, .. }, _) => {
+                let [one, other] = self
+                    .representations()
+                    .map(|of| of.padded(u64::from(*bytes)));
+                plain == aligned && one == other
+            }
+            _ => plain == aligned,
+        }
+    }
+
+    fn are_arms(&self, arms: &[Arm], others: &[Arm]) -> bool {
+        let mut pairs = arms.iter().zip(others);
+        arms.len() == others.len()
+            && pairs.all(|(one, other)| {
+                one.values == other.values && self.is_body(&one.body, &other.body)
+            })
+    }
+
+    /// Whether a number takes as many bytes, each value of which means the same.
+    fn is_scalar(&self, scalar: Scalar) -> bool {
+        let [one, other] = self
+            .representations()
+            .map(|of| (of.bytes(scalar), of.is_checked(scalar)));
+        one == other
+    }
+}
+
+fn is_element(plain: &Element, aligned: &Element) -> bool {
+    let bytes = |element: &Element| element.extent.map(|extent| extent.bytes);
+    plain.min == aligned.min && bytes(plain) == bytes(aligned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Pass;
+
+    /// The names of the types and procedures of an interface that XDR and the lean representation move alike.
+    fn alike(text: &str) -> Vec<String> {
+        let parsed = tenon_idl::parse_text("alike.x", text, &Default::default());
+        let schema = parsed.schema.expect("it is an interface");
+        let [xdr, lean] = [Representation::XDR, Representation::LEAN].map(|representation| {
+            Plans::new(&schema, representation, Pass::ALL).expect("it has plans")
+        });
+        let alike = Alike::new(&xdr, &lean);
+        let types = schema.types.iter().enumerate();
+        let types = types.filter(|(index, _)| alike.is_type(TypeId(*index as u32)));
+        let types = types.map(|(_, def)| def.name.clone());
+        let procedures = schema.programs.iter().flat_map(|of| &of.versions);
+        let procedures = procedures.flat_map(|of| &of.procedures).enumerate();
+        let procedures = procedures.filter(|(index, _)| alike.is_procedure(*index));
+        types
+            .chain(procedures.map(|(_, of)| of.name.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn what_differs_by_alignment_alone_is_alike() {
+        let text = "enum color { RED }; struct named { string name<>; int value; color of; };
+                    struct nested { named first; hyper second; named all<>; };";
+        assert_eq!(alike(text), ["color", "named", "nested"]);
+    }
+
+    #[test]
+    fn what_differs_in_bytes_is_not_nor_is_what_holds_it() {
+        let text = "struct flag { bool set; }; struct small { opaque id[3]; int value; }; struct holds { flag a<>; };
+                    struct pointer { int *to; }; struct fine { int value; };";
+        assert_eq!(alike(text), ["fine"]);
+    }
+
+    #[test]
+    fn what_leads_back_to_itself_is_alike_if_all_on_the_way_is() {
+        let text = "struct tree { int value; tree children<>; }; struct flagged { bool set; flagged children<>; };
+                    struct link { int value; link *next; };
+                    program P { version V { int LENGTH(link) = 1; bool IS_EMPTY(tree) = 2; } = 1; } = 9;";
+        assert_eq!(alike(text), ["tree", "link", "LENGTH"]);
+    }
+}
