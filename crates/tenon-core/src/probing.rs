@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use tenon_net::{Address, AttemptSchedule, Carrier, FailedAttempts, Protocol, Train, Transport};
+use tenon_net::{Address, AttemptSchedule, Carrier, FailedAttempts, Protocol, Train};
 use tenon_proto::config::Role;
 use tenon_proto::connection::CallDraft;
 use tenon_proto::endpoint::ClientEndpoint;

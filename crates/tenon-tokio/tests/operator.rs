@@ -26,7 +26,11 @@ use tokio::runtime::{Builder, Runtime};
 /// A server of either driver.
 enum Running {
     Threads(tenon::Server),
-    Tasks(tenon_tokio::Server, Runtime),
+    /// The run time goes with it.
+    Tasks(
+        tenon_tokio::Server,
+        #[expect(dead_code, reason = "kept")] Runtime,
+    ),
 }
 
 impl Running {

@@ -84,7 +84,7 @@ impl ServerShared {
     pub(super) fn note_shed(&self, call: &CallToServe) {
         self.tally.calls_shed.up();
         if let Some(times) = self.logs.shed_calls.note(Instant::now()) {
-            let procedure = self.registry.procedure_name(call);
+            let procedure = self.registry.procedure_name(call.service, call.procedure);
             tracing::warn!(
                 procedure,
                 times,
@@ -98,7 +98,7 @@ impl ServerShared {
     pub(super) fn note_handler_timeout(&self, call: &CallToServe) {
         self.tally.handler_timeouts.up();
         if let Some(times) = self.logs.handler_timeouts.note(Instant::now()) {
-            let procedure = self.registry.procedure_name(call);
+            let procedure = self.registry.procedure_name(call.service, call.procedure);
             tracing::warn!(
                 procedure,
                 times,

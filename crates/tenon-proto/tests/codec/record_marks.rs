@@ -1,6 +1,6 @@
 //! Record marking as a sender writes it (RFC 5531 section 11).
 
-use tenon_proto::onc::record::{MARK, message, put_message, seal};
+use tenon_proto::onc::record::{MARK, message, seal};
 use tenon_wire::Buffer;
 
 const LAST: u32 = 0x8000_0000;
@@ -42,7 +42,8 @@ fn a_message_over_the_fragment_size_is_cut() {
 #[test]
 fn a_message_is_found_behind_the_room_for_its_mark() {
     let mut buffer = Buffer::default();
-    put_message(&mut buffer, b"datagram");
+    buffer.room(MARK);
+    buffer.extend(b"datagram");
     assert_eq!(message(&buffer), b"datagram");
     seal(&mut buffer, 0, 99);
     assert_eq!(buffer.as_slice(), fragment(LAST | 8, b"datagram"));

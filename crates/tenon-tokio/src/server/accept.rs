@@ -38,7 +38,9 @@ pub(super) async fn accept(listener: AsyncFd<Owned<Listener>>, state: Arc<Server
             Ok(accepted) => {
                 taken += 1;
                 match accepted {
-                    Accepted::Stream(stream) => state.admit(stream),
+                    Accepted::Stream(stream) => {
+                        state.admit(stream);
+                    }
                     Accepted::Excess(stream) => state.shared.refuse_excess(stream),
                 }
             }

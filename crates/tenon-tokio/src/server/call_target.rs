@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tenon_wire::Buffer;
 
+use super::call_room::TakenRoom;
 use super::mailbox::{Mailbox, To};
 
 /// What a call that is carried out elsewhere is answered by.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use tenon_core::client::{CallId, Outcome};
+use tenon_core::client::CallId;
 use tenon_core::error::CallError;
 use tenon_core::profile::{Probe, Step};
 use tenon_core::timer::CallTimer;

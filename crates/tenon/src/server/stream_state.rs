@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use tenon_core::serve::{EndReason, HostShare, ServedStream, ServerLimits, ServerShared};
+use tenon_core::serve::{EndReason, HostShare, ServedStream, ServerShared};
 use tenon_core::wait::{Looking, Waiter, Waiting};
 use tenon_net::{Transport, Watch};
 
