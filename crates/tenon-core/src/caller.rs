@@ -12,7 +12,7 @@ use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
 use tenon_wire::{
     Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits, Representation,
-    Swapped,
+    Swapped, Xdr,
 };
 
 use crate::error::CallError;
