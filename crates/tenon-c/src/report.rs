@@ -270,7 +270,7 @@ impl fmt::Display for Trouble {
 }
 
 /// What the run time calls otherwise than `tenon.h` does.
-const NAMES: [(&str, &str); 5] = [
+const NAMES: [(&str, &str); 9] = [
     ("ChannelOptions::send_max", "send_max in tenon_options"),
     (
         "ChannelOptions::receive_max",
@@ -279,6 +279,16 @@ const NAMES: [(&str, &str); 5] = [
     ("ChannelOptions::calls_max", "calls_max in tenon_options"),
     ("ServerBuilder::listen", "tenon_server_listen"),
     ("ServerLimits::receive_bytes", "the server's limit"),
+    ("ServerLimits::connections", "the server's limit"),
+    (
+        "ServerLimits::first_request_timeout",
+        "the server's time for it",
+    ),
+    (
+        "ServerLimits::queue_timeout",
+        "the server's time to wait for one",
+    ),
+    ("ServerLimits::handler_timeout", "the server allows"),
 ];
 
 /// Returns a text of the run time in the words of `tenon.h`.

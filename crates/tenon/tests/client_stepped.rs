@@ -151,7 +151,7 @@ fn a_call_ends_when_its_time_is_over() {
             Protocol::Lean => gate.to_ne_bytes(),
         };
         let held = start(&client, HOLD, &gate_word);
-        let quick = start(&client, ECHO, b"next");
+        let quick = start(&client.with_timeout(PATIENCE), ECHO, b"next");
         let ends = finish(&mut stepper, vec![quick, held]);
         assert_eq!(ends[0].as_ref().unwrap(), b"next", "{address}");
         assert!(begin.elapsed() >= LIMIT, "{address}");

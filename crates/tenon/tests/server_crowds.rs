@@ -110,9 +110,12 @@ fn a_server_without_descriptors_goes_on_when_it_has_some() {
     }
     // One is left for the client's end, none for the server's.
     hoard.pop();
-    let mut unaccepted = Caller::tcp(&server);
-    eventually("accepting fails", || server.counters().accept_failures > 0);
+    let mut refused = Caller::tcp(&server);
+    eventually("it is refused", || {
+        server.counters().descriptors_exhausted > 0
+    });
+    refused.expect_close();
     before.expect_service();
     drop(hoard);
-    unaccepted.expect_service();
+    Caller::tcp(&server).expect_service();
 }

@@ -329,7 +329,10 @@ fn beyond_the_limit_of_threads_calls_wait_in_turn() {
     for _ in 0..2 {
         time_behind_slow(&mut peer, HOLD);
     }
-    eventually("the threads are free", || server.counters().calls == 4);
+    eventually("the threads are free", || {
+        let counters = server.counters();
+        counters.calls == 4 && counters.threads_busy == 0
+    });
     assert_eq!(server.counters().calls_waited, 0);
     let held: Vec<_> = (0..CALLS).map(|_| held()).collect();
     let calls = NAMES.iter().zip(&held);

@@ -314,7 +314,7 @@ fn a_peer_that_does_not_read_is_closed_in_the_end() {
 /// It reads more than 64 KiB within the limit again and again, and takes longer than that for all.
 #[test]
 fn a_peer_that_reads_on_gets_all_of_a_reply_that_takes_longer() {
-    const LIMIT: Duration = Duration::from_secs(1);
+    const LIMIT: Duration = Duration::from_secs(3);
     const PARTS: usize = 40;
     let limits = limited(|limits| limits.send_timeout = Some(LIMIT));
     let server = builder().limits(limits).start().unwrap();

@@ -172,7 +172,7 @@ impl CService {
                 returned.keep();
             }
             drop(taken);
-            sent.map_err(|reason| unsent(&self.lean, served.number, &reason))
+            sent.map_err(|reason| unsent(&reason))
         });
         outcome.unwrap_or_else(|| {
             let why = "there is no memory for the arguments and the result";
@@ -193,14 +193,7 @@ fn is_over_aligned(message: &CMessage) -> bool {
 }
 
 #[cold]
-fn unsent(of: &Interface, procedure: u32, reason: &Reason<tenon::wire::EncodeError>) -> Refusal {
-    let (program, version) = (of.program, of.version);
-    tracing::warn!(
-        program,
-        version,
-        procedure,
-        "the result cannot be sent: {reason}"
-    );
+fn unsent(reason: &Reason<tenon::wire::EncodeError>) -> Refusal {
     Refusal::SystemError(format!("the result cannot be sent: {reason}"))
 }
 

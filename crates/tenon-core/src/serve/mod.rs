@@ -27,7 +27,7 @@ mod turns;
 pub use counters::{CallTally, Counter, ServerCounters, ServerTally};
 pub use deferred_calls::{CallProgress, DeferredCall, DeferredCalls, ExpiredCalls, LOOK_INTERVAL};
 pub use end_reason::EndReason;
-pub use half_close::{HALF_CLOSE_MAX, discard_received};
+pub use half_close::{Discarded, HalfClose};
 pub use hosts::{HostShare, HostTable};
 pub use limits::{EndOfStream, PROGRESS_BYTES, ServerLimits, too_many_connections};
 pub use log_limit::LogLimit;

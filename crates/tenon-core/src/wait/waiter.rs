@@ -558,16 +558,22 @@ mod tests {
     #[test]
     fn a_look_ends_where_other_tasks_take_long() {
         let place = Place::new();
-        let mut waiter = adaptive();
-        let mut poll = || {
-            let attempt = succeeds_after(u64::MAX);
-            told_of_poll(&waiter.look_within_poll(&place.company(), SLICE, FAR, attempt))
+        // On a busy machine the whole look may be over within the first poll.
+        let is_well = || {
+            let before = place.counts().1;
+            let mut waiter = adaptive();
+            let mut poll = || {
+                let attempt = succeeds_after(u64::MAX);
+                told_of_poll(&waiter.look_within_poll(&place.company(), SLICE, FAR, attempt))
+            };
+            let first = poll();
+            std::thread::sleep(2 * OTHERS_RAN);
+            assert_eq!(poll(), "sleep");
+            assert_eq!(place.counts().1, before + 1);
+            assert_eq!(poll(), "sleep", "the next wait is slept through");
+            first == "yields"
         };
-        assert_eq!(poll(), "yields");
-        std::thread::sleep(2 * OTHERS_RAN);
-        assert_eq!(poll(), "sleep");
-        assert_eq!(place.counts().1, 1);
-        assert_eq!(poll(), "sleep", "the next wait is slept through");
+        assert!((0..1000).any(|_| is_well()));
     }
 
     #[test]

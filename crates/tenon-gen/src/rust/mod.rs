@@ -375,10 +375,11 @@ fn write_use(w: &mut Writer, path: &str, mut names: Vec<&str>) {
 
 /// Names with commas, as many on a line as there is room for.
 fn write_wrapped(w: &mut Writer, names: &[&str]) {
-    // rustfmt leaves the last column free inside of a module.
-    let width = if w.column() > 4 { 99 } else { 100 };
     let mut line = String::new();
-    for name in names {
+    for (index, name) in names.iter().enumerate() {
+        // rustfmt leaves the last column free, but at the end of a list that is in no module.
+        let is_free = w.column() > 4 || index + 1 < names.len();
+        let width = if is_free { 99 } else { 100 };
         if w.column() + line.len() + 1 + name.len() + 1 > width {
             w.line(std::mem::take(&mut line));
         }

@@ -4,12 +4,12 @@
 
 use ::tenon::wire::{
     BStr, BString, Cow, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean,
-    Marshal, Order, View, Word, Xdr,
+    Marshal, Order, Representation, View, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 /// `name` of the interface.
@@ -19,25 +19,9 @@ pub type Name = BString;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_name(value: &Name, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_opaque(value, 32).field("name")
-}
-
-/// Reads a [`Name`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_name(input: &mut Decoder<'_>) -> Result<Name, DecodeError> {
-    input.get_string(32).field("name")
-}
-
-/// Appends a [`Name`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_name_lean<O: Order>(
+pub fn encode_name<R: Representation>(
     value: &Name,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_opaque(value, 32).field("name")
 }
@@ -46,7 +30,7 @@ pub fn encode_name_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_name_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Name, DecodeError> {
+pub fn decode_name<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Name, DecodeError> {
     input.get_string(32).field("name")
 }
 
@@ -75,25 +59,9 @@ pub type Blob = Vec<u8>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_blob(value: &Blob, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_opaque(value, u32::MAX).field("blob")
-}
-
-/// Reads a [`Blob`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_blob(input: &mut Decoder<'_>) -> Result<Blob, DecodeError> {
-    input.get_opaque(u32::MAX).field("blob")
-}
-
-/// Appends a [`Blob`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_blob_lean<O: Order>(
+pub fn encode_blob<R: Representation>(
     value: &Blob,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_opaque(value, u32::MAX).field("blob")
 }
@@ -102,7 +70,7 @@ pub fn encode_blob_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_blob_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Blob, DecodeError> {
+pub fn decode_blob<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Blob, DecodeError> {
     input.get_opaque(u32::MAX).field("blob")
 }
 
@@ -131,26 +99,9 @@ pub type Key = [u8; 8];
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_key(value: &Key, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.blit(value);
-    Ok(())
-}
-
-/// Reads a [`Key`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_key(input: &mut Decoder<'_>) -> Result<Key, DecodeError> {
-    input.get().field("key")
-}
-
-/// Appends a [`Key`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_key_lean<O: Order>(
+pub fn encode_key<R: Representation>(
     value: &Key,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.blit(value);
     Ok(())
@@ -160,7 +111,7 @@ pub fn encode_key_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_key_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Key, DecodeError> {
+pub fn decode_key<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Key, DecodeError> {
     input.get().field("key")
 }
 
@@ -171,27 +122,9 @@ pub type Page = Box<[u8; 5000]>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_page(value: &Page, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.blit(&**value);
-    Ok(())
-}
-
-/// Reads a [`Page`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_page(input: &mut Decoder<'_>) -> Result<Page, DecodeError> {
-    let block = input.block::<5000>().field("page")?;
-    block.get_boxed(0, input).field("page")
-}
-
-/// Appends a [`Page`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_page_lean<O: Order>(
+pub fn encode_page<R: Representation>(
     value: &Page,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.blit(&**value);
     Ok(())
@@ -201,7 +134,7 @@ pub fn encode_page_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_page_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Page, DecodeError> {
+pub fn decode_page<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Page, DecodeError> {
     let block = input.block::<5000>().field("page")?;
     block.get_boxed(0, input).field("page")
 }
@@ -213,25 +146,9 @@ pub type Numbers = Vec<i32>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_numbers(value: &Numbers, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_counted(value, u32::MAX).field("numbers")
-}
-
-/// Reads a [`Numbers`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_numbers(input: &mut Decoder<'_>) -> Result<Numbers, DecodeError> {
-    input.get_counted(u32::MAX).field("numbers")
-}
-
-/// Appends a [`Numbers`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_numbers_lean<O: Order>(
+pub fn encode_numbers<R: Representation>(
     value: &Numbers,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_counted(value, u32::MAX).field("numbers")
 }
@@ -240,8 +157,8 @@ pub fn encode_numbers_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_numbers_lean<O: Order>(
-    input: &mut Decoder<'_, Lean<O>>,
+pub fn decode_numbers<R: Representation>(
+    input: &mut Decoder<'_, R>,
 ) -> Result<Numbers, DecodeError> {
     input.get_counted(u32::MAX).field("numbers")
 }
@@ -271,28 +188,9 @@ pub type Names = Vec<Name>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_names(value: &Names, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_vec(value, u32::MAX, |item, out| out.put_opaque(item, 32))
-        .field("names")
-}
-
-/// Reads a [`Names`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_names(input: &mut Decoder<'_>) -> Result<Names, DecodeError> {
-    input
-        .get_vec(u32::MAX, 4, |input| input.get_string(32))
-        .field("names")
-}
-
-/// Appends a [`Names`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_names_lean<O: Order>(
+pub fn encode_names<R: Representation>(
     value: &Names,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_vec(value, u32::MAX, |item, out| {
         out.align(4, 0);
@@ -305,7 +203,7 @@ pub fn encode_names_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_names_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Names, DecodeError> {
+pub fn decode_names<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Names, DecodeError> {
     input
         .get_vec(u32::MAX, 4, |input| {
             input.align(4, 0)?;
@@ -625,37 +523,19 @@ pub struct Item {
     pub values: Numbers,
 }
 
-impl Marshal<Xdr> for Item {
-    const WIRE_MIN: usize = 8;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_opaque(&self.called, 32).field("item.called")?;
-        out.put_counted(&self.values, u32::MAX).field("item.values")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            called: input.get_string(32).field("item.called")?,
-            values: input.get_counted(u32::MAX).field("item.values")?,
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Item {
+impl<R: Representation> Marshal<R> for Item {
     const WIRE_MIN: usize = 8;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(&self.called, 32).field("item.called")?;
         out.align(4, 0);
         out.put_counted(&self.values, u32::MAX).field("item.values")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let called = input.get_string(32).field("item.called")?;
         input.align(4, 0).field("item")?;
         let values = input.get_counted(u32::MAX).field("item.values")?;
@@ -709,39 +589,20 @@ pub struct Link {
     pub value: i32,
 }
 
-impl Marshal<Xdr> for Link {
-    const WIRE_MIN: usize = 4;
-
-    /// Appends this element alone, not a list.
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put(self.value);
-        Ok(())
-    }
-
-    /// Reads one element alone, not a list.
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            value: input.get().field("link.value")?,
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Link {
+impl<R: Representation> Marshal<R> for Link {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     /// Appends this element alone, not a list.
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.value);
         Ok(())
     }
 
     /// Reads one element alone, not a list.
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         Ok(Self {
             value: input.get().field("link.value")?,
         })
@@ -855,33 +716,18 @@ impl Word for Color {
     }
 }
 
-impl Marshal<Xdr> for Color {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_word(*self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get_word()
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Color {
+impl<R: Representation> Marshal<R> for Color {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_word(*self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get_word()
     }
 }
@@ -1432,29 +1278,21 @@ struct ArgumentsV1Say<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for ArgumentsV1Say<'_> {
+impl CalledProcedure for ArgumentsV1Say<'_> {
     const PROCEDURE: u32 = SAY;
 
     type Result = u32;
     type Error = ArgumentsV1SayError;
+}
 
+impl<R: Representation> CallCodec<R> for ArgumentsV1Say<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, u32::MAX).field("SAY.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_opaque(self.args, u32::MAX).field("SAY.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
@@ -1465,32 +1303,23 @@ struct ArgumentsV1SayName<'a> {
     arg2: &'a [u8],
 }
 
-impl ProcedureCall for ArgumentsV1SayName<'_> {
+impl CalledProcedure for ArgumentsV1SayName<'_> {
     const PROCEDURE: u32 = SAY_NAME;
 
     type Result = u32;
     type Error = ArgumentsV1SayNameError;
+}
 
+impl<R: Representation> CallCodec<R> for ArgumentsV1SayName<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_opaque(self.arg1, 32).field("SAY_NAME.arg1")?;
-        out.put_opaque(self.arg2, u32::MAX).field("SAY_NAME.arg2")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.arg1, 32).field("SAY_NAME.arg1")?;
         out.align(4, 0);
         out.put_opaque(self.arg2, u32::MAX).field("SAY_NAME.arg2")
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
@@ -1500,29 +1329,21 @@ struct ArgumentsV1Send<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for ArgumentsV1Send<'_> {
+impl CalledProcedure for ArgumentsV1Send<'_> {
     const PROCEDURE: u32 = SEND;
 
     type Result = u32;
     type Error = ArgumentsV1SendError;
+}
 
+impl<R: Representation> CallCodec<R> for ArgumentsV1Send<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, u32::MAX).field("SEND.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_opaque(self.args, u32::MAX).field("SEND.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
@@ -1532,29 +1353,21 @@ struct ArgumentsV1Sum<'a> {
     args: &'a [i32],
 }
 
-impl ProcedureCall for ArgumentsV1Sum<'_> {
+impl CalledProcedure for ArgumentsV1Sum<'_> {
     const PROCEDURE: u32 = SUM;
 
     type Result = i32;
     type Error = ArgumentsV1SumError;
+}
 
+impl<R: Representation> CallCodec<R> for ArgumentsV1Sum<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_counted(self.args, u32::MAX).field("SUM.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_counted(self.args, u32::MAX).field("SUM.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -1564,25 +1377,16 @@ struct ArgumentsV1SayAll<'a> {
     args: &'a [Name],
 }
 
-impl ProcedureCall for ArgumentsV1SayAll<'_> {
+impl CalledProcedure for ArgumentsV1SayAll<'_> {
     const PROCEDURE: u32 = SAY_ALL;
 
     type Result = u32;
     type Error = ArgumentsV1SayAllError;
+}
 
+impl<R: Representation> CallCodec<R> for ArgumentsV1SayAll<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_vec(self.args, u32::MAX, |item, out| out.put_opaque(item, 32))
-            .field("SAY_ALL.arg1")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_vec(self.args, u32::MAX, |item, out| {
             out.align(4, 0);
             out.put_opaque(item, 32)
@@ -1591,7 +1395,7 @@ impl ProcedureCall for ArgumentsV1SayAll<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
@@ -1603,12 +1407,14 @@ struct ArgumentsV1Find<'a> {
     arg3: Option<&'a Item>,
 }
 
-impl ProcedureCall for ArgumentsV1Find<'_> {
+impl CalledProcedure for ArgumentsV1Find<'_> {
     const PROCEDURE: u32 = FIND;
 
     type Result = u32;
     type Error = ArgumentsV1FindError;
+}
 
+impl CallCodec<Xdr> for ArgumentsV1Find<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_optional(self.arg1, |item, out| out.put_opaque(item, 32))
@@ -1626,9 +1432,11 @@ impl ProcedureCall for ArgumentsV1Find<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
         input.get()
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for ArgumentsV1Find<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_optional(self.arg1, |item, out| {
             out.block::<3>().zero(0, 3);
             out.put_opaque(item, 32)
@@ -1648,7 +1456,7 @@ impl ProcedureCall for ArgumentsV1Find<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
@@ -1659,12 +1467,14 @@ struct ArgumentsV1FindAll<'a> {
     arg2: Option<&'a [u8; 5000]>,
 }
 
-impl ProcedureCall for ArgumentsV1FindAll<'_> {
+impl CalledProcedure for ArgumentsV1FindAll<'_> {
     const PROCEDURE: u32 = FIND_ALL;
 
     type Result = u32;
     type Error = ArgumentsV1FindAllError;
+}
 
+impl CallCodec<Xdr> for ArgumentsV1FindAll<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_optional(self.arg1, |item, out| {
@@ -1682,9 +1492,11 @@ impl ProcedureCall for ArgumentsV1FindAll<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
         input.get()
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for ArgumentsV1FindAll<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_optional(self.arg1, |item, out| {
             out.block::<3>().zero(0, 3);
             out.put_vec(item, u32::MAX, |item, out| {
@@ -1701,7 +1513,7 @@ impl ProcedureCall for ArgumentsV1FindAll<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
@@ -1713,14 +1525,16 @@ struct ArgumentsV1Store<'a> {
     arg3: Color,
 }
 
-impl ProcedureCall for ArgumentsV1Store<'_> {
+impl CalledProcedure for ArgumentsV1Store<'_> {
     const PROCEDURE: u32 = STORE;
 
     type Result = u32;
     type Error = ArgumentsV1StoreError;
+}
 
+impl<R: Representation> CallCodec<R> for ArgumentsV1Store<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         let mut block = out.block::<5012>();
         block.blit(0, self.arg1);
         block.blit(8, self.arg2);
@@ -1729,21 +1543,7 @@ impl ProcedureCall for ArgumentsV1Store<'_> {
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        let mut block = out.block::<5012>();
-        block.blit(0, self.arg1);
-        block.blit(8, self.arg2);
-        block.put_word(5008, self.arg3);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
@@ -1754,32 +1554,23 @@ struct ArgumentsV1Count<'a> {
     arg2: &'a [Link],
 }
 
-impl ProcedureCall for ArgumentsV1Count<'_> {
+impl CalledProcedure for ArgumentsV1Count<'_> {
     const PROCEDURE: u32 = COUNT;
 
     type Result = i32;
     type Error = ArgumentsV1CountError;
+}
 
+impl<R: Representation> CallCodec<R> for ArgumentsV1Count<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_bare_list(self.arg1).field("COUNT.arg1")?;
-        out.put_list(self.arg2).field("COUNT.arg2")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_bare_list(self.arg1).field("COUNT.arg1")?;
         out.align(4, 0);
         out.put_list(self.arg2).field("COUNT.arg2")
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -1790,12 +1581,14 @@ struct ArgumentsV1Weigh<'a> {
     arg2: Option<&'a Tree>,
 }
 
-impl ProcedureCall for ArgumentsV1Weigh<'_> {
+impl CalledProcedure for ArgumentsV1Weigh<'_> {
     const PROCEDURE: u32 = WEIGH;
 
     type Result = i32;
     type Error = ArgumentsV1WeighError;
+}
 
+impl CallCodec<Xdr> for ArgumentsV1Weigh<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.arg1.encode(out).field("WEIGH.arg1")?;
@@ -1807,16 +1600,18 @@ impl ProcedureCall for ArgumentsV1Weigh<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
         input.get()
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for ArgumentsV1Weigh<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         self.arg1.encode(out).field("WEIGH.arg1")?;
         out.put_optional(self.arg2, Marshal::encode)
             .field("WEIGH.arg2")
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -1826,29 +1621,21 @@ struct ArgumentsV1Keep<'a> {
     args: &'a Item,
 }
 
-impl ProcedureCall for ArgumentsV1Keep<'_> {
+impl CalledProcedure for ArgumentsV1Keep<'_> {
     const PROCEDURE: u32 = KEEP;
 
     type Result = u32;
     type Error = ArgumentsV1KeepError;
+}
 
+impl<R: Representation> CallCodec<R> for ArgumentsV1Keep<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         self.args.encode(out).field("KEEP.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        self.args.encode(out).field("KEEP.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u32, DecodeError> {
         input.get()
     }
 }

@@ -4,12 +4,12 @@
 
 use ::tenon::wire::{
     BStr, BString, Cow, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order,
-    View, Xdr,
+    Representation, View, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 /// `samples` of the interface.
@@ -19,25 +19,9 @@ pub type Samples = Vec<f64>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_samples(value: &Samples, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_counted(value, u32::MAX).field("samples")
-}
-
-/// Reads a [`Samples`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_samples(input: &mut Decoder<'_>) -> Result<Samples, DecodeError> {
-    input.get_counted(u32::MAX).field("samples")
-}
-
-/// Appends a [`Samples`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_samples_lean<O: Order>(
+pub fn encode_samples<R: Representation>(
     value: &Samples,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.align(8, 4);
     out.put_counted(value, u32::MAX).field("samples")
@@ -47,8 +31,8 @@ pub fn encode_samples_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_samples_lean<O: Order>(
-    input: &mut Decoder<'_, Lean<O>>,
+pub fn decode_samples<R: Representation>(
+    input: &mut Decoder<'_, R>,
 ) -> Result<Samples, DecodeError> {
     input.align(8, 4).field("samples")?;
     input.get_counted(u32::MAX).field("samples")
@@ -81,34 +65,12 @@ pub struct Reading {
     pub flags: i32,
 }
 
-impl Marshal<Xdr> for Reading {
-    const WIRE_MIN: usize = 12;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_opaque(&self.sensor, 32).field("reading.sensor")?;
-        out.put_counted(&self.values, u32::MAX)
-            .field("reading.values")?;
-        out.put(self.flags);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            sensor: input.get_string(32).field("reading.sensor")?,
-            values: input.get_counted(u32::MAX).field("reading.values")?,
-            flags: input.get().field("reading.flags")?,
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Reading {
+impl<R: Representation> Marshal<R> for Reading {
     const WIRE_MIN: usize = 12;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(&self.sensor, 32).field("reading.sensor")?;
         out.align(8, 4);
         out.put_counted(&self.values, u32::MAX)
@@ -118,7 +80,7 @@ impl<O: Order> Marshal<Lean<O>> for Reading {
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let sensor = input.get_string(32).field("reading.sensor")?;
         input.align(8, 4).field("reading")?;
         let values = input.get_counted(u32::MAX).field("reading.values")?;
@@ -627,29 +589,21 @@ struct BorrowedV1Length<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for BorrowedV1Length<'_> {
+impl CalledProcedure for BorrowedV1Length<'_> {
     const PROCEDURE: u32 = LENGTH;
 
     type Result = u32;
     type Error = BorrowedV1LengthError;
+}
 
+impl<R: Representation> CallCodec<R> for BorrowedV1Length<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, u32::MAX).field("LENGTH.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_opaque(self.args, u32::MAX).field("LENGTH.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
@@ -659,29 +613,21 @@ struct BorrowedV1Sum<'a> {
     bytes: &'a [u8],
 }
 
-impl ProcedureCall for BorrowedV1Sum<'_> {
+impl CalledProcedure for BorrowedV1Sum<'_> {
     const PROCEDURE: u32 = SUM;
 
     type Result = u32;
     type Error = BorrowedV1SumError;
+}
 
+impl<R: Representation> CallCodec<R> for BorrowedV1Sum<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.bytes, u32::MAX).field("SUM.bytes")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_opaque(self.bytes, u32::MAX).field("SUM.bytes")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
@@ -691,12 +637,14 @@ struct BorrowedV1Mean<'a> {
     args: &'a [f64],
 }
 
-impl ProcedureCall for BorrowedV1Mean<'_> {
+impl CalledProcedure for BorrowedV1Mean<'_> {
     const PROCEDURE: u32 = MEAN;
 
     type Result = f64;
     type Error = BorrowedV1MeanError;
+}
 
+impl CallCodec<Xdr> for BorrowedV1Mean<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_counted(self.args, u32::MAX).field("MEAN.arg1")
@@ -706,15 +654,17 @@ impl ProcedureCall for BorrowedV1Mean<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<f64, DecodeError> {
         input.get()
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for BorrowedV1Mean<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.block::<4>().zero(0, 4);
         out.put_counted(self.args, u32::MAX).field("MEAN.arg1")
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<f64, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<f64, DecodeError> {
         input.get()
     }
 }
@@ -726,12 +676,14 @@ struct BorrowedV1MeanOf<'a> {
     other: &'a Found,
 }
 
-impl ProcedureCall for BorrowedV1MeanOf<'_> {
+impl CalledProcedure for BorrowedV1MeanOf<'_> {
     const PROCEDURE: u32 = MEAN_OF;
 
     type Result = f64;
     type Error = BorrowedV1MeanOfError;
+}
 
+impl CallCodec<Xdr> for BorrowedV1MeanOf<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.of.encode(out).field("MEAN_OF.of")?;
@@ -743,9 +695,11 @@ impl ProcedureCall for BorrowedV1MeanOf<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<f64, DecodeError> {
         input.get()
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for BorrowedV1MeanOf<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         self.of.encode(out).field("MEAN_OF.of")?;
         out.align(4, 0);
         out.put(self.at_least);
@@ -753,7 +707,7 @@ impl ProcedureCall for BorrowedV1MeanOf<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<f64, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<f64, DecodeError> {
         input.get()
     }
 }
@@ -764,14 +718,16 @@ struct BorrowedV1Plus {
     right: i32,
 }
 
-impl ProcedureCall for BorrowedV1Plus {
+impl CalledProcedure for BorrowedV1Plus {
     const PROCEDURE: u32 = PLUS;
 
     type Result = i32;
     type Error = BorrowedV1PlusError;
+}
 
+impl<R: Representation> CallCodec<R> for BorrowedV1Plus {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         let mut block = out.block::<8>();
         block.put(0, self.left);
         block.put(4, self.right);
@@ -779,20 +735,7 @@ impl ProcedureCall for BorrowedV1Plus {
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        let mut block = out.block::<8>();
-        block.put(0, self.left);
-        block.put(4, self.right);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -802,29 +745,21 @@ struct BorrowedV1Echo<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for BorrowedV1Echo<'_> {
+impl CalledProcedure for BorrowedV1Echo<'_> {
     const PROCEDURE: u32 = ECHO;
 
     type Result = BString;
     type Error = BorrowedV1EchoError;
+}
 
+impl<R: Representation> CallCodec<R> for BorrowedV1Echo<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, u32::MAX).field("ECHO.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
-        input.get_string(u32::MAX)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_opaque(self.args, u32::MAX).field("ECHO.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<BString, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<BString, DecodeError> {
         input.get_string(u32::MAX)
     }
 }

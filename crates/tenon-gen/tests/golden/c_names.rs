@@ -3,11 +3,12 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal, Word, Xdr,
+    DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Word,
+    Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
 };
 
 pub const BUFSIZ: u32 = 0;
@@ -462,13 +463,15 @@ struct AutoReturn<'a> {
     channel: &'a [At],
 }
 
-impl ProcedureCall for AutoReturn<'_> {
+impl CalledProcedure for AutoReturn<'_> {
     const PROCEDURE: u32 = RETURN;
     const HAS_LEAN: bool = false;
 
     type Result = Value;
     type Error = AutoReturnError;
+}
 
+impl CallCodec<Xdr> for AutoReturn<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.for_.encode(out).field("return.for")?;
@@ -482,18 +485,22 @@ impl ProcedureCall for AutoReturn<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for AutoReturn<'_> {}
+
 /// A call of `abort`.
 struct AutoAbort {
     args: SizeT,
 }
 
-impl ProcedureCall for AutoAbort {
+impl CalledProcedure for AutoAbort {
     const PROCEDURE: u32 = ABORT;
     const HAS_LEAN: bool = false;
 
     type Result = Int64T;
     type Error = AutoAbortError;
+}
 
+impl CallCodec<Xdr> for AutoAbort {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -505,6 +512,8 @@ impl ProcedureCall for AutoAbort {
         input.get()
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for AutoAbort {}
 
 /// What a server of `auto` does.
 pub trait Auto: Send + Sync + 'static {

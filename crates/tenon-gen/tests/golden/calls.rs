@@ -3,13 +3,13 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
-    boxed_copy,
+    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order,
+    Representation, Xdr, boxed_copy,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 ::tenon::wire::blittable! {
@@ -20,33 +20,18 @@ use ::tenon::{
     }
 }
 
-impl Marshal<Xdr> for C_ {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.blit(self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get().field("C")
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for C_ {
+impl<R: Representation> Marshal<R> for C_ {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get().field("C")
     }
 }
@@ -58,36 +43,18 @@ pub struct T_ {
     pub named: BString,
 }
 
-impl Marshal<Xdr> for T_ {
-    const WIRE_MIN: usize = 8;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.blit(&self.inner);
-        out.put_opaque(&self.named, u32::MAX).field("T.named")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            inner: input.get().field("T.inner")?,
-            named: input.get_string(u32::MAX).field("T.named")?,
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for T_ {
+impl<R: Representation> Marshal<R> for T_ {
     const WIRE_MIN: usize = 8;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(&self.inner);
         out.put_opaque(&self.named, u32::MAX).field("T.named")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         Ok(Self {
             inner: input.get().field("T.inner")?,
             named: input.get_string(u32::MAX).field("T.named")?,
@@ -102,25 +69,9 @@ pub type MakeCalls_ = T_;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_make_calls(value: &MakeCalls_, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    value.encode(out).field("MakeCalls")
-}
-
-/// Reads a [`MakeCalls_`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_make_calls(input: &mut Decoder<'_>) -> Result<MakeCalls_, DecodeError> {
-    Marshal::decode(input).field("MakeCalls")
-}
-
-/// Appends a [`MakeCalls_`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_make_calls_lean<O: Order>(
+pub fn encode_make_calls<R: Representation>(
     value: &MakeCalls_,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     value.encode(out).field("MakeCalls")
 }
@@ -129,8 +80,8 @@ pub fn encode_make_calls_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_make_calls_lean<O: Order>(
-    input: &mut Decoder<'_, Lean<O>>,
+pub fn decode_make_calls<R: Representation>(
+    input: &mut Decoder<'_, R>,
 ) -> Result<MakeCalls_, DecodeError> {
     Marshal::decode(input).field("MakeCalls")
 }
@@ -142,27 +93,9 @@ pub type Page = Box<[u8; 5000]>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_page(value: &Page, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.blit(&**value);
-    Ok(())
-}
-
-/// Reads a [`Page`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_page(input: &mut Decoder<'_>) -> Result<Page, DecodeError> {
-    let block = input.block::<5000>().field("page")?;
-    block.get_boxed(0, input).field("page")
-}
-
-/// Appends a [`Page`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_page_lean<O: Order>(
+pub fn encode_page<R: Representation>(
     value: &Page,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.blit(&**value);
     Ok(())
@@ -172,7 +105,7 @@ pub fn encode_page_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_page_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Page, DecodeError> {
+pub fn decode_page<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Page, DecodeError> {
     let block = input.block::<5000>().field("page")?;
     block.get_boxed(0, input).field("page")
 }
@@ -184,27 +117,9 @@ pub type Steps = Box<[i32; 2000]>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_steps(value: &Steps, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.blit(&**value);
-    Ok(())
-}
-
-/// Reads a [`Steps`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_steps(input: &mut Decoder<'_>) -> Result<Steps, DecodeError> {
-    let block = input.block::<8000>().field("steps")?;
-    block.get_boxed(0, input).field("steps")
-}
-
-/// Appends a [`Steps`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_steps_lean<O: Order>(
+pub fn encode_steps<R: Representation>(
     value: &Steps,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.blit(&**value);
     Ok(())
@@ -214,7 +129,7 @@ pub fn encode_steps_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_steps_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Steps, DecodeError> {
+pub fn decode_steps<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Steps, DecodeError> {
     let block = input.block::<8000>().field("steps")?;
     block.get_boxed(0, input).field("steps")
 }
@@ -229,39 +144,20 @@ pub struct Link {
     pub value: i32,
 }
 
-impl Marshal<Xdr> for Link {
-    const WIRE_MIN: usize = 4;
-
-    /// Appends this element alone, not a list.
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put(self.value);
-        Ok(())
-    }
-
-    /// Reads one element alone, not a list.
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            value: input.get().field("link.value")?,
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Link {
+impl<R: Representation> Marshal<R> for Link {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     /// Appends this element alone, not a list.
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.value);
         Ok(())
     }
 
     /// Reads one element alone, not a list.
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         Ok(Self {
             value: input.get().field("link.value")?,
         })
@@ -278,34 +174,12 @@ pub struct Tree {
     pub left: Vec<Tree>,
 }
 
-impl Marshal<Xdr> for Tree {
-    const WIRE_MIN: usize = 4;
-
-    /// Appends this element alone, not a list.
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.enter()?;
-        out.put_list(&self.left).field("tree.left")?;
-        out.leave();
-        Ok(())
-    }
-
-    /// Reads one element alone, not a list.
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.enter()?;
-        let value = Self {
-            left: input.get_list().field("tree.left")?,
-        };
-        input.leave();
-        Ok(value)
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Tree {
+impl<R: Representation> Marshal<R> for Tree {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     /// Appends this element alone, not a list.
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.enter()?;
         out.put_list(&self.left).field("tree.left")?;
         out.leave();
@@ -313,7 +187,7 @@ impl<O: Order> Marshal<Lean<O>> for Tree {
     }
 
     /// Reads one element alone, not a list.
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.enter()?;
         let value = Self {
             left: input.get_list().field("tree.left")?,
@@ -794,31 +668,22 @@ struct NamedV1Calls2<'a> {
     args: &'a C_,
 }
 
-impl ProcedureCall for NamedV1Calls2<'_> {
+impl CalledProcedure for NamedV1Calls2<'_> {
     const PROCEDURE: u32 = NAMED_CALLS;
 
     type Result = T_;
     type Error = NamedV1CallsError;
+}
 
+impl<R: Representation> CallCodec<R> for NamedV1Calls2<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<T_, DecodeError> {
-        Marshal::decode(input)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.blit(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<T_, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<T_, DecodeError> {
         Marshal::decode(input)
     }
 }
@@ -828,12 +693,14 @@ struct NamedV1InProcess2<'a> {
     args: Option<&'a T_>,
 }
 
-impl ProcedureCall for NamedV1InProcess2<'_> {
+impl CalledProcedure for NamedV1InProcess2<'_> {
     const PROCEDURE: u32 = NAMED_IN_PROCESS;
 
     type Result = ();
     type Error = NamedV1InProcessError;
+}
 
+impl CallCodec<Xdr> for NamedV1InProcess2<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_optional(self.args, Marshal::encode)
@@ -844,9 +711,11 @@ impl ProcedureCall for NamedV1InProcess2<'_> {
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for NamedV1InProcess2<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_optional(self.args, |item, out| {
             out.block::<3>().zero(0, 3);
             item.encode(out)
@@ -855,7 +724,7 @@ impl ProcedureCall for NamedV1InProcess2<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -865,12 +734,14 @@ struct NamedV1Do {
     args: Option<i32>,
 }
 
-impl ProcedureCall for NamedV1Do {
+impl CalledProcedure for NamedV1Do {
     const PROCEDURE: u32 = NAMED_DO;
 
     type Result = i32;
     type Error = NamedV1DoError;
+}
 
+impl CallCodec<Xdr> for NamedV1Do {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_optional(self.args.as_ref(), |item, out| {
@@ -884,9 +755,11 @@ impl ProcedureCall for NamedV1Do {
     fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
         input.get()
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for NamedV1Do {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_optional(self.args.as_ref(), |item, out| {
             let mut block = out.block::<7>();
             block.put(3, *item);
@@ -897,7 +770,7 @@ impl ProcedureCall for NamedV1Do {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -908,27 +781,16 @@ struct NamedV1DoError2<'a> {
     arg2: &'a [u8],
 }
 
-impl ProcedureCall for NamedV1DoError2<'_> {
+impl CalledProcedure for NamedV1DoError2<'_> {
     const PROCEDURE: u32 = NAMED_DO_ERROR;
 
     type Result = i32;
     type Error = NamedV1DoErrorError;
+}
 
+impl<R: Representation> CallCodec<R> for NamedV1DoError2<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_opaque(self.arg1, u32::MAX)
-            .field("NAMED_DO_ERROR.arg1")?;
-        out.put_opaque(self.arg2, u32::MAX)
-            .field("NAMED_DO_ERROR.arg2")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.arg1, u32::MAX)
             .field("NAMED_DO_ERROR.arg1")?;
         out.align(4, 0);
@@ -937,7 +799,7 @@ impl ProcedureCall for NamedV1DoError2<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -947,29 +809,21 @@ struct NamedV1Client2<'a> {
     args: &'a MakeCalls_,
 }
 
-impl ProcedureCall for NamedV1Client2<'_> {
+impl CalledProcedure for NamedV1Client2<'_> {
     const PROCEDURE: u32 = NAMED_CLIENT;
 
     type Result = MakeCalls_;
     type Error = NamedV1ClientError;
+}
 
+impl<R: Representation> CallCodec<R> for NamedV1Client2<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NAMED_CLIENT.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<MakeCalls_, DecodeError> {
-        Marshal::decode(input)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        self.args.encode(out).field("NAMED_CLIENT.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<MakeCalls_, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<MakeCalls_, DecodeError> {
         Marshal::decode(input)
     }
 }
@@ -977,19 +831,16 @@ impl ProcedureCall for NamedV1Client2<'_> {
 /// A call of `NAMED_WITH_OPTIONS`.
 struct NamedV1WithOptions;
 
-impl ProcedureCall for NamedV1WithOptions {
+impl CalledProcedure for NamedV1WithOptions {
     const PROCEDURE: u32 = NAMED_WITH_OPTIONS;
 
     type Result = i32;
     type Error = NamedV1WithOptionsError;
+}
 
+impl<R: Representation> CallCodec<R> for NamedV1WithOptions {
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -1000,14 +851,16 @@ struct NamedV1Error<'a> {
     arg2: &'a [i32; 2000],
 }
 
-impl ProcedureCall for NamedV1Error<'_> {
+impl CalledProcedure for NamedV1Error<'_> {
     const PROCEDURE: u32 = NAMED_ERROR;
 
     type Result = i32;
     type Error = NamedV1ErrorError;
+}
 
+impl<R: Representation> CallCodec<R> for NamedV1Error<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         let mut block = out.block::<13000>();
         block.blit(0, self.arg1);
         block.blit(5000, self.arg2);
@@ -1015,20 +868,7 @@ impl ProcedureCall for NamedV1Error<'_> {
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        let mut block = out.block::<13000>();
-        block.blit(0, self.arg1);
-        block.blit(5000, self.arg2);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -1039,12 +879,14 @@ struct NamedV1ClientView<'a> {
     arg2: &'a [T_],
 }
 
-impl ProcedureCall for NamedV1ClientView<'_> {
+impl CalledProcedure for NamedV1ClientView<'_> {
     const PROCEDURE: u32 = NAMED_CLIENT_VIEW;
 
     type Result = i32;
     type Error = NamedV1ClientViewError;
+}
 
+impl CallCodec<Xdr> for NamedV1ClientView<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_optional(self.arg1, |item, out| {
@@ -1060,9 +902,11 @@ impl ProcedureCall for NamedV1ClientView<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
         input.get()
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for NamedV1ClientView<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_optional(self.arg1, |item, out| {
             out.blit(item);
             Ok(())
@@ -1077,7 +921,7 @@ impl ProcedureCall for NamedV1ClientView<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -1087,29 +931,21 @@ struct NamedV1Length<'a> {
     args: &'a [Link],
 }
 
-impl ProcedureCall for NamedV1Length<'_> {
+impl CalledProcedure for NamedV1Length<'_> {
     const PROCEDURE: u32 = NAMED_LENGTH;
 
     type Result = i32;
     type Error = NamedV1LengthError;
+}
 
+impl<R: Representation> CallCodec<R> for NamedV1Length<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_bare_list(self.args).field("NAMED_LENGTH.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_bare_list(self.args).field("NAMED_LENGTH.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -1120,32 +956,23 @@ struct NamedV1Depth<'a> {
     arg2: &'a [Tree],
 }
 
-impl ProcedureCall for NamedV1Depth<'_> {
+impl CalledProcedure for NamedV1Depth<'_> {
     const PROCEDURE: u32 = NAMED_DEPTH;
 
     type Result = i32;
     type Error = NamedV1DepthError;
+}
 
+impl<R: Representation> CallCodec<R> for NamedV1Depth<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_bare_list(self.arg1).field("NAMED_DEPTH.arg1")?;
-        out.put_list(self.arg2).field("NAMED_DEPTH.arg2")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_bare_list(self.arg1).field("NAMED_DEPTH.arg1")?;
         out.align(4, 0);
         out.put_list(self.arg2).field("NAMED_DEPTH.arg2")
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -1238,13 +1065,6 @@ impl<T: NamedV1> Service for NamedV1Service<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
-            NAMED_CALLS => {
-                let args = input.get().field("NAMED_CALLS.arg1")?;
-                input.finish()?;
-                let reply = self.0.calls(call, args)?;
-                reply.encode(out).field("NAMED_CALLS")?;
-                Ok(())
-            }
             NAMED_IN_PROCESS => {
                 let args = input
                     .get_optional(Marshal::decode)
@@ -1258,36 +1078,6 @@ impl<T: NamedV1> Service for NamedV1Service<T> {
                     .field("NAMED_DO.arg1")?;
                 input.finish()?;
                 let reply = self.0.do_(call, args)?;
-                out.put(reply);
-                Ok(())
-            }
-            NAMED_DO_ERROR => {
-                let arg1 = input.get_string(u32::MAX).field("NAMED_DO_ERROR.arg1")?;
-                let arg2 = input.get_opaque(u32::MAX).field("NAMED_DO_ERROR.arg2")?;
-                input.finish()?;
-                let reply = self.0.do_error(call, arg1, arg2)?;
-                out.put(reply);
-                Ok(())
-            }
-            NAMED_CLIENT => {
-                let args = Marshal::decode(input).field("NAMED_CLIENT.arg1")?;
-                input.finish()?;
-                let reply = self.0.client(call, args)?;
-                reply.encode(out).field("NAMED_CLIENT")?;
-                Ok(())
-            }
-            NAMED_WITH_OPTIONS => {
-                input.finish()?;
-                let reply = self.0.with_options_(call)?;
-                out.put(reply);
-                Ok(())
-            }
-            NAMED_ERROR => {
-                let block = input.block::<13000>().field("NAMED_ERROR")?;
-                let arg1 = block.get_boxed(0, input).field("NAMED_ERROR.arg1")?;
-                let arg2 = block.get_boxed(5000, input).field("NAMED_ERROR.arg2")?;
-                input.finish()?;
-                let reply = self.0.error(call, arg1, arg2)?;
                 out.put(reply);
                 Ok(())
             }
@@ -1306,22 +1096,7 @@ impl<T: NamedV1> Service for NamedV1Service<T> {
                 out.put(reply);
                 Ok(())
             }
-            NAMED_LENGTH => {
-                let args = input.get_bare_list().field("NAMED_LENGTH.arg1")?;
-                input.finish()?;
-                let reply = self.0.length(call, args)?;
-                out.put(reply);
-                Ok(())
-            }
-            NAMED_DEPTH => {
-                let arg1 = input.get_bare_list().field("NAMED_DEPTH.arg1")?;
-                let arg2 = input.get_list().field("NAMED_DEPTH.arg2")?;
-                input.finish()?;
-                let reply = self.0.depth(call, arg1, arg2)?;
-                out.put(reply);
-                Ok(())
-            }
-            _ => Err(Refusal::ProcedureUnavailable),
+            _ => self.serve(call, input, out),
         }
     }
 
@@ -1356,13 +1131,6 @@ impl<T: NamedV1> NamedV1Service<T> {
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
-            NAMED_CALLS => {
-                let args = input.get().field("NAMED_CALLS.arg1")?;
-                input.finish()?;
-                let reply = self.0.calls(call, args)?;
-                reply.encode(out).field("NAMED_CALLS")?;
-                Ok(())
-            }
             NAMED_IN_PROCESS => {
                 let args = input
                     .get_optional(|input| {
@@ -1385,6 +1153,46 @@ impl<T: NamedV1> NamedV1Service<T> {
                 input.finish()?;
                 let reply = self.0.do_(call, args)?;
                 out.put(reply);
+                Ok(())
+            }
+            NAMED_CLIENT_VIEW => {
+                let arg1 = input
+                    .get_optional(|input| {
+                        let block = input.block::<5000>()?;
+                        block.get_boxed(0, input)
+                    })
+                    .field("NAMED_CLIENT_VIEW.arg1")?;
+                input.align(4, 0).field("NAMED_CLIENT_VIEW")?;
+                let arg2 = input
+                    .get_vec(u32::MAX, 8, |input| {
+                        input.align(4, 0)?;
+                        Marshal::decode(input)
+                    })
+                    .field("NAMED_CLIENT_VIEW.arg2")?;
+                input.finish()?;
+                let reply = self.0.client_view(call, arg1, arg2)?;
+                out.put(reply);
+                Ok(())
+            }
+            _ => self.serve(call, input, out),
+        }
+    }
+}
+
+impl<T: NamedV1> NamedV1Service<T> {
+    #[inline]
+    fn serve<I: Representation, R: Representation>(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut Decoder<'_, I>,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), Refusal> {
+        match call.procedure() {
+            NAMED_CALLS => {
+                let args = input.get().field("NAMED_CALLS.arg1")?;
+                input.finish()?;
+                let reply = self.0.calls(call, args)?;
+                reply.encode(out).field("NAMED_CALLS")?;
                 Ok(())
             }
             NAMED_DO_ERROR => {
@@ -1415,25 +1223,6 @@ impl<T: NamedV1> NamedV1Service<T> {
                 let arg2 = block.get_boxed(5000, input).field("NAMED_ERROR.arg2")?;
                 input.finish()?;
                 let reply = self.0.error(call, arg1, arg2)?;
-                out.put(reply);
-                Ok(())
-            }
-            NAMED_CLIENT_VIEW => {
-                let arg1 = input
-                    .get_optional(|input| {
-                        let block = input.block::<5000>()?;
-                        block.get_boxed(0, input)
-                    })
-                    .field("NAMED_CLIENT_VIEW.arg1")?;
-                input.align(4, 0).field("NAMED_CLIENT_VIEW")?;
-                let arg2 = input
-                    .get_vec(u32::MAX, 8, |input| {
-                        input.align(4, 0)?;
-                        Marshal::decode(input)
-                    })
-                    .field("NAMED_CLIENT_VIEW.arg2")?;
-                input.finish()?;
-                let reply = self.0.client_view(call, arg1, arg2)?;
                 out.put(reply);
                 Ok(())
             }

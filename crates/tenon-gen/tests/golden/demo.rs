@@ -4,12 +4,12 @@
 
 use ::tenon::wire::{
     BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean, Marshal,
-    Order, Word, Xdr,
+    Order, Representation, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 /// At most so many numbers travel in one call.
@@ -22,25 +22,9 @@ pub type Numbers = Vec<i32>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_numbers(value: &Numbers, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_counted(value, 100000).field("numbers")
-}
-
-/// Reads a [`Numbers`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_numbers(input: &mut Decoder<'_>) -> Result<Numbers, DecodeError> {
-    input.get_counted(100000).field("numbers")
-}
-
-/// Appends a [`Numbers`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_numbers_lean<O: Order>(
+pub fn encode_numbers<R: Representation>(
     value: &Numbers,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_counted(value, 100000).field("numbers")
 }
@@ -49,8 +33,8 @@ pub fn encode_numbers_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_numbers_lean<O: Order>(
-    input: &mut Decoder<'_, Lean<O>>,
+pub fn decode_numbers<R: Representation>(
+    input: &mut Decoder<'_, R>,
 ) -> Result<Numbers, DecodeError> {
     input.get_counted(100000).field("numbers")
 }
@@ -62,25 +46,9 @@ pub type Name = BString;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_name(value: &Name, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_opaque(value, 64).field("name")
-}
-
-/// Reads a [`Name`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_name(input: &mut Decoder<'_>) -> Result<Name, DecodeError> {
-    input.get_string(64).field("name")
-}
-
-/// Appends a [`Name`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_name_lean<O: Order>(
+pub fn encode_name<R: Representation>(
     value: &Name,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_opaque(value, 64).field("name")
 }
@@ -89,7 +57,7 @@ pub fn encode_name_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_name_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Name, DecodeError> {
+pub fn decode_name<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Name, DecodeError> {
     input.get_string(64).field("name")
 }
 
@@ -129,33 +97,18 @@ impl Word for Kind {
     }
 }
 
-impl Marshal<Xdr> for Kind {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_word(*self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get_word()
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Kind {
+impl<R: Representation> Marshal<R> for Kind {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_word(*self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get_word()
     }
 }
@@ -547,19 +500,16 @@ impl<C: MakeCalls> DemoV1Calls for DemoV1Client<C> {
 /// A call of `DEMO_NULL`.
 struct DemoV1DemoNull;
 
-impl ProcedureCall for DemoV1DemoNull {
+impl CalledProcedure for DemoV1DemoNull {
     const PROCEDURE: u32 = DEMO_NULL;
 
     type Result = ();
     type Error = DemoV1DemoNullError;
+}
 
+impl<R: Representation> CallCodec<R> for DemoV1DemoNull {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -569,29 +519,21 @@ struct DemoV1SayHello<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for DemoV1SayHello<'_> {
+impl CalledProcedure for DemoV1SayHello<'_> {
     const PROCEDURE: u32 = SAY_HELLO;
 
     type Result = BString;
     type Error = DemoV1SayHelloError;
+}
 
+impl<R: Representation> CallCodec<R> for DemoV1SayHello<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, 64).field("SAY_HELLO.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
-        input.get_string(u32::MAX)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_opaque(self.args, 64).field("SAY_HELLO.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<BString, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<BString, DecodeError> {
         input.get_string(u32::MAX)
     }
 }
@@ -601,29 +543,21 @@ struct DemoV1Average<'a> {
     args: &'a [i32],
 }
 
-impl ProcedureCall for DemoV1Average<'_> {
+impl CalledProcedure for DemoV1Average<'_> {
     const PROCEDURE: u32 = AVERAGE;
 
     type Result = f64;
     type Error = DemoV1AverageError;
+}
 
+impl<R: Representation> CallCodec<R> for DemoV1Average<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_counted(self.args, 100000).field("AVERAGE.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<f64, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_counted(self.args, 100000).field("AVERAGE.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<f64, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<f64, DecodeError> {
         input.get()
     }
 }
@@ -633,31 +567,22 @@ struct DemoV1CountTo {
     args: i32,
 }
 
-impl ProcedureCall for DemoV1CountTo {
+impl CalledProcedure for DemoV1CountTo {
     const PROCEDURE: u32 = COUNT_TO;
 
     type Result = Numbers;
     type Error = DemoV1CountToError;
+}
 
+impl<R: Representation> CallCodec<R> for DemoV1CountTo {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Numbers, DecodeError> {
-        input.get_counted(100000)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Numbers, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Numbers, DecodeError> {
         input.get_counted(100000)
     }
 }
@@ -667,12 +592,14 @@ struct DemoV1LookUp<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for DemoV1LookUp<'_> {
+impl CalledProcedure for DemoV1LookUp<'_> {
     const PROCEDURE: u32 = LOOK_UP;
 
     type Result = Found;
     type Error = DemoV1LookUpError;
+}
 
+impl CallCodec<Xdr> for DemoV1LookUp<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, 64).field("LOOK_UP.arg1")
@@ -682,14 +609,16 @@ impl ProcedureCall for DemoV1LookUp<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<Found, DecodeError> {
         input.get_optional(Marshal::decode)
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for DemoV1LookUp<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, 64).field("LOOK_UP.arg1")
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Found, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Found, DecodeError> {
         input.get_optional(|input| {
             let block = input.block::<3>()?;
             block.zero(0, 3)?;
@@ -745,27 +674,6 @@ impl<T: DemoV1> Service for DemoV1Service<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
-            SAY_HELLO => {
-                let args = input.get_string(64).field("SAY_HELLO.arg1")?;
-                input.finish()?;
-                let reply = self.0.say_hello(call, args)?;
-                out.put_opaque(&reply, u32::MAX).field("SAY_HELLO")?;
-                Ok(())
-            }
-            AVERAGE => {
-                let args = input.get_counted(100000).field("AVERAGE.arg1")?;
-                input.finish()?;
-                let reply = self.0.average(call, args)?;
-                out.put(reply);
-                Ok(())
-            }
-            COUNT_TO => {
-                let args = input.get().field("COUNT_TO.arg1")?;
-                input.finish()?;
-                let reply = self.0.count_to(call, args)?;
-                out.put_counted(&reply, 100000).field("COUNT_TO")?;
-                Ok(())
-            }
             LOOK_UP => {
                 let args = input.get_string(64).field("LOOK_UP.arg1")?;
                 input.finish()?;
@@ -774,7 +682,7 @@ impl<T: DemoV1> Service for DemoV1Service<T> {
                     .field("LOOK_UP")?;
                 Ok(())
             }
-            _ => Err(Refusal::ProcedureUnavailable),
+            _ => self.serve(call, input, out),
         }
     }
 
@@ -809,6 +717,31 @@ impl<T: DemoV1> DemoV1Service<T> {
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
+            LOOK_UP => {
+                let args = input.get_string(64).field("LOOK_UP.arg1")?;
+                input.finish()?;
+                let reply = self.0.look_up(call, args)?;
+                out.put_optional(reply.as_ref(), |item, out| {
+                    out.block::<3>().zero(0, 3);
+                    item.encode(out)
+                })
+                .field("LOOK_UP")?;
+                Ok(())
+            }
+            _ => self.serve(call, input, out),
+        }
+    }
+}
+
+impl<T: DemoV1> DemoV1Service<T> {
+    #[inline]
+    fn serve<I: Representation, R: Representation>(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut Decoder<'_, I>,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), Refusal> {
+        match call.procedure() {
             SAY_HELLO => {
                 let args = input.get_string(64).field("SAY_HELLO.arg1")?;
                 input.finish()?;
@@ -828,17 +761,6 @@ impl<T: DemoV1> DemoV1Service<T> {
                 input.finish()?;
                 let reply = self.0.count_to(call, args)?;
                 out.put_counted(&reply, 100000).field("COUNT_TO")?;
-                Ok(())
-            }
-            LOOK_UP => {
-                let args = input.get_string(64).field("LOOK_UP.arg1")?;
-                input.finish()?;
-                let reply = self.0.look_up(call, args)?;
-                out.put_optional(reply.as_ref(), |item, out| {
-                    out.block::<3>().zero(0, 3);
-                    item.encode(out)
-                })
-                .field("LOOK_UP")?;
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),

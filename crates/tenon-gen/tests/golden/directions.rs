@@ -3,12 +3,13 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
+    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order,
+    Representation, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 /// `data` of the interface.
@@ -18,25 +19,9 @@ pub type Data = Vec<u8>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_data(value: &Data, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_opaque(value, 8192).field("data")
-}
-
-/// Reads a [`Data`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_data(input: &mut Decoder<'_>) -> Result<Data, DecodeError> {
-    input.get_opaque(8192).field("data")
-}
-
-/// Appends a [`Data`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_data_lean<O: Order>(
+pub fn encode_data<R: Representation>(
     value: &Data,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_opaque(value, 8192).field("data")
 }
@@ -45,7 +30,7 @@ pub fn encode_data_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_data_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Data, DecodeError> {
+pub fn decode_data<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Data, DecodeError> {
     input.get_opaque(8192).field("data")
 }
 
@@ -57,33 +42,18 @@ pub fn decode_data_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Da
     }
 }
 
-impl Marshal<Xdr> for Position {
-    const WIRE_MIN: usize = 8;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.blit(self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get().field("position")
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Position {
+impl<R: Representation> Marshal<R> for Position {
     const WIRE_MIN: usize = 8;
     const ALIGN: usize = 8;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get().field("position")
     }
 }
@@ -160,38 +130,19 @@ pub struct FilesStateResult {
     pub name: BString,
 }
 
-impl Marshal<Xdr> for FilesStateResult {
-    const WIRE_MIN: usize = 8;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put(self.size);
-        out.put_opaque(&self.name, 64)
-            .field("FILES_STATE_result.name")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            size: input.get().field("FILES_STATE_result.size")?,
-            name: input.get_string(64).field("FILES_STATE_result.name")?,
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for FilesStateResult {
+impl<R: Representation> Marshal<R> for FilesStateResult {
     const WIRE_MIN: usize = 8;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.size);
         out.put_opaque(&self.name, 64)
             .field("FILES_STATE_result.name")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         Ok(Self {
             size: input.get().field("FILES_STATE_result.size")?,
             name: input.get_string(64).field("FILES_STATE_result.name")?,
@@ -402,12 +353,14 @@ struct FilesV1Read<'a> {
     where_: &'a Position,
 }
 
-impl ProcedureCall for FilesV1Read<'_> {
+impl CalledProcedure for FilesV1Read<'_> {
     const PROCEDURE: u32 = FILES_READ;
 
     type Result = FilesReadResult;
     type Error = FilesV1ReadError;
+}
 
+impl CallCodec<Xdr> for FilesV1Read<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         let mut block = out.block::<12>();
@@ -420,9 +373,11 @@ impl ProcedureCall for FilesV1Read<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<FilesReadResult, DecodeError> {
         Marshal::decode(input)
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for FilesV1Read<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         let mut block = out.block::<16>();
         block.put(0, self.count);
         block.blit(8, self.where_);
@@ -431,9 +386,7 @@ impl ProcedureCall for FilesV1Read<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(
-        input: &mut Decoder<'_, Lean<O>>,
-    ) -> Result<FilesReadResult, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<FilesReadResult, DecodeError> {
         Marshal::decode(input)
     }
 }
@@ -444,27 +397,16 @@ struct FilesV1Write<'a> {
     where_: &'a Position,
 }
 
-impl ProcedureCall for FilesV1Write<'_> {
+impl CalledProcedure for FilesV1Write<'_> {
     const PROCEDURE: u32 = FILES_WRITE;
 
     type Result = Position;
     type Error = FilesV1WriteError;
+}
 
+impl<R: Representation> CallCodec<R> for FilesV1Write<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_opaque(self.bytes, 8192)
-            .field("FILES_WRITE.bytes")?;
-        out.blit(self.where_);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Position, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.bytes, 8192)
             .field("FILES_WRITE.bytes")?;
         out.align(8, 0);
@@ -473,7 +415,7 @@ impl ProcedureCall for FilesV1Write<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Position, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Position, DecodeError> {
         input.get()
     }
 }
@@ -481,21 +423,16 @@ impl ProcedureCall for FilesV1Write<'_> {
 /// A call of `FILES_STATE`.
 struct FilesV1State;
 
-impl ProcedureCall for FilesV1State {
+impl CalledProcedure for FilesV1State {
     const PROCEDURE: u32 = FILES_STATE;
 
     type Result = FilesStateResult;
     type Error = FilesV1StateError;
+}
 
+impl<R: Representation> CallCodec<R> for FilesV1State {
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<FilesStateResult, DecodeError> {
-        Marshal::decode(input)
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(
-        input: &mut Decoder<'_, Lean<O>>,
-    ) -> Result<FilesStateResult, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<FilesStateResult, DecodeError> {
         Marshal::decode(input)
     }
 }
@@ -560,21 +497,7 @@ impl<T: FilesV1> Service for FilesV1Service<T> {
                 reply.encode(out).field("FILES_READ")?;
                 Ok(())
             }
-            FILES_WRITE => {
-                let bytes = input.get_opaque(8192).field("FILES_WRITE.bytes")?;
-                let where_ = input.get().field("FILES_WRITE.where")?;
-                input.finish()?;
-                let reply = self.0.write(call, bytes, where_)?;
-                out.blit(&reply);
-                Ok(())
-            }
-            FILES_STATE => {
-                input.finish()?;
-                let reply = self.0.state(call)?;
-                reply.encode(out).field("FILES_STATE")?;
-                Ok(())
-            }
-            _ => Err(Refusal::ProcedureUnavailable),
+            _ => self.serve(call, input, out),
         }
     }
 
@@ -619,6 +542,20 @@ impl<T: FilesV1> FilesV1Service<T> {
                 reply.encode(out).field("FILES_READ")?;
                 Ok(())
             }
+            _ => self.serve(call, input, out),
+        }
+    }
+}
+
+impl<T: FilesV1> FilesV1Service<T> {
+    #[inline]
+    fn serve<I: Representation, R: Representation>(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut Decoder<'_, I>,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), Refusal> {
+        match call.procedure() {
             FILES_WRITE => {
                 let bytes = input.get_opaque(8192).field("FILES_WRITE.bytes")?;
                 input.align(8, 0).field("FILES_WRITE")?;

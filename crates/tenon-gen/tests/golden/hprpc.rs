@@ -3,12 +3,12 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
+    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Representation,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 /// Bytes in the result of MaxResult.
@@ -21,25 +21,9 @@ pub type Numbers = Vec<i32>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_numbers(value: &Numbers, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_counted(value, u32::MAX).field("numbers")
-}
-
-/// Reads a [`Numbers`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_numbers(input: &mut Decoder<'_>) -> Result<Numbers, DecodeError> {
-    input.get_counted(u32::MAX).field("numbers")
-}
-
-/// Appends a [`Numbers`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_numbers_lean<O: Order>(
+pub fn encode_numbers<R: Representation>(
     value: &Numbers,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_counted(value, u32::MAX).field("numbers")
 }
@@ -48,8 +32,8 @@ pub fn encode_numbers_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_numbers_lean<O: Order>(
-    input: &mut Decoder<'_, Lean<O>>,
+pub fn decode_numbers<R: Representation>(
+    input: &mut Decoder<'_, R>,
 ) -> Result<Numbers, DecodeError> {
     input.get_counted(u32::MAX).field("numbers")
 }
@@ -61,26 +45,9 @@ pub type Packet = [u8; 1440];
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_packet(value: &Packet, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.blit(value);
-    Ok(())
-}
-
-/// Reads a [`Packet`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_packet(input: &mut Decoder<'_>) -> Result<Packet, DecodeError> {
-    input.get().field("packet")
-}
-
-/// Appends a [`Packet`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_packet_lean<O: Order>(
+pub fn encode_packet<R: Representation>(
     value: &Packet,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.blit(value);
     Ok(())
@@ -90,9 +57,7 @@ pub fn encode_packet_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_packet_lean<O: Order>(
-    input: &mut Decoder<'_, Lean<O>>,
-) -> Result<Packet, DecodeError> {
+pub fn decode_packet<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Packet, DecodeError> {
     input.get().field("packet")
 }
 
@@ -231,33 +196,18 @@ pub fn decode_packet_lean<O: Order>(
     }
 }
 
-impl Marshal<Xdr> for LargeData {
-    const WIRE_MIN: usize = 512;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.blit(self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get().field("LargeData")
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for LargeData {
+impl<R: Representation> Marshal<R> for LargeData {
     const WIRE_MIN: usize = 512;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get().field("LargeData")
     }
 }
@@ -579,19 +529,16 @@ impl<C: MakeCalls> HprpcVersionCalls for HprpcVersionClient<C> {
 /// A call of `NULL_CALL`.
 struct HprpcVersionNullCall;
 
-impl ProcedureCall for HprpcVersionNullCall {
+impl CalledProcedure for HprpcVersionNullCall {
     const PROCEDURE: u32 = NULL_CALL;
 
     type Result = ();
     type Error = HprpcVersionNullCallError;
+}
 
+impl<R: Representation> CallCodec<R> for HprpcVersionNullCall {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -601,29 +548,21 @@ struct HprpcVersionSayHello<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for HprpcVersionSayHello<'_> {
+impl CalledProcedure for HprpcVersionSayHello<'_> {
     const PROCEDURE: u32 = SAY_HELLO;
 
     type Result = BString;
     type Error = HprpcVersionSayHelloError;
+}
 
+impl<R: Representation> CallCodec<R> for HprpcVersionSayHello<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, u32::MAX).field("SAY_HELLO.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
-        input.get_string(u32::MAX)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_opaque(self.args, u32::MAX).field("SAY_HELLO.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<BString, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<BString, DecodeError> {
         input.get_string(u32::MAX)
     }
 }
@@ -633,29 +572,21 @@ struct HprpcVersionAverage<'a> {
     args: &'a [i32],
 }
 
-impl ProcedureCall for HprpcVersionAverage<'_> {
+impl CalledProcedure for HprpcVersionAverage<'_> {
     const PROCEDURE: u32 = AVERAGE;
 
     type Result = f64;
     type Error = HprpcVersionAverageError;
+}
 
+impl<R: Representation> CallCodec<R> for HprpcVersionAverage<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_counted(self.args, u32::MAX).field("AVERAGE.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<f64, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_counted(self.args, u32::MAX).field("AVERAGE.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<f64, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<f64, DecodeError> {
         input.get()
     }
 }
@@ -665,31 +596,22 @@ struct HprpcVersionGetRandNums {
     args: u32,
 }
 
-impl ProcedureCall for HprpcVersionGetRandNums {
+impl CalledProcedure for HprpcVersionGetRandNums {
     const PROCEDURE: u32 = GET_RAND_NUMS;
 
     type Result = Numbers;
     type Error = HprpcVersionGetRandNumsError;
+}
 
+impl<R: Representation> CallCodec<R> for HprpcVersionGetRandNums {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Numbers, DecodeError> {
-        input.get_counted(u32::MAX)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Numbers, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Numbers, DecodeError> {
         input.get_counted(u32::MAX)
     }
 }
@@ -699,31 +621,22 @@ struct HprpcVersionSendRcvLargeData<'a> {
     args: &'a LargeData,
 }
 
-impl ProcedureCall for HprpcVersionSendRcvLargeData<'_> {
+impl CalledProcedure for HprpcVersionSendRcvLargeData<'_> {
     const PROCEDURE: u32 = SEND_RCV_LARGE_DATA;
 
     type Result = LargeData;
     type Error = HprpcVersionSendRcvLargeDataError;
+}
 
+impl<R: Representation> CallCodec<R> for HprpcVersionSendRcvLargeData<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<LargeData, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.blit(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<LargeData, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<LargeData, DecodeError> {
         input.get()
     }
 }
@@ -731,19 +644,16 @@ impl ProcedureCall for HprpcVersionSendRcvLargeData<'_> {
 /// A call of `MAX_RESULT`.
 struct HprpcVersionMaxResult;
 
-impl ProcedureCall for HprpcVersionMaxResult {
+impl CalledProcedure for HprpcVersionMaxResult {
     const PROCEDURE: u32 = MAX_RESULT;
 
     type Result = Packet;
     type Error = HprpcVersionMaxResultError;
+}
 
+impl<R: Representation> CallCodec<R> for HprpcVersionMaxResult {
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Packet, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Packet, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Packet, DecodeError> {
         input.get()
     }
 }
@@ -805,43 +715,7 @@ impl<T: HprpcVersion> Service for HprpcVersionService<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure() {
-            SAY_HELLO => {
-                let args = input.get_string(u32::MAX).field("SAY_HELLO.arg1")?;
-                input.finish()?;
-                let reply = self.0.say_hello(call, args)?;
-                out.put_opaque(&reply, u32::MAX).field("SAY_HELLO")?;
-                Ok(())
-            }
-            AVERAGE => {
-                let args = input.get_counted(u32::MAX).field("AVERAGE.arg1")?;
-                input.finish()?;
-                let reply = self.0.average(call, args)?;
-                out.put(reply);
-                Ok(())
-            }
-            GET_RAND_NUMS => {
-                let args = input.get().field("GET_RAND_NUMS.arg1")?;
-                input.finish()?;
-                let reply = self.0.get_rand_nums(call, args)?;
-                out.put_counted(&reply, u32::MAX).field("GET_RAND_NUMS")?;
-                Ok(())
-            }
-            SEND_RCV_LARGE_DATA => {
-                let args = input.get().field("SEND_RCV_LARGE_DATA.arg1")?;
-                input.finish()?;
-                let reply = self.0.send_rcv_large_data(call, args)?;
-                out.blit(&reply);
-                Ok(())
-            }
-            MAX_RESULT => {
-                input.finish()?;
-                let reply = self.0.max_result(call)?;
-                out.blit(&reply);
-                Ok(())
-            }
-            _ => Err(Refusal::ProcedureUnavailable),
-        }
+        self.serve(call, input, out)
     }
 
     fn lean(&self) -> Option<&dyn LeanService> {
@@ -861,18 +735,19 @@ impl<T: HprpcVersion> LeanService for HprpcVersionService<T> {
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         match input {
-            LeanInput::Native(mut input) => self.serve_lean(call, &mut input, out),
-            LeanInput::Swapped(mut input) => self.serve_lean(call, &mut input, out),
+            LeanInput::Native(mut input) => self.serve(call, &mut input, out),
+            LeanInput::Swapped(mut input) => self.serve(call, &mut input, out),
         }
     }
 }
 
 impl<T: HprpcVersion> HprpcVersionService<T> {
-    fn serve_lean<O: Order>(
+    #[inline]
+    fn serve<I: Representation, R: Representation>(
         &self,
         call: &CallInfo<'_>,
-        input: &mut Decoder<'_, Lean<O>>,
-        out: &mut Encoder<'_, Lean>,
+        input: &mut Decoder<'_, I>,
+        out: &mut Encoder<'_, R>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
             SAY_HELLO => {

@@ -3,11 +3,12 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal, Word, Xdr,
+    BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean, Marshal,
+    Order, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
 };
 
 /// `chain` of the interface.
@@ -421,13 +422,15 @@ struct TermsV1Simplify<'a> {
     args: &'a Term,
 }
 
-impl ProcedureCall for TermsV1Simplify<'_> {
+impl CalledProcedure for TermsV1Simplify<'_> {
     const PROCEDURE: u32 = SIMPLIFY;
     const HAS_LEAN: bool = false;
 
     type Result = Term;
     type Error = TermsV1SimplifyError;
+}
 
+impl CallCodec<Xdr> for TermsV1Simplify<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("SIMPLIFY.arg1")
@@ -439,18 +442,22 @@ impl ProcedureCall for TermsV1Simplify<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TermsV1Simplify<'_> {}
+
 /// A call of `REVERSE`.
 struct TermsV1Reverse<'a> {
     links: &'a Chain,
 }
 
-impl ProcedureCall for TermsV1Reverse<'_> {
+impl CalledProcedure for TermsV1Reverse<'_> {
     const PROCEDURE: u32 = REVERSE;
     const HAS_LEAN: bool = false;
 
     type Result = Chain;
     type Error = TermsV1ReverseError;
+}
 
+impl CallCodec<Xdr> for TermsV1Reverse<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.links.encode(out).field("REVERSE.links")
@@ -461,6 +468,8 @@ impl ProcedureCall for TermsV1Reverse<'_> {
         Marshal::decode(input)
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for TermsV1Reverse<'_> {}
 
 /// What a server of `TERMS_V1` does.
 pub trait TermsV1: Send + Sync + 'static {

@@ -3,12 +3,12 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BString, ByNumber, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal,
-    Word, Xdr,
+    BString, ByNumber, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean,
+    Marshal, Order, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
 };
 
 /// Bytes in a path name, at most.
@@ -666,31 +666,37 @@ impl<C: MakeCalls> MountV3Calls for MountV3Client<C> {
 /// A call of `MOUNTPROC3_NULL`.
 struct MountV3Null;
 
-impl ProcedureCall for MountV3Null {
+impl CalledProcedure for MountV3Null {
     const PROCEDURE: u32 = MOUNTPROC3_NULL;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = MountV3NullError;
+}
 
+impl CallCodec<Xdr> for MountV3Null {
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for MountV3Null {}
+
 /// A call of `MOUNTPROC3_MNT`.
 struct MountV3Mnt<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for MountV3Mnt<'_> {
+impl CalledProcedure for MountV3Mnt<'_> {
     const PROCEDURE: u32 = MOUNTPROC3_MNT;
     const HAS_LEAN: bool = false;
 
     type Result = Mountres3;
     type Error = MountV3MntError;
+}
 
+impl CallCodec<Xdr> for MountV3Mnt<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, 1024).field("MOUNTPROC3_MNT.arg1")
@@ -702,34 +708,42 @@ impl ProcedureCall for MountV3Mnt<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for MountV3Mnt<'_> {}
+
 /// A call of `MOUNTPROC3_DUMP`.
 struct MountV3Dump;
 
-impl ProcedureCall for MountV3Dump {
+impl CalledProcedure for MountV3Dump {
     const PROCEDURE: u32 = MOUNTPROC3_DUMP;
     const HAS_LEAN: bool = false;
 
     type Result = Mountlist;
     type Error = MountV3DumpError;
+}
 
+impl CallCodec<Xdr> for MountV3Dump {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Mountlist, DecodeError> {
         input.get_list()
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for MountV3Dump {}
+
 /// A call of `MOUNTPROC3_UMNT`.
 struct MountV3Umnt<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for MountV3Umnt<'_> {
+impl CalledProcedure for MountV3Umnt<'_> {
     const PROCEDURE: u32 = MOUNTPROC3_UMNT;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = MountV3UmntError;
+}
 
+impl CallCodec<Xdr> for MountV3Umnt<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, 1024)
@@ -742,37 +756,47 @@ impl ProcedureCall for MountV3Umnt<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for MountV3Umnt<'_> {}
+
 /// A call of `MOUNTPROC3_UMNTALL`.
 struct MountV3Umntall;
 
-impl ProcedureCall for MountV3Umntall {
+impl CalledProcedure for MountV3Umntall {
     const PROCEDURE: u32 = MOUNTPROC3_UMNTALL;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = MountV3UmntallError;
+}
 
+impl CallCodec<Xdr> for MountV3Umntall {
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for MountV3Umntall {}
+
 /// A call of `MOUNTPROC3_EXPORT`.
 struct MountV3Export;
 
-impl ProcedureCall for MountV3Export {
+impl CalledProcedure for MountV3Export {
     const PROCEDURE: u32 = MOUNTPROC3_EXPORT;
     const HAS_LEAN: bool = false;
 
     type Result = Exports;
     type Error = MountV3ExportError;
+}
 
+impl CallCodec<Xdr> for MountV3Export {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<Exports, DecodeError> {
         input.get_list()
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for MountV3Export {}
 
 /// What a server of `MOUNT_V3` does.
 pub trait MountV3: Send + Sync + 'static {

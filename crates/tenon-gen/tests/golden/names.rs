@@ -4,12 +4,12 @@
 
 use ::tenon::wire::{
     BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean, Marshal,
-    Order, Word, Xdr,
+    Order, Representation, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 pub const IF: u32 = 1;
@@ -64,33 +64,18 @@ impl Word for Type {
     }
 }
 
-impl Marshal<Xdr> for Type {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_word(*self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get_word()
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Type {
+impl<R: Representation> Marshal<R> for Type {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_word(*self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get_word()
     }
 }
@@ -234,33 +219,18 @@ impl<O: Order> Marshal<Lean<O>> for Fn {
     }
 }
 
-impl Marshal<Xdr> for Lookup3Args {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.blit(self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get().field("LOOKUP3args")
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Lookup3Args {
+impl<R: Representation> Marshal<R> for Lookup3Args {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get().field("LOOKUP3args")
     }
 }
@@ -273,33 +243,18 @@ impl<O: Order> Marshal<Lean<O>> for Lookup3Args {
     }
 }
 
-impl Marshal<Xdr> for Lookup3Args2 {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.blit(self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get().field("lookup3_args")
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Lookup3Args2 {
+impl<R: Representation> Marshal<R> for Lookup3Args2 {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get().field("lookup3_args")
     }
 }
@@ -312,33 +267,18 @@ impl<O: Order> Marshal<Lean<O>> for Lookup3Args2 {
     }
 }
 
-impl Marshal<Xdr> for Lookup3Args3 {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.blit(self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get().field("Lookup3Args")
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Lookup3Args3 {
+impl<R: Representation> Marshal<R> for Lookup3Args3 {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get().field("Lookup3Args")
     }
 }
@@ -351,33 +291,18 @@ impl<O: Order> Marshal<Lean<O>> for Lookup3Args3 {
     }
 }
 
-impl Marshal<Xdr> for Vec_ {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.blit(self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get().field("Vec")
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Vec_ {
+impl<R: Representation> Marshal<R> for Vec_ {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get().field("Vec")
     }
 }
@@ -389,25 +314,9 @@ pub type Option_ = Vec<Vec_>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_option(value: &Option_, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_counted(value, u32::MAX).field("Option")
-}
-
-/// Reads a [`Option_`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_option(input: &mut Decoder<'_>) -> Result<Option_, DecodeError> {
-    input.get_counted(u32::MAX).field("Option")
-}
-
-/// Appends a [`Option_`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_option_lean<O: Order>(
+pub fn encode_option<R: Representation>(
     value: &Option_,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_counted(value, u32::MAX).field("Option")
 }
@@ -416,8 +325,8 @@ pub fn encode_option_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_option_lean<O: Order>(
-    input: &mut Decoder<'_, Lean<O>>,
+pub fn decode_option<R: Representation>(
+    input: &mut Decoder<'_, R>,
 ) -> Result<Option_, DecodeError> {
     input.get_counted(u32::MAX).field("Option")
 }
@@ -429,25 +338,9 @@ pub type String_ = BString;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_string(value: &String_, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_opaque(value, u32::MAX).field("String")
-}
-
-/// Reads a [`String_`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_string(input: &mut Decoder<'_>) -> Result<String_, DecodeError> {
-    input.get_string(u32::MAX).field("String")
-}
-
-/// Appends a [`String_`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_string_lean<O: Order>(
+pub fn encode_string<R: Representation>(
     value: &String_,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_opaque(value, u32::MAX).field("String")
 }
@@ -456,8 +349,8 @@ pub fn encode_string_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_string_lean<O: Order>(
-    input: &mut Decoder<'_, Lean<O>>,
+pub fn decode_string<R: Representation>(
+    input: &mut Decoder<'_, R>,
 ) -> Result<String_, DecodeError> {
     input.get_string(u32::MAX).field("String")
 }
@@ -487,39 +380,12 @@ impl Default for Result_ {
     }
 }
 
-impl Marshal<Xdr> for Result_ {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_word(self.discriminant());
-        match self {
-            Self::Self_(value) => out.put(*value),
-            Self::Async => {}
-            Self::Default(Type::Self_, _) => return Err(EncodeError::bad_discriminant(0)),
-            Self::Default(Type::Async, _) => return Err(EncodeError::bad_discriminant(3)),
-            Self::Default(_, value) => out.blit(value),
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let value = match input.get_word::<Type>().field("result.Default")? {
-            Type::Self_ => Self::Self_(input.get().field("result.err")?),
-            Type::Async => Self::Async,
-            discriminant => Self::Default(discriminant, input.get().field("result.ok")?),
-        };
-        Ok(value)
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Result_ {
+impl<R: Representation> Marshal<R> for Result_ {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_word(self.discriminant());
         match self {
             Self::Self_(value) => out.put(*value),
@@ -532,7 +398,7 @@ impl<O: Order> Marshal<Lean<O>> for Result_ {
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let value = match input.get_word::<Type>().field("result.Default")? {
             Type::Self_ => Self::Self_(input.get().field("result.err")?),
             Type::Async => Self::Async,
@@ -924,19 +790,16 @@ impl<C: MakeCalls> TypeVersionCalls for TypeVersionClient<C> {
 /// A call of `TYPE_NULL`.
 struct TypeVersionNull;
 
-impl ProcedureCall for TypeVersionNull {
+impl CalledProcedure for TypeVersionNull {
     const PROCEDURE: u32 = TYPE_NULL;
 
     type Result = ();
     type Error = TypeVersionNullError;
+}
 
+impl<R: Representation> CallCodec<R> for TypeVersionNull {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -947,14 +810,16 @@ struct TypeVersionConnect {
     call_: i32,
 }
 
-impl ProcedureCall for TypeVersionConnect {
+impl CalledProcedure for TypeVersionConnect {
     const PROCEDURE: u32 = TYPE_CONNECT;
 
     type Result = i32;
     type Error = TypeVersionConnectError;
+}
 
+impl<R: Representation> CallCodec<R> for TypeVersionConnect {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         let mut block = out.block::<8>();
         block.put(0, self.self_);
         block.put(4, self.call_);
@@ -962,20 +827,7 @@ impl ProcedureCall for TypeVersionConnect {
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        let mut block = out.block::<8>();
-        block.put(0, self.self_);
-        block.put(4, self.call_);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -985,31 +837,22 @@ struct TypeVersionConnect2 {
     args: i32,
 }
 
-impl ProcedureCall for TypeVersionConnect2 {
+impl CalledProcedure for TypeVersionConnect2 {
     const PROCEDURE: u32 = TYPE_CONNECT_2;
 
     type Result = i32;
     type Error = TypeVersionConnect2Error;
+}
 
+impl<R: Representation> CallCodec<R> for TypeVersionConnect2 {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -1019,12 +862,14 @@ struct TypeVersionType<'a> {
     args: &'a Fn,
 }
 
-impl ProcedureCall for TypeVersionType<'_> {
+impl CalledProcedure for TypeVersionType<'_> {
     const PROCEDURE: u32 = TYPE_TYPE;
 
     type Result = Result_;
     type Error = TypeVersionTypeError;
+}
 
+impl CallCodec<Xdr> for TypeVersionType<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("TYPE_type.arg1")
@@ -1034,14 +879,16 @@ impl ProcedureCall for TypeVersionType<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<Result_, DecodeError> {
         Marshal::decode(input)
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for TypeVersionType<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         self.args.encode(out).field("TYPE_type.arg1")
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Result_, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Result_, DecodeError> {
         Marshal::decode(input)
     }
 }
@@ -1049,19 +896,16 @@ impl ProcedureCall for TypeVersionType<'_> {
 /// A call of `TYPE_start_type`.
 struct TypeVersionStartType;
 
-impl ProcedureCall for TypeVersionStartType {
+impl CalledProcedure for TypeVersionStartType {
     const PROCEDURE: u32 = TYPE_START_TYPE;
 
     type Result = ();
     type Error = TypeVersionStartTypeError;
+}
 
+impl<R: Representation> CallCodec<R> for TypeVersionStartType {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -1075,12 +919,14 @@ struct TypeVersionClone<'a> {
     reply_: i32,
 }
 
-impl ProcedureCall for TypeVersionClone<'_> {
+impl CalledProcedure for TypeVersionClone<'_> {
     const PROCEDURE: u32 = TYPE_CLONE;
 
     type Result = Fn;
     type Error = TypeVersionCloneError;
+}
 
+impl CallCodec<Xdr> for TypeVersionClone<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.value);
@@ -1097,9 +943,11 @@ impl ProcedureCall for TypeVersionClone<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<Fn, DecodeError> {
         Marshal::decode(input)
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for TypeVersionClone<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put(self.value);
         self.block_.encode(out).field("TYPE_clone.block")?;
         out.align(4, 0);
@@ -1112,7 +960,7 @@ impl ProcedureCall for TypeVersionClone<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Fn, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Fn, DecodeError> {
         Marshal::decode(input)
     }
 }
@@ -1124,12 +972,14 @@ struct TypeVersionPut<'a> {
     it: &'a Fn,
 }
 
-impl ProcedureCall for TypeVersionPut<'_> {
+impl CalledProcedure for TypeVersionPut<'_> {
     const PROCEDURE: u32 = TYPE_PUT;
 
     type Result = Vec_;
     type Error = TypeVersionPutError;
+}
 
+impl CallCodec<Xdr> for TypeVersionPut<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_counted(self.item, u32::MAX)
@@ -1143,9 +993,11 @@ impl ProcedureCall for TypeVersionPut<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<Vec_, DecodeError> {
         input.get()
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for TypeVersionPut<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_counted(self.item, u32::MAX)
             .field("TYPE_put.item")?;
         out.put_opaque(self.value, u32::MAX)
@@ -1155,7 +1007,7 @@ impl ProcedureCall for TypeVersionPut<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Vec_, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Vec_, DecodeError> {
         input.get()
     }
 }
@@ -1233,32 +1085,12 @@ impl<T: TypeVersion> Service for TypeVersionService<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
-            TYPE_CONNECT => {
-                let block = input.block::<8>().field("TYPE_connect")?;
-                let self_ = block.get(0);
-                let call_ = block.get(4);
-                input.finish()?;
-                let reply = self.0.connect_(call, self_, call_)?;
-                out.put(reply);
-                Ok(())
-            }
-            TYPE_CONNECT_2 => {
-                let args = input.get().field("TYPE_CONNECT.arg1")?;
-                input.finish()?;
-                let reply = self.0.connect_2(call, args)?;
-                out.put(reply);
-                Ok(())
-            }
             TYPE_TYPE => {
                 let args = Marshal::decode(input).field("TYPE_type.arg1")?;
                 input.finish()?;
                 let reply = self.0.type_(call, args)?;
                 reply.encode(out).field("TYPE_type")?;
                 Ok(())
-            }
-            TYPE_START_TYPE => {
-                input.finish()?;
-                self.0.start_type(call)
             }
             TYPE_CLONE => {
                 let value = input.get().field("TYPE_clone.value")?;
@@ -1281,7 +1113,7 @@ impl<T: TypeVersion> Service for TypeVersionService<T> {
                 out.blit(&reply);
                 Ok(())
             }
-            _ => Err(Refusal::ProcedureUnavailable),
+            _ => self.serve(call, input, out),
         }
     }
 
@@ -1316,32 +1148,12 @@ impl<T: TypeVersion> TypeVersionService<T> {
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
-            TYPE_CONNECT => {
-                let block = input.block::<8>().field("TYPE_connect")?;
-                let self_ = block.get(0);
-                let call_ = block.get(4);
-                input.finish()?;
-                let reply = self.0.connect_(call, self_, call_)?;
-                out.put(reply);
-                Ok(())
-            }
-            TYPE_CONNECT_2 => {
-                let args = input.get().field("TYPE_CONNECT.arg1")?;
-                input.finish()?;
-                let reply = self.0.connect_2(call, args)?;
-                out.put(reply);
-                Ok(())
-            }
             TYPE_TYPE => {
                 let args = Marshal::decode(input).field("TYPE_type.arg1")?;
                 input.finish()?;
                 let reply = self.0.type_(call, args)?;
                 reply.encode(out).field("TYPE_type")?;
                 Ok(())
-            }
-            TYPE_START_TYPE => {
-                input.finish()?;
-                self.0.start_type(call)
             }
             TYPE_CLONE => {
                 let value = input.get().field("TYPE_clone.value")?;
@@ -1365,6 +1177,40 @@ impl<T: TypeVersion> TypeVersionService<T> {
                 let reply = self.0.put(call, item, value, it)?;
                 out.blit(&reply);
                 Ok(())
+            }
+            _ => self.serve(call, input, out),
+        }
+    }
+}
+
+impl<T: TypeVersion> TypeVersionService<T> {
+    #[inline]
+    fn serve<I: Representation, R: Representation>(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut Decoder<'_, I>,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), Refusal> {
+        match call.procedure() {
+            TYPE_CONNECT => {
+                let block = input.block::<8>().field("TYPE_connect")?;
+                let self_ = block.get(0);
+                let call_ = block.get(4);
+                input.finish()?;
+                let reply = self.0.connect_(call, self_, call_)?;
+                out.put(reply);
+                Ok(())
+            }
+            TYPE_CONNECT_2 => {
+                let args = input.get().field("TYPE_CONNECT.arg1")?;
+                input.finish()?;
+                let reply = self.0.connect_2(call, args)?;
+                out.put(reply);
+                Ok(())
+            }
+            TYPE_START_TYPE => {
+                input.finish()?;
+                self.0.start_type(call)
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }

@@ -3,8 +3,8 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BStr, BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean,
-    Marshal, Order, Word, Xdr,
+    BStr, BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal,
+    Representation, Word,
 };
 
 /// `label` of the interface.
@@ -14,25 +14,9 @@ pub type Label = BString;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_label(value: &Label, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_opaque(value, 32).field("label")
-}
-
-/// Reads a [`Label`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_label(input: &mut Decoder<'_>) -> Result<Label, DecodeError> {
-    input.get_string(32).field("label")
-}
-
-/// Appends a [`Label`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_label_lean<O: Order>(
+pub fn encode_label<R: Representation>(
     value: &Label,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_opaque(value, 32).field("label")
 }
@@ -41,7 +25,7 @@ pub fn encode_label_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_label_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Label, DecodeError> {
+pub fn decode_label<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Label, DecodeError> {
     input.get_string(32).field("label")
 }
 
@@ -97,33 +81,18 @@ impl Word for Color {
     }
 }
 
-impl Marshal<Xdr> for Color {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_word(*self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get_word()
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Color {
+impl<R: Representation> Marshal<R> for Color {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_word(*self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get_word()
     }
 }
@@ -131,12 +100,12 @@ impl<O: Order> Marshal<Lean<O>> for Color {
 pub mod shapes {
     use ::tenon::wire::{
         BStr, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean, Marshal,
-        Order, View, Word, Xdr,
+        Order, Representation, View, Word, Xdr,
     };
     use ::tenon::{
-        CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView,
-        ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall,
-        Refusal, Service, in_process,
+        CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions,
+        Client, ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService,
+        MakeCalls, Refusal, Service, in_process,
     };
 
     pub const CORNERS_MAX: u32 = 16;
@@ -175,33 +144,18 @@ pub mod shapes {
         }
     }
 
-    impl Marshal<Xdr> for Color {
-        const WIRE_MIN: usize = 4;
-
-        #[inline]
-        fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-            out.put_word(*self);
-            Ok(())
-        }
-
-        #[inline]
-        fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-            input.get_word()
-        }
-    }
-
-    impl<O: Order> Marshal<Lean<O>> for Color {
+    impl<R: Representation> Marshal<R> for Color {
         const WIRE_MIN: usize = 4;
         const ALIGN: usize = 4;
 
         #[inline]
-        fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+        fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
             out.put_word(*self);
             Ok(())
         }
 
         #[inline]
-        fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+        fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
             input.get_word()
         }
     }
@@ -215,33 +169,18 @@ pub mod shapes {
         }
     }
 
-    impl Marshal<Xdr> for Point {
-        const WIRE_MIN: usize = 8;
-
-        #[inline]
-        fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-            out.blit(self);
-            Ok(())
-        }
-
-        #[inline]
-        fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-            input.get().field("shapes::point")
-        }
-    }
-
-    impl<O: Order> Marshal<Lean<O>> for Point {
+    impl<R: Representation> Marshal<R> for Point {
         const WIRE_MIN: usize = 8;
         const ALIGN: usize = 4;
 
         #[inline]
-        fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+        fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
             out.blit(self);
             Ok(())
         }
 
         #[inline]
-        fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+        fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
             input.get().field("shapes::point")
         }
     }
@@ -425,12 +364,14 @@ pub mod shapes {
         arg2: Color,
     }
 
-    impl ProcedureCall for DrawingV1Paint<'_> {
+    impl CalledProcedure for DrawingV1Paint<'_> {
         const PROCEDURE: u32 = PAINT;
 
         type Result = solid::Face;
         type Error = DrawingV1PaintError;
+    }
 
+    impl CallCodec<Xdr> for DrawingV1Paint<'_> {
         #[inline]
         fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
             self.arg1.encode(out).field("PAINT.arg1")?;
@@ -442,9 +383,11 @@ pub mod shapes {
         fn decode(input: &mut Decoder<'_>) -> Result<solid::Face, DecodeError> {
             Marshal::decode(input)
         }
+    }
 
+    impl<O: Order> CallCodec<Lean<O>> for DrawingV1Paint<'_> {
         #[inline]
-        fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+        fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
             self.arg1.encode(out).field("PAINT.arg1")?;
             out.align(4, 0);
             out.put_word(self.arg2);
@@ -452,9 +395,7 @@ pub mod shapes {
         }
 
         #[inline]
-        fn decode_lean<O: Order>(
-            input: &mut Decoder<'_, Lean<O>>,
-        ) -> Result<solid::Face, DecodeError> {
+        fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<solid::Face, DecodeError> {
             Marshal::decode(input)
         }
     }
@@ -464,31 +405,21 @@ pub mod shapes {
         name: &'a [u8],
     }
 
-    impl ProcedureCall for DrawingV1Frame<'_> {
+    impl CalledProcedure for DrawingV1Frame<'_> {
         const PROCEDURE: u32 = FRAME;
 
         type Result = super::Color;
         type Error = DrawingV1FrameError;
+    }
 
+    impl<R: Representation> CallCodec<R> for DrawingV1Frame<'_> {
         #[inline]
-        fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
             out.put_opaque(self.name, 32).field("FRAME.name")
         }
 
         #[inline]
-        fn decode(input: &mut Decoder<'_>) -> Result<super::Color, DecodeError> {
-            input.get_word()
-        }
-
-        #[inline]
-        fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-            out.put_opaque(self.name, 32).field("FRAME.name")
-        }
-
-        #[inline]
-        fn decode_lean<O: Order>(
-            input: &mut Decoder<'_, Lean<O>>,
-        ) -> Result<super::Color, DecodeError> {
+        fn decode(input: &mut Decoder<'_, R>) -> Result<super::Color, DecodeError> {
             input.get_word()
         }
     }
@@ -633,8 +564,8 @@ pub mod shapes {
 
     pub mod solid {
         use ::tenon::wire::{
-            BStr, Cow, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order,
-            View, Xdr,
+            BStr, Cow, DecodeError, Decoder, EncodeError, Encoder, Field, Marshal, Representation,
+            View,
         };
 
         /// Each name is looked for here, then in the namespaces around this one.
@@ -645,41 +576,12 @@ pub mod shapes {
             pub frame: super::super::Color,
         }
 
-        impl Marshal<Xdr> for Polygon {
-            const WIRE_MIN: usize = 12;
-
-            #[inline]
-            fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-                out.put_counted(&self.corners, 16)
-                    .field("shapes::solid::polygon.corners")?;
-                let mut block = out.block::<8>();
-                block.put_word(0, self.fill);
-                block.put_word(4, self.frame);
-                Ok(())
-            }
-
-            #[inline]
-            fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-                let corners = input
-                    .get_counted(16)
-                    .field("shapes::solid::polygon.corners")?;
-                let block = input.block::<8>().field("shapes::solid::polygon")?;
-                let fill = block.get_word(0).field("shapes::solid::polygon.fill")?;
-                let frame = block.get_word(4).field("shapes::solid::polygon.frame")?;
-                Ok(Self {
-                    corners,
-                    fill,
-                    frame,
-                })
-            }
-        }
-
-        impl<O: Order> Marshal<Lean<O>> for Polygon {
+        impl<R: Representation> Marshal<R> for Polygon {
             const WIRE_MIN: usize = 12;
             const ALIGN: usize = 4;
 
             #[inline]
-            fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+            fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
                 out.put_counted(&self.corners, 16)
                     .field("shapes::solid::polygon.corners")?;
                 let mut block = out.block::<8>();
@@ -689,7 +591,7 @@ pub mod shapes {
             }
 
             #[inline]
-            fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+            fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
                 let corners = input
                     .get_counted(16)
                     .field("shapes::solid::polygon.corners")?;
@@ -779,44 +681,12 @@ pub mod shapes {
             }
         }
 
-        impl Marshal<Xdr> for Face {
-            const WIRE_MIN: usize = 8;
-
-            #[inline]
-            fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-                out.put_word(self.discriminant());
-                match self {
-                    Self::Red(value) => value.encode(out).field("shapes::solid::face.one")?,
-                    Self::Green(value) => out
-                        .put_opaque(value, 32)
-                        .field("shapes::solid::face.text")?,
-                }
-                Ok(())
-            }
-
-            #[inline]
-            fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-                let value = match input
-                    .get_word::<super::Color>()
-                    .field("shapes::solid::face.kind")?
-                {
-                    super::Color::Red => {
-                        Self::Red(Marshal::decode(input).field("shapes::solid::face.one")?)
-                    }
-                    super::Color::Green => {
-                        Self::Green(input.get_string(32).field("shapes::solid::face.text")?)
-                    }
-                };
-                Ok(value)
-            }
-        }
-
-        impl<O: Order> Marshal<Lean<O>> for Face {
+        impl<R: Representation> Marshal<R> for Face {
             const WIRE_MIN: usize = 8;
             const ALIGN: usize = 4;
 
             #[inline]
-            fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+            fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
                 out.put_word(self.discriminant());
                 match self {
                     Self::Red(value) => value.encode(out).field("shapes::solid::face.one")?,
@@ -828,7 +698,7 @@ pub mod shapes {
             }
 
             #[inline]
-            fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+            fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
                 let value = match input
                     .get_word::<super::Color>()
                     .field("shapes::solid::face.kind")?
@@ -903,28 +773,9 @@ pub mod shapes {
         ///
         /// # Errors
         /// The value breaks a bound of the interface.
-        pub fn encode_faces(value: &Faces, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-            out.put_vec(value, 4, Marshal::encode)
-                .field("shapes::solid::faces")
-        }
-
-        /// Reads a [`Faces`].
-        ///
-        /// # Errors
-        /// The bytes are not a value of this type.
-        pub fn decode_faces(input: &mut Decoder<'_>) -> Result<Faces, DecodeError> {
-            input
-                .get_vec(4, 8, Marshal::decode)
-                .field("shapes::solid::faces")
-        }
-
-        /// Appends a [`Faces`].
-        ///
-        /// # Errors
-        /// The value breaks a bound of the interface.
-        pub fn encode_faces_lean<O: Order>(
+        pub fn encode_faces<R: Representation>(
             value: &Faces,
-            out: &mut Encoder<'_, Lean<O>>,
+            out: &mut Encoder<'_, R>,
         ) -> Result<(), EncodeError> {
             out.put_vec(value, 4, |item, out| {
                 out.align(4, 0);
@@ -937,8 +788,8 @@ pub mod shapes {
         ///
         /// # Errors
         /// The bytes are not a value of this type.
-        pub fn decode_faces_lean<O: Order>(
-            input: &mut Decoder<'_, Lean<O>>,
+        pub fn decode_faces<R: Representation>(
+            input: &mut Decoder<'_, R>,
         ) -> Result<Faces, DecodeError> {
             input
                 .get_vec(4, 8, |input| {

@@ -3,12 +3,12 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BString, ByNumber, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal,
-    Word, Xdr,
+    BString, ByNumber, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean,
+    Marshal, Order, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
 };
 
 /// bytes in a file handle, at most
@@ -5435,31 +5435,37 @@ impl<C: MakeCalls> NfsV3Calls for NfsV3Client<C> {
 /// A call of `NFSPROC3_NULL`.
 struct NfsV3Null;
 
-impl ProcedureCall for NfsV3Null {
+impl CalledProcedure for NfsV3Null {
     const PROCEDURE: u32 = NFSPROC3_NULL;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = NfsV3NullError;
+}
 
+impl CallCodec<Xdr> for NfsV3Null {
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Null {}
+
 /// A call of `NFSPROC3_GETATTR`.
 struct NfsV3Getattr<'a> {
     args: &'a Getattr3Args,
 }
 
-impl ProcedureCall for NfsV3Getattr<'_> {
+impl CalledProcedure for NfsV3Getattr<'_> {
     const PROCEDURE: u32 = NFSPROC3_GETATTR;
     const HAS_LEAN: bool = false;
 
     type Result = Getattr3Res;
     type Error = NfsV3GetattrError;
+}
 
+impl CallCodec<Xdr> for NfsV3Getattr<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_GETATTR.arg1")
@@ -5471,18 +5477,22 @@ impl ProcedureCall for NfsV3Getattr<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Getattr<'_> {}
+
 /// A call of `NFSPROC3_SETATTR`.
 struct NfsV3Setattr<'a> {
     args: &'a Setattr3Args,
 }
 
-impl ProcedureCall for NfsV3Setattr<'_> {
+impl CalledProcedure for NfsV3Setattr<'_> {
     const PROCEDURE: u32 = NFSPROC3_SETATTR;
     const HAS_LEAN: bool = false;
 
     type Result = Setattr3Res;
     type Error = NfsV3SetattrError;
+}
 
+impl CallCodec<Xdr> for NfsV3Setattr<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_SETATTR.arg1")
@@ -5494,18 +5504,22 @@ impl ProcedureCall for NfsV3Setattr<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Setattr<'_> {}
+
 /// A call of `NFSPROC3_LOOKUP`.
 struct NfsV3Lookup<'a> {
     args: &'a Lookup3Args,
 }
 
-impl ProcedureCall for NfsV3Lookup<'_> {
+impl CalledProcedure for NfsV3Lookup<'_> {
     const PROCEDURE: u32 = NFSPROC3_LOOKUP;
     const HAS_LEAN: bool = false;
 
     type Result = Lookup3Res;
     type Error = NfsV3LookupError;
+}
 
+impl CallCodec<Xdr> for NfsV3Lookup<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_LOOKUP.arg1")
@@ -5517,18 +5531,22 @@ impl ProcedureCall for NfsV3Lookup<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Lookup<'_> {}
+
 /// A call of `NFSPROC3_ACCESS`.
 struct NfsV3Access<'a> {
     args: &'a Access3Args,
 }
 
-impl ProcedureCall for NfsV3Access<'_> {
+impl CalledProcedure for NfsV3Access<'_> {
     const PROCEDURE: u32 = NFSPROC3_ACCESS;
     const HAS_LEAN: bool = false;
 
     type Result = Access3Res;
     type Error = NfsV3AccessError;
+}
 
+impl CallCodec<Xdr> for NfsV3Access<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_ACCESS.arg1")
@@ -5540,18 +5558,22 @@ impl ProcedureCall for NfsV3Access<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Access<'_> {}
+
 /// A call of `NFSPROC3_READLINK`.
 struct NfsV3Readlink<'a> {
     args: &'a Readlink3Args,
 }
 
-impl ProcedureCall for NfsV3Readlink<'_> {
+impl CalledProcedure for NfsV3Readlink<'_> {
     const PROCEDURE: u32 = NFSPROC3_READLINK;
     const HAS_LEAN: bool = false;
 
     type Result = Readlink3Res;
     type Error = NfsV3ReadlinkError;
+}
 
+impl CallCodec<Xdr> for NfsV3Readlink<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_READLINK.arg1")
@@ -5563,18 +5585,22 @@ impl ProcedureCall for NfsV3Readlink<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Readlink<'_> {}
+
 /// A call of `NFSPROC3_READ`.
 struct NfsV3Read<'a> {
     args: &'a Read3Args,
 }
 
-impl ProcedureCall for NfsV3Read<'_> {
+impl CalledProcedure for NfsV3Read<'_> {
     const PROCEDURE: u32 = NFSPROC3_READ;
     const HAS_LEAN: bool = false;
 
     type Result = Read3Res;
     type Error = NfsV3ReadError;
+}
 
+impl CallCodec<Xdr> for NfsV3Read<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_READ.arg1")
@@ -5586,18 +5612,22 @@ impl ProcedureCall for NfsV3Read<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Read<'_> {}
+
 /// A call of `NFSPROC3_WRITE`.
 struct NfsV3Write<'a> {
     args: &'a Write3Args,
 }
 
-impl ProcedureCall for NfsV3Write<'_> {
+impl CalledProcedure for NfsV3Write<'_> {
     const PROCEDURE: u32 = NFSPROC3_WRITE;
     const HAS_LEAN: bool = false;
 
     type Result = Write3Res;
     type Error = NfsV3WriteError;
+}
 
+impl CallCodec<Xdr> for NfsV3Write<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_WRITE.arg1")
@@ -5609,18 +5639,22 @@ impl ProcedureCall for NfsV3Write<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Write<'_> {}
+
 /// A call of `NFSPROC3_CREATE`.
 struct NfsV3Create<'a> {
     args: &'a Create3Args,
 }
 
-impl ProcedureCall for NfsV3Create<'_> {
+impl CalledProcedure for NfsV3Create<'_> {
     const PROCEDURE: u32 = NFSPROC3_CREATE;
     const HAS_LEAN: bool = false;
 
     type Result = Create3Res;
     type Error = NfsV3CreateError;
+}
 
+impl CallCodec<Xdr> for NfsV3Create<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_CREATE.arg1")
@@ -5632,18 +5666,22 @@ impl ProcedureCall for NfsV3Create<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Create<'_> {}
+
 /// A call of `NFSPROC3_MKDIR`.
 struct NfsV3Mkdir<'a> {
     args: &'a Mkdir3Args,
 }
 
-impl ProcedureCall for NfsV3Mkdir<'_> {
+impl CalledProcedure for NfsV3Mkdir<'_> {
     const PROCEDURE: u32 = NFSPROC3_MKDIR;
     const HAS_LEAN: bool = false;
 
     type Result = Mkdir3Res;
     type Error = NfsV3MkdirError;
+}
 
+impl CallCodec<Xdr> for NfsV3Mkdir<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_MKDIR.arg1")
@@ -5655,18 +5693,22 @@ impl ProcedureCall for NfsV3Mkdir<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Mkdir<'_> {}
+
 /// A call of `NFSPROC3_SYMLINK`.
 struct NfsV3Symlink<'a> {
     args: &'a Symlink3Args,
 }
 
-impl ProcedureCall for NfsV3Symlink<'_> {
+impl CalledProcedure for NfsV3Symlink<'_> {
     const PROCEDURE: u32 = NFSPROC3_SYMLINK;
     const HAS_LEAN: bool = false;
 
     type Result = Symlink3Res;
     type Error = NfsV3SymlinkError;
+}
 
+impl CallCodec<Xdr> for NfsV3Symlink<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_SYMLINK.arg1")
@@ -5678,18 +5720,22 @@ impl ProcedureCall for NfsV3Symlink<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Symlink<'_> {}
+
 /// A call of `NFSPROC3_MKNOD`.
 struct NfsV3Mknod<'a> {
     args: &'a Mknod3Args,
 }
 
-impl ProcedureCall for NfsV3Mknod<'_> {
+impl CalledProcedure for NfsV3Mknod<'_> {
     const PROCEDURE: u32 = NFSPROC3_MKNOD;
     const HAS_LEAN: bool = false;
 
     type Result = Mknod3Res;
     type Error = NfsV3MknodError;
+}
 
+impl CallCodec<Xdr> for NfsV3Mknod<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_MKNOD.arg1")
@@ -5701,18 +5747,22 @@ impl ProcedureCall for NfsV3Mknod<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Mknod<'_> {}
+
 /// A call of `NFSPROC3_REMOVE`.
 struct NfsV3Remove<'a> {
     args: &'a Remove3Args,
 }
 
-impl ProcedureCall for NfsV3Remove<'_> {
+impl CalledProcedure for NfsV3Remove<'_> {
     const PROCEDURE: u32 = NFSPROC3_REMOVE;
     const HAS_LEAN: bool = false;
 
     type Result = Remove3Res;
     type Error = NfsV3RemoveError;
+}
 
+impl CallCodec<Xdr> for NfsV3Remove<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_REMOVE.arg1")
@@ -5724,18 +5774,22 @@ impl ProcedureCall for NfsV3Remove<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Remove<'_> {}
+
 /// A call of `NFSPROC3_RMDIR`.
 struct NfsV3Rmdir<'a> {
     args: &'a Rmdir3Args,
 }
 
-impl ProcedureCall for NfsV3Rmdir<'_> {
+impl CalledProcedure for NfsV3Rmdir<'_> {
     const PROCEDURE: u32 = NFSPROC3_RMDIR;
     const HAS_LEAN: bool = false;
 
     type Result = Rmdir3Res;
     type Error = NfsV3RmdirError;
+}
 
+impl CallCodec<Xdr> for NfsV3Rmdir<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_RMDIR.arg1")
@@ -5747,18 +5801,22 @@ impl ProcedureCall for NfsV3Rmdir<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Rmdir<'_> {}
+
 /// A call of `NFSPROC3_RENAME`.
 struct NfsV3Rename<'a> {
     args: &'a Rename3Args,
 }
 
-impl ProcedureCall for NfsV3Rename<'_> {
+impl CalledProcedure for NfsV3Rename<'_> {
     const PROCEDURE: u32 = NFSPROC3_RENAME;
     const HAS_LEAN: bool = false;
 
     type Result = Rename3Res;
     type Error = NfsV3RenameError;
+}
 
+impl CallCodec<Xdr> for NfsV3Rename<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_RENAME.arg1")
@@ -5770,18 +5828,22 @@ impl ProcedureCall for NfsV3Rename<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Rename<'_> {}
+
 /// A call of `NFSPROC3_LINK`.
 struct NfsV3Link<'a> {
     args: &'a Link3Args,
 }
 
-impl ProcedureCall for NfsV3Link<'_> {
+impl CalledProcedure for NfsV3Link<'_> {
     const PROCEDURE: u32 = NFSPROC3_LINK;
     const HAS_LEAN: bool = false;
 
     type Result = Link3Res;
     type Error = NfsV3LinkError;
+}
 
+impl CallCodec<Xdr> for NfsV3Link<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_LINK.arg1")
@@ -5793,18 +5855,22 @@ impl ProcedureCall for NfsV3Link<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Link<'_> {}
+
 /// A call of `NFSPROC3_READDIR`.
 struct NfsV3Readdir<'a> {
     args: &'a Readdir3Args,
 }
 
-impl ProcedureCall for NfsV3Readdir<'_> {
+impl CalledProcedure for NfsV3Readdir<'_> {
     const PROCEDURE: u32 = NFSPROC3_READDIR;
     const HAS_LEAN: bool = false;
 
     type Result = Readdir3Res;
     type Error = NfsV3ReaddirError;
+}
 
+impl CallCodec<Xdr> for NfsV3Readdir<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_READDIR.arg1")
@@ -5816,18 +5882,22 @@ impl ProcedureCall for NfsV3Readdir<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Readdir<'_> {}
+
 /// A call of `NFSPROC3_READDIRPLUS`.
 struct NfsV3Readdirplus<'a> {
     args: &'a Readdirplus3Args,
 }
 
-impl ProcedureCall for NfsV3Readdirplus<'_> {
+impl CalledProcedure for NfsV3Readdirplus<'_> {
     const PROCEDURE: u32 = NFSPROC3_READDIRPLUS;
     const HAS_LEAN: bool = false;
 
     type Result = Readdirplus3Res;
     type Error = NfsV3ReaddirplusError;
+}
 
+impl CallCodec<Xdr> for NfsV3Readdirplus<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_READDIRPLUS.arg1")
@@ -5839,18 +5909,22 @@ impl ProcedureCall for NfsV3Readdirplus<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Readdirplus<'_> {}
+
 /// A call of `NFSPROC3_FSSTAT`.
 struct NfsV3Fsstat<'a> {
     args: &'a Fsstat3Args,
 }
 
-impl ProcedureCall for NfsV3Fsstat<'_> {
+impl CalledProcedure for NfsV3Fsstat<'_> {
     const PROCEDURE: u32 = NFSPROC3_FSSTAT;
     const HAS_LEAN: bool = false;
 
     type Result = Fsstat3Res;
     type Error = NfsV3FsstatError;
+}
 
+impl CallCodec<Xdr> for NfsV3Fsstat<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_FSSTAT.arg1")
@@ -5862,18 +5936,22 @@ impl ProcedureCall for NfsV3Fsstat<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Fsstat<'_> {}
+
 /// A call of `NFSPROC3_FSINFO`.
 struct NfsV3Fsinfo<'a> {
     args: &'a Fsinfo3Args,
 }
 
-impl ProcedureCall for NfsV3Fsinfo<'_> {
+impl CalledProcedure for NfsV3Fsinfo<'_> {
     const PROCEDURE: u32 = NFSPROC3_FSINFO;
     const HAS_LEAN: bool = false;
 
     type Result = Fsinfo3Res;
     type Error = NfsV3FsinfoError;
+}
 
+impl CallCodec<Xdr> for NfsV3Fsinfo<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_FSINFO.arg1")
@@ -5885,18 +5963,22 @@ impl ProcedureCall for NfsV3Fsinfo<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Fsinfo<'_> {}
+
 /// A call of `NFSPROC3_PATHCONF`.
 struct NfsV3Pathconf<'a> {
     args: &'a Pathconf3Args,
 }
 
-impl ProcedureCall for NfsV3Pathconf<'_> {
+impl CalledProcedure for NfsV3Pathconf<'_> {
     const PROCEDURE: u32 = NFSPROC3_PATHCONF;
     const HAS_LEAN: bool = false;
 
     type Result = Pathconf3Res;
     type Error = NfsV3PathconfError;
+}
 
+impl CallCodec<Xdr> for NfsV3Pathconf<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_PATHCONF.arg1")
@@ -5908,18 +5990,22 @@ impl ProcedureCall for NfsV3Pathconf<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Pathconf<'_> {}
+
 /// A call of `NFSPROC3_COMMIT`.
 struct NfsV3Commit<'a> {
     args: &'a Commit3Args,
 }
 
-impl ProcedureCall for NfsV3Commit<'_> {
+impl CalledProcedure for NfsV3Commit<'_> {
     const PROCEDURE: u32 = NFSPROC3_COMMIT;
     const HAS_LEAN: bool = false;
 
     type Result = Commit3Res;
     type Error = NfsV3CommitError;
+}
 
+impl CallCodec<Xdr> for NfsV3Commit<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("NFSPROC3_COMMIT.arg1")
@@ -5930,6 +6016,8 @@ impl ProcedureCall for NfsV3Commit<'_> {
         Marshal::decode(input)
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for NfsV3Commit<'_> {}
 
 /// What a server of `NFS_V3` does.
 pub trait NfsV3: Send + Sync + 'static {

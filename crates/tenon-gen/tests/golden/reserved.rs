@@ -4,12 +4,12 @@
 
 use ::tenon::wire::{
     BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean, Marshal,
-    Order, Word, Xdr, boxed_array,
+    Order, Representation, Word, Xdr, boxed_array,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 pub const PACKET_BYTES: u32 = 1440;
@@ -48,33 +48,18 @@ impl Word for Shade {
     }
 }
 
-impl Marshal<Xdr> for Shade {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_word(*self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get_word()
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Shade {
+impl<R: Representation> Marshal<R> for Shade {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_word(*self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get_word()
     }
 }
@@ -86,26 +71,9 @@ pub type Packet = [u8; 1440];
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_packet(value: &Packet, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.blit(value);
-    Ok(())
-}
-
-/// Reads a [`Packet`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_packet(input: &mut Decoder<'_>) -> Result<Packet, DecodeError> {
-    input.get().field("packet")
-}
-
-/// Appends a [`Packet`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_packet_lean<O: Order>(
+pub fn encode_packet<R: Representation>(
     value: &Packet,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.blit(value);
     Ok(())
@@ -115,9 +83,7 @@ pub fn encode_packet_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_packet_lean<O: Order>(
-    input: &mut Decoder<'_, Lean<O>>,
-) -> Result<Packet, DecodeError> {
+pub fn decode_packet<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Packet, DecodeError> {
     input.get().field("packet")
 }
 
@@ -169,26 +135,9 @@ pub type Counters = [i64; 33];
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_counters(value: &Counters, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.blit(value);
-    Ok(())
-}
-
-/// Reads a [`Counters`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_counters(input: &mut Decoder<'_>) -> Result<Counters, DecodeError> {
-    input.get().field("counters")
-}
-
-/// Appends a [`Counters`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_counters_lean<O: Order>(
+pub fn encode_counters<R: Representation>(
     value: &Counters,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.blit(value);
     Ok(())
@@ -198,8 +147,8 @@ pub fn encode_counters_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_counters_lean<O: Order>(
-    input: &mut Decoder<'_, Lean<O>>,
+pub fn decode_counters<R: Representation>(
+    input: &mut Decoder<'_, R>,
 ) -> Result<Counters, DecodeError> {
     input.get().field("counters")
 }
@@ -254,27 +203,9 @@ pub type Page = Box<[u8; 8192]>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_page(value: &Page, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.blit(&**value);
-    Ok(())
-}
-
-/// Reads a [`Page`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_page(input: &mut Decoder<'_>) -> Result<Page, DecodeError> {
-    let block = input.block::<8192>().field("page")?;
-    block.get_boxed(0, input).field("page")
-}
-
-/// Appends a [`Page`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_page_lean<O: Order>(
+pub fn encode_page<R: Representation>(
     value: &Page,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.blit(&**value);
     Ok(())
@@ -284,7 +215,7 @@ pub fn encode_page_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_page_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Page, DecodeError> {
+pub fn decode_page<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Page, DecodeError> {
     let block = input.block::<8192>().field("page")?;
     block.get_boxed(0, input).field("page")
 }
@@ -296,27 +227,9 @@ pub type Steps = Box<[i32; 2000]>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_steps(value: &Steps, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.blit(&**value);
-    Ok(())
-}
-
-/// Reads a [`Steps`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_steps(input: &mut Decoder<'_>) -> Result<Steps, DecodeError> {
-    let block = input.block::<8000>().field("steps")?;
-    block.get_boxed(0, input).field("steps")
-}
-
-/// Appends a [`Steps`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_steps_lean<O: Order>(
+pub fn encode_steps<R: Representation>(
     value: &Steps,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.blit(&**value);
     Ok(())
@@ -326,7 +239,7 @@ pub fn encode_steps_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_steps_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Steps, DecodeError> {
+pub fn decode_steps<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Steps, DecodeError> {
     let block = input.block::<8000>().field("steps")?;
     block.get_boxed(0, input).field("steps")
 }
@@ -340,33 +253,18 @@ pub fn decode_steps_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<S
     }
 }
 
-impl Marshal<Xdr> for Vertex {
-    const WIRE_MIN: usize = 16;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.blit(self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get().field("vertex")
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Vertex {
+impl<R: Representation> Marshal<R> for Vertex {
     const WIRE_MIN: usize = 16;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get().field("vertex")
     }
 }
@@ -432,33 +330,12 @@ pub struct Lamp {
     pub at: i32,
 }
 
-impl Marshal<Xdr> for Lamp {
-    const WIRE_MIN: usize = 8;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        let mut block = out.block::<8>();
-        block.put_word(0, self.of);
-        block.put(4, self.at);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let block = input.block::<8>().field("lamp")?;
-        Ok(Self {
-            of: block.get_word(0).field("lamp.of")?,
-            at: block.get(4),
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Lamp {
+impl<R: Representation> Marshal<R> for Lamp {
     const WIRE_MIN: usize = 8;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         let mut block = out.block::<8>();
         block.put_word(0, self.of);
         block.put(4, self.at);
@@ -466,7 +343,7 @@ impl<O: Order> Marshal<Lean<O>> for Lamp {
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let block = input.block::<8>().field("lamp")?;
         Ok(Self {
             of: block.get_word(0).field("lamp.of")?,
@@ -484,33 +361,18 @@ impl<O: Order> Marshal<Lean<O>> for Lamp {
     }
 }
 
-impl Marshal<Xdr> for ResultsBothResult {
-    const WIRE_MIN: usize = 8;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.blit(self);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        input.get().field("RESULTS_BOTH_result")
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for ResultsBothResult {
+impl<R: Representation> Marshal<R> for ResultsBothResult {
     const WIRE_MIN: usize = 8;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.blit(self);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         input.get().field("RESULTS_BOTH_result")
     }
 }
@@ -1073,19 +935,16 @@ impl<C: MakeCalls> ResultsV1Calls for ResultsV1Client<C> {
 /// A call of `RESULTS_NULL`.
 struct ResultsV1Null;
 
-impl ProcedureCall for ResultsV1Null {
+impl CalledProcedure for ResultsV1Null {
     const PROCEDURE: u32 = RESULTS_NULL;
 
     type Result = ();
     type Error = ResultsV1NullError;
+}
 
+impl<R: Representation> CallCodec<R> for ResultsV1Null {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -1095,31 +954,22 @@ struct ResultsV1Packet {
     args: u32,
 }
 
-impl ProcedureCall for ResultsV1Packet {
+impl CalledProcedure for ResultsV1Packet {
     const PROCEDURE: u32 = RESULTS_PACKET;
 
     type Result = Packet;
     type Error = ResultsV1PacketError;
+}
 
+impl<R: Representation> CallCodec<R> for ResultsV1Packet {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Packet, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Packet, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Packet, DecodeError> {
         input.get()
     }
 }
@@ -1129,12 +979,14 @@ struct ResultsV1Tag {
     args: u32,
 }
 
-impl ProcedureCall for ResultsV1Tag {
+impl CalledProcedure for ResultsV1Tag {
     const PROCEDURE: u32 = RESULTS_TAG;
 
     type Result = Tag;
     type Error = ResultsV1TagError;
+}
 
+impl CallCodec<Xdr> for ResultsV1Tag {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -1146,15 +998,17 @@ impl ProcedureCall for ResultsV1Tag {
         let block = input.block::<8>()?;
         block.get_byte_array(0)
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for ResultsV1Tag {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Tag, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Tag, DecodeError> {
         input.get()
     }
 }
@@ -1164,31 +1018,22 @@ struct ResultsV1Counters {
     args: u32,
 }
 
-impl ProcedureCall for ResultsV1Counters {
+impl CalledProcedure for ResultsV1Counters {
     const PROCEDURE: u32 = RESULTS_COUNTERS;
 
     type Result = Counters;
     type Error = ResultsV1CountersError;
+}
 
+impl<R: Representation> CallCodec<R> for ResultsV1Counters {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Counters, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Counters, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Counters, DecodeError> {
         input.get()
     }
 }
@@ -1198,12 +1043,14 @@ struct ResultsV1Samples {
     args: u32,
 }
 
-impl ProcedureCall for ResultsV1Samples {
+impl CalledProcedure for ResultsV1Samples {
     const PROCEDURE: u32 = RESULTS_SAMPLES;
 
     type Result = Samples;
     type Error = ResultsV1SamplesError;
+}
 
+impl CallCodec<Xdr> for ResultsV1Samples {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -1215,15 +1062,17 @@ impl ProcedureCall for ResultsV1Samples {
         let block = input.block::<28>()?;
         block.get_word_array(0)
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for ResultsV1Samples {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Samples, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Samples, DecodeError> {
         input.get()
     }
 }
@@ -1233,32 +1082,22 @@ struct ResultsV1Page {
     args: u32,
 }
 
-impl ProcedureCall for ResultsV1Page {
+impl CalledProcedure for ResultsV1Page {
     const PROCEDURE: u32 = RESULTS_PAGE;
 
     type Result = Page;
     type Error = ResultsV1PageError;
+}
 
+impl<R: Representation> CallCodec<R> for ResultsV1Page {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Page, DecodeError> {
-        let block = input.block::<8192>()?;
-        block.get_boxed(0, input)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Page, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Page, DecodeError> {
         let block = input.block::<8192>()?;
         block.get_boxed(0, input)
     }
@@ -1269,32 +1108,22 @@ struct ResultsV1Steps {
     args: u32,
 }
 
-impl ProcedureCall for ResultsV1Steps {
+impl CalledProcedure for ResultsV1Steps {
     const PROCEDURE: u32 = RESULTS_STEPS;
 
     type Result = Steps;
     type Error = ResultsV1StepsError;
+}
 
+impl<R: Representation> CallCodec<R> for ResultsV1Steps {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Steps, DecodeError> {
-        let block = input.block::<8000>()?;
-        block.get_boxed(0, input)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Steps, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Steps, DecodeError> {
         let block = input.block::<8000>()?;
         block.get_boxed(0, input)
     }
@@ -1306,31 +1135,22 @@ struct ResultsV1Vertex<'a> {
     name: &'a [u8],
 }
 
-impl ProcedureCall for ResultsV1Vertex<'_> {
+impl CalledProcedure for ResultsV1Vertex<'_> {
     const PROCEDURE: u32 = RESULTS_VERTEX;
 
     type Result = Vertex;
     type Error = ResultsV1VertexError;
+}
 
+impl<R: Representation> CallCodec<R> for ResultsV1Vertex<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.seed);
         out.put_opaque(self.name, 16).field("RESULTS_VERTEX.name")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Vertex, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.seed);
-        out.put_opaque(self.name, 16).field("RESULTS_VERTEX.name")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Vertex, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Vertex, DecodeError> {
         input.get()
     }
 }
@@ -1340,12 +1160,14 @@ struct ResultsV1Stamp {
     args: u32,
 }
 
-impl ProcedureCall for ResultsV1Stamp {
+impl CalledProcedure for ResultsV1Stamp {
     const PROCEDURE: u32 = RESULTS_STAMP;
 
     type Result = Stamp;
     type Error = ResultsV1StampError;
+}
 
+impl CallCodec<Xdr> for ResultsV1Stamp {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -1356,15 +1178,17 @@ impl ProcedureCall for ResultsV1Stamp {
     fn decode(input: &mut Decoder<'_>) -> Result<Stamp, DecodeError> {
         Marshal::decode(input)
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for ResultsV1Stamp {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Stamp, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Stamp, DecodeError> {
         input.get()
     }
 }
@@ -1374,31 +1198,22 @@ struct ResultsV1Lamp {
     args: u32,
 }
 
-impl ProcedureCall for ResultsV1Lamp {
+impl CalledProcedure for ResultsV1Lamp {
     const PROCEDURE: u32 = RESULTS_LAMP;
 
     type Result = Lamp;
     type Error = ResultsV1LampError;
+}
 
+impl<R: Representation> CallCodec<R> for ResultsV1Lamp {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Lamp, DecodeError> {
-        Marshal::decode(input)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Lamp, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Lamp, DecodeError> {
         Marshal::decode(input)
     }
 }
@@ -1408,31 +1223,22 @@ struct ResultsV1Number {
     args: u32,
 }
 
-impl ProcedureCall for ResultsV1Number {
+impl CalledProcedure for ResultsV1Number {
     const PROCEDURE: u32 = RESULTS_NUMBER;
 
     type Result = u64;
     type Error = ResultsV1NumberError;
+}
 
+impl<R: Representation> CallCodec<R> for ResultsV1Number {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u64, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u64, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u64, DecodeError> {
         input.get()
     }
 }
@@ -1442,31 +1248,22 @@ struct ResultsV1Name {
     args: u32,
 }
 
-impl ProcedureCall for ResultsV1Name {
+impl CalledProcedure for ResultsV1Name {
     const PROCEDURE: u32 = RESULTS_NAME;
 
     type Result = BString;
     type Error = ResultsV1NameError;
+}
 
+impl<R: Representation> CallCodec<R> for ResultsV1Name {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
-        input.get_string(u32::MAX)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<BString, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<BString, DecodeError> {
         input.get_string(u32::MAX)
     }
 }
@@ -1476,33 +1273,22 @@ struct ResultsV1Both {
     seed: u32,
 }
 
-impl ProcedureCall for ResultsV1Both {
+impl CalledProcedure for ResultsV1Both {
     const PROCEDURE: u32 = RESULTS_BOTH;
 
     type Result = ResultsBothResult;
     type Error = ResultsV1BothError;
+}
 
+impl<R: Representation> CallCodec<R> for ResultsV1Both {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.seed);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<ResultsBothResult, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.seed);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(
-        input: &mut Decoder<'_, Lean<O>>,
-    ) -> Result<ResultsBothResult, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<ResultsBothResult, DecodeError> {
         input.get()
     }
 }
@@ -1633,11 +1419,6 @@ impl<T: ResultsV1> Service for ResultsV1Service<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
-            RESULTS_PACKET => {
-                let args = input.get().field("RESULTS_PACKET.arg1")?;
-                input.finish()?;
-                out.fill(|reply| self.0.packet(call, args, reply))
-            }
             RESULTS_TAG => {
                 let args = input.get().field("RESULTS_TAG.arg1")?;
                 input.finish()?;
@@ -1645,11 +1426,6 @@ impl<T: ResultsV1> Service for ResultsV1Service<T> {
                 self.0.tag(call, args, &mut reply)?;
                 out.block::<8>().put_bytes(0, &reply);
                 Ok(())
-            }
-            RESULTS_COUNTERS => {
-                let args = input.get().field("RESULTS_COUNTERS.arg1")?;
-                input.finish()?;
-                out.fill(|reply| self.0.counters(call, args, reply))
             }
             RESULTS_SAMPLES => {
                 let args = input.get().field("RESULTS_SAMPLES.arg1")?;
@@ -1659,22 +1435,6 @@ impl<T: ResultsV1> Service for ResultsV1Service<T> {
                 out.block::<28>().put_words(0, &reply);
                 Ok(())
             }
-            RESULTS_PAGE => {
-                let args = input.get().field("RESULTS_PAGE.arg1")?;
-                input.finish()?;
-                out.fill(|reply| self.0.page(call, args, reply))
-            }
-            RESULTS_STEPS => {
-                let args = input.get().field("RESULTS_STEPS.arg1")?;
-                input.finish()?;
-                out.fill(|reply| self.0.steps(call, args, reply))
-            }
-            RESULTS_VERTEX => {
-                let seed = input.get().field("RESULTS_VERTEX.seed")?;
-                let name = input.get_string(16).field("RESULTS_VERTEX.name")?;
-                input.finish()?;
-                out.fill(|reply| self.0.vertex(call, seed, name, reply))
-            }
             RESULTS_STAMP => {
                 let args = input.get().field("RESULTS_STAMP.arg1")?;
                 input.finish()?;
@@ -1683,33 +1443,7 @@ impl<T: ResultsV1> Service for ResultsV1Service<T> {
                 reply.encode(out).field("RESULTS_STAMP")?;
                 Ok(())
             }
-            RESULTS_LAMP => {
-                let args = input.get().field("RESULTS_LAMP.arg1")?;
-                input.finish()?;
-                let reply = self.0.lamp(call, args)?;
-                reply.encode(out).field("RESULTS_LAMP")?;
-                Ok(())
-            }
-            RESULTS_NUMBER => {
-                let args = input.get().field("RESULTS_NUMBER.arg1")?;
-                input.finish()?;
-                let reply = self.0.number(call, args)?;
-                out.put(reply);
-                Ok(())
-            }
-            RESULTS_NAME => {
-                let args = input.get().field("RESULTS_NAME.arg1")?;
-                input.finish()?;
-                let reply = self.0.name(call, args)?;
-                out.put_opaque(&reply, u32::MAX).field("RESULTS_NAME")?;
-                Ok(())
-            }
-            RESULTS_BOTH => {
-                let seed = input.get().field("RESULTS_BOTH.seed")?;
-                input.finish()?;
-                out.fill(|reply| self.0.both(call, seed, reply))
-            }
-            _ => Err(Refusal::ProcedureUnavailable),
+            _ => self.serve(call, input, out),
         }
     }
 
@@ -1744,25 +1478,44 @@ impl<T: ResultsV1> ResultsV1Service<T> {
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
-            RESULTS_PACKET => {
-                let args = input.get().field("RESULTS_PACKET.arg1")?;
-                input.finish()?;
-                out.fill(|reply| self.0.packet(call, args, reply))
-            }
             RESULTS_TAG => {
                 let args = input.get().field("RESULTS_TAG.arg1")?;
                 input.finish()?;
                 out.fill(|reply| self.0.tag(call, args, reply))
             }
-            RESULTS_COUNTERS => {
-                let args = input.get().field("RESULTS_COUNTERS.arg1")?;
-                input.finish()?;
-                out.fill(|reply| self.0.counters(call, args, reply))
-            }
             RESULTS_SAMPLES => {
                 let args = input.get().field("RESULTS_SAMPLES.arg1")?;
                 input.finish()?;
                 out.fill(|reply| self.0.samples(call, args, reply))
+            }
+            RESULTS_STAMP => {
+                let args = input.get().field("RESULTS_STAMP.arg1")?;
+                input.finish()?;
+                out.fill(|reply| self.0.stamp(call, args, reply))
+            }
+            _ => self.serve(call, input, out),
+        }
+    }
+}
+
+impl<T: ResultsV1> ResultsV1Service<T> {
+    #[inline]
+    fn serve<I: Representation, R: Representation>(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut Decoder<'_, I>,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), Refusal> {
+        match call.procedure() {
+            RESULTS_PACKET => {
+                let args = input.get().field("RESULTS_PACKET.arg1")?;
+                input.finish()?;
+                out.fill(|reply| self.0.packet(call, args, reply))
+            }
+            RESULTS_COUNTERS => {
+                let args = input.get().field("RESULTS_COUNTERS.arg1")?;
+                input.finish()?;
+                out.fill(|reply| self.0.counters(call, args, reply))
             }
             RESULTS_PAGE => {
                 let args = input.get().field("RESULTS_PAGE.arg1")?;
@@ -1779,11 +1532,6 @@ impl<T: ResultsV1> ResultsV1Service<T> {
                 let name = input.get_string(16).field("RESULTS_VERTEX.name")?;
                 input.finish()?;
                 out.fill(|reply| self.0.vertex(call, seed, name, reply))
-            }
-            RESULTS_STAMP => {
-                let args = input.get().field("RESULTS_STAMP.arg1")?;
-                input.finish()?;
-                out.fill(|reply| self.0.stamp(call, args, reply))
             }
             RESULTS_LAMP => {
                 let args = input.get().field("RESULTS_LAMP.arg1")?;

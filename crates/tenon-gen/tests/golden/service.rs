@@ -3,12 +3,13 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
+    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order,
+    Representation, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 /// `args` of the interface.
@@ -18,36 +19,18 @@ pub struct Args {
     pub b: BString,
 }
 
-impl Marshal<Xdr> for Args {
-    const WIRE_MIN: usize = 8;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put(self.a);
-        out.put_opaque(&self.b, u32::MAX).field("args.b")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            a: input.get().field("args.a")?,
-            b: input.get_string(u32::MAX).field("args.b")?,
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Args {
+impl<R: Representation> Marshal<R> for Args {
     const WIRE_MIN: usize = 8;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.a);
         out.put_opaque(&self.b, u32::MAX).field("args.b")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         Ok(Self {
             a: input.get().field("args.a")?,
             b: input.get_string(u32::MAX).field("args.b")?,
@@ -247,19 +230,16 @@ impl<C: MakeCalls> StoreV1Calls for StoreV1Client<C> {
 /// A call of `STOREPROC_NULL`.
 struct StoreV1Null;
 
-impl ProcedureCall for StoreV1Null {
+impl CalledProcedure for StoreV1Null {
     const PROCEDURE: u32 = STOREPROC_NULL;
 
     type Result = ();
     type Error = StoreV1NullError;
+}
 
+impl<R: Representation> CallCodec<R> for StoreV1Null {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -269,31 +249,22 @@ struct StoreV1Get {
     args: i32,
 }
 
-impl ProcedureCall for StoreV1Get {
+impl CalledProcedure for StoreV1Get {
     const PROCEDURE: u32 = STOREPROC_GET;
 
     type Result = Args;
     type Error = StoreV1GetError;
+}
 
+impl<R: Representation> CallCodec<R> for StoreV1Get {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Args, DecodeError> {
-        Marshal::decode(input)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Args, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Args, DecodeError> {
         Marshal::decode(input)
     }
 }
@@ -304,12 +275,14 @@ struct StoreV1Put<'a> {
     arg2: bool,
 }
 
-impl ProcedureCall for StoreV1Put<'_> {
+impl CalledProcedure for StoreV1Put<'_> {
     const PROCEDURE: u32 = STOREPROC_PUT;
 
     type Result = ();
     type Error = StoreV1PutError;
+}
 
+impl CallCodec<Xdr> for StoreV1Put<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.arg1.encode(out).field("STOREPROC_PUT.arg1")?;
@@ -321,16 +294,18 @@ impl ProcedureCall for StoreV1Put<'_> {
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for StoreV1Put<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         self.arg1.encode(out).field("STOREPROC_PUT.arg1")?;
         out.put_word(self.arg2);
         Ok(())
     }
 
     #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -372,20 +347,13 @@ impl<T: StoreV1> Service for StoreV1Service<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
-            STOREPROC_GET => {
-                let args = input.get().field("STOREPROC_GET.arg1")?;
-                input.finish()?;
-                let reply = self.0.get(call, args)?;
-                reply.encode(out).field("STOREPROC_GET")?;
-                Ok(())
-            }
             STOREPROC_PUT => {
                 let arg1 = Marshal::decode(input).field("STOREPROC_PUT.arg1")?;
                 let arg2 = input.get_word().field("STOREPROC_PUT.arg2")?;
                 input.finish()?;
                 self.0.put(call, arg1, arg2)
             }
-            _ => Err(Refusal::ProcedureUnavailable),
+            _ => self.serve(call, input, out),
         }
     }
 
@@ -420,18 +388,32 @@ impl<T: StoreV1> StoreV1Service<T> {
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
+            STOREPROC_PUT => {
+                let arg1 = Marshal::decode(input).field("STOREPROC_PUT.arg1")?;
+                let arg2 = input.get_word().field("STOREPROC_PUT.arg2")?;
+                input.finish()?;
+                self.0.put(call, arg1, arg2)
+            }
+            _ => self.serve(call, input, out),
+        }
+    }
+}
+
+impl<T: StoreV1> StoreV1Service<T> {
+    #[inline]
+    fn serve<I: Representation, R: Representation>(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut Decoder<'_, I>,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), Refusal> {
+        match call.procedure() {
             STOREPROC_GET => {
                 let args = input.get().field("STOREPROC_GET.arg1")?;
                 input.finish()?;
                 let reply = self.0.get(call, args)?;
                 reply.encode(out).field("STOREPROC_GET")?;
                 Ok(())
-            }
-            STOREPROC_PUT => {
-                let arg1 = Marshal::decode(input).field("STOREPROC_PUT.arg1")?;
-                let arg2 = input.get_word().field("STOREPROC_PUT.arg2")?;
-                input.finish()?;
-                self.0.put(call, arg1, arg2)
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
@@ -674,19 +656,16 @@ impl<C: MakeCalls> StoreV2Calls for StoreV2Client<C> {
 /// A call of `STOREPROC_NULL`.
 struct StoreV2Null;
 
-impl ProcedureCall for StoreV2Null {
+impl CalledProcedure for StoreV2Null {
     const PROCEDURE: u32 = STOREPROC_NULL;
 
     type Result = ();
     type Error = StoreV2NullError;
+}
 
+impl<R: Representation> CallCodec<R> for StoreV2Null {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -696,31 +675,22 @@ struct StoreV2Get<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for StoreV2Get<'_> {
+impl CalledProcedure for StoreV2Get<'_> {
     const PROCEDURE: u32 = STOREPROC_GET;
 
     type Result = BString;
     type Error = StoreV2GetError;
+}
 
+impl<R: Representation> CallCodec<R> for StoreV2Get<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, u32::MAX)
             .field("STOREPROC_GET.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
-        input.get_string(u32::MAX)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_opaque(self.args, u32::MAX)
-            .field("STOREPROC_GET.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<BString, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<BString, DecodeError> {
         input.get_string(u32::MAX)
     }
 }
@@ -728,19 +698,16 @@ impl ProcedureCall for StoreV2Get<'_> {
 /// A call of `STOREPROC_COUNT`.
 struct StoreV2Count;
 
-impl ProcedureCall for StoreV2Count {
+impl CalledProcedure for StoreV2Count {
     const PROCEDURE: u32 = STOREPROC_COUNT;
 
     type Result = i64;
     type Error = StoreV2CountError;
+}
 
+impl<R: Representation> CallCodec<R> for StoreV2Count {
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i64, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i64, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i64, DecodeError> {
         input.get()
     }
 }
@@ -750,31 +717,22 @@ struct StoreV2Far {
     args: i32,
 }
 
-impl ProcedureCall for StoreV2Far {
+impl CalledProcedure for StoreV2Far {
     const PROCEDURE: u32 = STOREPROC_FAR;
 
     type Result = i32;
     type Error = StoreV2FarError;
+}
 
+impl<R: Representation> CallCodec<R> for StoreV2Far {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<i32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
@@ -819,29 +777,7 @@ impl<T: StoreV2> Service for StoreV2Service<T> {
         input: &mut Decoder<'_>,
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        match call.procedure() {
-            STOREPROC_GET => {
-                let args = input.get_string(u32::MAX).field("STOREPROC_GET.arg1")?;
-                input.finish()?;
-                let reply = self.0.get(call, args)?;
-                out.put_opaque(&reply, u32::MAX).field("STOREPROC_GET")?;
-                Ok(())
-            }
-            STOREPROC_COUNT => {
-                input.finish()?;
-                let reply = self.0.count(call)?;
-                out.put(reply);
-                Ok(())
-            }
-            STOREPROC_FAR => {
-                let args = input.get().field("STOREPROC_FAR.arg1")?;
-                input.finish()?;
-                let reply = self.0.far(call, args)?;
-                out.put(reply);
-                Ok(())
-            }
-            _ => Err(Refusal::ProcedureUnavailable),
-        }
+        self.serve(call, input, out)
     }
 
     fn lean(&self) -> Option<&dyn LeanService> {
@@ -861,18 +797,19 @@ impl<T: StoreV2> LeanService for StoreV2Service<T> {
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         match input {
-            LeanInput::Native(mut input) => self.serve_lean(call, &mut input, out),
-            LeanInput::Swapped(mut input) => self.serve_lean(call, &mut input, out),
+            LeanInput::Native(mut input) => self.serve(call, &mut input, out),
+            LeanInput::Swapped(mut input) => self.serve(call, &mut input, out),
         }
     }
 }
 
 impl<T: StoreV2> StoreV2Service<T> {
-    fn serve_lean<O: Order>(
+    #[inline]
+    fn serve<I: Representation, R: Representation>(
         &self,
         call: &CallInfo<'_>,
-        input: &mut Decoder<'_, Lean<O>>,
-        out: &mut Encoder<'_, Lean>,
+        input: &mut Decoder<'_, I>,
+        out: &mut Encoder<'_, R>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
             STOREPROC_GET => {
@@ -885,6 +822,13 @@ impl<T: StoreV2> StoreV2Service<T> {
             STOREPROC_COUNT => {
                 input.finish()?;
                 let reply = self.0.count(call)?;
+                out.put(reply);
+                Ok(())
+            }
+            STOREPROC_FAR => {
+                let args = input.get().field("STOREPROC_FAR.arg1")?;
+                input.finish()?;
+                let reply = self.0.far(call, args)?;
                 out.put(reply);
                 Ok(())
             }
@@ -1034,19 +978,16 @@ impl<C: MakeCalls> EmptyV1Calls for EmptyV1Client<C> {
 /// A call of `EMPTY_NULL`.
 struct EmptyV1EmptyNull;
 
-impl ProcedureCall for EmptyV1EmptyNull {
+impl CalledProcedure for EmptyV1EmptyNull {
     const PROCEDURE: u32 = EMPTY_NULL;
 
     type Result = ();
     type Error = EmptyV1EmptyNullError;
+}
 
+impl<R: Representation> CallCodec<R> for EmptyV1EmptyNull {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }

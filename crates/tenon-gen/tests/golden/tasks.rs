@@ -3,12 +3,13 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
+    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order,
+    Representation, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 /// `job` of the interface.
@@ -18,31 +19,12 @@ pub struct Job {
     pub work: u64,
 }
 
-impl Marshal<Xdr> for Job {
-    const WIRE_MIN: usize = 12;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_opaque(&self.name, 64).field("job.name")?;
-        out.put(self.work);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            name: input.get_string(64).field("job.name")?,
-            work: input.get().field("job.work")?,
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Job {
+impl<R: Representation> Marshal<R> for Job {
     const WIRE_MIN: usize = 12;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(&self.name, 64).field("job.name")?;
         out.align(8, 0);
         out.put(self.work);
@@ -50,7 +32,7 @@ impl<O: Order> Marshal<Lean<O>> for Job {
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let name = input.get_string(64).field("job.name")?;
         input.align(8, 0).field("job")?;
         let work = input.get().field("job.work")?;
@@ -65,25 +47,9 @@ pub type Jobs = Vec<Job>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_jobs(value: &Jobs, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_vec(value, 8, Marshal::encode).field("jobs")
-}
-
-/// Reads a [`Jobs`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_jobs(input: &mut Decoder<'_>) -> Result<Jobs, DecodeError> {
-    input.get_vec(8, 12, Marshal::decode).field("jobs")
-}
-
-/// Appends a [`Jobs`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_jobs_lean<O: Order>(
+pub fn encode_jobs<R: Representation>(
     value: &Jobs,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_vec(value, 8, |item, out| {
         out.align(4, 0);
@@ -96,7 +62,7 @@ pub fn encode_jobs_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_jobs_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Jobs, DecodeError> {
+pub fn decode_jobs<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Jobs, DecodeError> {
     input
         .get_vec(8, 12, |input| {
             input.align(4, 0)?;
@@ -432,19 +398,16 @@ impl<C: MakeCalls> TasksV1Calls for TasksV1Client<C> {
 /// A call of `TASKS_NULL`.
 struct TasksV1Null;
 
-impl ProcedureCall for TasksV1Null {
+impl CalledProcedure for TasksV1Null {
     const PROCEDURE: u32 = TASKS_NULL;
 
     type Result = ();
     type Error = TasksV1NullError;
+}
 
+impl<R: Representation> CallCodec<R> for TasksV1Null {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -454,29 +417,21 @@ struct TasksV1Do<'a> {
     args: &'a Job,
 }
 
-impl ProcedureCall for TasksV1Do<'_> {
+impl CalledProcedure for TasksV1Do<'_> {
     const PROCEDURE: u32 = TASKS_DO;
 
     type Result = u32;
     type Error = TasksV1DoError;
+}
 
+impl<R: Representation> CallCodec<R> for TasksV1Do<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         self.args.encode(out).field("TASKS_DO.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        self.args.encode(out).field("TASKS_DO.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u32, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
@@ -487,14 +442,16 @@ struct TasksV1Add {
     right: u64,
 }
 
-impl ProcedureCall for TasksV1Add {
+impl CalledProcedure for TasksV1Add {
     const PROCEDURE: u32 = TASKS_ADD;
 
     type Result = u64;
     type Error = TasksV1AddError;
+}
 
+impl<R: Representation> CallCodec<R> for TasksV1Add {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         let mut block = out.block::<16>();
         block.put(0, self.left);
         block.put(8, self.right);
@@ -502,20 +459,7 @@ impl ProcedureCall for TasksV1Add {
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<u64, DecodeError> {
-        input.get()
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        let mut block = out.block::<16>();
-        block.put(0, self.left);
-        block.put(8, self.right);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<u64, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u64, DecodeError> {
         input.get()
     }
 }
@@ -526,12 +470,14 @@ struct TasksV1Sort<'a> {
     descending: bool,
 }
 
-impl ProcedureCall for TasksV1Sort<'_> {
+impl CalledProcedure for TasksV1Sort<'_> {
     const PROCEDURE: u32 = TASKS_SORT;
 
     type Result = Jobs;
     type Error = TasksV1SortError;
+}
 
+impl CallCodec<Xdr> for TasksV1Sort<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_vec(self.arg1, 8, Marshal::encode)
@@ -544,9 +490,11 @@ impl ProcedureCall for TasksV1Sort<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<Jobs, DecodeError> {
         input.get_vec(8, 12, Marshal::decode)
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for TasksV1Sort<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_vec(self.arg1, 8, |item, out| {
             out.align(4, 0);
             item.encode(out)
@@ -557,7 +505,7 @@ impl ProcedureCall for TasksV1Sort<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Jobs, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Jobs, DecodeError> {
         input.get_vec(8, 12, |input| {
             input.align(4, 0)?;
             Marshal::decode(input)
@@ -570,29 +518,21 @@ struct TasksV1Name<'a> {
     args: &'a Job,
 }
 
-impl ProcedureCall for TasksV1Name<'_> {
+impl CalledProcedure for TasksV1Name<'_> {
     const PROCEDURE: u32 = TASKS_NAME;
 
     type Result = BString;
     type Error = TasksV1NameError;
+}
 
+impl<R: Representation> CallCodec<R> for TasksV1Name<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         self.args.encode(out).field("TASKS_NAME.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<BString, DecodeError> {
-        input.get_string(u32::MAX)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        self.args.encode(out).field("TASKS_NAME.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<BString, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<BString, DecodeError> {
         input.get_string(u32::MAX)
     }
 }
@@ -602,31 +542,22 @@ struct TasksV1Meet {
     args: u32,
 }
 
-impl ProcedureCall for TasksV1Meet {
+impl CalledProcedure for TasksV1Meet {
     const PROCEDURE: u32 = TASKS_MEET;
 
     type Result = ();
     type Error = TasksV1MeetError;
+}
 
+impl<R: Representation> CallCodec<R> for TasksV1Meet {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.args);
         Ok(())
     }
 
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put(self.args);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -634,19 +565,16 @@ impl ProcedureCall for TasksV1Meet {
 /// A call of `TASKS_FORGET`.
 struct TasksV1Forget;
 
-impl ProcedureCall for TasksV1Forget {
+impl CalledProcedure for TasksV1Forget {
     const PROCEDURE: u32 = TASKS_FORGET;
 
     type Result = ();
     type Error = TasksV1ForgetError;
+}
 
+impl<R: Representation> CallCodec<R> for TasksV1Forget {
     #[inline]
-    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        Ok(())
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
@@ -710,22 +638,6 @@ impl<T: TasksV1> Service for TasksV1Service<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
-            TASKS_DO => {
-                let args = Marshal::decode(input).field("TASKS_DO.arg1")?;
-                input.finish()?;
-                let reply = self.0.do_(call, args)?;
-                out.put(reply);
-                Ok(())
-            }
-            TASKS_ADD => {
-                let block = input.block::<16>().field("TASKS_ADD")?;
-                let left = block.get(0);
-                let right = block.get(8);
-                input.finish()?;
-                let reply = self.0.add(call, left, right)?;
-                out.put(reply);
-                Ok(())
-            }
             TASKS_SORT => {
                 let arg1 = input
                     .get_vec(8, 12, Marshal::decode)
@@ -737,23 +649,7 @@ impl<T: TasksV1> Service for TasksV1Service<T> {
                     .field("TASKS_SORT")?;
                 Ok(())
             }
-            TASKS_NAME => {
-                let args = Marshal::decode(input).field("TASKS_NAME.arg1")?;
-                input.finish()?;
-                let reply = self.0.name(call, args)?;
-                out.put_opaque(&reply, u32::MAX).field("TASKS_NAME")?;
-                Ok(())
-            }
-            TASKS_MEET => {
-                let args = input.get().field("TASKS_MEET.arg1")?;
-                input.finish()?;
-                self.0.meet(call, args)
-            }
-            TASKS_FORGET => {
-                input.finish()?;
-                self.0.forget(call)
-            }
-            _ => Err(Refusal::ProcedureUnavailable),
+            _ => self.serve(call, input, out),
         }
     }
 
@@ -788,22 +684,6 @@ impl<T: TasksV1> TasksV1Service<T> {
         out: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
         match call.procedure() {
-            TASKS_DO => {
-                let args = Marshal::decode(input).field("TASKS_DO.arg1")?;
-                input.finish()?;
-                let reply = self.0.do_(call, args)?;
-                out.put(reply);
-                Ok(())
-            }
-            TASKS_ADD => {
-                let block = input.block::<16>().field("TASKS_ADD")?;
-                let left = block.get(0);
-                let right = block.get(8);
-                input.finish()?;
-                let reply = self.0.add(call, left, right)?;
-                out.put(reply);
-                Ok(())
-            }
             TASKS_SORT => {
                 let arg1 = input
                     .get_vec(8, 12, |input| {
@@ -819,6 +699,36 @@ impl<T: TasksV1> TasksV1Service<T> {
                     item.encode(out)
                 })
                 .field("TASKS_SORT")?;
+                Ok(())
+            }
+            _ => self.serve(call, input, out),
+        }
+    }
+}
+
+impl<T: TasksV1> TasksV1Service<T> {
+    #[inline]
+    fn serve<I: Representation, R: Representation>(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut Decoder<'_, I>,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), Refusal> {
+        match call.procedure() {
+            TASKS_DO => {
+                let args = Marshal::decode(input).field("TASKS_DO.arg1")?;
+                input.finish()?;
+                let reply = self.0.do_(call, args)?;
+                out.put(reply);
+                Ok(())
+            }
+            TASKS_ADD => {
+                let block = input.block::<16>().field("TASKS_ADD")?;
+                let left = block.get(0);
+                let right = block.get(8);
+                input.finish()?;
+                let reply = self.0.add(call, left, right)?;
+                out.put(reply);
                 Ok(())
             }
             TASKS_NAME => {

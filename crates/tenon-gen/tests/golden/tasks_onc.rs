@@ -2,10 +2,12 @@
 #![allow(dead_code, missing_docs, unreachable_pub)]
 #![allow(clippy::all, clippy::pedantic)]
 
-use ::tenon::wire::{BString, DecodeError, Decoder, EncodeError, Encoder, Field, Marshal, Xdr};
+use ::tenon::wire::{
+    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
+};
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
 };
 
 /// `note` of the interface.
@@ -212,31 +214,37 @@ impl<C: MakeCalls> NotesV1Calls for NotesV1Client<C> {
 /// A call of `NOTES_CLEAR`.
 struct NotesV1Clear;
 
-impl ProcedureCall for NotesV1Clear {
+impl CalledProcedure for NotesV1Clear {
     const PROCEDURE: u32 = NOTES_CLEAR;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = NotesV1ClearError;
+}
 
+impl CallCodec<Xdr> for NotesV1Clear {
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NotesV1Clear {}
+
 /// A call of `NOTES_READ`.
 struct NotesV1Read {
     args: i32,
 }
 
-impl ProcedureCall for NotesV1Read {
+impl CalledProcedure for NotesV1Read {
     const PROCEDURE: u32 = NOTES_READ;
     const HAS_LEAN: bool = false;
 
     type Result = Note;
     type Error = NotesV1ReadError;
+}
 
+impl CallCodec<Xdr> for NotesV1Read {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -249,19 +257,23 @@ impl ProcedureCall for NotesV1Read {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for NotesV1Read {}
+
 /// A call of `NOTES_WRITE`.
 struct NotesV1Write<'a> {
     at: i32,
     what: &'a Note,
 }
 
-impl ProcedureCall for NotesV1Write<'_> {
+impl CalledProcedure for NotesV1Write<'_> {
     const PROCEDURE: u32 = NOTES_WRITE;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = NotesV1WriteError;
+}
 
+impl CallCodec<Xdr> for NotesV1Write<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.at);
@@ -273,6 +285,8 @@ impl ProcedureCall for NotesV1Write<'_> {
         Ok(())
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for NotesV1Write<'_> {}
 
 /// What a server of `NOTES_V1` does.
 pub trait NotesV1: Send + Sync + 'static {
@@ -769,18 +783,22 @@ impl<C: MakeCalls> NotesV2Calls for NotesV2Client<C> {
 /// A call of `NOTES_NULL`.
 struct NotesV2NotesNull;
 
-impl ProcedureCall for NotesV2NotesNull {
+impl CalledProcedure for NotesV2NotesNull {
     const PROCEDURE: u32 = NOTES_NULL;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = NotesV2NotesNullError;
+}
 
+impl CallCodec<Xdr> for NotesV2NotesNull {
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for NotesV2NotesNull {}
 
 /// What a server of `NOTES_V2` does.
 pub trait NotesV2: Send + Sync + 'static {}

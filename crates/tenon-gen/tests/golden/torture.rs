@@ -3,11 +3,12 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Marshal, Word, Xdr,
+    BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean, Marshal,
+    Order, Word, Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
 };
 
 /// Constants: decimal, negative, hexadecimal, octal; used as bounds below.
@@ -4156,31 +4157,37 @@ impl<C: MakeCalls> TortureVersionCalls for TortureVersionClient<C> {
 /// A call of `TORTURE_NULL`.
 struct TortureVersionTortureNull;
 
-impl ProcedureCall for TortureVersionTortureNull {
+impl CalledProcedure for TortureVersionTortureNull {
     const PROCEDURE: u32 = TORTURE_NULL;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = TortureVersionTortureNullError;
+}
 
+impl CallCodec<Xdr> for TortureVersionTortureNull {
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionTortureNull {}
+
 /// A call of `ECHO_INT`.
 struct TortureVersionEchoInt {
     args: i32,
 }
 
-impl ProcedureCall for TortureVersionEchoInt {
+impl CalledProcedure for TortureVersionEchoInt {
     const PROCEDURE: u32 = ECHO_INT;
     const HAS_LEAN: bool = false;
 
     type Result = i32;
     type Error = TortureVersionEchoIntError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoInt {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -4193,18 +4200,22 @@ impl ProcedureCall for TortureVersionEchoInt {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoInt {}
+
 /// A call of `ECHO_UINT`.
 struct TortureVersionEchoUint {
     args: u32,
 }
 
-impl ProcedureCall for TortureVersionEchoUint {
+impl CalledProcedure for TortureVersionEchoUint {
     const PROCEDURE: u32 = ECHO_UINT;
     const HAS_LEAN: bool = false;
 
     type Result = u32;
     type Error = TortureVersionEchoUintError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoUint {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -4217,18 +4228,22 @@ impl ProcedureCall for TortureVersionEchoUint {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoUint {}
+
 /// A call of `ECHO_HYPER`.
 struct TortureVersionEchoHyper {
     args: i64,
 }
 
-impl ProcedureCall for TortureVersionEchoHyper {
+impl CalledProcedure for TortureVersionEchoHyper {
     const PROCEDURE: u32 = ECHO_HYPER;
     const HAS_LEAN: bool = false;
 
     type Result = i64;
     type Error = TortureVersionEchoHyperError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoHyper {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -4241,18 +4256,22 @@ impl ProcedureCall for TortureVersionEchoHyper {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoHyper {}
+
 /// A call of `ECHO_UHYPER`.
 struct TortureVersionEchoUhyper {
     args: u64,
 }
 
-impl ProcedureCall for TortureVersionEchoUhyper {
+impl CalledProcedure for TortureVersionEchoUhyper {
     const PROCEDURE: u32 = ECHO_UHYPER;
     const HAS_LEAN: bool = false;
 
     type Result = u64;
     type Error = TortureVersionEchoUhyperError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoUhyper {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -4265,18 +4284,22 @@ impl ProcedureCall for TortureVersionEchoUhyper {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoUhyper {}
+
 /// A call of `ECHO_FLOAT`.
 struct TortureVersionEchoFloat {
     args: f32,
 }
 
-impl ProcedureCall for TortureVersionEchoFloat {
+impl CalledProcedure for TortureVersionEchoFloat {
     const PROCEDURE: u32 = ECHO_FLOAT;
     const HAS_LEAN: bool = false;
 
     type Result = f32;
     type Error = TortureVersionEchoFloatError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoFloat {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -4289,18 +4312,22 @@ impl ProcedureCall for TortureVersionEchoFloat {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoFloat {}
+
 /// A call of `ECHO_DOUBLE`.
 struct TortureVersionEchoDouble {
     args: f64,
 }
 
-impl ProcedureCall for TortureVersionEchoDouble {
+impl CalledProcedure for TortureVersionEchoDouble {
     const PROCEDURE: u32 = ECHO_DOUBLE;
     const HAS_LEAN: bool = false;
 
     type Result = f64;
     type Error = TortureVersionEchoDoubleError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoDouble {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -4313,18 +4340,22 @@ impl ProcedureCall for TortureVersionEchoDouble {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoDouble {}
+
 /// A call of `ECHO_BOOL`.
 struct TortureVersionEchoBool {
     args: bool,
 }
 
-impl ProcedureCall for TortureVersionEchoBool {
+impl CalledProcedure for TortureVersionEchoBool {
     const PROCEDURE: u32 = ECHO_BOOL;
     const HAS_LEAN: bool = false;
 
     type Result = bool;
     type Error = TortureVersionEchoBoolError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoBool {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.args);
@@ -4337,18 +4368,22 @@ impl ProcedureCall for TortureVersionEchoBool {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoBool {}
+
 /// A call of `ECHO_STRING`.
 struct TortureVersionEchoString<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for TortureVersionEchoString<'_> {
+impl CalledProcedure for TortureVersionEchoString<'_> {
     const PROCEDURE: u32 = ECHO_STRING;
     const HAS_LEAN: bool = false;
 
     type Result = BString;
     type Error = TortureVersionEchoStringError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoString<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, u32::MAX)
@@ -4361,18 +4396,22 @@ impl ProcedureCall for TortureVersionEchoString<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoString<'_> {}
+
 /// A call of `ECHO_SHORT`.
 struct TortureVersionEchoShort {
     args: i16,
 }
 
-impl ProcedureCall for TortureVersionEchoShort {
+impl CalledProcedure for TortureVersionEchoShort {
     const PROCEDURE: u32 = ECHO_SHORT;
     const HAS_LEAN: bool = false;
 
     type Result = i16;
     type Error = TortureVersionEchoShortError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoShort {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.args);
@@ -4385,18 +4424,22 @@ impl ProcedureCall for TortureVersionEchoShort {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoShort {}
+
 /// A call of `ECHO_UCHAR`.
 struct TortureVersionEchoUchar {
     args: u8,
 }
 
-impl ProcedureCall for TortureVersionEchoUchar {
+impl CalledProcedure for TortureVersionEchoUchar {
     const PROCEDURE: u32 = ECHO_UCHAR;
     const HAS_LEAN: bool = false;
 
     type Result = u8;
     type Error = TortureVersionEchoUcharError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoUchar {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.args);
@@ -4409,18 +4452,22 @@ impl ProcedureCall for TortureVersionEchoUchar {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoUchar {}
+
 /// A call of `ECHO_TEMPERATURE`.
 struct TortureVersionEchoTemperature {
     args: Temperature,
 }
 
-impl ProcedureCall for TortureVersionEchoTemperature {
+impl CalledProcedure for TortureVersionEchoTemperature {
     const PROCEDURE: u32 = ECHO_TEMPERATURE;
     const HAS_LEAN: bool = false;
 
     type Result = Temperature;
     type Error = TortureVersionEchoTemperatureError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoTemperature {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_word(self.args);
@@ -4433,18 +4480,22 @@ impl ProcedureCall for TortureVersionEchoTemperature {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoTemperature {}
+
 /// A call of `ECHO_SCALARS`.
 struct TortureVersionEchoScalars<'a> {
     args: &'a Scalars,
 }
 
-impl ProcedureCall for TortureVersionEchoScalars<'_> {
+impl CalledProcedure for TortureVersionEchoScalars<'_> {
     const PROCEDURE: u32 = ECHO_SCALARS;
     const HAS_LEAN: bool = false;
 
     type Result = Scalars;
     type Error = TortureVersionEchoScalarsError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoScalars<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_SCALARS.arg1")
@@ -4456,18 +4507,22 @@ impl ProcedureCall for TortureVersionEchoScalars<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoScalars<'_> {}
+
 /// A call of `ECHO_SMALL_SCALARS`.
 struct TortureVersionEchoSmallScalars<'a> {
     args: &'a SmallScalars,
 }
 
-impl ProcedureCall for TortureVersionEchoSmallScalars<'_> {
+impl CalledProcedure for TortureVersionEchoSmallScalars<'_> {
     const PROCEDURE: u32 = ECHO_SMALL_SCALARS;
     const HAS_LEAN: bool = false;
 
     type Result = SmallScalars;
     type Error = TortureVersionEchoSmallScalarsError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoSmallScalars<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_SMALL_SCALARS.arg1")
@@ -4479,18 +4534,22 @@ impl ProcedureCall for TortureVersionEchoSmallScalars<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoSmallScalars<'_> {}
+
 /// A call of `ECHO_FIXED_OPAQUES`.
 struct TortureVersionEchoFixedOpaques<'a> {
     args: &'a FixedOpaques,
 }
 
-impl ProcedureCall for TortureVersionEchoFixedOpaques<'_> {
+impl CalledProcedure for TortureVersionEchoFixedOpaques<'_> {
     const PROCEDURE: u32 = ECHO_FIXED_OPAQUES;
     const HAS_LEAN: bool = false;
 
     type Result = FixedOpaques;
     type Error = TortureVersionEchoFixedOpaquesError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoFixedOpaques<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_FIXED_OPAQUES.arg1")
@@ -4502,18 +4561,22 @@ impl ProcedureCall for TortureVersionEchoFixedOpaques<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoFixedOpaques<'_> {}
+
 /// A call of `ECHO_COUNTED_OPAQUES`.
 struct TortureVersionEchoCountedOpaques<'a> {
     args: &'a CountedOpaques,
 }
 
-impl ProcedureCall for TortureVersionEchoCountedOpaques<'_> {
+impl CalledProcedure for TortureVersionEchoCountedOpaques<'_> {
     const PROCEDURE: u32 = ECHO_COUNTED_OPAQUES;
     const HAS_LEAN: bool = false;
 
     type Result = CountedOpaques;
     type Error = TortureVersionEchoCountedOpaquesError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoCountedOpaques<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_COUNTED_OPAQUES.arg1")
@@ -4525,18 +4588,22 @@ impl ProcedureCall for TortureVersionEchoCountedOpaques<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoCountedOpaques<'_> {}
+
 /// A call of `ECHO_STRINGS`.
 struct TortureVersionEchoStrings<'a> {
     args: &'a Strings,
 }
 
-impl ProcedureCall for TortureVersionEchoStrings<'_> {
+impl CalledProcedure for TortureVersionEchoStrings<'_> {
     const PROCEDURE: u32 = ECHO_STRINGS;
     const HAS_LEAN: bool = false;
 
     type Result = Strings;
     type Error = TortureVersionEchoStringsError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoStrings<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_STRINGS.arg1")
@@ -4548,18 +4615,22 @@ impl ProcedureCall for TortureVersionEchoStrings<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoStrings<'_> {}
+
 /// A call of `ECHO_DRAWING`.
 struct TortureVersionEchoDrawing<'a> {
     args: &'a Drawing,
 }
 
-impl ProcedureCall for TortureVersionEchoDrawing<'_> {
+impl CalledProcedure for TortureVersionEchoDrawing<'_> {
     const PROCEDURE: u32 = ECHO_DRAWING;
     const HAS_LEAN: bool = false;
 
     type Result = Drawing;
     type Error = TortureVersionEchoDrawingError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoDrawing<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_DRAWING.arg1")
@@ -4571,18 +4642,22 @@ impl ProcedureCall for TortureVersionEchoDrawing<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoDrawing<'_> {}
+
 /// A call of `ECHO_HOLES`.
 struct TortureVersionEchoHoles<'a> {
     args: &'a Holes,
 }
 
-impl ProcedureCall for TortureVersionEchoHoles<'_> {
+impl CalledProcedure for TortureVersionEchoHoles<'_> {
     const PROCEDURE: u32 = ECHO_HOLES;
     const HAS_LEAN: bool = false;
 
     type Result = Holes;
     type Error = TortureVersionEchoHolesError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoHoles<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_HOLES.arg1")
@@ -4594,18 +4669,22 @@ impl ProcedureCall for TortureVersionEchoHoles<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoHoles<'_> {}
+
 /// A call of `ECHO_FIXED_ARRAYS`.
 struct TortureVersionEchoFixedArrays<'a> {
     args: &'a FixedArrays,
 }
 
-impl ProcedureCall for TortureVersionEchoFixedArrays<'_> {
+impl CalledProcedure for TortureVersionEchoFixedArrays<'_> {
     const PROCEDURE: u32 = ECHO_FIXED_ARRAYS;
     const HAS_LEAN: bool = false;
 
     type Result = FixedArrays;
     type Error = TortureVersionEchoFixedArraysError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoFixedArrays<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_FIXED_ARRAYS.arg1")
@@ -4617,18 +4696,22 @@ impl ProcedureCall for TortureVersionEchoFixedArrays<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoFixedArrays<'_> {}
+
 /// A call of `ECHO_COUNTED_ARRAYS`.
 struct TortureVersionEchoCountedArrays<'a> {
     args: &'a CountedArrays,
 }
 
-impl ProcedureCall for TortureVersionEchoCountedArrays<'_> {
+impl CalledProcedure for TortureVersionEchoCountedArrays<'_> {
     const PROCEDURE: u32 = ECHO_COUNTED_ARRAYS;
     const HAS_LEAN: bool = false;
 
     type Result = CountedArrays;
     type Error = TortureVersionEchoCountedArraysError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoCountedArrays<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_COUNTED_ARRAYS.arg1")
@@ -4640,18 +4723,22 @@ impl ProcedureCall for TortureVersionEchoCountedArrays<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoCountedArrays<'_> {}
+
 /// A call of `ECHO_SMALL_ARRAYS`.
 struct TortureVersionEchoSmallArrays<'a> {
     args: &'a SmallArrays,
 }
 
-impl ProcedureCall for TortureVersionEchoSmallArrays<'_> {
+impl CalledProcedure for TortureVersionEchoSmallArrays<'_> {
     const PROCEDURE: u32 = ECHO_SMALL_ARRAYS;
     const HAS_LEAN: bool = false;
 
     type Result = SmallArrays;
     type Error = TortureVersionEchoSmallArraysError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoSmallArrays<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_SMALL_ARRAYS.arg1")
@@ -4663,18 +4750,22 @@ impl ProcedureCall for TortureVersionEchoSmallArrays<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoSmallArrays<'_> {}
+
 /// A call of `ECHO_RAGGED`.
 struct TortureVersionEchoRagged<'a> {
     args: &'a [ListOfInts],
 }
 
-impl ProcedureCall for TortureVersionEchoRagged<'_> {
+impl CalledProcedure for TortureVersionEchoRagged<'_> {
     const PROCEDURE: u32 = ECHO_RAGGED;
     const HAS_LEAN: bool = false;
 
     type Result = Ragged;
     type Error = TortureVersionEchoRaggedError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoRagged<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_vec(self.args, u32::MAX, |item, out| {
@@ -4689,18 +4780,22 @@ impl ProcedureCall for TortureVersionEchoRagged<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoRagged<'_> {}
+
 /// A call of `ECHO_BLOB`.
 struct TortureVersionEchoBlob<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for TortureVersionEchoBlob<'_> {
+impl CalledProcedure for TortureVersionEchoBlob<'_> {
     const PROCEDURE: u32 = ECHO_BLOB;
     const HAS_LEAN: bool = false;
 
     type Result = Blob;
     type Error = TortureVersionEchoBlobError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoBlob<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, u32::MAX).field("ECHO_BLOB.arg1")
@@ -4712,18 +4807,22 @@ impl ProcedureCall for TortureVersionEchoBlob<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoBlob<'_> {}
+
 /// A call of `ECHO_WORDS`.
 struct TortureVersionEchoWords<'a> {
     args: &'a [Text],
 }
 
-impl ProcedureCall for TortureVersionEchoWords<'_> {
+impl CalledProcedure for TortureVersionEchoWords<'_> {
     const PROCEDURE: u32 = ECHO_WORDS;
     const HAS_LEAN: bool = false;
 
     type Result = Words;
     type Error = TortureVersionEchoWordsError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoWords<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_vec(self.args, u32::MAX, |item, out| {
@@ -4738,18 +4837,22 @@ impl ProcedureCall for TortureVersionEchoWords<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoWords<'_> {}
+
 /// A call of `ECHO_SHADE`.
 struct TortureVersionEchoShade<'a> {
     args: &'a Shade,
 }
 
-impl ProcedureCall for TortureVersionEchoShade<'_> {
+impl CalledProcedure for TortureVersionEchoShade<'_> {
     const PROCEDURE: u32 = ECHO_SHADE;
     const HAS_LEAN: bool = false;
 
     type Result = Shade;
     type Error = TortureVersionEchoShadeError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoShade<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_SHADE.arg1")
@@ -4761,18 +4864,22 @@ impl ProcedureCall for TortureVersionEchoShade<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoShade<'_> {}
+
 /// A call of `ECHO_WEATHER`.
 struct TortureVersionEchoWeather<'a> {
     args: &'a Weather,
 }
 
-impl ProcedureCall for TortureVersionEchoWeather<'_> {
+impl CalledProcedure for TortureVersionEchoWeather<'_> {
     const PROCEDURE: u32 = ECHO_WEATHER;
     const HAS_LEAN: bool = false;
 
     type Result = Weather;
     type Error = TortureVersionEchoWeatherError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoWeather<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_WEATHER.arg1")
@@ -4784,18 +4891,22 @@ impl ProcedureCall for TortureVersionEchoWeather<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoWeather<'_> {}
+
 /// A call of `ECHO_BY_INT`.
 struct TortureVersionEchoByInt<'a> {
     args: &'a ByInt,
 }
 
-impl ProcedureCall for TortureVersionEchoByInt<'_> {
+impl CalledProcedure for TortureVersionEchoByInt<'_> {
     const PROCEDURE: u32 = ECHO_BY_INT;
     const HAS_LEAN: bool = false;
 
     type Result = ByInt;
     type Error = TortureVersionEchoByIntError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoByInt<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_BY_INT.arg1")
@@ -4807,18 +4918,22 @@ impl ProcedureCall for TortureVersionEchoByInt<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoByInt<'_> {}
+
 /// A call of `ECHO_BY_UINT`.
 struct TortureVersionEchoByUint<'a> {
     args: &'a ByUint,
 }
 
-impl ProcedureCall for TortureVersionEchoByUint<'_> {
+impl CalledProcedure for TortureVersionEchoByUint<'_> {
     const PROCEDURE: u32 = ECHO_BY_UINT;
     const HAS_LEAN: bool = false;
 
     type Result = ByUint;
     type Error = TortureVersionEchoByUintError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoByUint<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_BY_UINT.arg1")
@@ -4830,18 +4945,22 @@ impl ProcedureCall for TortureVersionEchoByUint<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoByUint<'_> {}
+
 /// A call of `ECHO_BY_BOOL`.
 struct TortureVersionEchoByBool<'a> {
     args: &'a ByBool,
 }
 
-impl ProcedureCall for TortureVersionEchoByBool<'_> {
+impl CalledProcedure for TortureVersionEchoByBool<'_> {
     const PROCEDURE: u32 = ECHO_BY_BOOL;
     const HAS_LEAN: bool = false;
 
     type Result = ByBool;
     type Error = TortureVersionEchoByBoolError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoByBool<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_BY_BOOL.arg1")
@@ -4853,18 +4972,22 @@ impl ProcedureCall for TortureVersionEchoByBool<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoByBool<'_> {}
+
 /// A call of `ECHO_NESTED_UNION`.
 struct TortureVersionEchoNestedUnion<'a> {
     args: &'a NestedUnion,
 }
 
-impl ProcedureCall for TortureVersionEchoNestedUnion<'_> {
+impl CalledProcedure for TortureVersionEchoNestedUnion<'_> {
     const PROCEDURE: u32 = ECHO_NESTED_UNION;
     const HAS_LEAN: bool = false;
 
     type Result = NestedUnion;
     type Error = TortureVersionEchoNestedUnionError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoNestedUnion<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_NESTED_UNION.arg1")
@@ -4876,18 +4999,22 @@ impl ProcedureCall for TortureVersionEchoNestedUnion<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoNestedUnion<'_> {}
+
 /// A call of `ECHO_OPTIONALS`.
 struct TortureVersionEchoOptionals<'a> {
     args: &'a Optionals,
 }
 
-impl ProcedureCall for TortureVersionEchoOptionals<'_> {
+impl CalledProcedure for TortureVersionEchoOptionals<'_> {
     const PROCEDURE: u32 = ECHO_OPTIONALS;
     const HAS_LEAN: bool = false;
 
     type Result = Optionals;
     type Error = TortureVersionEchoOptionalsError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoOptionals<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_OPTIONALS.arg1")
@@ -4899,18 +5026,22 @@ impl ProcedureCall for TortureVersionEchoOptionals<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoOptionals<'_> {}
+
 /// A call of `ECHO_NODE_LIST`.
 struct TortureVersionEchoNodeList<'a> {
     args: &'a [Node],
 }
 
-impl ProcedureCall for TortureVersionEchoNodeList<'_> {
+impl CalledProcedure for TortureVersionEchoNodeList<'_> {
     const PROCEDURE: u32 = ECHO_NODE_LIST;
     const HAS_LEAN: bool = false;
 
     type Result = NodeList;
     type Error = TortureVersionEchoNodeListError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoNodeList<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_list(self.args).field("ECHO_NODE_LIST.arg1")
@@ -4922,18 +5053,22 @@ impl ProcedureCall for TortureVersionEchoNodeList<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoNodeList<'_> {}
+
 /// A call of `ECHO_TWO_LISTS`.
 struct TortureVersionEchoTwoLists<'a> {
     args: &'a TwoLists,
 }
 
-impl ProcedureCall for TortureVersionEchoTwoLists<'_> {
+impl CalledProcedure for TortureVersionEchoTwoLists<'_> {
     const PROCEDURE: u32 = ECHO_TWO_LISTS;
     const HAS_LEAN: bool = false;
 
     type Result = TwoLists;
     type Error = TortureVersionEchoTwoListsError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoTwoLists<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_TWO_LISTS.arg1")
@@ -4945,18 +5080,22 @@ impl ProcedureCall for TortureVersionEchoTwoLists<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoTwoLists<'_> {}
+
 /// A call of `ECHO_GROUP`.
 struct TortureVersionEchoGroup<'a> {
     args: &'a [Group],
 }
 
-impl ProcedureCall for TortureVersionEchoGroup<'_> {
+impl CalledProcedure for TortureVersionEchoGroup<'_> {
     const PROCEDURE: u32 = ECHO_GROUP;
     const HAS_LEAN: bool = false;
 
     type Result = Vec<Group>;
     type Error = TortureVersionEchoGroupError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoGroup<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_bare_list(self.args).field("ECHO_GROUP.arg1")
@@ -4968,18 +5107,22 @@ impl ProcedureCall for TortureVersionEchoGroup<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoGroup<'_> {}
+
 /// A call of `ECHO_TREE`.
 struct TortureVersionEchoTree<'a> {
     args: &'a [Tree],
 }
 
-impl ProcedureCall for TortureVersionEchoTree<'_> {
+impl CalledProcedure for TortureVersionEchoTree<'_> {
     const PROCEDURE: u32 = ECHO_TREE;
     const HAS_LEAN: bool = false;
 
     type Result = Vec<Tree>;
     type Error = TortureVersionEchoTreeError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoTree<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_bare_list(self.args).field("ECHO_TREE.arg1")
@@ -4991,18 +5134,22 @@ impl ProcedureCall for TortureVersionEchoTree<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoTree<'_> {}
+
 /// A call of `ECHO_DIRECTORY`.
 struct TortureVersionEchoDirectory<'a> {
     args: &'a Directory,
 }
 
-impl ProcedureCall for TortureVersionEchoDirectory<'_> {
+impl CalledProcedure for TortureVersionEchoDirectory<'_> {
     const PROCEDURE: u32 = ECHO_DIRECTORY;
     const HAS_LEAN: bool = false;
 
     type Result = Directory;
     type Error = TortureVersionEchoDirectoryError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoDirectory<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_DIRECTORY.arg1")
@@ -5014,18 +5161,22 @@ impl ProcedureCall for TortureVersionEchoDirectory<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoDirectory<'_> {}
+
 /// A call of `ECHO_EXPRESSION`.
 struct TortureVersionEchoExpression<'a> {
     args: &'a Expression,
 }
 
-impl ProcedureCall for TortureVersionEchoExpression<'_> {
+impl CalledProcedure for TortureVersionEchoExpression<'_> {
     const PROCEDURE: u32 = ECHO_EXPRESSION;
     const HAS_LEAN: bool = false;
 
     type Result = Expression;
     type Error = TortureVersionEchoExpressionError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoExpression<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_EXPRESSION.arg1")
@@ -5037,18 +5188,22 @@ impl ProcedureCall for TortureVersionEchoExpression<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoExpression<'_> {}
+
 /// A call of `ECHO_EVERYTHING`.
 struct TortureVersionEchoEverything<'a> {
     args: &'a Everything,
 }
 
-impl ProcedureCall for TortureVersionEchoEverything<'_> {
+impl CalledProcedure for TortureVersionEchoEverything<'_> {
     const PROCEDURE: u32 = ECHO_EVERYTHING;
     const HAS_LEAN: bool = false;
 
     type Result = Everything;
     type Error = TortureVersionEchoEverythingError;
+}
 
+impl CallCodec<Xdr> for TortureVersionEchoEverything<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("ECHO_EVERYTHING.arg1")
@@ -5060,34 +5215,42 @@ impl ProcedureCall for TortureVersionEchoEverything<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionEchoEverything<'_> {}
+
 /// A call of `ANSWER`.
 struct TortureVersionAnswer;
 
-impl ProcedureCall for TortureVersionAnswer {
+impl CalledProcedure for TortureVersionAnswer {
     const PROCEDURE: u32 = ANSWER;
     const HAS_LEAN: bool = false;
 
     type Result = i32;
     type Error = TortureVersionAnswerError;
+}
 
+impl CallCodec<Xdr> for TortureVersionAnswer {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionAnswer {}
+
 /// A call of `SWALLOW`.
 struct TortureVersionSwallow {
     args: i32,
 }
 
-impl ProcedureCall for TortureVersionSwallow {
+impl CalledProcedure for TortureVersionSwallow {
     const PROCEDURE: u32 = SWALLOW;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = TortureVersionSwallowError;
+}
 
+impl CallCodec<Xdr> for TortureVersionSwallow {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -5100,19 +5263,23 @@ impl ProcedureCall for TortureVersionSwallow {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionSwallow {}
+
 /// A call of `ADD`.
 struct TortureVersionAdd {
     arg1: i32,
     arg2: i32,
 }
 
-impl ProcedureCall for TortureVersionAdd {
+impl CalledProcedure for TortureVersionAdd {
     const PROCEDURE: u32 = ADD;
     const HAS_LEAN: bool = false;
 
     type Result = i32;
     type Error = TortureVersionAddError;
+}
 
+impl CallCodec<Xdr> for TortureVersionAdd {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         let mut block = out.block::<8>();
@@ -5127,6 +5294,8 @@ impl ProcedureCall for TortureVersionAdd {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionAdd {}
+
 /// A call of `ASSEMBLE`.
 struct TortureVersionAssemble<'a> {
     arg1: &'a [u8],
@@ -5135,13 +5304,15 @@ struct TortureVersionAssemble<'a> {
     arg4: &'a Line,
 }
 
-impl ProcedureCall for TortureVersionAssemble<'_> {
+impl CalledProcedure for TortureVersionAssemble<'_> {
     const PROCEDURE: u32 = ASSEMBLE;
     const HAS_LEAN: bool = false;
 
     type Result = Drawing;
     type Error = TortureVersionAssembleError;
+}
 
+impl CallCodec<Xdr> for TortureVersionAssemble<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(self.arg1, u32::MAX).field("ASSEMBLE.arg1")?;
@@ -5158,18 +5329,22 @@ impl ProcedureCall for TortureVersionAssemble<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionAssemble<'_> {}
+
 /// A call of `PRODUCE`.
 struct TortureVersionProduce {
     args: u32,
 }
 
-impl ProcedureCall for TortureVersionProduce {
+impl CalledProcedure for TortureVersionProduce {
     const PROCEDURE: u32 = PRODUCE;
     const HAS_LEAN: bool = false;
 
     type Result = Blob;
     type Error = TortureVersionProduceError;
+}
 
+impl CallCodec<Xdr> for TortureVersionProduce {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put(self.args);
@@ -5181,6 +5356,8 @@ impl ProcedureCall for TortureVersionProduce {
         input.get_opaque(u32::MAX)
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionProduce {}
 
 /// What a server of `TORTURE_VERSION` does.
 pub trait TortureVersion: Send + Sync + 'static {
@@ -6249,18 +6426,22 @@ impl<C: MakeCalls> TortureVersionThreeCalls for TortureVersionThreeClient<C> {
 /// A call of `ANSWER_THREE`.
 struct TortureVersionThreeAnswerThree;
 
-impl ProcedureCall for TortureVersionThreeAnswerThree {
+impl CalledProcedure for TortureVersionThreeAnswerThree {
     const PROCEDURE: u32 = ANSWER_THREE;
     const HAS_LEAN: bool = false;
 
     type Result = i32;
     type Error = TortureVersionThreeAnswerThreeError;
+}
 
+impl CallCodec<Xdr> for TortureVersionThreeAnswerThree {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<i32, DecodeError> {
         input.get()
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for TortureVersionThreeAnswerThree {}
 
 /// What a server of `TORTURE_VERSION_THREE` does.
 ///

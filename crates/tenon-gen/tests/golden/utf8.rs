@@ -3,12 +3,13 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, View, Xdr,
+    DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Representation, View,
+    Xdr,
 };
 use ::tenon::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureCall, Refusal, Service,
-    in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+    Refusal, Service, in_process,
 };
 
 pub const GREETING: &str = "hello";
@@ -20,25 +21,9 @@ pub type Name = String;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_name(value: &Name, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_opaque(value.as_bytes(), 8).field("name")
-}
-
-/// Reads a [`Name`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_name(input: &mut Decoder<'_>) -> Result<Name, DecodeError> {
-    input.get_utf8(8).field("name")
-}
-
-/// Appends a [`Name`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_name_lean<O: Order>(
+pub fn encode_name<R: Representation>(
     value: &Name,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_opaque(value.as_bytes(), 8).field("name")
 }
@@ -47,7 +32,7 @@ pub fn encode_name_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_name_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Name, DecodeError> {
+pub fn decode_name<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Name, DecodeError> {
     input.get_utf8(8).field("name")
 }
 
@@ -76,30 +61,9 @@ pub type Names = Vec<Name>;
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_names(value: &Names, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_vec(value, u32::MAX, |item, out| {
-        out.put_opaque(item.as_bytes(), 8)
-    })
-    .field("names")
-}
-
-/// Reads a [`Names`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_names(input: &mut Decoder<'_>) -> Result<Names, DecodeError> {
-    input
-        .get_vec(u32::MAX, 4, |input| input.get_utf8(8))
-        .field("names")
-}
-
-/// Appends a [`Names`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_names_lean<O: Order>(
+pub fn encode_names<R: Representation>(
     value: &Names,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_vec(value, u32::MAX, |item, out| {
         out.align(4, 0);
@@ -112,7 +76,7 @@ pub fn encode_names_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_names_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Names, DecodeError> {
+pub fn decode_names<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Names, DecodeError> {
     input
         .get_vec(u32::MAX, 4, |input| {
             input.align(4, 0)?;
@@ -232,26 +196,9 @@ pub type Pair = [Name; 2];
 ///
 /// # Errors
 /// The value breaks a bound of the interface.
-pub fn encode_pair(value: &Pair, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-    out.put_elements(value, |item, out| out.put_opaque(item.as_bytes(), 8))
-        .field("pair")
-}
-
-/// Reads a [`Pair`].
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn decode_pair(input: &mut Decoder<'_>) -> Result<Pair, DecodeError> {
-    input.get_elements(|input| input.get_utf8(8)).field("pair")
-}
-
-/// Appends a [`Pair`].
-///
-/// # Errors
-/// The value breaks a bound of the interface.
-pub fn encode_pair_lean<O: Order>(
+pub fn encode_pair<R: Representation>(
     value: &Pair,
-    out: &mut Encoder<'_, Lean<O>>,
+    out: &mut Encoder<'_, R>,
 ) -> Result<(), EncodeError> {
     out.put_elements(value, |item, out| {
         out.align(4, 0);
@@ -264,7 +211,7 @@ pub fn encode_pair_lean<O: Order>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn decode_pair_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Pair, DecodeError> {
+pub fn decode_pair<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Pair, DecodeError> {
     input
         .get_elements(|input| {
             input.align(4, 0)?;
@@ -307,39 +254,11 @@ pub struct Item {
     pub number: i32,
 }
 
-impl Marshal<Xdr> for Item {
-    const WIRE_MIN: usize = 20;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_opaque(self.called.as_bytes(), 8)
-            .field("item.called")?;
-        out.put_opaque(self.words.as_bytes(), u32::MAX)
-            .field("item.words")?;
-        out.put_elements(&self.both, |item, out| out.put_opaque(item.as_bytes(), 8))
-            .field("item.both")?;
-        out.put(self.number);
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            called: input.get_utf8(8).field("item.called")?,
-            words: input.get_utf8(u32::MAX).field("item.words")?,
-            both: input
-                .get_elements(|input| input.get_utf8(8))
-                .field("item.both")?,
-            number: input.get().field("item.number")?,
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Item {
+impl<R: Representation> Marshal<R> for Item {
     const WIRE_MIN: usize = 20;
     const ALIGN: usize = 4;
 
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.called.as_bytes(), 8)
             .field("item.called")?;
         out.align(4, 0);
@@ -356,7 +275,7 @@ impl<O: Order> Marshal<Lean<O>> for Item {
         Ok(())
     }
 
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let called = input.get_utf8(8).field("item.called")?;
         input.align(4, 0).field("item")?;
         let words = input.get_utf8(u32::MAX).field("item.words")?;
@@ -445,39 +364,20 @@ pub struct Link {
     pub word: String,
 }
 
-impl Marshal<Xdr> for Link {
-    const WIRE_MIN: usize = 4;
-
-    /// Appends this element alone, not a list.
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_opaque(self.word.as_bytes(), u32::MAX)
-            .field("link.word")
-    }
-
-    /// Reads one element alone, not a list.
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            word: input.get_utf8(u32::MAX).field("link.word")?,
-        })
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Link {
+impl<R: Representation> Marshal<R> for Link {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     /// Appends this element alone, not a list.
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.word.as_bytes(), u32::MAX)
             .field("link.word")
     }
 
     /// Reads one element alone, not a list.
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         Ok(Self {
             word: input.get_utf8(u32::MAX).field("link.word")?,
         })
@@ -539,48 +439,12 @@ impl Said {
     }
 }
 
-impl Marshal<Xdr> for Said {
-    const WIRE_MIN: usize = 4;
-
-    #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put(self.discriminant());
-        match self {
-            Self::Void => {}
-            Self::Once(value) => out.put_opaque(value.as_bytes(), 8).field("said.once")?,
-            Self::Often(0, _) => return Err(EncodeError::bad_discriminant(0)),
-            Self::Often(1, _) => return Err(EncodeError::bad_discriminant(1)),
-            Self::Often(_, value) => out
-                .put_vec(value, u32::MAX, |item, out| {
-                    out.put_opaque(item.as_bytes(), 8)
-                })
-                .field("said.often")?,
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let value = match input.get::<i32>().field("said.times")? {
-            0 => Self::Void,
-            1 => Self::Once(input.get_utf8(8).field("said.once")?),
-            discriminant => Self::Often(
-                discriminant,
-                input
-                    .get_vec(u32::MAX, 4, |input| input.get_utf8(8))
-                    .field("said.often")?,
-            ),
-        };
-        Ok(value)
-    }
-}
-
-impl<O: Order> Marshal<Lean<O>> for Said {
+impl<R: Representation> Marshal<R> for Said {
     const WIRE_MIN: usize = 4;
     const ALIGN: usize = 4;
 
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(self.discriminant());
         match self {
             Self::Void => {}
@@ -598,7 +462,7 @@ impl<O: Order> Marshal<Lean<O>> for Said {
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let value = match input.get::<i32>().field("said.times")? {
             0 => Self::Void,
             1 => Self::Once(input.get_utf8(8).field("said.once")?),
@@ -979,31 +843,22 @@ struct Utf8V1Echo<'a> {
     args: &'a str,
 }
 
-impl ProcedureCall for Utf8V1Echo<'_> {
+impl CalledProcedure for Utf8V1Echo<'_> {
     const PROCEDURE: u32 = ECHO;
 
     type Result = String;
     type Error = Utf8V1EchoError;
+}
 
+impl<R: Representation> CallCodec<R> for Utf8V1Echo<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(self.args.as_bytes(), u32::MAX)
             .field("ECHO.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<String, DecodeError> {
-        input.get_utf8(u32::MAX)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_opaque(self.args.as_bytes(), u32::MAX)
-            .field("ECHO.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<String, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<String, DecodeError> {
         input.get_utf8(u32::MAX)
     }
 }
@@ -1013,27 +868,16 @@ struct Utf8V1First<'a> {
     args: &'a [Name],
 }
 
-impl ProcedureCall for Utf8V1First<'_> {
+impl CalledProcedure for Utf8V1First<'_> {
     const PROCEDURE: u32 = FIRST;
 
     type Result = Name;
     type Error = Utf8V1FirstError;
+}
 
+impl<R: Representation> CallCodec<R> for Utf8V1First<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_vec(self.args, u32::MAX, |item, out| {
-            out.put_opaque(item.as_bytes(), 8)
-        })
-        .field("FIRST.arg1")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Name, DecodeError> {
-        input.get_utf8(8)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_vec(self.args, u32::MAX, |item, out| {
             out.align(4, 0);
             out.put_opaque(item.as_bytes(), 8)
@@ -1042,7 +886,7 @@ impl ProcedureCall for Utf8V1First<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Name, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Name, DecodeError> {
         input.get_utf8(8)
     }
 }
@@ -1053,12 +897,14 @@ struct Utf8V1Find<'a> {
     arg2: &'a str,
 }
 
-impl ProcedureCall for Utf8V1Find<'_> {
+impl CalledProcedure for Utf8V1Find<'_> {
     const PROCEDURE: u32 = FIND;
 
     type Result = MaybeName;
     type Error = Utf8V1FindError;
+}
 
+impl CallCodec<Xdr> for Utf8V1Find<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_optional(self.arg1, |item, out| out.put_opaque(item.as_bytes(), 8))
@@ -1070,9 +916,11 @@ impl ProcedureCall for Utf8V1Find<'_> {
     fn decode(input: &mut Decoder<'_>) -> Result<MaybeName, DecodeError> {
         input.get_optional(|input| input.get_utf8(8))
     }
+}
 
+impl<O: Order> CallCodec<Lean<O>> for Utf8V1Find<'_> {
     #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_optional(self.arg1, |item, out| {
             out.block::<3>().zero(0, 3);
             out.put_opaque(item.as_bytes(), 8)
@@ -1083,7 +931,7 @@ impl ProcedureCall for Utf8V1Find<'_> {
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<MaybeName, DecodeError> {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<MaybeName, DecodeError> {
         input.get_optional(|input| {
             let block = input.block::<3>()?;
             block.zero(0, 3)?;
@@ -1098,32 +946,23 @@ struct Utf8V1Rename<'a> {
     arg2: &'a str,
 }
 
-impl ProcedureCall for Utf8V1Rename<'_> {
+impl CalledProcedure for Utf8V1Rename<'_> {
     const PROCEDURE: u32 = RENAME;
 
     type Result = Item;
     type Error = Utf8V1RenameError;
+}
 
+impl<R: Representation> CallCodec<R> for Utf8V1Rename<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        self.arg1.encode(out).field("RENAME.arg1")?;
-        out.put_opaque(self.arg2.as_bytes(), 8).field("RENAME.arg2")
-    }
-
-    #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Item, DecodeError> {
-        Marshal::decode(input)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         self.arg1.encode(out).field("RENAME.arg1")?;
         out.align(4, 0);
         out.put_opaque(self.arg2.as_bytes(), 8).field("RENAME.arg2")
     }
 
     #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Item, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Item, DecodeError> {
         Marshal::decode(input)
     }
 }
@@ -1133,29 +972,21 @@ struct Utf8V1Say<'a> {
     args: &'a Said,
 }
 
-impl ProcedureCall for Utf8V1Say<'_> {
+impl CalledProcedure for Utf8V1Say<'_> {
     const PROCEDURE: u32 = SAY;
 
     type Result = Said;
     type Error = Utf8V1SayError;
+}
 
+impl<R: Representation> CallCodec<R> for Utf8V1Say<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         self.args.encode(out).field("SAY.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Said, DecodeError> {
-        Marshal::decode(input)
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        self.args.encode(out).field("SAY.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Said, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Said, DecodeError> {
         Marshal::decode(input)
     }
 }
@@ -1165,29 +996,21 @@ struct Utf8V1Words<'a> {
     args: &'a [Link],
 }
 
-impl ProcedureCall for Utf8V1Words<'_> {
+impl CalledProcedure for Utf8V1Words<'_> {
     const PROCEDURE: u32 = WORDS;
 
     type Result = Names;
     type Error = Utf8V1WordsError;
+}
 
+impl<R: Representation> CallCodec<R> for Utf8V1Words<'_> {
     #[inline]
-    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_list(self.args).field("WORDS.arg1")
     }
 
     #[inline]
-    fn decode(input: &mut Decoder<'_>) -> Result<Names, DecodeError> {
-        input.get_vec(u32::MAX, 4, |input| input.get_utf8(8))
-    }
-
-    #[inline]
-    fn encode_lean(&self, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-        out.put_list(self.args).field("WORDS.arg1")
-    }
-
-    #[inline]
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Names, DecodeError> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Names, DecodeError> {
         input.get_vec(u32::MAX, 4, |input| {
             input.align(4, 0)?;
             input.get_utf8(8)

@@ -194,13 +194,16 @@ impl UnsentCall {
     }
 }
 
+/// Calls of procedure 0 whose replies may come late and are known then.
+const NULL_CALLS_MAX: usize = 8;
+
 #[derive(Debug)]
 pub(super) struct OutgoingCalls<W> {
     calls: InFlight<PendingReply<W>>,
     /// Calls that were given up and not answered yet: a lean peer may still be at them.
     given_up: usize,
-    /// The number of the last call of procedure 0 that no caller waits for, until it is answered.
-    null_call: Option<u32>,
+    /// The numbers of the last calls of procedure 0 that no caller waits for, until they are answered.
+    null_calls: Vec<u32>,
     /// Numbers and bytes of long calls of ONC RPC that were sent. Some may be answered already.
     long: Vec<(u32, usize)>,
     counters: OutgoingCounters,
@@ -234,7 +237,7 @@ impl<W> OutgoingCalls<W> {
         Self {
             calls: InFlight::new(seed),
             given_up: 0,
-            null_call: None,
+            null_calls: Vec::new(),
             long: Vec::new(),
             counters: OutgoingCounters::default(),
         }
@@ -262,7 +265,10 @@ impl<W> OutgoingCalls<W> {
     /// Returns the number of a call of procedure 0 that no caller waits for.
     pub(super) fn begin_null_call(&mut self) -> u32 {
         let number = self.calls.skip_number();
-        self.null_call = Some(number);
+        if self.null_calls.len() == NULL_CALLS_MAX {
+            self.null_calls.remove(0);
+        }
+        self.null_calls.push(number);
         number
     }
 
@@ -452,8 +458,9 @@ impl<W> OutgoingCalls<W> {
             }
         };
         let Some(call) = self.calls.take(number) else {
-            if self.null_call.take_if(|null| *null == number).is_none() {
-                self.counters.unmatched += 1;
+            match self.null_calls.iter().position(|null| *null == number) {
+                Some(index) => drop(self.null_calls.remove(index)),
+                None => self.counters.unmatched += 1,
             }
             return Ok(None);
         };

@@ -10,8 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tenon_core::serve::{
-    CALLS_PER_TURN, CallToServe, EndReason, HALF_CLOSE_MAX, HostShare, Sending, ServedStream,
-    discard_received,
+    CALLS_PER_TURN, CallToServe, Discarded, EndReason, HalfClose, HostShare, Sending, ServedStream,
 };
 use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Company, LOOKS, Looking, Polled, Waiter};
@@ -19,7 +18,7 @@ use tenon_net::{Stream, Transport};
 use tenon_proto::connection::framing::ReceiveMemory;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 use tenon_wire::Buffer;
-use tokio::time::{Sleep, sleep_until, timeout};
+use tokio::time::{Sleep, sleep_until, timeout_at};
 
 use super::call::CallMessage;
 use super::call_room::TakenRoom;
@@ -98,7 +97,7 @@ impl ConnectionTask {
         let reason = poll_fn(|cx| self.poll(cx)).await;
         if self.end(&reason) {
             // The peer need not end its side in time.
-            let _ = timeout(HALF_CLOSE_MAX, wait_for_end(&self.socket)).await;
+            wait_for_end(&self.socket).await;
         }
     }
 
@@ -560,18 +559,27 @@ enum Progress {
     Over(EndReason),
 }
 
-/// Waits until the peer has ended its side of a connection that is half-closed.
+/// Waits until the peer has ended its side of a connection that is half-closed, or is silent for a moment.
 async fn wait_for_end(socket: &Watched<Stream>) {
-    poll_fn(|cx| {
-        while let Poll::Ready(Ok(mut ready)) = socket.poll_read_ready(cx) {
-            if discard_received(socket.get_ref()) {
-                return Poll::Ready(());
+    let mut half_close = HalfClose::new(Instant::now());
+    while Instant::now() < half_close.deadline() {
+        let deadline = half_close.deadline();
+        let discarded = poll_fn(|cx| match socket.poll_read_ready(cx) {
+            Poll::Ready(Ok(mut ready)) => {
+                let discarded = half_close.discard_received(socket.get_ref(), Instant::now());
+                if discarded == Discarded::All {
+                    ready.clear_ready();
+                }
+                Poll::Ready(discarded)
             }
-            ready.clear_ready();
+            Poll::Ready(Err(_)) => Poll::Ready(Discarded::Over),
+            Poll::Pending => Poll::Pending,
+        });
+        if let Ok(Discarded::Over) | Err(_) = timeout_at(deadline.into(), discarded).await {
+            return;
         }
-        Poll::Pending
-    })
-    .await;
+        tokio::task::yield_now().await;
+    }
 }
 
 fn transmit_over(

@@ -2,10 +2,12 @@
 #![allow(dead_code, missing_docs, unreachable_pub)]
 #![allow(clippy::all, clippy::pedantic)]
 
-use crate::wire::{BString, DecodeError, Decoder, EncodeError, Encoder, Field, Marshal, Xdr};
+use crate::wire::{
+    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
+};
 use crate::{
-    CallError, CallInfo, CallOptions, Channel, ChannelOptions, Client, ClientView, ConnectError,
-    Credential, MakeCalls, ProcedureCall, Refusal, Service, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
+    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
 };
 
 /// The port of rpcbind, TCP and UDP.
@@ -941,31 +943,37 @@ impl<C: MakeCalls> PmapversCalls for PmapversClient<C> {
 /// A call of `PMAPPROC_NULL`.
 struct PmapversNull;
 
-impl ProcedureCall for PmapversNull {
+impl CalledProcedure for PmapversNull {
     const PROCEDURE: u32 = PMAPPROC_NULL;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = PmapversNullError;
+}
 
+impl CallCodec<Xdr> for PmapversNull {
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for PmapversNull {}
+
 /// A call of `PMAPPROC_SET`.
 struct PmapversSet<'a> {
     args: &'a Mapping,
 }
 
-impl ProcedureCall for PmapversSet<'_> {
+impl CalledProcedure for PmapversSet<'_> {
     const PROCEDURE: u32 = PMAPPROC_SET;
     const HAS_LEAN: bool = false;
 
     type Result = bool;
     type Error = PmapversSetError;
+}
 
+impl CallCodec<Xdr> for PmapversSet<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.blit(self.args);
@@ -977,19 +985,23 @@ impl ProcedureCall for PmapversSet<'_> {
         input.get_word()
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for PmapversSet<'_> {}
 
 /// A call of `PMAPPROC_UNSET`.
 struct PmapversUnset<'a> {
     args: &'a Mapping,
 }
 
-impl ProcedureCall for PmapversUnset<'_> {
+impl CalledProcedure for PmapversUnset<'_> {
     const PROCEDURE: u32 = PMAPPROC_UNSET;
     const HAS_LEAN: bool = false;
 
     type Result = bool;
     type Error = PmapversUnsetError;
+}
 
+impl CallCodec<Xdr> for PmapversUnset<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.blit(self.args);
@@ -1002,18 +1014,22 @@ impl ProcedureCall for PmapversUnset<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for PmapversUnset<'_> {}
+
 /// A call of `PMAPPROC_GETPORT`.
 struct PmapversGetport<'a> {
     args: &'a Mapping,
 }
 
-impl ProcedureCall for PmapversGetport<'_> {
+impl CalledProcedure for PmapversGetport<'_> {
     const PROCEDURE: u32 = PMAPPROC_GETPORT;
     const HAS_LEAN: bool = false;
 
     type Result = u32;
     type Error = PmapversGetportError;
+}
 
+impl CallCodec<Xdr> for PmapversGetport<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.blit(self.args);
@@ -1026,34 +1042,42 @@ impl ProcedureCall for PmapversGetport<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for PmapversGetport<'_> {}
+
 /// A call of `PMAPPROC_DUMP`.
 struct PmapversDump;
 
-impl ProcedureCall for PmapversDump {
+impl CalledProcedure for PmapversDump {
     const PROCEDURE: u32 = PMAPPROC_DUMP;
     const HAS_LEAN: bool = false;
 
     type Result = PmaplistPtr;
     type Error = PmapversDumpError;
+}
 
+impl CallCodec<Xdr> for PmapversDump {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<PmaplistPtr, DecodeError> {
         input.get_list()
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for PmapversDump {}
+
 /// A call of `PMAPPROC_CALLIT`.
 struct PmapversCallit<'a> {
     args: &'a CallArgs,
 }
 
-impl ProcedureCall for PmapversCallit<'_> {
+impl CalledProcedure for PmapversCallit<'_> {
     const PROCEDURE: u32 = PMAPPROC_CALLIT;
     const HAS_LEAN: bool = false;
 
     type Result = CallResult;
     type Error = PmapversCallitError;
+}
 
+impl CallCodec<Xdr> for PmapversCallit<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("PMAPPROC_CALLIT.arg1")
@@ -1064,6 +1088,8 @@ impl ProcedureCall for PmapversCallit<'_> {
         Marshal::decode(input)
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for PmapversCallit<'_> {}
 
 /// What a server of `PMAPVERS` does.
 pub trait Pmapvers: Send + Sync + 'static {
@@ -1580,31 +1606,37 @@ impl<C: MakeCalls> RpcbversCalls for RpcbversClient<C> {
 /// A call of `RPCBPROC_NULL`.
 struct RpcbversNull;
 
-impl ProcedureCall for RpcbversNull {
+impl CalledProcedure for RpcbversNull {
     const PROCEDURE: u32 = RPCBPROC_NULL;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = RpcbversNullError;
+}
 
+impl CallCodec<Xdr> for RpcbversNull {
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for RpcbversNull {}
+
 /// A call of `RPCBPROC_SET`.
 struct RpcbversSet<'a> {
     args: &'a Rpcb,
 }
 
-impl ProcedureCall for RpcbversSet<'_> {
+impl CalledProcedure for RpcbversSet<'_> {
     const PROCEDURE: u32 = RPCBPROC_SET;
     const HAS_LEAN: bool = false;
 
     type Result = bool;
     type Error = RpcbversSetError;
+}
 
+impl CallCodec<Xdr> for RpcbversSet<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_SET.arg1")
@@ -1616,18 +1648,22 @@ impl ProcedureCall for RpcbversSet<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for RpcbversSet<'_> {}
+
 /// A call of `RPCBPROC_UNSET`.
 struct RpcbversUnset<'a> {
     args: &'a Rpcb,
 }
 
-impl ProcedureCall for RpcbversUnset<'_> {
+impl CalledProcedure for RpcbversUnset<'_> {
     const PROCEDURE: u32 = RPCBPROC_UNSET;
     const HAS_LEAN: bool = false;
 
     type Result = bool;
     type Error = RpcbversUnsetError;
+}
 
+impl CallCodec<Xdr> for RpcbversUnset<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_UNSET.arg1")
@@ -1639,18 +1675,22 @@ impl ProcedureCall for RpcbversUnset<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for RpcbversUnset<'_> {}
+
 /// A call of `RPCBPROC_GETADDR`.
 struct RpcbversGetaddr<'a> {
     args: &'a Rpcb,
 }
 
-impl ProcedureCall for RpcbversGetaddr<'_> {
+impl CalledProcedure for RpcbversGetaddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_GETADDR;
     const HAS_LEAN: bool = false;
 
     type Result = BString;
     type Error = RpcbversGetaddrError;
+}
 
+impl CallCodec<Xdr> for RpcbversGetaddr<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_GETADDR.arg1")
@@ -1662,34 +1702,42 @@ impl ProcedureCall for RpcbversGetaddr<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for RpcbversGetaddr<'_> {}
+
 /// A call of `RPCBPROC_DUMP`.
 struct RpcbversDump;
 
-impl ProcedureCall for RpcbversDump {
+impl CalledProcedure for RpcbversDump {
     const PROCEDURE: u32 = RPCBPROC_DUMP;
     const HAS_LEAN: bool = false;
 
     type Result = RpcblistPtr;
     type Error = RpcbversDumpError;
+}
 
+impl CallCodec<Xdr> for RpcbversDump {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<RpcblistPtr, DecodeError> {
         input.get_list()
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for RpcbversDump {}
+
 /// A call of `RPCBPROC_CALLIT`.
 struct RpcbversCallit<'a> {
     args: &'a RpcbRmtcallargs,
 }
 
-impl ProcedureCall for RpcbversCallit<'_> {
+impl CalledProcedure for RpcbversCallit<'_> {
     const PROCEDURE: u32 = RPCBPROC_CALLIT;
     const HAS_LEAN: bool = false;
 
     type Result = RpcbRmtcallres;
     type Error = RpcbversCallitError;
+}
 
+impl CallCodec<Xdr> for RpcbversCallit<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_CALLIT.arg1")
@@ -1701,34 +1749,42 @@ impl ProcedureCall for RpcbversCallit<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for RpcbversCallit<'_> {}
+
 /// A call of `RPCBPROC_GETTIME`.
 struct RpcbversGettime;
 
-impl ProcedureCall for RpcbversGettime {
+impl CalledProcedure for RpcbversGettime {
     const PROCEDURE: u32 = RPCBPROC_GETTIME;
     const HAS_LEAN: bool = false;
 
     type Result = u32;
     type Error = RpcbversGettimeError;
+}
 
+impl CallCodec<Xdr> for RpcbversGettime {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for RpcbversGettime {}
+
 /// A call of `RPCBPROC_UADDR2TADDR`.
 struct RpcbversUaddr2Taddr<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for RpcbversUaddr2Taddr<'_> {
+impl CalledProcedure for RpcbversUaddr2Taddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_UADDR2_TADDR;
     const HAS_LEAN: bool = false;
 
     type Result = Netbuf;
     type Error = RpcbversUaddr2TaddrError;
+}
 
+impl CallCodec<Xdr> for RpcbversUaddr2Taddr<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, u32::MAX)
@@ -1741,18 +1797,22 @@ impl ProcedureCall for RpcbversUaddr2Taddr<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for RpcbversUaddr2Taddr<'_> {}
+
 /// A call of `RPCBPROC_TADDR2UADDR`.
 struct RpcbversTaddr2Uaddr<'a> {
     args: &'a Netbuf,
 }
 
-impl ProcedureCall for RpcbversTaddr2Uaddr<'_> {
+impl CalledProcedure for RpcbversTaddr2Uaddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_TADDR2_UADDR;
     const HAS_LEAN: bool = false;
 
     type Result = BString;
     type Error = RpcbversTaddr2UaddrError;
+}
 
+impl CallCodec<Xdr> for RpcbversTaddr2Uaddr<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1")
@@ -1763,6 +1823,8 @@ impl ProcedureCall for RpcbversTaddr2Uaddr<'_> {
         input.get_string(u32::MAX)
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for RpcbversTaddr2Uaddr<'_> {}
 
 /// What a server of `RPCBVERS` does.
 pub trait Rpcbvers: Send + Sync + 'static {
@@ -2461,31 +2523,37 @@ impl<C: MakeCalls> Rpcbvers4Calls for Rpcbvers4Client<C> {
 /// A call of `RPCBPROC_NULL`.
 struct Rpcbvers4Null;
 
-impl ProcedureCall for Rpcbvers4Null {
+impl CalledProcedure for Rpcbvers4Null {
     const PROCEDURE: u32 = RPCBPROC_NULL;
     const HAS_LEAN: bool = false;
 
     type Result = ();
     type Error = Rpcbvers4NullError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Null {
     #[inline]
     fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
         Ok(())
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Null {}
+
 /// A call of `RPCBPROC_SET`.
 struct Rpcbvers4Set<'a> {
     args: &'a Rpcb,
 }
 
-impl ProcedureCall for Rpcbvers4Set<'_> {
+impl CalledProcedure for Rpcbvers4Set<'_> {
     const PROCEDURE: u32 = RPCBPROC_SET;
     const HAS_LEAN: bool = false;
 
     type Result = bool;
     type Error = Rpcbvers4SetError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Set<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_SET.arg1")
@@ -2497,18 +2565,22 @@ impl ProcedureCall for Rpcbvers4Set<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Set<'_> {}
+
 /// A call of `RPCBPROC_UNSET`.
 struct Rpcbvers4Unset<'a> {
     args: &'a Rpcb,
 }
 
-impl ProcedureCall for Rpcbvers4Unset<'_> {
+impl CalledProcedure for Rpcbvers4Unset<'_> {
     const PROCEDURE: u32 = RPCBPROC_UNSET;
     const HAS_LEAN: bool = false;
 
     type Result = bool;
     type Error = Rpcbvers4UnsetError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Unset<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_UNSET.arg1")
@@ -2520,18 +2592,22 @@ impl ProcedureCall for Rpcbvers4Unset<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Unset<'_> {}
+
 /// A call of `RPCBPROC_GETADDR`.
 struct Rpcbvers4Getaddr<'a> {
     args: &'a Rpcb,
 }
 
-impl ProcedureCall for Rpcbvers4Getaddr<'_> {
+impl CalledProcedure for Rpcbvers4Getaddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_GETADDR;
     const HAS_LEAN: bool = false;
 
     type Result = BString;
     type Error = Rpcbvers4GetaddrError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Getaddr<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_GETADDR.arg1")
@@ -2543,34 +2619,42 @@ impl ProcedureCall for Rpcbvers4Getaddr<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Getaddr<'_> {}
+
 /// A call of `RPCBPROC_DUMP`.
 struct Rpcbvers4Dump;
 
-impl ProcedureCall for Rpcbvers4Dump {
+impl CalledProcedure for Rpcbvers4Dump {
     const PROCEDURE: u32 = RPCBPROC_DUMP;
     const HAS_LEAN: bool = false;
 
     type Result = RpcblistPtr;
     type Error = Rpcbvers4DumpError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Dump {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<RpcblistPtr, DecodeError> {
         input.get_list()
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Dump {}
+
 /// A call of `RPCBPROC_BCAST`.
 struct Rpcbvers4Bcast<'a> {
     args: &'a RpcbRmtcallargs,
 }
 
-impl ProcedureCall for Rpcbvers4Bcast<'_> {
+impl CalledProcedure for Rpcbvers4Bcast<'_> {
     const PROCEDURE: u32 = RPCBPROC_BCAST;
     const HAS_LEAN: bool = false;
 
     type Result = RpcbRmtcallres;
     type Error = Rpcbvers4BcastError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Bcast<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_BCAST.arg1")
@@ -2582,34 +2666,42 @@ impl ProcedureCall for Rpcbvers4Bcast<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Bcast<'_> {}
+
 /// A call of `RPCBPROC_GETTIME`.
 struct Rpcbvers4Gettime;
 
-impl ProcedureCall for Rpcbvers4Gettime {
+impl CalledProcedure for Rpcbvers4Gettime {
     const PROCEDURE: u32 = RPCBPROC_GETTIME;
     const HAS_LEAN: bool = false;
 
     type Result = u32;
     type Error = Rpcbvers4GettimeError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Gettime {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<u32, DecodeError> {
         input.get()
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Gettime {}
+
 /// A call of `RPCBPROC_UADDR2TADDR`.
 struct Rpcbvers4Uaddr2Taddr<'a> {
     args: &'a [u8],
 }
 
-impl ProcedureCall for Rpcbvers4Uaddr2Taddr<'_> {
+impl CalledProcedure for Rpcbvers4Uaddr2Taddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_UADDR2_TADDR;
     const HAS_LEAN: bool = false;
 
     type Result = Netbuf;
     type Error = Rpcbvers4Uaddr2TaddrError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Uaddr2Taddr<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_opaque(self.args, u32::MAX)
@@ -2622,18 +2714,22 @@ impl ProcedureCall for Rpcbvers4Uaddr2Taddr<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Uaddr2Taddr<'_> {}
+
 /// A call of `RPCBPROC_TADDR2UADDR`.
 struct Rpcbvers4Taddr2Uaddr<'a> {
     args: &'a Netbuf,
 }
 
-impl ProcedureCall for Rpcbvers4Taddr2Uaddr<'_> {
+impl CalledProcedure for Rpcbvers4Taddr2Uaddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_TADDR2_UADDR;
     const HAS_LEAN: bool = false;
 
     type Result = BString;
     type Error = Rpcbvers4Taddr2UaddrError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Taddr2Uaddr<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_TADDR2UADDR.arg1")
@@ -2645,18 +2741,22 @@ impl ProcedureCall for Rpcbvers4Taddr2Uaddr<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Taddr2Uaddr<'_> {}
+
 /// A call of `RPCBPROC_GETVERSADDR`.
 struct Rpcbvers4Getversaddr<'a> {
     args: &'a Rpcb,
 }
 
-impl ProcedureCall for Rpcbvers4Getversaddr<'_> {
+impl CalledProcedure for Rpcbvers4Getversaddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_GETVERSADDR;
     const HAS_LEAN: bool = false;
 
     type Result = BString;
     type Error = Rpcbvers4GetversaddrError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Getversaddr<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_GETVERSADDR.arg1")
@@ -2668,18 +2768,22 @@ impl ProcedureCall for Rpcbvers4Getversaddr<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Getversaddr<'_> {}
+
 /// A call of `RPCBPROC_INDIRECT`.
 struct Rpcbvers4Indirect<'a> {
     args: &'a RpcbRmtcallargs,
 }
 
-impl ProcedureCall for Rpcbvers4Indirect<'_> {
+impl CalledProcedure for Rpcbvers4Indirect<'_> {
     const PROCEDURE: u32 = RPCBPROC_INDIRECT;
     const HAS_LEAN: bool = false;
 
     type Result = RpcbRmtcallres;
     type Error = Rpcbvers4IndirectError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Indirect<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_INDIRECT.arg1")
@@ -2691,18 +2795,22 @@ impl ProcedureCall for Rpcbvers4Indirect<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Indirect<'_> {}
+
 /// A call of `RPCBPROC_GETADDRLIST`.
 struct Rpcbvers4Getaddrlist<'a> {
     args: &'a Rpcb,
 }
 
-impl ProcedureCall for Rpcbvers4Getaddrlist<'_> {
+impl CalledProcedure for Rpcbvers4Getaddrlist<'_> {
     const PROCEDURE: u32 = RPCBPROC_GETADDRLIST;
     const HAS_LEAN: bool = false;
 
     type Result = RpcbEntryListPtr;
     type Error = Rpcbvers4GetaddrlistError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Getaddrlist<'_> {
     #[inline]
     fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         self.args.encode(out).field("RPCBPROC_GETADDRLIST.arg1")
@@ -2714,21 +2822,27 @@ impl ProcedureCall for Rpcbvers4Getaddrlist<'_> {
     }
 }
 
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Getaddrlist<'_> {}
+
 /// A call of `RPCBPROC_GETSTAT`.
 struct Rpcbvers4Getstat;
 
-impl ProcedureCall for Rpcbvers4Getstat {
+impl CalledProcedure for Rpcbvers4Getstat {
     const PROCEDURE: u32 = RPCBPROC_GETSTAT;
     const HAS_LEAN: bool = false;
 
     type Result = RpcbStatByvers;
     type Error = Rpcbvers4GetstatError;
+}
 
+impl CallCodec<Xdr> for Rpcbvers4Getstat {
     #[inline]
     fn decode(input: &mut Decoder<'_>) -> Result<RpcbStatByvers, DecodeError> {
         input.get_elements(Marshal::decode)
     }
 }
+
+impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Getstat {}
 
 /// What a server of `RPCBVERS4` does.
 pub trait Rpcbvers4: Send + Sync + 'static {

@@ -6,8 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tenon_core::serve::{
-    CallToServe, DeferredCall, DeferredCalls, HALF_CLOSE_MAX, ServerCounters, ServerShared,
-    discard_received,
+    CallToServe, DeferredCall, DeferredCalls, Discarded, HalfClose, ServerCounters, ServerShared,
 };
 use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Spinners, Waiting};
@@ -98,18 +97,22 @@ impl ServerState {
         }
     }
 
-    /// Waits until the peers of half-closed connections have ended their sides, a moment at most.
+    /// Waits until the peers of half-closed connections have ended their sides, or are silent for a moment.
     pub(super) fn close_half_closed(&self) {
-        let until = Instant::now() + HALF_CLOSE_MAX;
-        let mut left = std::mem::take(&mut *lock(&self.half_closed));
-        loop {
-            left.retain(|slot| {
-                slot.stream()
-                    .is_some_and(|stream| !discard_received(stream))
+        let half_closed = std::mem::take(&mut *lock(&self.half_closed));
+        let begin = Instant::now();
+        let left = half_closed
+            .into_iter()
+            .map(|slot| (slot, HalfClose::new(begin)));
+        let mut left: Vec<_> = left.collect();
+        while !left.is_empty() {
+            let now = Instant::now();
+            left.retain_mut(|(slot, half_close)| {
+                let discarded = slot
+                    .stream()
+                    .map(|stream| half_close.discard_received(stream, now));
+                !matches!(discarded, None | Some(Discarded::Over)) && now < half_close.deadline()
             });
-            if left.is_empty() || Instant::now() >= until {
-                return;
-            }
             thread::sleep(HALF_CLOSE_TICK);
         }
     }
