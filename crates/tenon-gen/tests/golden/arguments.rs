@@ -829,42 +829,25 @@ pub type ArgumentsV1WeighError = CallError;
 pub type ArgumentsV1KeepError = CallError;
 
 /// Calls the procedures of `ARGUMENTS_V1`: over a connection ([`ArgumentsV1Client`]), in the
-/// same process ([`ArgumentsV1InProcess`]), or in a test without either.
+/// same process ([`ArgumentsV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait ArgumentsV1Calls {
     /// The procedure `SAY`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn say(&self, args: &[u8]) -> Result<u32, ArgumentsV1SayError>;
 
     /// The procedure `SAY_NAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn say_name(&self, arg1: &[u8], arg2: &[u8]) -> Result<u32, ArgumentsV1SayNameError>;
 
     /// The procedure `SEND`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn send(&self, args: &[u8]) -> Result<u32, ArgumentsV1SendError>;
 
     /// The procedure `SUM`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn sum(&self, args: &[i32]) -> Result<i32, ArgumentsV1SumError>;
 
     /// The procedure `SAY_ALL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn say_all(&self, args: &[Name]) -> Result<u32, ArgumentsV1SayAllError>;
 
     /// The procedure `FIND`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn find(
         &self,
         arg1: Option<&[u8]>,
@@ -873,9 +856,6 @@ pub trait ArgumentsV1Calls {
     ) -> Result<u32, ArgumentsV1FindError>;
 
     /// The procedure `FIND_ALL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn find_all(
         &self,
         arg1: Option<&[Name]>,
@@ -883,9 +863,6 @@ pub trait ArgumentsV1Calls {
     ) -> Result<u32, ArgumentsV1FindAllError>;
 
     /// The procedure `STORE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn store(
         &self,
         arg1: &Key,
@@ -894,25 +871,17 @@ pub trait ArgumentsV1Calls {
     ) -> Result<u32, ArgumentsV1StoreError>;
 
     /// The procedure `COUNT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn count(&self, arg1: &[Link], arg2: &[Link]) -> Result<i32, ArgumentsV1CountError>;
 
     /// The procedure `WEIGH`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn weigh(&self, arg1: &Tree, arg2: Option<&Tree>) -> Result<i32, ArgumentsV1WeighError>;
 
     /// The procedure `KEEP`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn keep(&self, args: &Item) -> Result<u32, ArgumentsV1KeepError>;
 }
 
-/// Calls the procedures of `ARGUMENTS_V1`. Clones share the connection.
+/// Calls the procedures of `ARGUMENTS_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct ArgumentsV1Client<C = Client>(pub C);
 
@@ -962,26 +931,17 @@ impl ArgumentsV1Client {
 
 impl<C: MakeCalls> ArgumentsV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `SAY`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn say(&self, args: impl AsRef<[u8]>) -> Result<u32, ArgumentsV1SayError> {
         let args = args.as_ref();
         self.0.call(&ArgumentsV1Say { args })
     }
 
     /// Starts [`say`](Self::say) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_say(
         &self,
         args: impl AsRef<[u8]>,
@@ -991,9 +951,6 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// The procedure `SAY_NAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn say_name(
         &self,
         arg1: impl AsRef<[u8]>,
@@ -1005,9 +962,6 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// Starts [`say_name`](Self::say_name) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_say_name(
         &self,
         arg1: impl AsRef<[u8]>,
@@ -1019,18 +973,12 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// The procedure `SEND`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn send(&self, args: impl AsRef<[u8]>) -> Result<u32, ArgumentsV1SendError> {
         let args = args.as_ref();
         self.0.call(&ArgumentsV1Send { args })
     }
 
     /// Starts [`send`](Self::send) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_send(
         &self,
         args: impl AsRef<[u8]>,
@@ -1040,17 +988,11 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// The procedure `SUM`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn sum(&self, args: &[i32]) -> Result<i32, ArgumentsV1SumError> {
         self.0.call(&ArgumentsV1Sum { args })
     }
 
     /// Starts [`sum`](Self::sum) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_sum(
         &self,
         args: &[i32],
@@ -1059,17 +1001,11 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// The procedure `SAY_ALL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn say_all(&self, args: &[Name]) -> Result<u32, ArgumentsV1SayAllError> {
         self.0.call(&ArgumentsV1SayAll { args })
     }
 
     /// Starts [`say_all`](Self::say_all) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_say_all(
         &self,
         args: &[Name],
@@ -1078,9 +1014,6 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// The procedure `FIND`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn find(
         &self,
         arg1: Option<&[u8]>,
@@ -1091,9 +1024,6 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// Starts [`find`](Self::find) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_find(
         &self,
         arg1: Option<&[u8]>,
@@ -1104,9 +1034,6 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// The procedure `FIND_ALL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn find_all(
         &self,
         arg1: Option<&[Name]>,
@@ -1116,9 +1043,6 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// Starts [`find_all`](Self::find_all) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_find_all(
         &self,
         arg1: Option<&[Name]>,
@@ -1128,9 +1052,6 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// The procedure `STORE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn store(
         &self,
         arg1: &Key,
@@ -1141,9 +1062,6 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// Starts [`store`](Self::store) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_store(
         &self,
         arg1: &Key,
@@ -1154,17 +1072,11 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// The procedure `COUNT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn count(&self, arg1: &[Link], arg2: &[Link]) -> Result<i32, ArgumentsV1CountError> {
         self.0.call(&ArgumentsV1Count { arg1, arg2 })
     }
 
     /// Starts [`count`](Self::count) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_count(
         &self,
         arg1: &[Link],
@@ -1174,17 +1086,11 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// The procedure `WEIGH`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn weigh(&self, arg1: &Tree, arg2: Option<&Tree>) -> Result<i32, ArgumentsV1WeighError> {
         self.0.call(&ArgumentsV1Weigh { arg1, arg2 })
     }
 
     /// Starts [`weigh`](Self::weigh) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_weigh(
         &self,
         arg1: &Tree,
@@ -1194,17 +1100,11 @@ impl<C: MakeCalls> ArgumentsV1Client<C> {
     }
 
     /// The procedure `KEEP`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn keep(&self, args: &Item) -> Result<u32, ArgumentsV1KeepError> {
         self.0.call(&ArgumentsV1Keep { args })
     }
 
     /// Starts [`keep`](Self::keep) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_keep(
         &self,
         args: &Item,
@@ -1640,42 +1540,24 @@ impl<R: Representation> CallCodec<R> for ArgumentsV1Keep<'_> {
     }
 }
 
-/// What a server of `ARGUMENTS_V1` does.
+/// What a server of `ARGUMENTS_V1` does. Callers are told of refusals, and why.
 pub trait ArgumentsV1: Send + Sync + 'static {
     /// The procedure `SAY`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn say(&self, call: &CallInfo<'_>, args: &BStr) -> Result<u32, Refusal>;
 
     /// The procedure `SAY_NAME`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn say_name(&self, call: &CallInfo<'_>, arg1: &BStr, arg2: &[u8]) -> Result<u32, Refusal>;
 
     /// The procedure `SEND`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn send(&self, call: &CallInfo<'_>, args: &[u8]) -> Result<u32, Refusal>;
 
     /// The procedure `SUM`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn sum(&self, call: &CallInfo<'_>, args: Cow<'_, [i32]>) -> Result<i32, Refusal>;
 
     /// The procedure `SAY_ALL`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn say_all(&self, call: &CallInfo<'_>, args: Vec<&BStr>) -> Result<u32, Refusal>;
 
     /// The procedure `FIND`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn find(
         &self,
         call: &CallInfo<'_>,
@@ -1685,9 +1567,6 @@ pub trait ArgumentsV1: Send + Sync + 'static {
     ) -> Result<u32, Refusal>;
 
     /// The procedure `FIND_ALL`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn find_all(
         &self,
         call: &CallInfo<'_>,
@@ -1696,9 +1575,6 @@ pub trait ArgumentsV1: Send + Sync + 'static {
     ) -> Result<u32, Refusal>;
 
     /// The procedure `STORE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn store(
         &self,
         call: &CallInfo<'_>,
@@ -1708,21 +1584,12 @@ pub trait ArgumentsV1: Send + Sync + 'static {
     ) -> Result<u32, Refusal>;
 
     /// The procedure `COUNT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn count(&self, call: &CallInfo<'_>, arg1: Vec<Link>, arg2: Vec<Link>) -> Result<i32, Refusal>;
 
     /// The procedure `WEIGH`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn weigh(&self, call: &CallInfo<'_>, arg1: Tree, arg2: Option<Tree>) -> Result<i32, Refusal>;
 
     /// The procedure `KEEP`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn keep(&self, call: &CallInfo<'_>, args: ItemView<'_>) -> Result<u32, Refusal>;
 }
 

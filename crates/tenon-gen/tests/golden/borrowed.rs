@@ -315,30 +315,19 @@ pub type BorrowedV1PlusError = CallError;
 pub type BorrowedV1EchoError = CallError;
 
 /// Calls the procedures of `BORROWED_V1`: over a connection ([`BorrowedV1Client`]), in the
-/// same process ([`BorrowedV1InProcess`]), or in a test without either.
+/// same process ([`BorrowedV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait BorrowedV1Calls {
     /// The procedure `LENGTH`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn length(&self, args: &[u8]) -> Result<u32, BorrowedV1LengthError>;
 
     /// The procedure `SUM`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn sum(&self, bytes: &[u8]) -> Result<u32, BorrowedV1SumError>;
 
     /// The procedure `MEAN`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn mean(&self, args: &[f64]) -> Result<f64, BorrowedV1MeanError>;
 
     /// The procedure `MEAN_OF`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn mean_of(
         &self,
         of: &Reading,
@@ -347,19 +336,14 @@ pub trait BorrowedV1Calls {
     ) -> Result<f64, BorrowedV1MeanOfError>;
 
     /// What owns nothing is handed over as it is.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn plus(&self, left: i32, right: i32) -> Result<i32, BorrowedV1PlusError>;
 
     /// The procedure `ECHO`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo(&self, args: &[u8]) -> Result<BString, BorrowedV1EchoError>;
 }
 
-/// Calls the procedures of `BORROWED_V1`. Clones share the connection.
+/// Calls the procedures of `BORROWED_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct BorrowedV1Client<C = Client>(pub C);
 
@@ -409,26 +393,17 @@ impl BorrowedV1Client {
 
 impl<C: MakeCalls> BorrowedV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `LENGTH`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn length(&self, args: impl AsRef<[u8]>) -> Result<u32, BorrowedV1LengthError> {
         let args = args.as_ref();
         self.0.call(&BorrowedV1Length { args })
     }
 
     /// Starts [`length`](Self::length) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_length(
         &self,
         args: impl AsRef<[u8]>,
@@ -438,18 +413,12 @@ impl<C: MakeCalls> BorrowedV1Client<C> {
     }
 
     /// The procedure `SUM`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn sum(&self, bytes: impl AsRef<[u8]>) -> Result<u32, BorrowedV1SumError> {
         let bytes = bytes.as_ref();
         self.0.call(&BorrowedV1Sum { bytes })
     }
 
     /// Starts [`sum`](Self::sum) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_sum(
         &self,
         bytes: impl AsRef<[u8]>,
@@ -459,17 +428,11 @@ impl<C: MakeCalls> BorrowedV1Client<C> {
     }
 
     /// The procedure `MEAN`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn mean(&self, args: &[f64]) -> Result<f64, BorrowedV1MeanError> {
         self.0.call(&BorrowedV1Mean { args })
     }
 
     /// Starts [`mean`](Self::mean) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_mean(
         &self,
         args: &[f64],
@@ -478,9 +441,6 @@ impl<C: MakeCalls> BorrowedV1Client<C> {
     }
 
     /// The procedure `MEAN_OF`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn mean_of(
         &self,
         of: &Reading,
@@ -495,9 +455,6 @@ impl<C: MakeCalls> BorrowedV1Client<C> {
     }
 
     /// Starts [`mean_of`](Self::mean_of) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_mean_of(
         &self,
         of: &Reading,
@@ -512,17 +469,11 @@ impl<C: MakeCalls> BorrowedV1Client<C> {
     }
 
     /// What owns nothing is handed over as it is.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn plus(&self, left: i32, right: i32) -> Result<i32, BorrowedV1PlusError> {
         self.0.call(&BorrowedV1Plus { left, right })
     }
 
     /// Starts [`plus`](Self::plus) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_plus(
         &self,
         left: i32,
@@ -532,18 +483,12 @@ impl<C: MakeCalls> BorrowedV1Client<C> {
     }
 
     /// The procedure `ECHO`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo(&self, args: impl AsRef<[u8]>) -> Result<BString, BorrowedV1EchoError> {
         let args = args.as_ref();
         self.0.call(&BorrowedV1Echo { args })
     }
 
     /// Starts [`echo`](Self::echo) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo(
         &self,
         args: impl AsRef<[u8]>,
@@ -764,30 +709,18 @@ impl<R: Representation> CallCodec<R> for BorrowedV1Echo<'_> {
     }
 }
 
-/// What a server of `BORROWED_V1` does.
+/// What a server of `BORROWED_V1` does. Callers are told of refusals, and why.
 pub trait BorrowedV1: Send + Sync + 'static {
     /// The procedure `LENGTH`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn length(&self, call: &CallInfo<'_>, args: &BStr) -> Result<u32, Refusal>;
 
     /// The procedure `SUM`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn sum(&self, call: &CallInfo<'_>, bytes: &[u8]) -> Result<u32, Refusal>;
 
     /// The procedure `MEAN`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn mean(&self, call: &CallInfo<'_>, args: Cow<'_, [f64]>) -> Result<f64, Refusal>;
 
     /// The procedure `MEAN_OF`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn mean_of(
         &self,
         call: &CallInfo<'_>,
@@ -797,15 +730,9 @@ pub trait BorrowedV1: Send + Sync + 'static {
     ) -> Result<f64, Refusal>;
 
     /// What owns nothing is handed over as it is.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn plus(&self, call: &CallInfo<'_>, left: i32, right: i32) -> Result<i32, Refusal>;
 
     /// The procedure `ECHO`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo(&self, call: &CallInfo<'_>, args: &BStr) -> Result<BString, Refusal>;
 }
 

@@ -323,23 +323,19 @@ pub type AutoReturnError = CallError;
 pub type AutoAbortError = CallError;
 
 /// Calls the procedures of `auto`: over a connection ([`AutoClient`]), in the
-/// same process ([`AutoInProcess`]), or in a test without either.
+/// same process ([`AutoInProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait AutoCalls {
     /// The procedure `return`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn return_(&self, for_: &Malloc, in_: Int32T, channel: &[At])
     -> Result<Value, AutoReturnError>;
 
     /// The procedure `abort`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn abort(&self, args: SizeT) -> Result<Int64T, AutoAbortError>;
 }
 
-/// Calls the procedures of `auto`. Clones share the connection.
+/// Calls the procedures of `auto`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct AutoClient<C = Client>(pub C);
 
@@ -388,17 +384,11 @@ impl AutoClient {
 
 impl<C: MakeCalls> AutoClient<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `return`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn return_(
         &self,
         for_: &Malloc,
@@ -409,9 +399,6 @@ impl<C: MakeCalls> AutoClient<C> {
     }
 
     /// Starts [`return_`](Self::return_) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_return(
         &self,
         for_: &Malloc,
@@ -422,17 +409,11 @@ impl<C: MakeCalls> AutoClient<C> {
     }
 
     /// The procedure `abort`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn abort(&self, args: SizeT) -> Result<Int64T, AutoAbortError> {
         self.0.call(&AutoAbort { args })
     }
 
     /// Starts [`abort`](Self::abort) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_abort(
         &self,
         args: SizeT,
@@ -515,12 +496,9 @@ impl CallCodec<Xdr> for AutoAbort {
 
 impl<O: Order> CallCodec<Lean<O>> for AutoAbort {}
 
-/// What a server of `auto` does.
+/// What a server of `auto` does. Callers are told of refusals, and why.
 pub trait Auto: Send + Sync + 'static {
     /// The procedure `return`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn return_(
         &self,
         call: &CallInfo<'_>,
@@ -530,9 +508,6 @@ pub trait Auto: Send + Sync + 'static {
     ) -> Result<Value, Refusal>;
 
     /// The procedure `abort`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn abort(&self, call: &CallInfo<'_>, args: SizeT) -> Result<Int64T, Refusal>;
 }
 

@@ -287,54 +287,31 @@ pub type NamedV1LengthError = CallError;
 pub type NamedV1DepthError = CallError;
 
 /// Calls the procedures of `NAMED_V1`: over a connection ([`NamedV1Client`]), in the
-/// same process ([`NamedV1InProcess`]), or in a test without either.
+/// same process ([`NamedV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait NamedV1Calls {
     /// The procedure `NAMED_CALLS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn calls(&self, args: &C_) -> Result<T_, NamedV1CallsError>;
 
     /// The procedure `NAMED_IN_PROCESS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn in_process(&self, args: Option<&T_>) -> Result<(), NamedV1InProcessError>;
 
     /// The procedure `NAMED_DO`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn do_(&self, args: Option<i32>) -> Result<i32, NamedV1DoError>;
 
     /// The procedure `NAMED_DO_ERROR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn do_error(&self, arg1: &[u8], arg2: &[u8]) -> Result<i32, NamedV1DoErrorError>;
 
     /// The procedure `NAMED_CLIENT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn client(&self, args: &MakeCalls_) -> Result<MakeCalls_, NamedV1ClientError>;
 
     /// The procedure `NAMED_WITH_OPTIONS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn with_options_(&self) -> Result<i32, NamedV1WithOptionsError>;
 
     /// The procedure `NAMED_ERROR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn error(&self, arg1: &[u8; 5000], arg2: &[i32; 2000]) -> Result<i32, NamedV1ErrorError>;
 
     /// The procedure `NAMED_CLIENT_VIEW`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn client_view(
         &self,
         arg1: Option<&[u8; 5000]>,
@@ -342,19 +319,14 @@ pub trait NamedV1Calls {
     ) -> Result<i32, NamedV1ClientViewError>;
 
     /// The procedure `NAMED_LENGTH`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn length(&self, args: &[Link]) -> Result<i32, NamedV1LengthError>;
 
     /// The procedure `NAMED_DEPTH`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn depth(&self, arg1: &[Tree], arg2: &[Tree]) -> Result<i32, NamedV1DepthError>;
 }
 
-/// Calls the procedures of `NAMED_V1`. Clones share the connection.
+/// Calls the procedures of `NAMED_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct NamedV1Client<C = Client>(pub C);
 
@@ -404,25 +376,16 @@ impl NamedV1Client {
 
 impl<C: MakeCalls> NamedV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `NAMED_CALLS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn calls(&self, args: &C_) -> Result<T_, NamedV1CallsError> {
         self.0.call(&NamedV1Calls2 { args })
     }
 
     /// Starts [`calls`](Self::calls) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_calls(
         &self,
         args: &C_,
@@ -431,17 +394,11 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// The procedure `NAMED_IN_PROCESS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn in_process(&self, args: Option<&T_>) -> Result<(), NamedV1InProcessError> {
         self.0.call(&NamedV1InProcess2 { args })
     }
 
     /// Starts [`in_process`](Self::in_process) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_in_process(
         &self,
         args: Option<&T_>,
@@ -450,17 +407,11 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// The procedure `NAMED_DO`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn do_(&self, args: Option<i32>) -> Result<i32, NamedV1DoError> {
         self.0.call(&NamedV1Do { args })
     }
 
     /// Starts [`do_`](Self::do_) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_do(
         &self,
         args: Option<i32>,
@@ -469,9 +420,6 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// The procedure `NAMED_DO_ERROR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn do_error(
         &self,
         arg1: impl AsRef<[u8]>,
@@ -483,9 +431,6 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// Starts [`do_error`](Self::do_error) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_do_error(
         &self,
         arg1: impl AsRef<[u8]>,
@@ -497,17 +442,11 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// The procedure `NAMED_CLIENT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn client(&self, args: &MakeCalls_) -> Result<MakeCalls_, NamedV1ClientError> {
         self.0.call(&NamedV1Client2 { args })
     }
 
     /// Starts [`client`](Self::client) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_client(
         &self,
         args: &MakeCalls_,
@@ -516,17 +455,11 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// The procedure `NAMED_WITH_OPTIONS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn with_options_(&self) -> Result<i32, NamedV1WithOptionsError> {
         self.0.call(&NamedV1WithOptions)
     }
 
     /// Starts [`with_options_`](Self::with_options_) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_with_options(
         &self,
     ) -> Result<C::Pending<i32, NamedV1WithOptionsError>, NamedV1WithOptionsError> {
@@ -534,17 +467,11 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// The procedure `NAMED_ERROR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn error(&self, arg1: &[u8; 5000], arg2: &[i32; 2000]) -> Result<i32, NamedV1ErrorError> {
         self.0.call(&NamedV1Error { arg1, arg2 })
     }
 
     /// Starts [`error`](Self::error) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_error(
         &self,
         arg1: &[u8; 5000],
@@ -554,9 +481,6 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// The procedure `NAMED_CLIENT_VIEW`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn client_view(
         &self,
         arg1: Option<&[u8; 5000]>,
@@ -566,9 +490,6 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// Starts [`client_view`](Self::client_view) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_client_view(
         &self,
         arg1: Option<&[u8; 5000]>,
@@ -578,17 +499,11 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// The procedure `NAMED_LENGTH`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn length(&self, args: &[Link]) -> Result<i32, NamedV1LengthError> {
         self.0.call(&NamedV1Length { args })
     }
 
     /// Starts [`length`](Self::length) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_length(
         &self,
         args: &[Link],
@@ -597,17 +512,11 @@ impl<C: MakeCalls> NamedV1Client<C> {
     }
 
     /// The procedure `NAMED_DEPTH`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn depth(&self, arg1: &[Tree], arg2: &[Tree]) -> Result<i32, NamedV1DepthError> {
         self.0.call(&NamedV1Depth { arg1, arg2 })
     }
 
     /// Starts [`depth`](Self::depth) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_depth(
         &self,
         arg1: &[Tree],
@@ -977,54 +886,30 @@ impl<R: Representation> CallCodec<R> for NamedV1Depth<'_> {
     }
 }
 
-/// What a server of `NAMED_V1` does.
+/// What a server of `NAMED_V1` does. Callers are told of refusals, and why.
 pub trait NamedV1: Send + Sync + 'static {
     /// The procedure `NAMED_CALLS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn calls(&self, call: &CallInfo<'_>, args: C_) -> Result<T_, Refusal>;
 
     /// The procedure `NAMED_IN_PROCESS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn in_process(&self, call: &CallInfo<'_>, args: Option<T_>) -> Result<(), Refusal>;
 
     /// The procedure `NAMED_DO`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn do_(&self, call: &CallInfo<'_>, args: Option<i32>) -> Result<i32, Refusal>;
 
     /// The procedure `NAMED_DO_ERROR`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn do_error(&self, call: &CallInfo<'_>, arg1: BString, arg2: Vec<u8>) -> Result<i32, Refusal>;
 
     /// The procedure `NAMED_CLIENT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn client(&self, call: &CallInfo<'_>, args: MakeCalls_) -> Result<MakeCalls_, Refusal>;
 
     /// The procedure `NAMED_WITH_OPTIONS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn with_options_(&self, call: &CallInfo<'_>) -> Result<i32, Refusal>;
 
     /// The procedure `NAMED_ERROR`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn error(&self, call: &CallInfo<'_>, arg1: Page, arg2: Steps) -> Result<i32, Refusal>;
 
     /// The procedure `NAMED_CLIENT_VIEW`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn client_view(
         &self,
         call: &CallInfo<'_>,
@@ -1033,15 +918,9 @@ pub trait NamedV1: Send + Sync + 'static {
     ) -> Result<i32, Refusal>;
 
     /// The procedure `NAMED_LENGTH`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn length(&self, call: &CallInfo<'_>, args: Vec<Link>) -> Result<i32, Refusal>;
 
     /// The procedure `NAMED_DEPTH`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn depth(&self, call: &CallInfo<'_>, arg1: Vec<Tree>, arg2: Vec<Tree>) -> Result<i32, Refusal>;
 }
 

@@ -286,40 +286,27 @@ pub type DemoV1CountToError = CallError;
 pub type DemoV1LookUpError = CallError;
 
 /// Calls the procedures of `DEMO_V1`: over a connection ([`DemoV1Client`]), in the
-/// same process ([`DemoV1InProcess`]), or in a test without either.
+/// same process ([`DemoV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait DemoV1Calls {
     /// Does nothing; what it takes is the cost of a call.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn demo_null(&self) -> Result<(), DemoV1DemoNullError>;
 
     /// "Hello, NAME".
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn say_hello(&self, args: &[u8]) -> Result<BString, DemoV1SayHelloError>;
 
     /// The arithmetic mean; 0 of no numbers.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn average(&self, args: &[i32]) -> Result<f64, DemoV1AverageError>;
 
     /// The numbers from 1 to the argument.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn count_to(&self, args: i32) -> Result<Numbers, DemoV1CountToError>;
 
     /// Looks a name up.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn look_up(&self, args: &[u8]) -> Result<Found, DemoV1LookUpError>;
 }
 
-/// Calls the procedures of `DEMO_V1`. Clones share the connection.
+/// Calls the procedures of `DEMO_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct DemoV1Client<C = Client>(pub C);
 
@@ -369,25 +356,16 @@ impl DemoV1Client {
 
 impl<C: MakeCalls> DemoV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// Does nothing; what it takes is the cost of a call.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn demo_null(&self) -> Result<(), DemoV1DemoNullError> {
         self.0.call(&DemoV1DemoNull)
     }
 
     /// Starts [`demo_null`](Self::demo_null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_demo_null(
         &self,
     ) -> Result<C::Pending<(), DemoV1DemoNullError>, DemoV1DemoNullError> {
@@ -395,18 +373,12 @@ impl<C: MakeCalls> DemoV1Client<C> {
     }
 
     /// "Hello, NAME".
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn say_hello(&self, args: impl AsRef<[u8]>) -> Result<BString, DemoV1SayHelloError> {
         let args = args.as_ref();
         self.0.call(&DemoV1SayHello { args })
     }
 
     /// Starts [`say_hello`](Self::say_hello) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_say_hello(
         &self,
         args: impl AsRef<[u8]>,
@@ -416,17 +388,11 @@ impl<C: MakeCalls> DemoV1Client<C> {
     }
 
     /// The arithmetic mean; 0 of no numbers.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn average(&self, args: &[i32]) -> Result<f64, DemoV1AverageError> {
         self.0.call(&DemoV1Average { args })
     }
 
     /// Starts [`average`](Self::average) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_average(
         &self,
         args: &[i32],
@@ -435,17 +401,11 @@ impl<C: MakeCalls> DemoV1Client<C> {
     }
 
     /// The numbers from 1 to the argument.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn count_to(&self, args: i32) -> Result<Numbers, DemoV1CountToError> {
         self.0.call(&DemoV1CountTo { args })
     }
 
     /// Starts [`count_to`](Self::count_to) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_count_to(
         &self,
         args: i32,
@@ -454,18 +414,12 @@ impl<C: MakeCalls> DemoV1Client<C> {
     }
 
     /// Looks a name up.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn look_up(&self, args: impl AsRef<[u8]>) -> Result<Found, DemoV1LookUpError> {
         let args = args.as_ref();
         self.0.call(&DemoV1LookUp { args })
     }
 
     /// Starts [`look_up`](Self::look_up) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_look_up(
         &self,
         args: impl AsRef<[u8]>,
@@ -627,30 +581,18 @@ impl<O: Order> CallCodec<Lean<O>> for DemoV1LookUp<'_> {
     }
 }
 
-/// What a server of `DEMO_V1` does.
+/// What a server of `DEMO_V1` does. Callers are told of refusals, and why.
 pub trait DemoV1: Send + Sync + 'static {
     /// "Hello, NAME".
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn say_hello(&self, call: &CallInfo<'_>, args: Name) -> Result<BString, Refusal>;
 
     /// The arithmetic mean; 0 of no numbers.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn average(&self, call: &CallInfo<'_>, args: Numbers) -> Result<f64, Refusal>;
 
     /// The numbers from 1 to the argument.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn count_to(&self, call: &CallInfo<'_>, args: i32) -> Result<Numbers, Refusal>;
 
     /// Looks a name up.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn look_up(&self, call: &CallInfo<'_>, args: Name) -> Result<Found, Refusal>;
 }
 

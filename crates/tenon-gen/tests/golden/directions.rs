@@ -190,28 +190,21 @@ pub type FilesV1WriteError = CallError;
 pub type FilesV1StateError = CallError;
 
 /// Calls the procedures of `FILES_V1`: over a connection ([`FilesV1Client`]), in the
-/// same process ([`FilesV1InProcess`]), or in a test without either.
+/// same process ([`FilesV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait FilesV1Calls {
     /// Reads from a position, and tells the next.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn read(&self, count: u32, where_: &Position) -> Result<FilesReadResult, FilesV1ReadError>;
 
     /// The procedure `FILES_WRITE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn write(&self, bytes: &[u8], where_: &Position) -> Result<Position, FilesV1WriteError>;
 
     /// The procedure `FILES_STATE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn state(&self) -> Result<FilesStateResult, FilesV1StateError>;
 }
 
-/// Calls the procedures of `FILES_V1`. Clones share the connection.
+/// Calls the procedures of `FILES_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct FilesV1Client<C = Client>(pub C);
 
@@ -261,25 +254,16 @@ impl FilesV1Client {
 
 impl<C: MakeCalls> FilesV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// Reads from a position, and tells the next.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn read(&self, count: u32, where_: &Position) -> Result<FilesReadResult, FilesV1ReadError> {
         self.0.call(&FilesV1Read { count, where_ })
     }
 
     /// Starts [`read`](Self::read) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_read(
         &self,
         count: u32,
@@ -289,9 +273,6 @@ impl<C: MakeCalls> FilesV1Client<C> {
     }
 
     /// The procedure `FILES_WRITE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn write(
         &self,
         bytes: impl AsRef<[u8]>,
@@ -302,9 +283,6 @@ impl<C: MakeCalls> FilesV1Client<C> {
     }
 
     /// Starts [`write`](Self::write) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_write(
         &self,
         bytes: impl AsRef<[u8]>,
@@ -315,17 +293,11 @@ impl<C: MakeCalls> FilesV1Client<C> {
     }
 
     /// The procedure `FILES_STATE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn state(&self) -> Result<FilesStateResult, FilesV1StateError> {
         self.0.call(&FilesV1State)
     }
 
     /// Starts [`state`](Self::state) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_state(
         &self,
     ) -> Result<C::Pending<FilesStateResult, FilesV1StateError>, FilesV1StateError> {
@@ -437,12 +409,9 @@ impl<R: Representation> CallCodec<R> for FilesV1State {
     }
 }
 
-/// What a server of `FILES_V1` does.
+/// What a server of `FILES_V1` does. Callers are told of refusals, and why.
 pub trait FilesV1: Send + Sync + 'static {
     /// Reads from a position, and tells the next.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn read(
         &self,
         call: &CallInfo<'_>,
@@ -451,9 +420,6 @@ pub trait FilesV1: Send + Sync + 'static {
     ) -> Result<FilesReadResult, Refusal>;
 
     /// The procedure `FILES_WRITE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn write(
         &self,
         call: &CallInfo<'_>,
@@ -462,9 +428,6 @@ pub trait FilesV1: Send + Sync + 'static {
     ) -> Result<Position, Refusal>;
 
     /// The procedure `FILES_STATE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn state(&self, call: &CallInfo<'_>) -> Result<FilesStateResult, Refusal>;
 }
 

@@ -270,50 +270,34 @@ pub type HprpcVersionSendRcvLargeDataError = CallError;
 pub type HprpcVersionMaxResultError = CallError;
 
 /// Calls the procedures of `HPRPC_VERSION`: over a connection ([`HprpcVersionClient`]), in the
-/// same process ([`HprpcVersionInProcess`]), or in a test without either.
+/// same process ([`HprpcVersionInProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait HprpcVersionCalls {
     /// Does nothing: what remains is the cost of a call itself.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null_call(&self) -> Result<(), HprpcVersionNullCallError>;
 
     /// Greets the caller: the result is "Hello " followed by the name.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn say_hello(&self, args: &[u8]) -> Result<BString, HprpcVersionSayHelloError>;
 
     /// The arithmetic mean of the numbers; 0 if there are none.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn average(&self, args: &[i32]) -> Result<f64, HprpcVersionAverageError>;
 
     /// So many pseudo-random numbers. Anybody can check them: each is
     /// x' = (1103515245 * x + 12345) mod 2^31 of the one before, and x = 1 stands before the first.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn get_rand_nums(&self, args: u32) -> Result<Numbers, HprpcVersionGetRandNumsError>;
 
     /// Returns the record unchanged.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn send_rcv_large_data(
         &self,
         args: &LargeData,
     ) -> Result<LargeData, HprpcVersionSendRcvLargeDataError>;
 
     /// One packet of bytes, each its own position modulo 256.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn max_result(&self) -> Result<Packet, HprpcVersionMaxResultError>;
 }
 
-/// Calls the procedures of `HPRPC_VERSION`. Clones share the connection.
+/// Calls the procedures of `HPRPC_VERSION`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct HprpcVersionClient<C = Client>(pub C);
 
@@ -367,25 +351,16 @@ impl HprpcVersionClient {
 
 impl<C: MakeCalls> HprpcVersionClient<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// Does nothing: what remains is the cost of a call itself.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null_call(&self) -> Result<(), HprpcVersionNullCallError> {
         self.0.call(&HprpcVersionNullCall)
     }
 
     /// Starts [`null_call`](Self::null_call) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null_call(
         &self,
     ) -> Result<C::Pending<(), HprpcVersionNullCallError>, HprpcVersionNullCallError> {
@@ -393,18 +368,12 @@ impl<C: MakeCalls> HprpcVersionClient<C> {
     }
 
     /// Greets the caller: the result is "Hello " followed by the name.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn say_hello(&self, args: impl AsRef<[u8]>) -> Result<BString, HprpcVersionSayHelloError> {
         let args = args.as_ref();
         self.0.call(&HprpcVersionSayHello { args })
     }
 
     /// Starts [`say_hello`](Self::say_hello) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_say_hello(
         &self,
         args: impl AsRef<[u8]>,
@@ -414,17 +383,11 @@ impl<C: MakeCalls> HprpcVersionClient<C> {
     }
 
     /// The arithmetic mean of the numbers; 0 if there are none.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn average(&self, args: &[i32]) -> Result<f64, HprpcVersionAverageError> {
         self.0.call(&HprpcVersionAverage { args })
     }
 
     /// Starts [`average`](Self::average) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_average(
         &self,
         args: &[i32],
@@ -434,17 +397,11 @@ impl<C: MakeCalls> HprpcVersionClient<C> {
 
     /// So many pseudo-random numbers. Anybody can check them: each is
     /// x' = (1103515245 * x + 12345) mod 2^31 of the one before, and x = 1 stands before the first.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn get_rand_nums(&self, args: u32) -> Result<Numbers, HprpcVersionGetRandNumsError> {
         self.0.call(&HprpcVersionGetRandNums { args })
     }
 
     /// Starts [`get_rand_nums`](Self::get_rand_nums) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_get_rand_nums(
         &self,
         args: u32,
@@ -454,9 +411,6 @@ impl<C: MakeCalls> HprpcVersionClient<C> {
     }
 
     /// Returns the record unchanged.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn send_rcv_large_data(
         &self,
         args: &LargeData,
@@ -465,9 +419,6 @@ impl<C: MakeCalls> HprpcVersionClient<C> {
     }
 
     /// Starts [`send_rcv_large_data`](Self::send_rcv_large_data) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_send_rcv_large_data(
         &self,
         args: &LargeData,
@@ -479,17 +430,11 @@ impl<C: MakeCalls> HprpcVersionClient<C> {
     }
 
     /// One packet of bytes, each its own position modulo 256.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn max_result(&self) -> Result<Packet, HprpcVersionMaxResultError> {
         self.0.call(&HprpcVersionMaxResult)
     }
 
     /// Starts [`max_result`](Self::max_result) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_max_result(
         &self,
     ) -> Result<C::Pending<Packet, HprpcVersionMaxResultError>, HprpcVersionMaxResultError> {
@@ -658,31 +603,19 @@ impl<R: Representation> CallCodec<R> for HprpcVersionMaxResult {
     }
 }
 
-/// What a server of `HPRPC_VERSION` does.
+/// What a server of `HPRPC_VERSION` does. Callers are told of refusals, and why.
 pub trait HprpcVersion: Send + Sync + 'static {
     /// Greets the caller: the result is "Hello " followed by the name.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn say_hello(&self, call: &CallInfo<'_>, args: BString) -> Result<BString, Refusal>;
 
     /// The arithmetic mean of the numbers; 0 if there are none.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn average(&self, call: &CallInfo<'_>, args: Numbers) -> Result<f64, Refusal>;
 
     /// So many pseudo-random numbers. Anybody can check them: each is
     /// x' = (1103515245 * x + 12345) mod 2^31 of the one before, and x = 1 stands before the first.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn get_rand_nums(&self, call: &CallInfo<'_>, args: u32) -> Result<Numbers, Refusal>;
 
     /// Returns the record unchanged.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn send_rcv_large_data(
         &self,
         call: &CallInfo<'_>,
@@ -690,9 +623,6 @@ pub trait HprpcVersion: Send + Sync + 'static {
     ) -> Result<LargeData, Refusal>;
 
     /// One packet of bytes, each its own position modulo 256.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn max_result(&self, call: &CallInfo<'_>) -> Result<Packet, Refusal>;
 }
 

@@ -297,22 +297,18 @@ pub type TermsV1SimplifyError = CallError;
 pub type TermsV1ReverseError = CallError;
 
 /// Calls the procedures of `TERMS_V1`: over a connection ([`TermsV1Client`]), in the
-/// same process ([`TermsV1InProcess`]), or in a test without either.
+/// same process ([`TermsV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait TermsV1Calls {
     /// The procedure `SIMPLIFY`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn simplify(&self, args: &Term) -> Result<Term, TermsV1SimplifyError>;
 
     /// The procedure `REVERSE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn reverse(&self, links: &Chain) -> Result<Chain, TermsV1ReverseError>;
 }
 
-/// Calls the procedures of `TERMS_V1`. Clones share the connection.
+/// Calls the procedures of `TERMS_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct TermsV1Client<C = Client>(pub C);
 
@@ -361,25 +357,16 @@ impl TermsV1Client {
 
 impl<C: MakeCalls> TermsV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `SIMPLIFY`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn simplify(&self, args: &Term) -> Result<Term, TermsV1SimplifyError> {
         self.0.call(&TermsV1Simplify { args })
     }
 
     /// Starts [`simplify`](Self::simplify) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_simplify(
         &self,
         args: &Term,
@@ -388,17 +375,11 @@ impl<C: MakeCalls> TermsV1Client<C> {
     }
 
     /// The procedure `REVERSE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn reverse(&self, links: &Chain) -> Result<Chain, TermsV1ReverseError> {
         self.0.call(&TermsV1Reverse { links })
     }
 
     /// Starts [`reverse`](Self::reverse) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_reverse(
         &self,
         links: &Chain,
@@ -471,18 +452,12 @@ impl CallCodec<Xdr> for TermsV1Reverse<'_> {
 
 impl<O: Order> CallCodec<Lean<O>> for TermsV1Reverse<'_> {}
 
-/// What a server of `TERMS_V1` does.
+/// What a server of `TERMS_V1` does. Callers are told of refusals, and why.
 pub trait TermsV1: Send + Sync + 'static {
     /// The procedure `SIMPLIFY`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn simplify(&self, call: &CallInfo<'_>, args: Term) -> Result<Term, Refusal>;
 
     /// The procedure `REVERSE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn reverse(&self, call: &CallInfo<'_>, links: Chain) -> Result<Chain, Refusal>;
 }
 

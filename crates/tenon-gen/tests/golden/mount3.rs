@@ -431,46 +431,30 @@ pub type MountV3UmntallError = CallError;
 pub type MountV3ExportError = CallError;
 
 /// Calls the procedures of `MOUNT_V3`: over a connection ([`MountV3Client`]), in the
-/// same process ([`MountV3InProcess`]), or in a test without either.
+/// same process ([`MountV3InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait MountV3Calls {
     /// Does nothing.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> Result<(), MountV3NullError>;
 
     /// Maps a path to a file handle and remembers that the caller mounted it.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn mnt(&self, args: &[u8]) -> Result<Mountres3, MountV3MntError>;
 
     /// What is mounted, by whom.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn dump(&self) -> Result<Mountlist, MountV3DumpError>;
 
     /// Forgets that the caller mounted the path.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn umnt(&self, args: &[u8]) -> Result<(), MountV3UmntError>;
 
     /// Forgets everything that the caller mounted.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn umntall(&self) -> Result<(), MountV3UmntallError>;
 
     /// What is exported, to whom.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn export(&self) -> Result<Exports, MountV3ExportError>;
 }
 
-/// Calls the procedures of `MOUNT_V3`. Clones share the connection.
+/// Calls the procedures of `MOUNT_V3`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct MountV3Client<C = Client>(pub C);
 
@@ -519,42 +503,27 @@ impl MountV3Client {
 
 impl<C: MakeCalls> MountV3Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// Does nothing.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), MountV3NullError> {
         self.0.call(&MountV3Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), MountV3NullError>, MountV3NullError> {
         self.0.start(&MountV3Null)
     }
 
     /// Maps a path to a file handle and remembers that the caller mounted it.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn mnt(&self, args: impl AsRef<[u8]>) -> Result<Mountres3, MountV3MntError> {
         let args = args.as_ref();
         self.0.call(&MountV3Mnt { args })
     }
 
     /// Starts [`mnt`](Self::mnt) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_mnt(
         &self,
         args: impl AsRef<[u8]>,
@@ -564,34 +533,22 @@ impl<C: MakeCalls> MountV3Client<C> {
     }
 
     /// What is mounted, by whom.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn dump(&self) -> Result<Mountlist, MountV3DumpError> {
         self.0.call(&MountV3Dump)
     }
 
     /// Starts [`dump`](Self::dump) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_dump(&self) -> Result<C::Pending<Mountlist, MountV3DumpError>, MountV3DumpError> {
         self.0.start(&MountV3Dump)
     }
 
     /// Forgets that the caller mounted the path.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn umnt(&self, args: impl AsRef<[u8]>) -> Result<(), MountV3UmntError> {
         let args = args.as_ref();
         self.0.call(&MountV3Umnt { args })
     }
 
     /// Starts [`umnt`](Self::umnt) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_umnt(
         &self,
         args: impl AsRef<[u8]>,
@@ -601,17 +558,11 @@ impl<C: MakeCalls> MountV3Client<C> {
     }
 
     /// Forgets everything that the caller mounted.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn umntall(&self) -> Result<(), MountV3UmntallError> {
         self.0.call(&MountV3Umntall)
     }
 
     /// Starts [`umntall`](Self::umntall) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_umntall(
         &self,
     ) -> Result<C::Pending<(), MountV3UmntallError>, MountV3UmntallError> {
@@ -619,17 +570,11 @@ impl<C: MakeCalls> MountV3Client<C> {
     }
 
     /// What is exported, to whom.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn export(&self) -> Result<Exports, MountV3ExportError> {
         self.0.call(&MountV3Export)
     }
 
     /// Starts [`export`](Self::export) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_export(
         &self,
     ) -> Result<C::Pending<Exports, MountV3ExportError>, MountV3ExportError> {
@@ -798,36 +743,21 @@ impl CallCodec<Xdr> for MountV3Export {
 
 impl<O: Order> CallCodec<Lean<O>> for MountV3Export {}
 
-/// What a server of `MOUNT_V3` does.
+/// What a server of `MOUNT_V3` does. Callers are told of refusals, and why.
 pub trait MountV3: Send + Sync + 'static {
     /// Maps a path to a file handle and remembers that the caller mounted it.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn mnt(&self, call: &CallInfo<'_>, args: Dirpath) -> Result<Mountres3, Refusal>;
 
     /// What is mounted, by whom.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn dump(&self, call: &CallInfo<'_>) -> Result<Mountlist, Refusal>;
 
     /// Forgets that the caller mounted the path.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn umnt(&self, call: &CallInfo<'_>, args: Dirpath) -> Result<(), Refusal>;
 
     /// Forgets everything that the caller mounted.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn umntall(&self, call: &CallInfo<'_>) -> Result<(), Refusal>;
 
     /// What is exported, to whom.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn export(&self, call: &CallInfo<'_>) -> Result<Exports, Refusal>;
 }
 

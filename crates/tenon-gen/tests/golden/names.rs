@@ -476,42 +476,25 @@ pub type TypeVersionCloneError = CallError;
 pub type TypeVersionPutError = CallError;
 
 /// Calls the procedures of `type_version`: over a connection ([`TypeVersionClient`]), in the
-/// same process ([`TypeVersionInProcess`]), or in a test without either.
+/// same process ([`TypeVersionInProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait TypeVersionCalls {
     /// The procedure `TYPE_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> Result<(), TypeVersionNullError>;
 
     /// The procedure `TYPE_connect`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn connect_(&self, self_: i32, call_: i32) -> Result<i32, TypeVersionConnectError>;
 
     /// The procedure `TYPE_CONNECT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn connect_2(&self, args: i32) -> Result<i32, TypeVersionConnect2Error>;
 
     /// The procedure `TYPE_type`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn type_(&self, args: &Fn) -> Result<Result_, TypeVersionTypeError>;
 
     /// The procedure `TYPE_start_type`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn start_type(&self) -> Result<(), TypeVersionStartTypeError>;
 
     /// The procedure `TYPE_clone`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn clone_(
         &self,
         value: i32,
@@ -522,13 +505,11 @@ pub trait TypeVersionCalls {
     ) -> Result<Fn, TypeVersionCloneError>;
 
     /// The procedure `TYPE_put`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn put(&self, item: &[i32], value: &[u8], it: &Fn) -> Result<Vec_, TypeVersionPutError>;
 }
 
-/// Calls the procedures of `type_version`. Clones share the connection.
+/// Calls the procedures of `type_version`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct TypeVersionClient<C = Client>(pub C);
 
@@ -578,41 +559,26 @@ impl TypeVersionClient {
 
 impl<C: MakeCalls> TypeVersionClient<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `TYPE_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), TypeVersionNullError> {
         self.0.call(&TypeVersionNull)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), TypeVersionNullError>, TypeVersionNullError> {
         self.0.start(&TypeVersionNull)
     }
 
     /// The procedure `TYPE_connect`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn connect_(&self, self_: i32, call_: i32) -> Result<i32, TypeVersionConnectError> {
         self.0.call(&TypeVersionConnect { self_, call_ })
     }
 
     /// Starts [`connect_`](Self::connect_) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_connect(
         &self,
         self_: i32,
@@ -622,17 +588,11 @@ impl<C: MakeCalls> TypeVersionClient<C> {
     }
 
     /// The procedure `TYPE_CONNECT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn connect_2(&self, args: i32) -> Result<i32, TypeVersionConnect2Error> {
         self.0.call(&TypeVersionConnect2 { args })
     }
 
     /// Starts [`connect_2`](Self::connect_2) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_connect_2(
         &self,
         args: i32,
@@ -641,17 +601,11 @@ impl<C: MakeCalls> TypeVersionClient<C> {
     }
 
     /// The procedure `TYPE_type`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn type_(&self, args: &Fn) -> Result<Result_, TypeVersionTypeError> {
         self.0.call(&TypeVersionType { args })
     }
 
     /// Starts [`type_`](Self::type_) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_type_2(
         &self,
         args: &Fn,
@@ -660,17 +614,11 @@ impl<C: MakeCalls> TypeVersionClient<C> {
     }
 
     /// The procedure `TYPE_start_type`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn start_type(&self) -> Result<(), TypeVersionStartTypeError> {
         self.0.call(&TypeVersionStartType)
     }
 
     /// Starts [`start_type`](Self::start_type) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_start_type(
         &self,
     ) -> Result<C::Pending<(), TypeVersionStartTypeError>, TypeVersionStartTypeError> {
@@ -678,9 +626,6 @@ impl<C: MakeCalls> TypeVersionClient<C> {
     }
 
     /// The procedure `TYPE_clone`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn clone_(
         &self,
         value: i32,
@@ -700,9 +645,6 @@ impl<C: MakeCalls> TypeVersionClient<C> {
     }
 
     /// Starts [`clone_`](Self::clone_) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_clone(
         &self,
         value: i32,
@@ -722,9 +664,6 @@ impl<C: MakeCalls> TypeVersionClient<C> {
     }
 
     /// The procedure `TYPE_put`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn put(
         &self,
         item: &[i32],
@@ -736,9 +675,6 @@ impl<C: MakeCalls> TypeVersionClient<C> {
     }
 
     /// Starts [`put`](Self::put) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_put(
         &self,
         item: &[i32],
@@ -1012,36 +948,21 @@ impl<O: Order> CallCodec<Lean<O>> for TypeVersionPut<'_> {
     }
 }
 
-/// What a server of `type_version` does.
+/// What a server of `type_version` does. Callers are told of refusals, and why.
 pub trait TypeVersion: Send + Sync + 'static {
     /// The procedure `TYPE_connect`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn connect_(&self, call: &CallInfo<'_>, self_: i32, call_: i32) -> Result<i32, Refusal>;
 
     /// The procedure `TYPE_CONNECT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn connect_2(&self, call: &CallInfo<'_>, args: i32) -> Result<i32, Refusal>;
 
     /// The procedure `TYPE_type`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn type_(&self, call: &CallInfo<'_>, args: Fn) -> Result<Result_, Refusal>;
 
     /// The procedure `TYPE_start_type`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn start_type(&self, call: &CallInfo<'_>) -> Result<(), Refusal>;
 
     /// The procedure `TYPE_clone`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn clone_(
         &self,
         call: &CallInfo<'_>,
@@ -1053,9 +974,6 @@ pub trait TypeVersion: Send + Sync + 'static {
     ) -> Result<Fn, Refusal>;
 
     /// The procedure `TYPE_put`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn put(
         &self,
         call: &CallInfo<'_>,

@@ -222,12 +222,10 @@ pub mod shapes {
     pub type DrawingV1FrameError = CallError;
 
     /// Calls the procedures of `DRAWING_V1`: over a connection ([`DrawingV1Client`]), in the
-    /// same process ([`DrawingV1InProcess`]), or in a test without either.
+    /// same process ([`DrawingV1InProcess`]), or in a test without either. The error of a
+    /// call that failed says who is to blame.
     pub trait DrawingV1Calls {
         /// The procedure `PAINT`.
-        ///
-        /// # Errors
-        /// The call failed; the error says who is to blame.
         fn paint(
             &self,
             arg1: &super::core_::Wrapped,
@@ -235,13 +233,11 @@ pub mod shapes {
         ) -> Result<solid::Face, DrawingV1PaintError>;
 
         /// The procedure `FRAME`.
-        ///
-        /// # Errors
-        /// The call failed; the error says who is to blame.
         fn frame(&self, name: &[u8]) -> Result<super::Color, DrawingV1FrameError>;
     }
 
-    /// Calls the procedures of `DRAWING_V1`. Clones share the connection.
+    /// Calls the procedures of `DRAWING_V1`. Clones share the connection. The error of a call that
+    /// failed says who is to blame; one that cannot be sent has no ticket.
     #[derive(Debug, Clone)]
     pub struct DrawingV1Client<C = Client>(pub C);
 
@@ -291,17 +287,11 @@ pub mod shapes {
 
     impl<C: MakeCalls> DrawingV1Client<C> {
         /// Calls procedure 0, which shows that the server has the program.
-        ///
-        /// # Errors
-        /// The call failed; the error says who is to blame.
         pub fn ping(&self) -> Result<(), CallError> {
             self.0.ping()
         }
 
         /// The procedure `PAINT`.
-        ///
-        /// # Errors
-        /// The call failed; the error says who is to blame.
         pub fn paint(
             &self,
             arg1: &super::core_::Wrapped,
@@ -311,9 +301,6 @@ pub mod shapes {
         }
 
         /// Starts [`paint`](Self::paint) and returns a ticket for its result.
-        ///
-        /// # Errors
-        /// The call cannot be sent.
         pub fn start_paint(
             &self,
             arg1: &super::core_::Wrapped,
@@ -323,18 +310,12 @@ pub mod shapes {
         }
 
         /// The procedure `FRAME`.
-        ///
-        /// # Errors
-        /// The call failed; the error says who is to blame.
         pub fn frame(&self, name: impl AsRef<[u8]>) -> Result<super::Color, DrawingV1FrameError> {
             let name = name.as_ref();
             self.0.call(&DrawingV1Frame { name })
         }
 
         /// Starts [`frame`](Self::frame) and returns a ticket for its result.
-        ///
-        /// # Errors
-        /// The call cannot be sent.
         pub fn start_frame(
             &self,
             name: impl AsRef<[u8]>,
@@ -424,12 +405,9 @@ pub mod shapes {
         }
     }
 
-    /// What a server of `DRAWING_V1` does.
+    /// What a server of `DRAWING_V1` does. Callers are told of refusals, and why.
     pub trait DrawingV1: Send + Sync + 'static {
         /// The procedure `PAINT`.
-        ///
-        /// # Errors
-        /// The caller is told that the call is not carried out.
         fn paint(
             &self,
             call: &CallInfo<'_>,
@@ -438,9 +416,6 @@ pub mod shapes {
         ) -> Result<solid::Face, Refusal>;
 
         /// The procedure `FRAME`.
-        ///
-        /// # Errors
-        /// The caller is told that the call is not carried out.
         fn frame(&self, call: &CallInfo<'_>, name: &BStr) -> Result<super::Color, Refusal>;
     }
 

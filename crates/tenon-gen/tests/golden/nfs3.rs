@@ -4726,145 +4726,81 @@ pub type NfsV3PathconfError = CallError;
 pub type NfsV3CommitError = CallError;
 
 /// Calls the procedures of `NFS_V3`: over a connection ([`NfsV3Client`]), in the
-/// same process ([`NfsV3InProcess`]), or in a test without either.
+/// same process ([`NfsV3InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait NfsV3Calls {
     /// Does nothing.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> Result<(), NfsV3NullError>;
 
     /// The attributes of a file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn getattr(&self, args: &Getattr3Args) -> Result<Getattr3Res, NfsV3GetattrError>;
 
     /// Sets attributes of a file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn setattr(&self, args: &Setattr3Args) -> Result<Setattr3Res, NfsV3SetattrError>;
 
     /// The handle behind a name.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn lookup(&self, args: &Lookup3Args) -> Result<Lookup3Res, NfsV3LookupError>;
 
     /// Which kinds of access the caller has.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn access(&self, args: &Access3Args) -> Result<Access3Res, NfsV3AccessError>;
 
     /// The target of a symbolic link.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn readlink(&self, args: &Readlink3Args) -> Result<Readlink3Res, NfsV3ReadlinkError>;
 
     /// Reads from a file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn read(&self, args: &Read3Args) -> Result<Read3Res, NfsV3ReadError>;
 
     /// Writes to a file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn write(&self, args: &Write3Args) -> Result<Write3Res, NfsV3WriteError>;
 
     /// Creates a regular file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn create(&self, args: &Create3Args) -> Result<Create3Res, NfsV3CreateError>;
 
     /// Creates a directory.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn mkdir(&self, args: &Mkdir3Args) -> Result<Mkdir3Res, NfsV3MkdirError>;
 
     /// Creates a symbolic link.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn symlink(&self, args: &Symlink3Args) -> Result<Symlink3Res, NfsV3SymlinkError>;
 
     /// Creates a device, socket or named pipe.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn mknod(&self, args: &Mknod3Args) -> Result<Mknod3Res, NfsV3MknodError>;
 
     /// Removes a file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn remove(&self, args: &Remove3Args) -> Result<Remove3Res, NfsV3RemoveError>;
 
     /// Removes an empty directory.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn rmdir(&self, args: &Rmdir3Args) -> Result<Rmdir3Res, NfsV3RmdirError>;
 
     /// Renames a file or directory.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn rename(&self, args: &Rename3Args) -> Result<Rename3Res, NfsV3RenameError>;
 
     /// Creates a hard link.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn link(&self, args: &Link3Args) -> Result<Link3Res, NfsV3LinkError>;
 
     /// Reads from a directory.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn readdir(&self, args: &Readdir3Args) -> Result<Readdir3Res, NfsV3ReaddirError>;
 
     /// Reads from a directory, with attributes and handles.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn readdirplus(
         &self,
         args: &Readdirplus3Args,
     ) -> Result<Readdirplus3Res, NfsV3ReaddirplusError>;
 
     /// The state of a file system, which changes.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn fsstat(&self, args: &Fsstat3Args) -> Result<Fsstat3Res, NfsV3FsstatError>;
 
     /// The properties of a file system, which do not.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn fsinfo(&self, args: &Fsinfo3Args) -> Result<Fsinfo3Res, NfsV3FsinfoError>;
 
     /// POSIX path configuration.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn pathconf(&self, args: &Pathconf3Args) -> Result<Pathconf3Res, NfsV3PathconfError>;
 
     /// Brings what was written unstably to stable storage.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn commit(&self, args: &Commit3Args) -> Result<Commit3Res, NfsV3CommitError>;
 }
 
-/// Calls the procedures of `NFS_V3`. Clones share the connection.
+/// Calls the procedures of `NFS_V3`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct NfsV3Client<C = Client>(pub C);
 
@@ -4913,41 +4849,26 @@ impl NfsV3Client {
 
 impl<C: MakeCalls> NfsV3Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// Does nothing.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), NfsV3NullError> {
         self.0.call(&NfsV3Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), NfsV3NullError>, NfsV3NullError> {
         self.0.start(&NfsV3Null)
     }
 
     /// The attributes of a file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn getattr(&self, args: &Getattr3Args) -> Result<Getattr3Res, NfsV3GetattrError> {
         self.0.call(&NfsV3Getattr { args })
     }
 
     /// Starts [`getattr`](Self::getattr) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_getattr(
         &self,
         args: &Getattr3Args,
@@ -4956,17 +4877,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Sets attributes of a file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn setattr(&self, args: &Setattr3Args) -> Result<Setattr3Res, NfsV3SetattrError> {
         self.0.call(&NfsV3Setattr { args })
     }
 
     /// Starts [`setattr`](Self::setattr) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_setattr(
         &self,
         args: &Setattr3Args,
@@ -4975,17 +4890,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// The handle behind a name.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn lookup(&self, args: &Lookup3Args) -> Result<Lookup3Res, NfsV3LookupError> {
         self.0.call(&NfsV3Lookup { args })
     }
 
     /// Starts [`lookup`](Self::lookup) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_lookup(
         &self,
         args: &Lookup3Args,
@@ -4994,17 +4903,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Which kinds of access the caller has.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn access(&self, args: &Access3Args) -> Result<Access3Res, NfsV3AccessError> {
         self.0.call(&NfsV3Access { args })
     }
 
     /// Starts [`access`](Self::access) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_access(
         &self,
         args: &Access3Args,
@@ -5013,17 +4916,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// The target of a symbolic link.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn readlink(&self, args: &Readlink3Args) -> Result<Readlink3Res, NfsV3ReadlinkError> {
         self.0.call(&NfsV3Readlink { args })
     }
 
     /// Starts [`readlink`](Self::readlink) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_readlink(
         &self,
         args: &Readlink3Args,
@@ -5032,17 +4929,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Reads from a file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn read(&self, args: &Read3Args) -> Result<Read3Res, NfsV3ReadError> {
         self.0.call(&NfsV3Read { args })
     }
 
     /// Starts [`read`](Self::read) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_read(
         &self,
         args: &Read3Args,
@@ -5051,17 +4942,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Writes to a file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn write(&self, args: &Write3Args) -> Result<Write3Res, NfsV3WriteError> {
         self.0.call(&NfsV3Write { args })
     }
 
     /// Starts [`write`](Self::write) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_write(
         &self,
         args: &Write3Args,
@@ -5070,17 +4955,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Creates a regular file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn create(&self, args: &Create3Args) -> Result<Create3Res, NfsV3CreateError> {
         self.0.call(&NfsV3Create { args })
     }
 
     /// Starts [`create`](Self::create) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_create(
         &self,
         args: &Create3Args,
@@ -5089,17 +4968,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Creates a directory.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn mkdir(&self, args: &Mkdir3Args) -> Result<Mkdir3Res, NfsV3MkdirError> {
         self.0.call(&NfsV3Mkdir { args })
     }
 
     /// Starts [`mkdir`](Self::mkdir) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_mkdir(
         &self,
         args: &Mkdir3Args,
@@ -5108,17 +4981,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Creates a symbolic link.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn symlink(&self, args: &Symlink3Args) -> Result<Symlink3Res, NfsV3SymlinkError> {
         self.0.call(&NfsV3Symlink { args })
     }
 
     /// Starts [`symlink`](Self::symlink) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_symlink(
         &self,
         args: &Symlink3Args,
@@ -5127,17 +4994,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Creates a device, socket or named pipe.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn mknod(&self, args: &Mknod3Args) -> Result<Mknod3Res, NfsV3MknodError> {
         self.0.call(&NfsV3Mknod { args })
     }
 
     /// Starts [`mknod`](Self::mknod) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_mknod(
         &self,
         args: &Mknod3Args,
@@ -5146,17 +5007,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Removes a file.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn remove(&self, args: &Remove3Args) -> Result<Remove3Res, NfsV3RemoveError> {
         self.0.call(&NfsV3Remove { args })
     }
 
     /// Starts [`remove`](Self::remove) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_remove(
         &self,
         args: &Remove3Args,
@@ -5165,17 +5020,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Removes an empty directory.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn rmdir(&self, args: &Rmdir3Args) -> Result<Rmdir3Res, NfsV3RmdirError> {
         self.0.call(&NfsV3Rmdir { args })
     }
 
     /// Starts [`rmdir`](Self::rmdir) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_rmdir(
         &self,
         args: &Rmdir3Args,
@@ -5184,17 +5033,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Renames a file or directory.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn rename(&self, args: &Rename3Args) -> Result<Rename3Res, NfsV3RenameError> {
         self.0.call(&NfsV3Rename { args })
     }
 
     /// Starts [`rename`](Self::rename) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_rename(
         &self,
         args: &Rename3Args,
@@ -5203,17 +5046,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Creates a hard link.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn link(&self, args: &Link3Args) -> Result<Link3Res, NfsV3LinkError> {
         self.0.call(&NfsV3Link { args })
     }
 
     /// Starts [`link`](Self::link) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_link(
         &self,
         args: &Link3Args,
@@ -5222,17 +5059,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Reads from a directory.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn readdir(&self, args: &Readdir3Args) -> Result<Readdir3Res, NfsV3ReaddirError> {
         self.0.call(&NfsV3Readdir { args })
     }
 
     /// Starts [`readdir`](Self::readdir) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_readdir(
         &self,
         args: &Readdir3Args,
@@ -5241,9 +5072,6 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Reads from a directory, with attributes and handles.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn readdirplus(
         &self,
         args: &Readdirplus3Args,
@@ -5252,9 +5080,6 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Starts [`readdirplus`](Self::readdirplus) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_readdirplus(
         &self,
         args: &Readdirplus3Args,
@@ -5263,17 +5088,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// The state of a file system, which changes.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn fsstat(&self, args: &Fsstat3Args) -> Result<Fsstat3Res, NfsV3FsstatError> {
         self.0.call(&NfsV3Fsstat { args })
     }
 
     /// Starts [`fsstat`](Self::fsstat) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_fsstat(
         &self,
         args: &Fsstat3Args,
@@ -5282,17 +5101,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// The properties of a file system, which do not.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn fsinfo(&self, args: &Fsinfo3Args) -> Result<Fsinfo3Res, NfsV3FsinfoError> {
         self.0.call(&NfsV3Fsinfo { args })
     }
 
     /// Starts [`fsinfo`](Self::fsinfo) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_fsinfo(
         &self,
         args: &Fsinfo3Args,
@@ -5301,17 +5114,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// POSIX path configuration.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn pathconf(&self, args: &Pathconf3Args) -> Result<Pathconf3Res, NfsV3PathconfError> {
         self.0.call(&NfsV3Pathconf { args })
     }
 
     /// Starts [`pathconf`](Self::pathconf) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_pathconf(
         &self,
         args: &Pathconf3Args,
@@ -5320,17 +5127,11 @@ impl<C: MakeCalls> NfsV3Client<C> {
     }
 
     /// Brings what was written unstably to stable storage.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn commit(&self, args: &Commit3Args) -> Result<Commit3Res, NfsV3CommitError> {
         self.0.call(&NfsV3Commit { args })
     }
 
     /// Starts [`commit`](Self::commit) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_commit(
         &self,
         args: &Commit3Args,
@@ -6019,108 +5820,57 @@ impl CallCodec<Xdr> for NfsV3Commit<'_> {
 
 impl<O: Order> CallCodec<Lean<O>> for NfsV3Commit<'_> {}
 
-/// What a server of `NFS_V3` does.
+/// What a server of `NFS_V3` does. Callers are told of refusals, and why.
 pub trait NfsV3: Send + Sync + 'static {
     /// The attributes of a file.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn getattr(&self, call: &CallInfo<'_>, args: Getattr3Args) -> Result<Getattr3Res, Refusal>;
 
     /// Sets attributes of a file.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn setattr(&self, call: &CallInfo<'_>, args: Setattr3Args) -> Result<Setattr3Res, Refusal>;
 
     /// The handle behind a name.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn lookup(&self, call: &CallInfo<'_>, args: Lookup3Args) -> Result<Lookup3Res, Refusal>;
 
     /// Which kinds of access the caller has.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn access(&self, call: &CallInfo<'_>, args: Access3Args) -> Result<Access3Res, Refusal>;
 
     /// The target of a symbolic link.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn readlink(&self, call: &CallInfo<'_>, args: Readlink3Args) -> Result<Readlink3Res, Refusal>;
 
     /// Reads from a file.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn read(&self, call: &CallInfo<'_>, args: Read3Args) -> Result<Read3Res, Refusal>;
 
     /// Writes to a file.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn write(&self, call: &CallInfo<'_>, args: Write3Args) -> Result<Write3Res, Refusal>;
 
     /// Creates a regular file.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn create(&self, call: &CallInfo<'_>, args: Create3Args) -> Result<Create3Res, Refusal>;
 
     /// Creates a directory.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn mkdir(&self, call: &CallInfo<'_>, args: Mkdir3Args) -> Result<Mkdir3Res, Refusal>;
 
     /// Creates a symbolic link.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn symlink(&self, call: &CallInfo<'_>, args: Symlink3Args) -> Result<Symlink3Res, Refusal>;
 
     /// Creates a device, socket or named pipe.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn mknod(&self, call: &CallInfo<'_>, args: Mknod3Args) -> Result<Mknod3Res, Refusal>;
 
     /// Removes a file.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn remove(&self, call: &CallInfo<'_>, args: Remove3Args) -> Result<Remove3Res, Refusal>;
 
     /// Removes an empty directory.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn rmdir(&self, call: &CallInfo<'_>, args: Rmdir3Args) -> Result<Rmdir3Res, Refusal>;
 
     /// Renames a file or directory.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn rename(&self, call: &CallInfo<'_>, args: Rename3Args) -> Result<Rename3Res, Refusal>;
 
     /// Creates a hard link.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn link(&self, call: &CallInfo<'_>, args: Link3Args) -> Result<Link3Res, Refusal>;
 
     /// Reads from a directory.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn readdir(&self, call: &CallInfo<'_>, args: Readdir3Args) -> Result<Readdir3Res, Refusal>;
 
     /// Reads from a directory, with attributes and handles.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn readdirplus(
         &self,
         call: &CallInfo<'_>,
@@ -6128,27 +5878,15 @@ pub trait NfsV3: Send + Sync + 'static {
     ) -> Result<Readdirplus3Res, Refusal>;
 
     /// The state of a file system, which changes.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn fsstat(&self, call: &CallInfo<'_>, args: Fsstat3Args) -> Result<Fsstat3Res, Refusal>;
 
     /// The properties of a file system, which do not.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn fsinfo(&self, call: &CallInfo<'_>, args: Fsinfo3Args) -> Result<Fsinfo3Res, Refusal>;
 
     /// POSIX path configuration.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn pathconf(&self, call: &CallInfo<'_>, args: Pathconf3Args) -> Result<Pathconf3Res, Refusal>;
 
     /// Brings what was written unstably to stable storage.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn commit(&self, call: &CallInfo<'_>, args: Commit3Args) -> Result<Commit3Res, Refusal>;
 }
 

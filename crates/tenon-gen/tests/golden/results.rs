@@ -488,88 +488,51 @@ pub type ResultsV1NameError = CallError;
 pub type ResultsV1BothError = CallError;
 
 /// Calls the procedures of `RESULTS_V1`: over a connection ([`ResultsV1Client`]), in the
-/// same process ([`ResultsV1InProcess`]), or in a test without either.
+/// same process ([`ResultsV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait ResultsV1Calls {
     /// The procedure `RESULTS_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> Result<(), ResultsV1NullError>;
 
     /// The procedure `RESULTS_PACKET`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn packet(&self, args: u32) -> Result<Packet, ResultsV1PacketError>;
 
     /// The procedure `RESULTS_TAG`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn tag(&self, args: u32) -> Result<Tag, ResultsV1TagError>;
 
     /// The procedure `RESULTS_COUNTERS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn counters(&self, args: u32) -> Result<Counters, ResultsV1CountersError>;
 
     /// The procedure `RESULTS_SAMPLES`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn samples(&self, args: u32) -> Result<Samples, ResultsV1SamplesError>;
 
     /// The procedure `RESULTS_PAGE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn page(&self, args: u32) -> Result<Page, ResultsV1PageError>;
 
     /// The procedure `RESULTS_STEPS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn steps(&self, args: u32) -> Result<Steps, ResultsV1StepsError>;
 
     /// Where a thing of such a name is.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn vertex(&self, seed: u32, name: &[u8]) -> Result<Vertex, ResultsV1VertexError>;
 
     /// The procedure `RESULTS_STAMP`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn stamp(&self, args: u32) -> Result<Stamp, ResultsV1StampError>;
 
     /// Returned as all results are if nothing is asked for.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn lamp(&self, args: u32) -> Result<Lamp, ResultsV1LampError>;
 
     /// The procedure `RESULTS_NUMBER`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn number(&self, args: u32) -> Result<u64, ResultsV1NumberError>;
 
     /// The procedure `RESULTS_NAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn name(&self, args: u32) -> Result<BString, ResultsV1NameError>;
 
     /// The procedure `RESULTS_BOTH`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn both(&self, seed: u32) -> Result<ResultsBothResult, ResultsV1BothError>;
 }
 
-/// Calls the procedures of `RESULTS_V1`. Clones share the connection.
+/// Calls the procedures of `RESULTS_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct ResultsV1Client<C = Client>(pub C);
 
@@ -619,41 +582,26 @@ impl ResultsV1Client {
 
 impl<C: MakeCalls> ResultsV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `RESULTS_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), ResultsV1NullError> {
         self.0.call(&ResultsV1Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), ResultsV1NullError>, ResultsV1NullError> {
         self.0.start(&ResultsV1Null)
     }
 
     /// The procedure `RESULTS_PACKET`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn packet(&self, args: u32) -> Result<Packet, ResultsV1PacketError> {
         self.0.call(&ResultsV1Packet { args })
     }
 
     /// Starts [`packet`](Self::packet) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_packet(
         &self,
         args: u32,
@@ -662,17 +610,11 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// The procedure `RESULTS_TAG`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn tag(&self, args: u32) -> Result<Tag, ResultsV1TagError> {
         self.0.call(&ResultsV1Tag { args })
     }
 
     /// Starts [`tag`](Self::tag) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_tag(
         &self,
         args: u32,
@@ -681,17 +623,11 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// The procedure `RESULTS_COUNTERS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn counters(&self, args: u32) -> Result<Counters, ResultsV1CountersError> {
         self.0.call(&ResultsV1Counters { args })
     }
 
     /// Starts [`counters`](Self::counters) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_counters(
         &self,
         args: u32,
@@ -700,17 +636,11 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// The procedure `RESULTS_SAMPLES`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn samples(&self, args: u32) -> Result<Samples, ResultsV1SamplesError> {
         self.0.call(&ResultsV1Samples { args })
     }
 
     /// Starts [`samples`](Self::samples) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_samples(
         &self,
         args: u32,
@@ -719,17 +649,11 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// The procedure `RESULTS_PAGE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn page(&self, args: u32) -> Result<Page, ResultsV1PageError> {
         self.0.call(&ResultsV1Page { args })
     }
 
     /// Starts [`page`](Self::page) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_page(
         &self,
         args: u32,
@@ -738,17 +662,11 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// The procedure `RESULTS_STEPS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn steps(&self, args: u32) -> Result<Steps, ResultsV1StepsError> {
         self.0.call(&ResultsV1Steps { args })
     }
 
     /// Starts [`steps`](Self::steps) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_steps(
         &self,
         args: u32,
@@ -757,9 +675,6 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// Where a thing of such a name is.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn vertex(
         &self,
         seed: u32,
@@ -770,9 +685,6 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// Starts [`vertex`](Self::vertex) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_vertex(
         &self,
         seed: u32,
@@ -783,17 +695,11 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// The procedure `RESULTS_STAMP`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn stamp(&self, args: u32) -> Result<Stamp, ResultsV1StampError> {
         self.0.call(&ResultsV1Stamp { args })
     }
 
     /// Starts [`stamp`](Self::stamp) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_stamp(
         &self,
         args: u32,
@@ -802,17 +708,11 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// Returned as all results are if nothing is asked for.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn lamp(&self, args: u32) -> Result<Lamp, ResultsV1LampError> {
         self.0.call(&ResultsV1Lamp { args })
     }
 
     /// Starts [`lamp`](Self::lamp) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_lamp(
         &self,
         args: u32,
@@ -821,17 +721,11 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// The procedure `RESULTS_NUMBER`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn number(&self, args: u32) -> Result<u64, ResultsV1NumberError> {
         self.0.call(&ResultsV1Number { args })
     }
 
     /// Starts [`number`](Self::number) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_number(
         &self,
         args: u32,
@@ -840,17 +734,11 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// The procedure `RESULTS_NAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn name(&self, args: u32) -> Result<BString, ResultsV1NameError> {
         self.0.call(&ResultsV1Name { args })
     }
 
     /// Starts [`name`](Self::name) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_name(
         &self,
         args: u32,
@@ -859,17 +747,11 @@ impl<C: MakeCalls> ResultsV1Client<C> {
     }
 
     /// The procedure `RESULTS_BOTH`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn both(&self, seed: u32) -> Result<ResultsBothResult, ResultsV1BothError> {
         self.0.call(&ResultsV1Both { seed })
     }
 
     /// Starts [`both`](Self::both) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_both(
         &self,
         seed: u32,
@@ -1293,78 +1175,42 @@ impl<R: Representation> CallCodec<R> for ResultsV1Both {
     }
 }
 
-/// What a server of `RESULTS_V1` does.
+/// What a server of `RESULTS_V1` does. Callers are told of refusals, and why.
 pub trait ResultsV1: Send + Sync + 'static {
     /// The procedure `RESULTS_PACKET`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn packet(&self, call: &CallInfo<'_>, args: u32) -> Result<Packet, Refusal>;
 
     /// The procedure `RESULTS_TAG`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn tag(&self, call: &CallInfo<'_>, args: u32) -> Result<Tag, Refusal>;
 
     /// The procedure `RESULTS_COUNTERS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn counters(&self, call: &CallInfo<'_>, args: u32) -> Result<Counters, Refusal>;
 
     /// The procedure `RESULTS_SAMPLES`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn samples(&self, call: &CallInfo<'_>, args: u32) -> Result<Samples, Refusal>;
 
     /// The procedure `RESULTS_PAGE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn page(&self, call: &CallInfo<'_>, args: u32) -> Result<Page, Refusal>;
 
     /// The procedure `RESULTS_STEPS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn steps(&self, call: &CallInfo<'_>, args: u32) -> Result<Steps, Refusal>;
 
     /// Where a thing of such a name is.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn vertex(&self, call: &CallInfo<'_>, seed: u32, name: BString) -> Result<Vertex, Refusal>;
 
     /// The procedure `RESULTS_STAMP`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn stamp(&self, call: &CallInfo<'_>, args: u32) -> Result<Stamp, Refusal>;
 
     /// Returned as all results are if nothing is asked for.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn lamp(&self, call: &CallInfo<'_>, args: u32) -> Result<Lamp, Refusal>;
 
     /// The procedure `RESULTS_NUMBER`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn number(&self, call: &CallInfo<'_>, args: u32) -> Result<u64, Refusal>;
 
     /// The procedure `RESULTS_NAME`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn name(&self, call: &CallInfo<'_>, args: u32) -> Result<BString, Refusal>;
 
     /// The procedure `RESULTS_BOTH`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn both(&self, call: &CallInfo<'_>, seed: u32) -> Result<ResultsBothResult, Refusal>;
 }
 

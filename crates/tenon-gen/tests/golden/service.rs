@@ -77,30 +77,23 @@ pub type StoreV1GetError = CallError;
 pub type StoreV1PutError = CallError;
 
 /// Calls the procedures of `STORE_V1`: over a connection ([`StoreV1Client`]), in the
-/// same process ([`StoreV1InProcess`]), or in a test without either.
+/// same process ([`StoreV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 ///
 /// The first version.
 pub trait StoreV1Calls {
     /// The procedure `STOREPROC_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> Result<(), StoreV1NullError>;
 
     /// Gets a thing.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn get(&self, args: i32) -> Result<Args, StoreV1GetError>;
 
     /// The procedure `STOREPROC_PUT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn put(&self, arg1: &Args, arg2: bool) -> Result<(), StoreV1PutError>;
 }
 
-/// Calls the procedures of `STORE_V1`. Clones share the connection.
+/// Calls the procedures of `STORE_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct StoreV1Client<C = Client>(pub C);
 
@@ -150,41 +143,26 @@ impl StoreV1Client {
 
 impl<C: MakeCalls> StoreV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `STOREPROC_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), StoreV1NullError> {
         self.0.call(&StoreV1Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), StoreV1NullError>, StoreV1NullError> {
         self.0.start(&StoreV1Null)
     }
 
     /// Gets a thing.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn get(&self, args: i32) -> Result<Args, StoreV1GetError> {
         self.0.call(&StoreV1Get { args })
     }
 
     /// Starts [`get`](Self::get) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_get(
         &self,
         args: i32,
@@ -193,17 +171,11 @@ impl<C: MakeCalls> StoreV1Client<C> {
     }
 
     /// The procedure `STOREPROC_PUT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn put(&self, arg1: &Args, arg2: bool) -> Result<(), StoreV1PutError> {
         self.0.call(&StoreV1Put { arg1, arg2 })
     }
 
     /// Starts [`put`](Self::put) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_put(
         &self,
         arg1: &Args,
@@ -310,20 +282,14 @@ impl<O: Order> CallCodec<Lean<O>> for StoreV1Put<'_> {
     }
 }
 
-/// What a server of `STORE_V1` does.
+/// What a server of `STORE_V1` does. Callers are told of refusals, and why.
 ///
 /// The first version.
 pub trait StoreV1: Send + Sync + 'static {
     /// Gets a thing.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn get(&self, call: &CallInfo<'_>, args: i32) -> Result<Args, Refusal>;
 
     /// The procedure `STOREPROC_PUT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn put(&self, call: &CallInfo<'_>, arg1: Args, arg2: bool) -> Result<(), Refusal>;
 }
 
@@ -478,34 +444,24 @@ pub type StoreV2CountError = CallError;
 pub type StoreV2FarError = CallError;
 
 /// Calls the procedures of `STORE_V2`: over a connection ([`StoreV2Client`]), in the
-/// same process ([`StoreV2InProcess`]), or in a test without either.
+/// same process ([`StoreV2InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait StoreV2Calls {
     /// The procedure `STOREPROC_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> Result<(), StoreV2NullError>;
 
     /// The procedure `STOREPROC_GET`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn get(&self, args: &[u8]) -> Result<BString, StoreV2GetError>;
 
     /// The procedure `STOREPROC_COUNT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn count(&self) -> Result<i64, StoreV2CountError>;
 
     /// By ONC RPC alone.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn far(&self, args: i32) -> Result<i32, StoreV2FarError>;
 }
 
-/// Calls the procedures of `STORE_V2`. Clones share the connection.
+/// Calls the procedures of `STORE_V2`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct StoreV2Client<C = Client>(pub C);
 
@@ -555,42 +511,27 @@ impl StoreV2Client {
 
 impl<C: MakeCalls> StoreV2Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `STOREPROC_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), StoreV2NullError> {
         self.0.call(&StoreV2Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), StoreV2NullError>, StoreV2NullError> {
         self.0.start(&StoreV2Null)
     }
 
     /// The procedure `STOREPROC_GET`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn get(&self, args: impl AsRef<[u8]>) -> Result<BString, StoreV2GetError> {
         let args = args.as_ref();
         self.0.call(&StoreV2Get { args })
     }
 
     /// Starts [`get`](Self::get) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_get(
         &self,
         args: impl AsRef<[u8]>,
@@ -600,33 +541,21 @@ impl<C: MakeCalls> StoreV2Client<C> {
     }
 
     /// The procedure `STOREPROC_COUNT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn count(&self) -> Result<i64, StoreV2CountError> {
         self.0.call(&StoreV2Count)
     }
 
     /// Starts [`count`](Self::count) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_count(&self) -> Result<C::Pending<i64, StoreV2CountError>, StoreV2CountError> {
         self.0.start(&StoreV2Count)
     }
 
     /// By ONC RPC alone.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn far(&self, args: i32) -> Result<i32, StoreV2FarError> {
         self.0.call(&StoreV2Far { args })
     }
 
     /// Starts [`far`](Self::far) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_far(
         &self,
         args: i32,
@@ -737,24 +666,15 @@ impl<R: Representation> CallCodec<R> for StoreV2Far {
     }
 }
 
-/// What a server of `STORE_V2` does.
+/// What a server of `STORE_V2` does. Callers are told of refusals, and why.
 pub trait StoreV2: Send + Sync + 'static {
     /// The procedure `STOREPROC_GET`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn get(&self, call: &CallInfo<'_>, args: BString) -> Result<BString, Refusal>;
 
     /// The procedure `STOREPROC_COUNT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn count(&self, call: &CallInfo<'_>) -> Result<i64, Refusal>;
 
     /// By ONC RPC alone.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn far(&self, call: &CallInfo<'_>, args: i32) -> Result<i32, Refusal>;
 }
 
@@ -884,16 +804,15 @@ pub static EMPTY_V1_INTERFACE: LeanInterface =
 pub type EmptyV1EmptyNullError = CallError;
 
 /// Calls the procedures of `EMPTY_V1`: over a connection ([`EmptyV1Client`]), in the
-/// same process ([`EmptyV1InProcess`]), or in a test without either.
+/// same process ([`EmptyV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait EmptyV1Calls {
     /// The procedure `EMPTY_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn empty_null(&self) -> Result<(), EmptyV1EmptyNullError>;
 }
 
-/// Calls the procedures of `EMPTY_V1`. Clones share the connection.
+/// Calls the procedures of `EMPTY_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct EmptyV1Client<C = Client>(pub C);
 
@@ -943,25 +862,16 @@ impl EmptyV1Client {
 
 impl<C: MakeCalls> EmptyV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `EMPTY_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn empty_null(&self) -> Result<(), EmptyV1EmptyNullError> {
         self.0.call(&EmptyV1EmptyNull)
     }
 
     /// Starts [`empty_null`](Self::empty_null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_empty_null(
         &self,
     ) -> Result<C::Pending<(), EmptyV1EmptyNullError>, EmptyV1EmptyNullError> {
@@ -992,7 +902,7 @@ impl<R: Representation> CallCodec<R> for EmptyV1EmptyNull {
     }
 }
 
-/// What a server of `EMPTY_V1` does.
+/// What a server of `EMPTY_V1` does. Callers are told of refusals, and why.
 pub trait EmptyV1: Send + Sync + 'static {}
 
 /// Serves a [`EmptyV1`]: hand it to the builder of a server.

@@ -136,52 +136,33 @@ pub type TasksV1MeetError = CallError;
 pub type TasksV1ForgetError = CallError;
 
 /// Calls the procedures of `TASKS_V1`: over a connection ([`TasksV1Client`]), in the
-/// same process ([`TasksV1InProcess`]), or in a test without either.
+/// same process ([`TasksV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait TasksV1Calls {
     /// The procedure `TASKS_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> Result<(), TasksV1NullError>;
 
     /// Does the work of a job, and says how long its name is.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn do_(&self, args: &Job) -> Result<u32, TasksV1DoError>;
 
     /// The procedure `TASKS_ADD`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn add(&self, left: u64, right: u64) -> Result<u64, TasksV1AddError>;
 
     /// The jobs by their work.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, TasksV1SortError>;
 
     /// The procedure `TASKS_NAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn name(&self, args: &Job) -> Result<BString, TasksV1NameError>;
 
     /// Returns when so many calls of it are there.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn meet(&self, args: u32) -> Result<(), TasksV1MeetError>;
 
     /// The procedure `TASKS_FORGET`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn forget(&self) -> Result<(), TasksV1ForgetError>;
 }
 
-/// Calls the procedures of `TASKS_V1`. Clones share the connection.
+/// Calls the procedures of `TASKS_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct TasksV1Client<C = Client>(pub C);
 
@@ -231,57 +212,36 @@ impl TasksV1Client {
 
 impl<C: MakeCalls> TasksV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `TASKS_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), TasksV1NullError> {
         self.0.call(&TasksV1Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), TasksV1NullError>, TasksV1NullError> {
         self.0.start(&TasksV1Null)
     }
 
     /// Does the work of a job, and says how long its name is.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn do_(&self, args: &Job) -> Result<u32, TasksV1DoError> {
         self.0.call(&TasksV1Do { args })
     }
 
     /// Starts [`do_`](Self::do_) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_do(&self, args: &Job) -> Result<C::Pending<u32, TasksV1DoError>, TasksV1DoError> {
         self.0.start(&TasksV1Do { args })
     }
 
     /// The procedure `TASKS_ADD`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn add(&self, left: u64, right: u64) -> Result<u64, TasksV1AddError> {
         self.0.call(&TasksV1Add { left, right })
     }
 
     /// Starts [`add`](Self::add) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_add(
         &self,
         left: u64,
@@ -291,17 +251,11 @@ impl<C: MakeCalls> TasksV1Client<C> {
     }
 
     /// The jobs by their work.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, TasksV1SortError> {
         self.0.call(&TasksV1Sort { arg1, descending })
     }
 
     /// Starts [`sort`](Self::sort) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_sort(
         &self,
         arg1: &[Job],
@@ -311,17 +265,11 @@ impl<C: MakeCalls> TasksV1Client<C> {
     }
 
     /// The procedure `TASKS_NAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn name(&self, args: &Job) -> Result<BString, TasksV1NameError> {
         self.0.call(&TasksV1Name { args })
     }
 
     /// Starts [`name`](Self::name) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_name(
         &self,
         args: &Job,
@@ -330,17 +278,11 @@ impl<C: MakeCalls> TasksV1Client<C> {
     }
 
     /// Returns when so many calls of it are there.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn meet(&self, args: u32) -> Result<(), TasksV1MeetError> {
         self.0.call(&TasksV1Meet { args })
     }
 
     /// Starts [`meet`](Self::meet) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_meet(
         &self,
         args: u32,
@@ -349,17 +291,11 @@ impl<C: MakeCalls> TasksV1Client<C> {
     }
 
     /// The procedure `TASKS_FORGET`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn forget(&self) -> Result<(), TasksV1ForgetError> {
         self.0.call(&TasksV1Forget)
     }
 
     /// Starts [`forget`](Self::forget) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_forget(&self) -> Result<C::Pending<(), TasksV1ForgetError>, TasksV1ForgetError> {
         self.0.start(&TasksV1Forget)
     }
@@ -579,42 +515,24 @@ impl<R: Representation> CallCodec<R> for TasksV1Forget {
     }
 }
 
-/// What a server of `TASKS_V1` does.
+/// What a server of `TASKS_V1` does. Callers are told of refusals, and why.
 pub trait TasksV1: Send + Sync + 'static {
     /// Does the work of a job, and says how long its name is.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn do_(&self, call: &CallInfo<'_>, args: Job) -> Result<u32, Refusal>;
 
     /// The procedure `TASKS_ADD`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn add(&self, call: &CallInfo<'_>, left: u64, right: u64) -> Result<u64, Refusal>;
 
     /// The jobs by their work.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn sort(&self, call: &CallInfo<'_>, arg1: Jobs, descending: bool) -> Result<Jobs, Refusal>;
 
     /// The procedure `TASKS_NAME`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn name(&self, call: &CallInfo<'_>, args: Job) -> Result<BString, Refusal>;
 
     /// Returns when so many calls of it are there.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn meet(&self, call: &CallInfo<'_>, args: u32) -> Result<(), Refusal>;
 
     /// The procedure `TASKS_FORGET`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn forget(&self, call: &CallInfo<'_>) -> Result<(), Refusal>;
 }
 
@@ -801,27 +719,19 @@ impl<T: TasksV1> TasksV1Calls for TasksV1InProcess<T> {
 }
 
 /// Calls the procedures of `TASKS_V1` from tasks: over a connection ([`TasksV1AsyncClient`]), in the
-/// same process ([`TasksV1AsyncInProcess`]), or in a test without either.
+/// same process ([`TasksV1AsyncInProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait TasksV1AsyncCalls {
     /// The procedure `TASKS_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> impl core::future::Future<Output = Result<(), TasksV1NullError>> + Send;
 
     /// Does the work of a job, and says how long its name is.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn do_(
         &self,
         args: &Job,
     ) -> impl core::future::Future<Output = Result<u32, TasksV1DoError>> + Send;
 
     /// The procedure `TASKS_ADD`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn add(
         &self,
         left: u64,
@@ -829,9 +739,6 @@ pub trait TasksV1AsyncCalls {
     ) -> impl core::future::Future<Output = Result<u64, TasksV1AddError>> + Send;
 
     /// The jobs by their work.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn sort(
         &self,
         arg1: &[Job],
@@ -839,31 +746,23 @@ pub trait TasksV1AsyncCalls {
     ) -> impl core::future::Future<Output = Result<Jobs, TasksV1SortError>> + Send;
 
     /// The procedure `TASKS_NAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn name(
         &self,
         args: &Job,
     ) -> impl core::future::Future<Output = Result<BString, TasksV1NameError>> + Send;
 
     /// Returns when so many calls of it are there.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn meet(
         &self,
         args: u32,
     ) -> impl core::future::Future<Output = Result<(), TasksV1MeetError>> + Send;
 
     /// The procedure `TASKS_FORGET`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn forget(&self) -> impl core::future::Future<Output = Result<(), TasksV1ForgetError>> + Send;
 }
 
-/// Calls the procedures of `TASKS_V1` from tasks. Clones share the connection.
+/// Calls the procedures of `TASKS_V1` from tasks. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct TasksV1AsyncClient<C = ::tenon_tokio::Client>(pub C);
 
@@ -919,57 +818,36 @@ impl TasksV1AsyncClient {
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> TasksV1AsyncClient<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn ping(&self) -> Result<(), CallError> {
         self.0.ping().await
     }
 
     /// The procedure `TASKS_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn null(&self) -> Result<(), TasksV1NullError> {
         self.0.call(&TasksV1Null).await
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), TasksV1NullError>, TasksV1NullError> {
         self.0.start(&TasksV1Null)
     }
 
     /// Does the work of a job, and says how long its name is.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn do_(&self, args: &Job) -> Result<u32, TasksV1DoError> {
         self.0.call(&TasksV1Do { args }).await
     }
 
     /// Starts [`do_`](Self::do_) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_do(&self, args: &Job) -> Result<C::Pending<u32, TasksV1DoError>, TasksV1DoError> {
         self.0.start(&TasksV1Do { args })
     }
 
     /// The procedure `TASKS_ADD`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn add(&self, left: u64, right: u64) -> Result<u64, TasksV1AddError> {
         self.0.call(&TasksV1Add { left, right }).await
     }
 
     /// Starts [`add`](Self::add) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_add(
         &self,
         left: u64,
@@ -979,17 +857,11 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> TasksV1AsyncClient<C> {
     }
 
     /// The jobs by their work.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn sort(&self, arg1: &[Job], descending: bool) -> Result<Jobs, TasksV1SortError> {
         self.0.call(&TasksV1Sort { arg1, descending }).await
     }
 
     /// Starts [`sort`](Self::sort) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_sort(
         &self,
         arg1: &[Job],
@@ -999,17 +871,11 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> TasksV1AsyncClient<C> {
     }
 
     /// The procedure `TASKS_NAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn name(&self, args: &Job) -> Result<BString, TasksV1NameError> {
         self.0.call(&TasksV1Name { args }).await
     }
 
     /// Starts [`name`](Self::name) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_name(
         &self,
         args: &Job,
@@ -1018,17 +884,11 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> TasksV1AsyncClient<C> {
     }
 
     /// Returns when so many calls of it are there.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn meet(&self, args: u32) -> Result<(), TasksV1MeetError> {
         self.0.call(&TasksV1Meet { args }).await
     }
 
     /// Starts [`meet`](Self::meet) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_meet(
         &self,
         args: u32,
@@ -1037,17 +897,11 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> TasksV1AsyncClient<C> {
     }
 
     /// The procedure `TASKS_FORGET`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn forget(&self) -> Result<(), TasksV1ForgetError> {
         self.0.call(&TasksV1Forget).await
     }
 
     /// Starts [`forget`](Self::forget) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_forget(&self) -> Result<C::Pending<(), TasksV1ForgetError>, TasksV1ForgetError> {
         self.0.start(&TasksV1Forget)
     }
@@ -1084,12 +938,9 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> TasksV1AsyncCalls for TasksV1AsyncClient<
 }
 
 /// What a server of `TASKS_V1` does whose procedures wait for something: each of its methods may be
-/// an `async fn`, and each call has a task.
+/// an `async fn`, and each call has a task. Callers are told of refusals, and why.
 pub trait TasksV1Async: Send + Sync + 'static {
     /// Does the work of a job, and says how long its name is.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn do_(
         &self,
         call: &CallInfo<'_>,
@@ -1097,9 +948,6 @@ pub trait TasksV1Async: Send + Sync + 'static {
     ) -> impl core::future::Future<Output = Result<u32, Refusal>> + Send;
 
     /// The procedure `TASKS_ADD`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn add(
         &self,
         call: &CallInfo<'_>,
@@ -1108,9 +956,6 @@ pub trait TasksV1Async: Send + Sync + 'static {
     ) -> impl core::future::Future<Output = Result<u64, Refusal>> + Send;
 
     /// The jobs by their work.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn sort(
         &self,
         call: &CallInfo<'_>,
@@ -1119,9 +964,6 @@ pub trait TasksV1Async: Send + Sync + 'static {
     ) -> impl core::future::Future<Output = Result<Jobs, Refusal>> + Send;
 
     /// The procedure `TASKS_NAME`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn name(
         &self,
         call: &CallInfo<'_>,
@@ -1129,9 +971,6 @@ pub trait TasksV1Async: Send + Sync + 'static {
     ) -> impl core::future::Future<Output = Result<BString, Refusal>> + Send;
 
     /// Returns when so many calls of it are there.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn meet(
         &self,
         call: &CallInfo<'_>,
@@ -1139,9 +978,6 @@ pub trait TasksV1Async: Send + Sync + 'static {
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
 
     /// The procedure `TASKS_FORGET`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn forget(
         &self,
         call: &CallInfo<'_>,

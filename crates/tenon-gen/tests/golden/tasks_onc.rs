@@ -64,28 +64,21 @@ pub type NotesV1ReadError = CallError;
 pub type NotesV1WriteError = CallError;
 
 /// Calls the procedures of `NOTES_V1`: over a connection ([`NotesV1Client`]), in the
-/// same process ([`NotesV1InProcess`]), or in a test without either.
+/// same process ([`NotesV1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait NotesV1Calls {
     /// The procedure `NOTES_CLEAR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn clear(&self) -> Result<(), NotesV1ClearError>;
 
     /// The procedure `NOTES_READ`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn read(&self, args: i32) -> Result<Note, NotesV1ReadError>;
 
     /// The procedure `NOTES_WRITE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError>;
 }
 
-/// Calls the procedures of `NOTES_V1`. Clones share the connection.
+/// Calls the procedures of `NOTES_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct NotesV1Client<C = Client>(pub C);
 
@@ -134,41 +127,26 @@ impl NotesV1Client {
 
 impl<C: MakeCalls> NotesV1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `NOTES_CLEAR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn clear(&self) -> Result<(), NotesV1ClearError> {
         self.0.call(&NotesV1Clear)
     }
 
     /// Starts [`clear`](Self::clear) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_clear(&self) -> Result<C::Pending<(), NotesV1ClearError>, NotesV1ClearError> {
         self.0.start(&NotesV1Clear)
     }
 
     /// The procedure `NOTES_READ`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn read(&self, args: i32) -> Result<Note, NotesV1ReadError> {
         self.0.call(&NotesV1Read { args })
     }
 
     /// Starts [`read`](Self::read) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_read(
         &self,
         args: i32,
@@ -177,17 +155,11 @@ impl<C: MakeCalls> NotesV1Client<C> {
     }
 
     /// The procedure `NOTES_WRITE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError> {
         self.0.call(&NotesV1Write { at, what })
     }
 
     /// Starts [`write`](Self::write) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_write(
         &self,
         at: i32,
@@ -288,24 +260,15 @@ impl CallCodec<Xdr> for NotesV1Write<'_> {
 
 impl<O: Order> CallCodec<Lean<O>> for NotesV1Write<'_> {}
 
-/// What a server of `NOTES_V1` does.
+/// What a server of `NOTES_V1` does. Callers are told of refusals, and why.
 pub trait NotesV1: Send + Sync + 'static {
     /// The procedure `NOTES_CLEAR`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn clear(&self, call: &CallInfo<'_>) -> Result<(), Refusal>;
 
     /// The procedure `NOTES_READ`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn read(&self, call: &CallInfo<'_>, args: i32) -> Result<Note, Refusal>;
 
     /// The procedure `NOTES_WRITE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn write(&self, call: &CallInfo<'_>, at: i32, what: Note) -> Result<(), Refusal>;
 }
 
@@ -378,27 +341,19 @@ impl<T: NotesV1> NotesV1Calls for NotesV1InProcess<T> {
 }
 
 /// Calls the procedures of `NOTES_V1` from tasks: over a connection ([`NotesV1AsyncClient`]), in the
-/// same process ([`NotesV1AsyncInProcess`]), or in a test without either.
+/// same process ([`NotesV1AsyncInProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait NotesV1AsyncCalls {
     /// The procedure `NOTES_CLEAR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn clear(&self) -> impl core::future::Future<Output = Result<(), NotesV1ClearError>> + Send;
 
     /// The procedure `NOTES_READ`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn read(
         &self,
         args: i32,
     ) -> impl core::future::Future<Output = Result<Note, NotesV1ReadError>> + Send;
 
     /// The procedure `NOTES_WRITE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn write(
         &self,
         at: i32,
@@ -406,7 +361,8 @@ pub trait NotesV1AsyncCalls {
     ) -> impl core::future::Future<Output = Result<(), NotesV1WriteError>> + Send;
 }
 
-/// Calls the procedures of `NOTES_V1` from tasks. Clones share the connection.
+/// Calls the procedures of `NOTES_V1` from tasks. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct NotesV1AsyncClient<C = ::tenon_tokio::Client>(pub C);
 
@@ -461,41 +417,26 @@ impl NotesV1AsyncClient {
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV1AsyncClient<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn ping(&self) -> Result<(), CallError> {
         self.0.ping().await
     }
 
     /// The procedure `NOTES_CLEAR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn clear(&self) -> Result<(), NotesV1ClearError> {
         self.0.call(&NotesV1Clear).await
     }
 
     /// Starts [`clear`](Self::clear) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_clear(&self) -> Result<C::Pending<(), NotesV1ClearError>, NotesV1ClearError> {
         self.0.start(&NotesV1Clear)
     }
 
     /// The procedure `NOTES_READ`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn read(&self, args: i32) -> Result<Note, NotesV1ReadError> {
         self.0.call(&NotesV1Read { args }).await
     }
 
     /// Starts [`read`](Self::read) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_read(
         &self,
         args: i32,
@@ -504,17 +445,11 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV1AsyncClient<C> {
     }
 
     /// The procedure `NOTES_WRITE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError> {
         self.0.call(&NotesV1Write { at, what }).await
     }
 
     /// Starts [`write`](Self::write) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_write(
         &self,
         at: i32,
@@ -539,21 +474,15 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV1AsyncCalls for NotesV1AsyncClient<
 }
 
 /// What a server of `NOTES_V1` does whose procedures wait for something: each of its methods may be
-/// an `async fn`, and each call has a task.
+/// an `async fn`, and each call has a task. Callers are told of refusals, and why.
 pub trait NotesV1Async: Send + Sync + 'static {
     /// The procedure `NOTES_CLEAR`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn clear(
         &self,
         call: &CallInfo<'_>,
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
 
     /// The procedure `NOTES_READ`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn read(
         &self,
         call: &CallInfo<'_>,
@@ -561,9 +490,6 @@ pub trait NotesV1Async: Send + Sync + 'static {
     ) -> impl core::future::Future<Output = Result<Note, Refusal>> + Send;
 
     /// The procedure `NOTES_WRITE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn write(
         &self,
         call: &CallInfo<'_>,
@@ -690,16 +616,15 @@ pub const NOTES_NULL: u32 = 0;
 pub type NotesV2NotesNullError = CallError;
 
 /// Calls the procedures of `NOTES_V2`: over a connection ([`NotesV2Client`]), in the
-/// same process ([`NotesV2InProcess`]), or in a test without either.
+/// same process ([`NotesV2InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait NotesV2Calls {
     /// The procedure `NOTES_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn notes_null(&self) -> Result<(), NotesV2NotesNullError>;
 }
 
-/// Calls the procedures of `NOTES_V2`. Clones share the connection.
+/// Calls the procedures of `NOTES_V2`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct NotesV2Client<C = Client>(pub C);
 
@@ -748,25 +673,16 @@ impl NotesV2Client {
 
 impl<C: MakeCalls> NotesV2Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `NOTES_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn notes_null(&self) -> Result<(), NotesV2NotesNullError> {
         self.0.call(&NotesV2NotesNull)
     }
 
     /// Starts [`notes_null`](Self::notes_null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_notes_null(
         &self,
     ) -> Result<C::Pending<(), NotesV2NotesNullError>, NotesV2NotesNullError> {
@@ -800,7 +716,7 @@ impl CallCodec<Xdr> for NotesV2NotesNull {
 
 impl<O: Order> CallCodec<Lean<O>> for NotesV2NotesNull {}
 
-/// What a server of `NOTES_V2` does.
+/// What a server of `NOTES_V2` does. Callers are told of refusals, and why.
 pub trait NotesV2: Send + Sync + 'static {}
 
 /// Serves a [`NotesV2`]: hand it to the builder of a server.
@@ -839,18 +755,17 @@ impl<T: NotesV2> NotesV2Calls for NotesV2InProcess<T> {
 }
 
 /// Calls the procedures of `NOTES_V2` from tasks: over a connection ([`NotesV2AsyncClient`]), in the
-/// same process ([`NotesV2AsyncInProcess`]), or in a test without either.
+/// same process ([`NotesV2AsyncInProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait NotesV2AsyncCalls {
     /// The procedure `NOTES_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn notes_null(
         &self,
     ) -> impl core::future::Future<Output = Result<(), NotesV2NotesNullError>> + Send;
 }
 
-/// Calls the procedures of `NOTES_V2` from tasks. Clones share the connection.
+/// Calls the procedures of `NOTES_V2` from tasks. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct NotesV2AsyncClient<C = ::tenon_tokio::Client>(pub C);
 
@@ -905,25 +820,16 @@ impl NotesV2AsyncClient {
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV2AsyncClient<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn ping(&self) -> Result<(), CallError> {
         self.0.ping().await
     }
 
     /// The procedure `NOTES_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub async fn notes_null(&self) -> Result<(), NotesV2NotesNullError> {
         self.0.call(&NotesV2NotesNull).await
     }
 
     /// Starts [`notes_null`](Self::notes_null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_notes_null(
         &self,
     ) -> Result<C::Pending<(), NotesV2NotesNullError>, NotesV2NotesNullError> {
@@ -938,7 +844,7 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV2AsyncCalls for NotesV2AsyncClient<
 }
 
 /// What a server of `NOTES_V2` does whose procedures wait for something: each of its methods may be
-/// an `async fn`, and each call has a task.
+/// an `async fn`, and each call has a task. Callers are told of refusals, and why.
 pub trait NotesV2Async: Send + Sync + 'static {}
 
 /// Serves a [`NotesV2Async`]: hand it to the builder of a server of tasks.

@@ -2603,301 +2603,173 @@ pub type TortureVersionAssembleError = CallError;
 pub type TortureVersionProduceError = CallError;
 
 /// Calls the procedures of `TORTURE_VERSION`: over a connection ([`TortureVersionClient`]), in the
-/// same process ([`TortureVersionInProcess`]), or in a test without either.
+/// same process ([`TortureVersionInProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait TortureVersionCalls {
     /// The procedure `TORTURE_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn torture_null(&self) -> Result<(), TortureVersionTortureNullError>;
 
     /// The procedure `ECHO_INT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_int(&self, args: i32) -> Result<i32, TortureVersionEchoIntError>;
 
     /// The procedure `ECHO_UINT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_uint(&self, args: u32) -> Result<u32, TortureVersionEchoUintError>;
 
     /// The procedure `ECHO_HYPER`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_hyper(&self, args: i64) -> Result<i64, TortureVersionEchoHyperError>;
 
     /// The procedure `ECHO_UHYPER`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_uhyper(&self, args: u64) -> Result<u64, TortureVersionEchoUhyperError>;
 
     /// The procedure `ECHO_FLOAT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_float(&self, args: f32) -> Result<f32, TortureVersionEchoFloatError>;
 
     /// The procedure `ECHO_DOUBLE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_double(&self, args: f64) -> Result<f64, TortureVersionEchoDoubleError>;
 
     /// The procedure `ECHO_BOOL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_bool(&self, args: bool) -> Result<bool, TortureVersionEchoBoolError>;
 
     /// The procedure `ECHO_STRING`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_string(&self, args: &[u8]) -> Result<BString, TortureVersionEchoStringError>;
 
     /// The procedure `ECHO_SHORT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_short(&self, args: i16) -> Result<i16, TortureVersionEchoShortError>;
 
     /// The procedure `ECHO_UCHAR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_uchar(&self, args: u8) -> Result<u8, TortureVersionEchoUcharError>;
 
     /// The procedure `ECHO_TEMPERATURE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_temperature(
         &self,
         args: Temperature,
     ) -> Result<Temperature, TortureVersionEchoTemperatureError>;
 
     /// The procedure `ECHO_SCALARS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_scalars(&self, args: &Scalars) -> Result<Scalars, TortureVersionEchoScalarsError>;
 
     /// The procedure `ECHO_SMALL_SCALARS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_small_scalars(
         &self,
         args: &SmallScalars,
     ) -> Result<SmallScalars, TortureVersionEchoSmallScalarsError>;
 
     /// The procedure `ECHO_FIXED_OPAQUES`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_fixed_opaques(
         &self,
         args: &FixedOpaques,
     ) -> Result<FixedOpaques, TortureVersionEchoFixedOpaquesError>;
 
     /// The procedure `ECHO_COUNTED_OPAQUES`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_counted_opaques(
         &self,
         args: &CountedOpaques,
     ) -> Result<CountedOpaques, TortureVersionEchoCountedOpaquesError>;
 
     /// The procedure `ECHO_STRINGS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_strings(&self, args: &Strings) -> Result<Strings, TortureVersionEchoStringsError>;
 
     /// The procedure `ECHO_DRAWING`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_drawing(&self, args: &Drawing) -> Result<Drawing, TortureVersionEchoDrawingError>;
 
     /// The procedure `ECHO_HOLES`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_holes(&self, args: &Holes) -> Result<Holes, TortureVersionEchoHolesError>;
 
     /// The procedure `ECHO_FIXED_ARRAYS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_fixed_arrays(
         &self,
         args: &FixedArrays,
     ) -> Result<FixedArrays, TortureVersionEchoFixedArraysError>;
 
     /// The procedure `ECHO_COUNTED_ARRAYS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_counted_arrays(
         &self,
         args: &CountedArrays,
     ) -> Result<CountedArrays, TortureVersionEchoCountedArraysError>;
 
     /// The procedure `ECHO_SMALL_ARRAYS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_small_arrays(
         &self,
         args: &SmallArrays,
     ) -> Result<SmallArrays, TortureVersionEchoSmallArraysError>;
 
     /// The procedure `ECHO_RAGGED`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_ragged(&self, args: &[ListOfInts]) -> Result<Ragged, TortureVersionEchoRaggedError>;
 
     /// The procedure `ECHO_BLOB`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_blob(&self, args: &[u8]) -> Result<Blob, TortureVersionEchoBlobError>;
 
     /// The procedure `ECHO_WORDS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_words(&self, args: &[Text]) -> Result<Words, TortureVersionEchoWordsError>;
 
     /// The procedure `ECHO_SHADE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_shade(&self, args: &Shade) -> Result<Shade, TortureVersionEchoShadeError>;
 
     /// The procedure `ECHO_WEATHER`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_weather(&self, args: &Weather) -> Result<Weather, TortureVersionEchoWeatherError>;
 
     /// The procedure `ECHO_BY_INT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_by_int(&self, args: &ByInt) -> Result<ByInt, TortureVersionEchoByIntError>;
 
     /// The procedure `ECHO_BY_UINT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_by_uint(&self, args: &ByUint) -> Result<ByUint, TortureVersionEchoByUintError>;
 
     /// The procedure `ECHO_BY_BOOL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_by_bool(&self, args: &ByBool) -> Result<ByBool, TortureVersionEchoByBoolError>;
 
     /// The procedure `ECHO_NESTED_UNION`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_nested_union(
         &self,
         args: &NestedUnion,
     ) -> Result<NestedUnion, TortureVersionEchoNestedUnionError>;
 
     /// The procedure `ECHO_OPTIONALS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_optionals(
         &self,
         args: &Optionals,
     ) -> Result<Optionals, TortureVersionEchoOptionalsError>;
 
     /// The procedure `ECHO_NODE_LIST`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_node_list(&self, args: &[Node]) -> Result<NodeList, TortureVersionEchoNodeListError>;
 
     /// The procedure `ECHO_TWO_LISTS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_two_lists(&self, args: &TwoLists) -> Result<TwoLists, TortureVersionEchoTwoListsError>;
 
     /// The procedure `ECHO_GROUP`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_group(&self, args: &[Group]) -> Result<Vec<Group>, TortureVersionEchoGroupError>;
 
     /// The procedure `ECHO_TREE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_tree(&self, args: &[Tree]) -> Result<Vec<Tree>, TortureVersionEchoTreeError>;
 
     /// The procedure `ECHO_DIRECTORY`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_directory(
         &self,
         args: &Directory,
     ) -> Result<Directory, TortureVersionEchoDirectoryError>;
 
     /// The procedure `ECHO_EXPRESSION`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_expression(
         &self,
         args: &Expression,
     ) -> Result<Expression, TortureVersionEchoExpressionError>;
 
     /// The procedure `ECHO_EVERYTHING`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo_everything(
         &self,
         args: &Everything,
     ) -> Result<Everything, TortureVersionEchoEverythingError>;
 
     /// Takes nothing and returns 42.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn answer(&self) -> Result<i32, TortureVersionAnswerError>;
 
     /// Takes a number and returns nothing.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn swallow(&self, args: i32) -> Result<(), TortureVersionSwallowError>;
 
     /// The sum of both.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn add(&self, arg1: i32, arg2: i32) -> Result<i32, TortureVersionAddError>;
 
     /// Several arguments of several kinds: a drawing made of the title, the pixels, the ink and
     /// the line, which becomes the first and the second; created at 0.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn assemble(
         &self,
         arg1: &[u8],
@@ -2907,13 +2779,11 @@ pub trait TortureVersionCalls {
     ) -> Result<Drawing, TortureVersionAssembleError>;
 
     /// A blob of so many bytes, each its own position modulo 251: large results.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn produce(&self, args: u32) -> Result<Blob, TortureVersionProduceError>;
 }
 
-/// Calls the procedures of `TORTURE_VERSION`. Clones share the connection.
+/// Calls the procedures of `TORTURE_VERSION`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct TortureVersionClient<C = Client>(pub C);
 
@@ -2962,25 +2832,16 @@ impl TortureVersionClient {
 
 impl<C: MakeCalls> TortureVersionClient<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `TORTURE_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn torture_null(&self) -> Result<(), TortureVersionTortureNullError> {
         self.0.call(&TortureVersionTortureNull)
     }
 
     /// Starts [`torture_null`](Self::torture_null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_torture_null(
         &self,
     ) -> Result<C::Pending<(), TortureVersionTortureNullError>, TortureVersionTortureNullError>
@@ -2989,17 +2850,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_INT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_int(&self, args: i32) -> Result<i32, TortureVersionEchoIntError> {
         self.0.call(&TortureVersionEchoInt { args })
     }
 
     /// Starts [`echo_int`](Self::echo_int) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_int(
         &self,
         args: i32,
@@ -3008,17 +2863,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_UINT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_uint(&self, args: u32) -> Result<u32, TortureVersionEchoUintError> {
         self.0.call(&TortureVersionEchoUint { args })
     }
 
     /// Starts [`echo_uint`](Self::echo_uint) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_uint(
         &self,
         args: u32,
@@ -3027,17 +2876,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_HYPER`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_hyper(&self, args: i64) -> Result<i64, TortureVersionEchoHyperError> {
         self.0.call(&TortureVersionEchoHyper { args })
     }
 
     /// Starts [`echo_hyper`](Self::echo_hyper) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_hyper(
         &self,
         args: i64,
@@ -3046,17 +2889,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_UHYPER`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_uhyper(&self, args: u64) -> Result<u64, TortureVersionEchoUhyperError> {
         self.0.call(&TortureVersionEchoUhyper { args })
     }
 
     /// Starts [`echo_uhyper`](Self::echo_uhyper) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_uhyper(
         &self,
         args: u64,
@@ -3065,17 +2902,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_FLOAT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_float(&self, args: f32) -> Result<f32, TortureVersionEchoFloatError> {
         self.0.call(&TortureVersionEchoFloat { args })
     }
 
     /// Starts [`echo_float`](Self::echo_float) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_float(
         &self,
         args: f32,
@@ -3084,17 +2915,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_DOUBLE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_double(&self, args: f64) -> Result<f64, TortureVersionEchoDoubleError> {
         self.0.call(&TortureVersionEchoDouble { args })
     }
 
     /// Starts [`echo_double`](Self::echo_double) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_double(
         &self,
         args: f64,
@@ -3103,17 +2928,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_BOOL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_bool(&self, args: bool) -> Result<bool, TortureVersionEchoBoolError> {
         self.0.call(&TortureVersionEchoBool { args })
     }
 
     /// Starts [`echo_bool`](Self::echo_bool) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_bool(
         &self,
         args: bool,
@@ -3122,9 +2941,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_STRING`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_string(
         &self,
         args: impl AsRef<[u8]>,
@@ -3134,9 +2950,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_string`](Self::echo_string) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_string(
         &self,
         args: impl AsRef<[u8]>,
@@ -3147,17 +2960,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_SHORT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_short(&self, args: i16) -> Result<i16, TortureVersionEchoShortError> {
         self.0.call(&TortureVersionEchoShort { args })
     }
 
     /// Starts [`echo_short`](Self::echo_short) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_short(
         &self,
         args: i16,
@@ -3166,17 +2973,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_UCHAR`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_uchar(&self, args: u8) -> Result<u8, TortureVersionEchoUcharError> {
         self.0.call(&TortureVersionEchoUchar { args })
     }
 
     /// Starts [`echo_uchar`](Self::echo_uchar) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_uchar(
         &self,
         args: u8,
@@ -3185,9 +2986,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_TEMPERATURE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_temperature(
         &self,
         args: Temperature,
@@ -3196,9 +2994,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_temperature`](Self::echo_temperature) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_temperature(
         &self,
         args: Temperature,
@@ -3210,17 +3005,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_SCALARS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_scalars(&self, args: &Scalars) -> Result<Scalars, TortureVersionEchoScalarsError> {
         self.0.call(&TortureVersionEchoScalars { args })
     }
 
     /// Starts [`echo_scalars`](Self::echo_scalars) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_scalars(
         &self,
         args: &Scalars,
@@ -3230,9 +3019,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_SMALL_SCALARS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_small_scalars(
         &self,
         args: &SmallScalars,
@@ -3241,9 +3027,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_small_scalars`](Self::echo_small_scalars) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_small_scalars(
         &self,
         args: &SmallScalars,
@@ -3255,9 +3038,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_FIXED_OPAQUES`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_fixed_opaques(
         &self,
         args: &FixedOpaques,
@@ -3266,9 +3046,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_fixed_opaques`](Self::echo_fixed_opaques) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_fixed_opaques(
         &self,
         args: &FixedOpaques,
@@ -3280,9 +3057,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_COUNTED_OPAQUES`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_counted_opaques(
         &self,
         args: &CountedOpaques,
@@ -3291,9 +3065,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_counted_opaques`](Self::echo_counted_opaques) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_counted_opaques(
         &self,
         args: &CountedOpaques,
@@ -3305,17 +3076,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_STRINGS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_strings(&self, args: &Strings) -> Result<Strings, TortureVersionEchoStringsError> {
         self.0.call(&TortureVersionEchoStrings { args })
     }
 
     /// Starts [`echo_strings`](Self::echo_strings) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_strings(
         &self,
         args: &Strings,
@@ -3325,17 +3090,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_DRAWING`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_drawing(&self, args: &Drawing) -> Result<Drawing, TortureVersionEchoDrawingError> {
         self.0.call(&TortureVersionEchoDrawing { args })
     }
 
     /// Starts [`echo_drawing`](Self::echo_drawing) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_drawing(
         &self,
         args: &Drawing,
@@ -3345,17 +3104,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_HOLES`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_holes(&self, args: &Holes) -> Result<Holes, TortureVersionEchoHolesError> {
         self.0.call(&TortureVersionEchoHoles { args })
     }
 
     /// Starts [`echo_holes`](Self::echo_holes) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_holes(
         &self,
         args: &Holes,
@@ -3364,9 +3117,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_FIXED_ARRAYS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_fixed_arrays(
         &self,
         args: &FixedArrays,
@@ -3375,9 +3125,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_fixed_arrays`](Self::echo_fixed_arrays) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_fixed_arrays(
         &self,
         args: &FixedArrays,
@@ -3389,9 +3136,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_COUNTED_ARRAYS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_counted_arrays(
         &self,
         args: &CountedArrays,
@@ -3400,9 +3144,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_counted_arrays`](Self::echo_counted_arrays) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_counted_arrays(
         &self,
         args: &CountedArrays,
@@ -3414,9 +3155,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_SMALL_ARRAYS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_small_arrays(
         &self,
         args: &SmallArrays,
@@ -3425,9 +3163,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_small_arrays`](Self::echo_small_arrays) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_small_arrays(
         &self,
         args: &SmallArrays,
@@ -3439,9 +3174,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_RAGGED`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_ragged(
         &self,
         args: &[ListOfInts],
@@ -3450,9 +3182,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_ragged`](Self::echo_ragged) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_ragged(
         &self,
         args: &[ListOfInts],
@@ -3462,18 +3191,12 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_BLOB`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_blob(&self, args: impl AsRef<[u8]>) -> Result<Blob, TortureVersionEchoBlobError> {
         let args = args.as_ref();
         self.0.call(&TortureVersionEchoBlob { args })
     }
 
     /// Starts [`echo_blob`](Self::echo_blob) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_blob(
         &self,
         args: impl AsRef<[u8]>,
@@ -3483,17 +3206,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_WORDS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_words(&self, args: &[Text]) -> Result<Words, TortureVersionEchoWordsError> {
         self.0.call(&TortureVersionEchoWords { args })
     }
 
     /// Starts [`echo_words`](Self::echo_words) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_words(
         &self,
         args: &[Text],
@@ -3502,17 +3219,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_SHADE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_shade(&self, args: &Shade) -> Result<Shade, TortureVersionEchoShadeError> {
         self.0.call(&TortureVersionEchoShade { args })
     }
 
     /// Starts [`echo_shade`](Self::echo_shade) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_shade(
         &self,
         args: &Shade,
@@ -3521,17 +3232,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_WEATHER`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_weather(&self, args: &Weather) -> Result<Weather, TortureVersionEchoWeatherError> {
         self.0.call(&TortureVersionEchoWeather { args })
     }
 
     /// Starts [`echo_weather`](Self::echo_weather) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_weather(
         &self,
         args: &Weather,
@@ -3541,17 +3246,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_BY_INT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_by_int(&self, args: &ByInt) -> Result<ByInt, TortureVersionEchoByIntError> {
         self.0.call(&TortureVersionEchoByInt { args })
     }
 
     /// Starts [`echo_by_int`](Self::echo_by_int) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_by_int(
         &self,
         args: &ByInt,
@@ -3560,17 +3259,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_BY_UINT`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_by_uint(&self, args: &ByUint) -> Result<ByUint, TortureVersionEchoByUintError> {
         self.0.call(&TortureVersionEchoByUint { args })
     }
 
     /// Starts [`echo_by_uint`](Self::echo_by_uint) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_by_uint(
         &self,
         args: &ByUint,
@@ -3580,17 +3273,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_BY_BOOL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_by_bool(&self, args: &ByBool) -> Result<ByBool, TortureVersionEchoByBoolError> {
         self.0.call(&TortureVersionEchoByBool { args })
     }
 
     /// Starts [`echo_by_bool`](Self::echo_by_bool) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_by_bool(
         &self,
         args: &ByBool,
@@ -3600,9 +3287,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_NESTED_UNION`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_nested_union(
         &self,
         args: &NestedUnion,
@@ -3611,9 +3295,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_nested_union`](Self::echo_nested_union) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_nested_union(
         &self,
         args: &NestedUnion,
@@ -3625,9 +3306,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_OPTIONALS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_optionals(
         &self,
         args: &Optionals,
@@ -3636,9 +3314,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_optionals`](Self::echo_optionals) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_optionals(
         &self,
         args: &Optionals,
@@ -3650,9 +3325,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_NODE_LIST`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_node_list(
         &self,
         args: &[Node],
@@ -3661,9 +3333,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_node_list`](Self::echo_node_list) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_node_list(
         &self,
         args: &[Node],
@@ -3675,9 +3344,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_TWO_LISTS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_two_lists(
         &self,
         args: &TwoLists,
@@ -3686,9 +3352,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_two_lists`](Self::echo_two_lists) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_two_lists(
         &self,
         args: &TwoLists,
@@ -3700,17 +3363,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_GROUP`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_group(&self, args: &[Group]) -> Result<Vec<Group>, TortureVersionEchoGroupError> {
         self.0.call(&TortureVersionEchoGroup { args })
     }
 
     /// Starts [`echo_group`](Self::echo_group) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_group(
         &self,
         args: &[Group],
@@ -3720,17 +3377,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_TREE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_tree(&self, args: &[Tree]) -> Result<Vec<Tree>, TortureVersionEchoTreeError> {
         self.0.call(&TortureVersionEchoTree { args })
     }
 
     /// Starts [`echo_tree`](Self::echo_tree) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_tree(
         &self,
         args: &[Tree],
@@ -3740,9 +3391,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_DIRECTORY`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_directory(
         &self,
         args: &Directory,
@@ -3751,9 +3399,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_directory`](Self::echo_directory) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_directory(
         &self,
         args: &Directory,
@@ -3765,9 +3410,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_EXPRESSION`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_expression(
         &self,
         args: &Expression,
@@ -3776,9 +3418,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_expression`](Self::echo_expression) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_expression(
         &self,
         args: &Expression,
@@ -3790,9 +3429,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The procedure `ECHO_EVERYTHING`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo_everything(
         &self,
         args: &Everything,
@@ -3801,9 +3437,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`echo_everything`](Self::echo_everything) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo_everything(
         &self,
         args: &Everything,
@@ -3815,17 +3448,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Takes nothing and returns 42.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn answer(&self) -> Result<i32, TortureVersionAnswerError> {
         self.0.call(&TortureVersionAnswer)
     }
 
     /// Starts [`answer`](Self::answer) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_answer(
         &self,
     ) -> Result<C::Pending<i32, TortureVersionAnswerError>, TortureVersionAnswerError> {
@@ -3833,17 +3460,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Takes a number and returns nothing.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn swallow(&self, args: i32) -> Result<(), TortureVersionSwallowError> {
         self.0.call(&TortureVersionSwallow { args })
     }
 
     /// Starts [`swallow`](Self::swallow) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_swallow(
         &self,
         args: i32,
@@ -3852,17 +3473,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// The sum of both.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn add(&self, arg1: i32, arg2: i32) -> Result<i32, TortureVersionAddError> {
         self.0.call(&TortureVersionAdd { arg1, arg2 })
     }
 
     /// Starts [`add`](Self::add) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_add(
         &self,
         arg1: i32,
@@ -3873,9 +3488,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
 
     /// Several arguments of several kinds: a drawing made of the title, the pixels, the ink and
     /// the line, which becomes the first and the second; created at 0.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn assemble(
         &self,
         arg1: impl AsRef<[u8]>,
@@ -3894,9 +3506,6 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// Starts [`assemble`](Self::assemble) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_assemble(
         &self,
         arg1: impl AsRef<[u8]>,
@@ -3915,17 +3524,11 @@ impl<C: MakeCalls> TortureVersionClient<C> {
     }
 
     /// A blob of so many bytes, each its own position modulo 251: large results.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn produce(&self, args: u32) -> Result<Blob, TortureVersionProduceError> {
         self.0.call(&TortureVersionProduce { args })
     }
 
     /// Starts [`produce`](Self::produce) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_produce(
         &self,
         args: u32,
@@ -5359,72 +4962,39 @@ impl CallCodec<Xdr> for TortureVersionProduce {
 
 impl<O: Order> CallCodec<Lean<O>> for TortureVersionProduce {}
 
-/// What a server of `TORTURE_VERSION` does.
+/// What a server of `TORTURE_VERSION` does. Callers are told of refusals, and why.
 pub trait TortureVersion: Send + Sync + 'static {
     /// The procedure `ECHO_INT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_int(&self, call: &CallInfo<'_>, args: i32) -> Result<i32, Refusal>;
 
     /// The procedure `ECHO_UINT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_uint(&self, call: &CallInfo<'_>, args: u32) -> Result<u32, Refusal>;
 
     /// The procedure `ECHO_HYPER`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_hyper(&self, call: &CallInfo<'_>, args: i64) -> Result<i64, Refusal>;
 
     /// The procedure `ECHO_UHYPER`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_uhyper(&self, call: &CallInfo<'_>, args: u64) -> Result<u64, Refusal>;
 
     /// The procedure `ECHO_FLOAT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_float(&self, call: &CallInfo<'_>, args: f32) -> Result<f32, Refusal>;
 
     /// The procedure `ECHO_DOUBLE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_double(&self, call: &CallInfo<'_>, args: f64) -> Result<f64, Refusal>;
 
     /// The procedure `ECHO_BOOL`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_bool(&self, call: &CallInfo<'_>, args: bool) -> Result<bool, Refusal>;
 
     /// The procedure `ECHO_STRING`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_string(&self, call: &CallInfo<'_>, args: BString) -> Result<BString, Refusal>;
 
     /// The procedure `ECHO_SHORT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_short(&self, call: &CallInfo<'_>, args: i16) -> Result<i16, Refusal>;
 
     /// The procedure `ECHO_UCHAR`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_uchar(&self, call: &CallInfo<'_>, args: u8) -> Result<u8, Refusal>;
 
     /// The procedure `ECHO_TEMPERATURE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_temperature(
         &self,
         call: &CallInfo<'_>,
@@ -5432,15 +5002,9 @@ pub trait TortureVersion: Send + Sync + 'static {
     ) -> Result<Temperature, Refusal>;
 
     /// The procedure `ECHO_SCALARS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_scalars(&self, call: &CallInfo<'_>, args: Scalars) -> Result<Scalars, Refusal>;
 
     /// The procedure `ECHO_SMALL_SCALARS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_small_scalars(
         &self,
         call: &CallInfo<'_>,
@@ -5448,9 +5012,6 @@ pub trait TortureVersion: Send + Sync + 'static {
     ) -> Result<SmallScalars, Refusal>;
 
     /// The procedure `ECHO_FIXED_OPAQUES`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_fixed_opaques(
         &self,
         call: &CallInfo<'_>,
@@ -5458,9 +5019,6 @@ pub trait TortureVersion: Send + Sync + 'static {
     ) -> Result<FixedOpaques, Refusal>;
 
     /// The procedure `ECHO_COUNTED_OPAQUES`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_counted_opaques(
         &self,
         call: &CallInfo<'_>,
@@ -5468,27 +5026,15 @@ pub trait TortureVersion: Send + Sync + 'static {
     ) -> Result<CountedOpaques, Refusal>;
 
     /// The procedure `ECHO_STRINGS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_strings(&self, call: &CallInfo<'_>, args: Strings) -> Result<Strings, Refusal>;
 
     /// The procedure `ECHO_DRAWING`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_drawing(&self, call: &CallInfo<'_>, args: Drawing) -> Result<Drawing, Refusal>;
 
     /// The procedure `ECHO_HOLES`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_holes(&self, call: &CallInfo<'_>, args: Holes) -> Result<Holes, Refusal>;
 
     /// The procedure `ECHO_FIXED_ARRAYS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_fixed_arrays(
         &self,
         call: &CallInfo<'_>,
@@ -5496,9 +5042,6 @@ pub trait TortureVersion: Send + Sync + 'static {
     ) -> Result<FixedArrays, Refusal>;
 
     /// The procedure `ECHO_COUNTED_ARRAYS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_counted_arrays(
         &self,
         call: &CallInfo<'_>,
@@ -5506,9 +5049,6 @@ pub trait TortureVersion: Send + Sync + 'static {
     ) -> Result<CountedArrays, Refusal>;
 
     /// The procedure `ECHO_SMALL_ARRAYS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_small_arrays(
         &self,
         call: &CallInfo<'_>,
@@ -5516,57 +5056,30 @@ pub trait TortureVersion: Send + Sync + 'static {
     ) -> Result<SmallArrays, Refusal>;
 
     /// The procedure `ECHO_RAGGED`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_ragged(&self, call: &CallInfo<'_>, args: Ragged) -> Result<Ragged, Refusal>;
 
     /// The procedure `ECHO_BLOB`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_blob(&self, call: &CallInfo<'_>, args: Blob) -> Result<Blob, Refusal>;
 
     /// The procedure `ECHO_WORDS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_words(&self, call: &CallInfo<'_>, args: Words) -> Result<Words, Refusal>;
 
     /// The procedure `ECHO_SHADE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_shade(&self, call: &CallInfo<'_>, args: Shade) -> Result<Shade, Refusal>;
 
     /// The procedure `ECHO_WEATHER`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_weather(&self, call: &CallInfo<'_>, args: Weather) -> Result<Weather, Refusal>;
 
     /// The procedure `ECHO_BY_INT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_by_int(&self, call: &CallInfo<'_>, args: ByInt) -> Result<ByInt, Refusal>;
 
     /// The procedure `ECHO_BY_UINT`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_by_uint(&self, call: &CallInfo<'_>, args: ByUint) -> Result<ByUint, Refusal>;
 
     /// The procedure `ECHO_BY_BOOL`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_by_bool(&self, call: &CallInfo<'_>, args: ByBool) -> Result<ByBool, Refusal>;
 
     /// The procedure `ECHO_NESTED_UNION`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_nested_union(
         &self,
         call: &CallInfo<'_>,
@@ -5574,78 +5087,42 @@ pub trait TortureVersion: Send + Sync + 'static {
     ) -> Result<NestedUnion, Refusal>;
 
     /// The procedure `ECHO_OPTIONALS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_optionals(&self, call: &CallInfo<'_>, args: Optionals) -> Result<Optionals, Refusal>;
 
     /// The procedure `ECHO_NODE_LIST`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_node_list(&self, call: &CallInfo<'_>, args: NodeList) -> Result<NodeList, Refusal>;
 
     /// The procedure `ECHO_TWO_LISTS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_two_lists(&self, call: &CallInfo<'_>, args: TwoLists) -> Result<TwoLists, Refusal>;
 
     /// The procedure `ECHO_GROUP`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_group(&self, call: &CallInfo<'_>, args: Vec<Group>) -> Result<Vec<Group>, Refusal>;
 
     /// The procedure `ECHO_TREE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_tree(&self, call: &CallInfo<'_>, args: Vec<Tree>) -> Result<Vec<Tree>, Refusal>;
 
     /// The procedure `ECHO_DIRECTORY`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_directory(&self, call: &CallInfo<'_>, args: Directory) -> Result<Directory, Refusal>;
 
     /// The procedure `ECHO_EXPRESSION`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_expression(&self, call: &CallInfo<'_>, args: Expression)
     -> Result<Expression, Refusal>;
 
     /// The procedure `ECHO_EVERYTHING`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo_everything(&self, call: &CallInfo<'_>, args: Everything)
     -> Result<Everything, Refusal>;
 
     /// Takes nothing and returns 42.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn answer(&self, call: &CallInfo<'_>) -> Result<i32, Refusal>;
 
     /// Takes a number and returns nothing.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn swallow(&self, call: &CallInfo<'_>, args: i32) -> Result<(), Refusal>;
 
     /// The sum of both.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn add(&self, call: &CallInfo<'_>, arg1: i32, arg2: i32) -> Result<i32, Refusal>;
 
     /// Several arguments of several kinds: a drawing made of the title, the pixels, the ink and
     /// the line, which becomes the first and the second; created at 0.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn assemble(
         &self,
         call: &CallInfo<'_>,
@@ -5656,9 +5133,6 @@ pub trait TortureVersion: Send + Sync + 'static {
     ) -> Result<Drawing, Refusal>;
 
     /// A blob of so many bytes, each its own position modulo 251: large results.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn produce(&self, call: &CallInfo<'_>, args: u32) -> Result<Blob, Refusal>;
 }
 
@@ -6323,18 +5797,17 @@ pub const ANSWER_THREE: u32 = 1;
 pub type TortureVersionThreeAnswerThreeError = CallError;
 
 /// Calls the procedures of `TORTURE_VERSION_THREE`: over a connection ([`TortureVersionThreeClient`]), in the
-/// same process ([`TortureVersionThreeInProcess`]), or in a test without either.
+/// same process ([`TortureVersionThreeInProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 ///
 /// Another version beside it, so that a mismatch has a lowest and a highest version.
 pub trait TortureVersionThreeCalls {
     /// The procedure `ANSWER_THREE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn answer_three(&self) -> Result<i32, TortureVersionThreeAnswerThreeError>;
 }
 
-/// Calls the procedures of `TORTURE_VERSION_THREE`. Clones share the connection.
+/// Calls the procedures of `TORTURE_VERSION_THREE`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct TortureVersionThreeClient<C = Client>(pub C);
 
@@ -6388,25 +5861,16 @@ impl TortureVersionThreeClient {
 
 impl<C: MakeCalls> TortureVersionThreeClient<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `ANSWER_THREE`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn answer_three(&self) -> Result<i32, TortureVersionThreeAnswerThreeError> {
         self.0.call(&TortureVersionThreeAnswerThree)
     }
 
     /// Starts [`answer_three`](Self::answer_three) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_answer_three(
         &self,
     ) -> Result<
@@ -6443,14 +5907,11 @@ impl CallCodec<Xdr> for TortureVersionThreeAnswerThree {
 
 impl<O: Order> CallCodec<Lean<O>> for TortureVersionThreeAnswerThree {}
 
-/// What a server of `TORTURE_VERSION_THREE` does.
+/// What a server of `TORTURE_VERSION_THREE` does. Callers are told of refusals, and why.
 ///
 /// Another version beside it, so that a mismatch has a lowest and a highest version.
 pub trait TortureVersionThree: Send + Sync + 'static {
     /// The procedure `ANSWER_THREE`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn answer_three(&self, call: &CallInfo<'_>) -> Result<i32, Refusal>;
 }
 

@@ -599,46 +599,30 @@ pub type Utf8V1SayError = CallError;
 pub type Utf8V1WordsError = CallError;
 
 /// Calls the procedures of `UTF8_V1`: over a connection ([`Utf8V1Client`]), in the
-/// same process ([`Utf8V1InProcess`]), or in a test without either.
+/// same process ([`Utf8V1InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait Utf8V1Calls {
     /// The procedure `ECHO`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn echo(&self, args: &str) -> Result<String, Utf8V1EchoError>;
 
     /// The procedure `FIRST`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn first(&self, args: &[Name]) -> Result<Name, Utf8V1FirstError>;
 
     /// The procedure `FIND`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn find(&self, arg1: Option<&str>, arg2: &str) -> Result<MaybeName, Utf8V1FindError>;
 
     /// The procedure `RENAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn rename(&self, arg1: &Item, arg2: &str) -> Result<Item, Utf8V1RenameError>;
 
     /// The procedure `SAY`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn say(&self, args: &Said) -> Result<Said, Utf8V1SayError>;
 
     /// The procedure `WORDS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn words(&self, args: &[Link]) -> Result<Names, Utf8V1WordsError>;
 }
 
-/// Calls the procedures of `UTF8_V1`. Clones share the connection.
+/// Calls the procedures of `UTF8_V1`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct Utf8V1Client<C = Client>(pub C);
 
@@ -688,25 +672,16 @@ impl Utf8V1Client {
 
 impl<C: MakeCalls> Utf8V1Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `ECHO`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn echo(&self, args: &str) -> Result<String, Utf8V1EchoError> {
         self.0.call(&Utf8V1Echo { args })
     }
 
     /// Starts [`echo`](Self::echo) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_echo(
         &self,
         args: &str,
@@ -715,17 +690,11 @@ impl<C: MakeCalls> Utf8V1Client<C> {
     }
 
     /// The procedure `FIRST`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn first(&self, args: &[Name]) -> Result<Name, Utf8V1FirstError> {
         self.0.call(&Utf8V1First { args })
     }
 
     /// Starts [`first`](Self::first) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_first(
         &self,
         args: &[Name],
@@ -734,17 +703,11 @@ impl<C: MakeCalls> Utf8V1Client<C> {
     }
 
     /// The procedure `FIND`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn find(&self, arg1: Option<&str>, arg2: &str) -> Result<MaybeName, Utf8V1FindError> {
         self.0.call(&Utf8V1Find { arg1, arg2 })
     }
 
     /// Starts [`find`](Self::find) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_find(
         &self,
         arg1: Option<&str>,
@@ -754,17 +717,11 @@ impl<C: MakeCalls> Utf8V1Client<C> {
     }
 
     /// The procedure `RENAME`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn rename(&self, arg1: &Item, arg2: &str) -> Result<Item, Utf8V1RenameError> {
         self.0.call(&Utf8V1Rename { arg1, arg2 })
     }
 
     /// Starts [`rename`](Self::rename) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_rename(
         &self,
         arg1: &Item,
@@ -774,17 +731,11 @@ impl<C: MakeCalls> Utf8V1Client<C> {
     }
 
     /// The procedure `SAY`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn say(&self, args: &Said) -> Result<Said, Utf8V1SayError> {
         self.0.call(&Utf8V1Say { args })
     }
 
     /// Starts [`say`](Self::say) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_say(
         &self,
         args: &Said,
@@ -793,17 +744,11 @@ impl<C: MakeCalls> Utf8V1Client<C> {
     }
 
     /// The procedure `WORDS`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn words(&self, args: &[Link]) -> Result<Names, Utf8V1WordsError> {
         self.0.call(&Utf8V1Words { args })
     }
 
     /// Starts [`words`](Self::words) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_words(
         &self,
         args: &[Link],
@@ -1018,24 +963,15 @@ impl<R: Representation> CallCodec<R> for Utf8V1Words<'_> {
     }
 }
 
-/// What a server of `UTF8_V1` does.
+/// What a server of `UTF8_V1` does. Callers are told of refusals, and why.
 pub trait Utf8V1: Send + Sync + 'static {
     /// The procedure `ECHO`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn echo(&self, call: &CallInfo<'_>, args: &str) -> Result<String, Refusal>;
 
     /// The procedure `FIRST`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn first(&self, call: &CallInfo<'_>, args: Vec<&str>) -> Result<Name, Refusal>;
 
     /// The procedure `FIND`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn find(
         &self,
         call: &CallInfo<'_>,
@@ -1044,21 +980,12 @@ pub trait Utf8V1: Send + Sync + 'static {
     ) -> Result<MaybeName, Refusal>;
 
     /// The procedure `RENAME`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn rename(&self, call: &CallInfo<'_>, arg1: ItemView<'_>, arg2: &str) -> Result<Item, Refusal>;
 
     /// The procedure `SAY`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn say(&self, call: &CallInfo<'_>, args: SaidView<'_>) -> Result<Said, Refusal>;
 
     /// The procedure `WORDS`.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn words(&self, call: &CallInfo<'_>, args: Vec<LinkView<'_>>) -> Result<Names, Refusal>;
 }
 

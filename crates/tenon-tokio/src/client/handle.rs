@@ -96,7 +96,9 @@ impl Client {
     /// results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {
         let caller = Caller::new(channel.address().protocol(), program, version);
-        channel.shared().lock().calls.ping_by(program, version);
+        let mut state = channel.shared().lock();
+        state.ping_by(program, version);
+        channel.shared().wake(state);
         Self {
             channel,
             caller,

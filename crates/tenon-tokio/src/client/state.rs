@@ -337,12 +337,21 @@ impl ChannelState {
         }
     }
 
-    /// Notes when it is to be looked whether the peer is there.
-    pub(super) fn expect_silence(&mut self) {
-        if let Calls::Stream(connection) = &self.calls
-            && let Some(at) = connection.silence_timeout()
-        {
-            self.expect(at);
+    /// Notes when it is to be looked whether the peer is there; returns whether that was to be later.
+    pub(super) fn expect_silence(&mut self) -> bool {
+        let Calls::Stream(connection) = &self.calls else {
+            return false;
+        };
+        connection
+            .silence_timeout()
+            .is_some_and(|at| self.expect(at))
+    }
+
+    /// Has a peer by ONC RPC be asked by this program whether it is there, unless another was named before.
+    pub(super) fn ping_by(&mut self, program: u32, version: u32) {
+        self.calls.ping_by(program, version);
+        if self.expect_silence() {
+            self.wake_driver();
         }
     }
 

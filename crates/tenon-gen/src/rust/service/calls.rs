@@ -1,7 +1,6 @@
 //! The traits of all that calls the procedures of a version, for threads and for tasks: a client, a server in the same
 //! process, or what a test has in place of them.
 
-use super::client::write_doc_of_call;
 use super::lent::Lent;
 use super::{Method, Versioned, write_further_doc};
 use crate::rust::Rust;
@@ -29,9 +28,10 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, calls: &Calls<
         of.version.name, calls.client
     ));
     w.line(format!(
-        "/// same process ([`{}`]), or in a test without either.",
+        "/// same process ([`{}`]), or in a test without either. The error of a",
         calls.in_process
     ));
+    w.line("/// call that failed says who is to blame.");
     write_further_doc(w, &of.version.doc);
     let head = format!("pub trait {}", calls.name);
     if of.methods.is_empty() {
@@ -42,7 +42,7 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, calls: &Calls<
             if index > 0 {
                 w.gap();
             }
-            write_doc_of_call(w, method);
+            method.write_doc(w);
             declaration(rust, method, calls.is_async).write(w, ";");
         }
     });

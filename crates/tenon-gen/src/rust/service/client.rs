@@ -89,7 +89,8 @@ fn write_client(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, fl
     w.gap();
     w.skeleton(
         "
-/// Calls the procedures of `$version$`$from$. Clones share the connection.
+/// Calls the procedures of `$version$`$from$. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct $name$<C = $client$>(pub C);
 
@@ -179,9 +180,6 @@ fn write_ping(w: &mut Writer, is_async: bool) {
         ("pub fn", "")
     };
     w.line("/// Calls procedure 0, which shows that the server has the program.");
-    w.line("///");
-    w.line("/// # Errors");
-    w.line("/// The call failed; the error says who is to blame.");
     w.braces(
         &format!("{function} ping(&self) -> Result<(), CallError>"),
         |w| w.line(format!("self.0.ping(){then}")),
@@ -269,7 +267,7 @@ fn write_methods(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>, is_async:
     };
     let (result, error) = (method.result_text(rust), &method.names.error);
     let parameters = parameters(rust, method);
-    write_doc_of_call(w, method);
+    method.write_doc(w);
     let head = Head {
         name: format!("{function} {}", method.names.method),
         parameters: parameters.clone(),
@@ -281,23 +279,12 @@ fn write_methods(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>, is_async:
         "/// Starts [`{}`](Self::{0}) and returns a ticket for its result.",
         method.names.method
     ));
-    w.line("///");
-    w.line("/// # Errors");
-    w.line("/// The call cannot be sent.");
     let head = Head {
         name: format!("pub fn {}", method.names.start),
         parameters,
         result: format!("Result<C::Pending<{result}, {error}>, {error}>"),
     };
     head.write_function(w, &calling(rust, method, "self.0.start", None));
-}
-
-/// Writes the documentation of a method that calls a procedure.
-pub fn write_doc_of_call(w: &mut Writer, method: &Method<'_>) {
-    method.write_doc(w);
-    w.line("///");
-    w.line("/// # Errors");
-    w.line("/// The call failed; the error says who is to blame.");
 }
 
 /// The parameters of a client's method.

@@ -65,7 +65,10 @@ impl<'m> Split<'m> {
 fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&Method<'_>]) {
     rust.uses(&["CallInfo", "Refusal"]);
     w.gap();
-    w.line(format!("/// What a server of `{}` does.", of.version.name));
+    w.line(format!(
+        "/// What a server of `{}` does. Callers are told of refusals, and why.",
+        of.version.name
+    ));
     write_further_doc(w, &of.version.doc);
     let head = format!("pub trait {}: Send + Sync + 'static", of.names.server);
     if methods.is_empty() {
@@ -82,9 +85,6 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&
                 w.line("///");
                 w.line("/// `reply` is what the caller gets if this succeeds. All of it is zero before.");
             }
-            w.line("///");
-            w.line("/// # Errors");
-            w.line("/// The caller is told that the call is not carried out.");
             let mut parameters = parameters(rust, method);
             let result = match reserved {
                 Some(shape) => {

@@ -28,7 +28,7 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&
     w.line(format!(
         "/// What a server of `{name}` does whose procedures wait for something: each of its methods may be"
     ));
-    w.line("/// an `async fn`, and each call has a task.");
+    w.line("/// an `async fn`, and each call has a task. Callers are told of refusals, and why.");
     write_further_doc(w, &of.version.doc);
     let head = format!("pub trait {}: Send + Sync + 'static", of.names.async_server);
     if methods.is_empty() {
@@ -40,9 +40,6 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&
                 w.gap();
             }
             method.write_doc(w);
-            w.line("///");
-            w.line("/// # Errors");
-            w.line("/// The caller is told that the call is not carried out.");
             let result = method.result_text(rust);
             let head = Head {
                 name: format!("fn {}", method.names.method),
