@@ -269,7 +269,7 @@ fn a_connection_without_a_request_is_closed_soon() {
 #[test]
 fn a_connection_with_a_request_may_be_silent_longer() {
     let limits = ServerLimits {
-        first_request_timeout: Some(Duration::from_millis(300)),
+        first_request_timeout: Some(Duration::from_secs(1)),
         ..ServerLimits::default()
     };
     for server in both(&limits, common::obliging) {
@@ -281,7 +281,7 @@ fn a_connection_with_a_request_may_be_silent_longer() {
         let lean = connect(&format!("lean+tcp://{place}"));
         let mut silent = tcp(&server);
         assert!(is_closed(&mut silent));
-        thread::sleep(Duration::from_millis(300));
+        thread::sleep(Duration::from_secs(1));
         assert_eq!(server.counters().late_first_requests, 1, "{server}");
         caller.write_all(&echo_record()).unwrap();
         read_echo(&mut caller);

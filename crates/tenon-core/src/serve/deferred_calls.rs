@@ -266,20 +266,21 @@ impl<T> CallProgress<T> {
             shared.note_shed(&self.call);
             let text = "it waited for a thread for longer than the server's queue_timeout";
             self.call.refuse(Status::OVERLOADED, text, &mut reply);
+            self.claim_answer().then_some(reply)
         } else if self.due(times, now).is_none_or(|due| due > now) {
             // It has begun just now.
-            return None;
+            None
         } else {
             self.is_expired.store(true, Ordering::Relaxed);
             shared.note_handler_timeout(&self.call);
+            // The next call of a connection that keeps order must not begin before its handler has returned. Of others
+            // the answer is claimed before the handler is told, which may return at once.
+            let keeps_order = shared.registry.keeps_order(self.call.service);
+            let is_claimed = !keeps_order && self.claim_answer();
             self.cancelled.set();
-            if shared.registry.keeps_order(self.call.service) {
-                // The next call of its connection must not begin before its handler has returned.
-                return None;
-            }
             let text = "its handler took longer than the server's handler_timeout";
             self.call.refuse(Status::DEADLINE, text, &mut reply);
+            is_claimed.then_some(reply)
         }
-        self.claim_answer().then_some(reply)
     }
 }
