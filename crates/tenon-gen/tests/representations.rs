@@ -29,6 +29,7 @@ pub struct Packed;
 impl Representation for Packed {
     const SWAPPED: bool = cfg!(target_endian = "big");
     const WORDS: bool = false;
+    const ALIGNED: bool = false;
     const PADDING: usize = 1;
     const FLAGGED_LISTS: bool = false;
 }

@@ -312,7 +312,7 @@ fn a_server_of_the_other_order_is_understood() {
         let mut line = LeanLine::accept_for(listener, &preamble, DEMO_V1_INTERFACE.shared());
         for _ in 0..2 {
             let call = line.call();
-            let numbers = swapped(|out| demo::encode_numbers_lean(&vec![1, -2], out));
+            let numbers = swapped(|out| demo::encode_numbers(&vec![1, -2], out));
             line.reply(&call, &numbers);
         }
         let call = line.call();
@@ -345,7 +345,7 @@ fn a_client_of_the_other_order_is_served() {
             let procedure = procedure as u16;
             caller.call_of(interface, procedure, arguments, &Extras::default())
         };
-        let name = swapped(|out| demo::encode_name_lean(&"Ada".into(), out));
+        let name = swapped(|out| demo::encode_name(&"Ada".into(), out));
         let answer = call(&DEMO_V1_INTERFACE.shared(), LOOK_UP, &name);
         let mut expected = Buffer::default();
         let out = &mut Encoder::<Lean>::over(&mut expected);

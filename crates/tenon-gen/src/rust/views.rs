@@ -23,7 +23,7 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         TypeKind::Union(union) => write_union(w, rust, id, &variants::of(rust, id, union)),
         TypeKind::Typedef(to) => {
             let shape = rust.shapes.target(id, to);
-            for form in rust.forms {
+            for form in rust.forms_of(id) {
                 write_function(w, Marshalling::of(rust, form).view(), id, &shape);
             }
         }
@@ -251,10 +251,11 @@ fn write_impls(
     body: impl Fn(Marshalling<'_>) -> Block,
 ) {
     rust.uses(&["wire::View", "wire::Decoder", "wire::DecodeError"]);
-    for form in rust.forms {
+    for form in rust.forms_of(id) {
         let with = Marshalling::of(rust, form).view();
         let body = body(with);
         let marker = &form.marker;
+        rust.uses(&marker.imports);
         w.gap();
         w.skeleton(
             "
@@ -283,6 +284,9 @@ impl$generics$ View<'a, $marker$> for $view$<'a> {
 fn write_function(w: &mut Writer, with: Marshalling<'_>, id: TypeId, shape: &Shape) {
     let (rust, names) = (with.rust, with.rust.names.of_type(id));
     let marker = &with.form.marker;
+    if !marker.is_default() {
+        rust.uses(&marker.imports);
+    }
     let label = rust.schema.type_def(id).name.clone();
     let subject = Subject::whole(Item::behind("value", shape.clone(), Some(label)));
     w.gap();

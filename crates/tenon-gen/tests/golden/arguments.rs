@@ -38,16 +38,8 @@ pub fn decode_name<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Name
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn view_name<'a>(input: &mut Decoder<'a>) -> Result<&'a BStr, DecodeError> {
-    input.get_str_ref(32).field("name")
-}
-
-/// Reads a [`Name`] that borrows what it can from the message.
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn view_name_lean<'a, O: Order>(
-    input: &mut Decoder<'a, Lean<O>>,
+pub fn view_name<'a, R: Representation>(
+    input: &mut Decoder<'a, R>,
 ) -> Result<&'a BStr, DecodeError> {
     input.get_str_ref(32).field("name")
 }
@@ -78,16 +70,8 @@ pub fn decode_blob<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Blob
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn view_blob<'a>(input: &mut Decoder<'a>) -> Result<&'a [u8], DecodeError> {
-    input.get_opaque_ref(u32::MAX).field("blob")
-}
-
-/// Reads a [`Blob`] that borrows what it can from the message.
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn view_blob_lean<'a, O: Order>(
-    input: &mut Decoder<'a, Lean<O>>,
+pub fn view_blob<'a, R: Representation>(
+    input: &mut Decoder<'a, R>,
 ) -> Result<&'a [u8], DecodeError> {
     input.get_opaque_ref(u32::MAX).field("blob")
 }
@@ -167,16 +151,8 @@ pub fn decode_numbers<R: Representation>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn view_numbers<'a>(input: &mut Decoder<'a>) -> Result<Cow<'a, [i32]>, DecodeError> {
-    input.view_counted(u32::MAX).field("numbers")
-}
-
-/// Reads a [`Numbers`] that borrows what it can from the message.
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn view_numbers_lean<'a, O: Order>(
-    input: &mut Decoder<'a, Lean<O>>,
+pub fn view_numbers<'a, R: Representation>(
+    input: &mut Decoder<'a, R>,
 ) -> Result<Cow<'a, [i32]>, DecodeError> {
     input.view_counted(u32::MAX).field("numbers")
 }
@@ -216,18 +192,8 @@ pub fn decode_names<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Nam
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn view_names<'a>(input: &mut Decoder<'a>) -> Result<Vec<&'a BStr>, DecodeError> {
-    input
-        .get_vec(u32::MAX, 4, |input| input.get_str_ref(32))
-        .field("names")
-}
-
-/// Reads a [`Names`] that borrows what it can from the message.
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn view_names_lean<'a, O: Order>(
-    input: &mut Decoder<'a, Lean<O>>,
+pub fn view_names<'a, R: Representation>(
+    input: &mut Decoder<'a, R>,
 ) -> Result<Vec<&'a BStr>, DecodeError> {
     input
         .get_vec(u32::MAX, 4, |input| {
@@ -559,19 +525,9 @@ impl From<ItemView<'_>> for Item {
     }
 }
 
-impl<'a> View<'a, Xdr> for ItemView<'a> {
+impl<'a, R: Representation> View<'a, R> for ItemView<'a> {
     #[inline]
-    fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            called: input.get_str_ref(32).field("item.called")?,
-            values: input.view_counted(u32::MAX).field("item.values")?,
-        })
-    }
-}
-
-impl<'a, O: Order> View<'a, Lean<O>> for ItemView<'a> {
-    #[inline]
-    fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
+    fn view(input: &mut Decoder<'a, R>) -> Result<Self, DecodeError> {
         let called = input.get_str_ref(32).field("item.called")?;
         input.align(4, 0).field("item")?;
         let values = input.view_counted(u32::MAX).field("item.values")?;

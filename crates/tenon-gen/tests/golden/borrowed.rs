@@ -42,16 +42,8 @@ pub fn decode_samples<R: Representation>(
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn view_samples<'a>(input: &mut Decoder<'a>) -> Result<Cow<'a, [f64]>, DecodeError> {
-    input.view_counted(u32::MAX).field("samples")
-}
-
-/// Reads a [`Samples`] that borrows what it can from the message.
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn view_samples_lean<'a, O: Order>(
-    input: &mut Decoder<'a, Lean<O>>,
+pub fn view_samples<'a, R: Representation>(
+    input: &mut Decoder<'a, R>,
 ) -> Result<Cow<'a, [f64]>, DecodeError> {
     input.align(8, 4).field("samples")?;
     input.view_counted(u32::MAX).field("samples")
@@ -111,20 +103,9 @@ impl From<ReadingView<'_>> for Reading {
     }
 }
 
-impl<'a> View<'a, Xdr> for ReadingView<'a> {
+impl<'a, R: Representation> View<'a, R> for ReadingView<'a> {
     #[inline]
-    fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            sensor: input.get_str_ref(32).field("reading.sensor")?,
-            values: input.view_counted(u32::MAX).field("reading.values")?,
-            flags: input.get().field("reading.flags")?,
-        })
-    }
-}
-
-impl<'a, O: Order> View<'a, Lean<O>> for ReadingView<'a> {
-    #[inline]
-    fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
+    fn view(input: &mut Decoder<'a, R>) -> Result<Self, DecodeError> {
         let sensor = input.get_str_ref(32).field("reading.sensor")?;
         input.align(8, 4).field("reading")?;
         let values = input.view_counted(u32::MAX).field("reading.values")?;

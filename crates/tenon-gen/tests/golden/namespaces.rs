@@ -33,16 +33,8 @@ pub fn decode_label<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Lab
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn view_label<'a>(input: &mut Decoder<'a>) -> Result<&'a BStr, DecodeError> {
-    input.get_str_ref(32).field("label")
-}
-
-/// Reads a [`Label`] that borrows what it can from the message.
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn view_label_lean<'a, O: Order>(
-    input: &mut Decoder<'a, Lean<O>>,
+pub fn view_label<'a, R: Representation>(
+    input: &mut Decoder<'a, R>,
 ) -> Result<&'a BStr, DecodeError> {
     input.get_str_ref(32).field("label")
 }
@@ -599,26 +591,9 @@ pub mod shapes {
             }
         }
 
-        impl<'a> View<'a, Xdr> for PolygonView<'a> {
+        impl<'a, R: Representation> View<'a, R> for PolygonView<'a> {
             #[inline]
-            fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
-                let corners = input
-                    .view_counted(16)
-                    .field("shapes::solid::polygon.corners")?;
-                let block = input.block::<8>().field("shapes::solid::polygon")?;
-                let fill = block.get_word(0).field("shapes::solid::polygon.fill")?;
-                let frame = block.get_word(4).field("shapes::solid::polygon.frame")?;
-                Ok(Self {
-                    corners,
-                    fill,
-                    frame,
-                })
-            }
-        }
-
-        impl<'a, O: Order> View<'a, Lean<O>> for PolygonView<'a> {
-            #[inline]
-            fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
+            fn view(input: &mut Decoder<'a, R>) -> Result<Self, DecodeError> {
                 let corners = input
                     .view_counted(16)
                     .field("shapes::solid::polygon.corners")?;
@@ -705,27 +680,9 @@ pub mod shapes {
             }
         }
 
-        impl<'a> View<'a, Xdr> for FaceView<'a> {
+        impl<'a, R: Representation> View<'a, R> for FaceView<'a> {
             #[inline]
-            fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
-                let value = match input
-                    .get_word::<super::Color>()
-                    .field("shapes::solid::face.kind")?
-                {
-                    super::Color::Red => {
-                        Self::Red(View::view(input).field("shapes::solid::face.one")?)
-                    }
-                    super::Color::Green => {
-                        Self::Green(input.get_str_ref(32).field("shapes::solid::face.text")?)
-                    }
-                };
-                Ok(value)
-            }
-        }
-
-        impl<'a, O: Order> View<'a, Lean<O>> for FaceView<'a> {
-            #[inline]
-            fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
+            fn view(input: &mut Decoder<'a, R>) -> Result<Self, DecodeError> {
                 let value = match input
                     .get_word::<super::Color>()
                     .field("shapes::solid::face.kind")?
@@ -778,18 +735,8 @@ pub mod shapes {
         ///
         /// # Errors
         /// The bytes are not a value of this type.
-        pub fn view_faces<'a>(input: &mut Decoder<'a>) -> Result<Vec<FaceView<'a>>, DecodeError> {
-            input
-                .get_vec(4, 8, View::view)
-                .field("shapes::solid::faces")
-        }
-
-        /// Reads a [`Faces`] that borrows what it can from the message.
-        ///
-        /// # Errors
-        /// The bytes are not a value of this type.
-        pub fn view_faces_lean<'a, O: Order>(
-            input: &mut Decoder<'a, Lean<O>>,
+        pub fn view_faces<'a, R: Representation>(
+            input: &mut Decoder<'a, R>,
         ) -> Result<Vec<FaceView<'a>>, DecodeError> {
             input
                 .get_vec(4, 8, |input| {

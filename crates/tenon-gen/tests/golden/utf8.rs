@@ -40,16 +40,8 @@ pub fn decode_name<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Name
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn view_name<'a>(input: &mut Decoder<'a>) -> Result<&'a str, DecodeError> {
-    input.get_utf8_ref(8).field("name")
-}
-
-/// Reads a [`Name`] that borrows what it can from the message.
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn view_name_lean<'a, O: Order>(
-    input: &mut Decoder<'a, Lean<O>>,
+pub fn view_name<'a, R: Representation>(
+    input: &mut Decoder<'a, R>,
 ) -> Result<&'a str, DecodeError> {
     input.get_utf8_ref(8).field("name")
 }
@@ -89,18 +81,8 @@ pub fn decode_names<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Nam
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn view_names<'a>(input: &mut Decoder<'a>) -> Result<Vec<&'a str>, DecodeError> {
-    input
-        .get_vec(u32::MAX, 4, |input| input.get_utf8_ref(8))
-        .field("names")
-}
-
-/// Reads a [`Names`] that borrows what it can from the message.
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn view_names_lean<'a, O: Order>(
-    input: &mut Decoder<'a, Lean<O>>,
+pub fn view_names<'a, R: Representation>(
+    input: &mut Decoder<'a, R>,
 ) -> Result<Vec<&'a str>, DecodeError> {
     input
         .get_vec(u32::MAX, 4, |input| {
@@ -224,18 +206,8 @@ pub fn decode_pair<R: Representation>(input: &mut Decoder<'_, R>) -> Result<Pair
 ///
 /// # Errors
 /// The bytes are not a value of this type.
-pub fn view_pair<'a>(input: &mut Decoder<'a>) -> Result<[&'a str; 2], DecodeError> {
-    input
-        .get_elements(|input| input.get_utf8_ref(8))
-        .field("pair")
-}
-
-/// Reads a [`Pair`] that borrows what it can from the message.
-///
-/// # Errors
-/// The bytes are not a value of this type.
-pub fn view_pair_lean<'a, O: Order>(
-    input: &mut Decoder<'a, Lean<O>>,
+pub fn view_pair<'a, R: Representation>(
+    input: &mut Decoder<'a, R>,
 ) -> Result<[&'a str; 2], DecodeError> {
     input
         .get_elements(|input| {
@@ -317,22 +289,8 @@ impl From<ItemView<'_>> for Item {
     }
 }
 
-impl<'a> View<'a, Xdr> for ItemView<'a> {
-    #[inline]
-    fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            called: input.get_utf8_ref(8).field("item.called")?,
-            words: input.get_utf8_ref(u32::MAX).field("item.words")?,
-            both: input
-                .get_elements(|input| input.get_utf8_ref(8))
-                .field("item.both")?,
-            number: input.get().field("item.number")?,
-        })
-    }
-}
-
-impl<'a, O: Order> View<'a, Lean<O>> for ItemView<'a> {
-    fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
+impl<'a, R: Representation> View<'a, R> for ItemView<'a> {
+    fn view(input: &mut Decoder<'a, R>) -> Result<Self, DecodeError> {
         let called = input.get_utf8_ref(8).field("item.called")?;
         input.align(4, 0).field("item")?;
         let words = input.get_utf8_ref(u32::MAX).field("item.words")?;
@@ -398,18 +356,9 @@ impl From<LinkView<'_>> for Link {
     }
 }
 
-impl<'a> View<'a, Xdr> for LinkView<'a> {
+impl<'a, R: Representation> View<'a, R> for LinkView<'a> {
     #[inline]
-    fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            word: input.get_utf8_ref(u32::MAX).field("link.word")?,
-        })
-    }
-}
-
-impl<'a, O: Order> View<'a, Lean<O>> for LinkView<'a> {
-    #[inline]
-    fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
+    fn view(input: &mut Decoder<'a, R>) -> Result<Self, DecodeError> {
         Ok(Self {
             word: input.get_utf8_ref(u32::MAX).field("link.word")?,
         })
@@ -501,26 +450,9 @@ impl From<SaidView<'_>> for Said {
     }
 }
 
-impl<'a> View<'a, Xdr> for SaidView<'a> {
+impl<'a, R: Representation> View<'a, R> for SaidView<'a> {
     #[inline]
-    fn view(input: &mut Decoder<'a>) -> Result<Self, DecodeError> {
-        let value = match input.get::<i32>().field("said.times")? {
-            0 => Self::Void,
-            1 => Self::Once(input.get_utf8_ref(8).field("said.once")?),
-            discriminant => Self::Often(
-                discriminant,
-                input
-                    .get_vec(u32::MAX, 4, |input| input.get_utf8_ref(8))
-                    .field("said.often")?,
-            ),
-        };
-        Ok(value)
-    }
-}
-
-impl<'a, O: Order> View<'a, Lean<O>> for SaidView<'a> {
-    #[inline]
-    fn view(input: &mut Decoder<'a, Lean<O>>) -> Result<Self, DecodeError> {
+    fn view(input: &mut Decoder<'a, R>) -> Result<Self, DecodeError> {
         let value = match input.get::<i32>().field("said.times")? {
             0 => Self::Void,
             1 => Self::Once(input.get_utf8_ref(8).field("said.once")?),

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenon_core::serve::{DATAGRAM_SEND_PATIENCE, FoundCall, PORT_RECEIVES_PER_TURN, ServedPort};
 use tenon_core::service::{CancelFlag, Origin};
