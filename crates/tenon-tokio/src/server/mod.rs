@@ -23,4 +23,4 @@ mod state;
 pub use builder::ServerBuilder;
 pub use call::{Answer, AsyncService, Call};
 pub use handle::Server;
-pub use request::Request;
+pub use request::{Request, RequestCodec, RequestedProcedure};

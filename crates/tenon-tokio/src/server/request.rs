@@ -1,40 +1,36 @@
 //! Calls of a procedure that is known when a service is compiled.
 
-use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean, Order};
+use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean, Representation, Swapped, Xdr};
 use tenon::{LeanInput, Protocol, Refusal};
 
 use super::{Answer, Call};
 
-/// The arguments of a procedure as a service of tasks receives them, and how its messages are moved by
-/// either protocol. Generated code implements it.
-pub trait Request: Sized {
+/// The arguments of a procedure as a service of tasks receives them.
+pub trait RequestedProcedure: Sized {
     /// What the procedure returns.
     type Result;
+}
 
-    /// Reads the arguments of a call by ONC RPC.
+/// How the messages of a procedure lie in one representation.
+pub trait RequestCodec<R: Representation>: RequestedProcedure {
+    /// Reads the arguments of a call.
     ///
     /// # Errors
     /// The bytes are not the arguments.
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError>;
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError>;
 
-    /// Appends the result of a call by ONC RPC.
+    /// Appends the result of a call.
     ///
     /// # Errors
     /// The result breaks a bound of the interface.
-    fn encode(result: &Self::Result, out: &mut Encoder<'_>) -> Result<(), EncodeError>;
-
-    /// Reads the arguments of a call by the lean protocol, in the caller's order of bytes.
-    ///
-    /// # Errors
-    /// As [`decode`](Self::decode).
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError>;
-
-    /// Appends the result of a call by the lean protocol.
-    ///
-    /// # Errors
-    /// As [`encode`](Self::encode).
-    fn encode_lean(result: &Self::Result, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError>;
+    fn encode(result: &Self::Result, out: &mut Encoder<'_, R>) -> Result<(), EncodeError>;
 }
+
+/// The arguments of a procedure that is called by either protocol, lean ones in the caller's order of bytes. Everything is
+/// one that has a [`RequestCodec`] of each representation. Generated code has a type for every procedure.
+pub trait Request: RequestCodec<Xdr> + RequestCodec<Lean> + RequestCodec<Lean<Swapped>> {}
+
+impl<T: RequestCodec<Xdr> + RequestCodec<Lean> + RequestCodec<Lean<Swapped>>> Request for T {}
 
 impl Call {
     /// Reads the arguments, all of them, by whichever protocol the call came.
@@ -43,10 +39,10 @@ impl Call {
     /// They cannot be decoded.
     pub fn read<R: Request>(&self) -> Result<R, Refusal> {
         match self.protocol() {
-            Protocol::Onc => self.decode(R::decode),
+            Protocol::Onc => self.decode(<R as RequestCodec<Xdr>>::decode),
             Protocol::Lean => self.decode_lean(|input| match input {
-                LeanInput::Native(input) => R::decode_lean(input),
-                LeanInput::Swapped(input) => R::decode_lean(input),
+                LeanInput::Native(input) => <R as RequestCodec<Lean>>::decode(input),
+                LeanInput::Swapped(input) => <R as RequestCodec<Lean<Swapped>>>::decode(input),
             }),
         }
     }
@@ -57,8 +53,10 @@ impl Call {
     /// The result cannot be encoded.
     pub fn reply<R: Request>(self, result: &R::Result) -> Result<Answer, Refusal> {
         match self.protocol() {
-            Protocol::Onc => self.answer(|out| R::encode(result, out)),
-            Protocol::Lean => self.answer_lean(|out| R::encode_lean(result, out)),
+            Protocol::Onc => self.answer(|out| <R as RequestCodec<Xdr>>::encode(result, out)),
+            Protocol::Lean => {
+                self.answer_lean(|out| <R as RequestCodec<Lean>>::encode(result, out))
+            }
         }
     }
 }

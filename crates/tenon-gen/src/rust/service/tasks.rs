@@ -201,17 +201,20 @@ fn write_request(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>, 
     let lean = protocols.lean.map(|lean| lean.with);
     match (lean, method.lean) {
         (Some(lean), Some(plan)) => {
-            rust.uses(&["wire::Lean", "wire::Order"]);
-            w.braces(&format!("impl {tokio}::Request for {name}"), |w| {
-                let result = method.result_text(rust);
-                w.line(format!("type Result = {result};"));
-                for (with, plan) in [(protocols.onc, method.plan), (lean, plan)] {
-                    w.gap();
-                    write_decode(w, with, plan, method);
-                    w.gap();
-                    write_encode(w, with, plan, method);
+            w.braces(
+                &format!("impl {tokio}::RequestedProcedure for {name}"),
+                |w| {
+                    let result = method.result_text(rust);
+                    w.line(format!("type Result = {result};"));
+                },
+            );
+            match method.shared {
+                Some(shared) => write_codec(w, shared, plan, method, tokio),
+                None => {
+                    write_codec(w, protocols.onc, method.plan, method, tokio);
+                    write_codec(w, lean, plan, method, tokio);
                 }
-            });
+            }
         }
         _ => w.braces(&format!("impl {name}"), |w| {
             write_decode(w, protocols.onc, method.plan, method);
@@ -219,6 +222,28 @@ fn write_request(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>, 
             write_encode(w, protocols.onc, method.plan, method);
         }),
     }
+}
+
+/// Writes how the messages of a procedure are moved in one representation, or in all.
+fn write_codec(
+    w: &mut Writer,
+    with: Marshalling<'_>,
+    plan: &ProcedurePlan,
+    method: &Method<'_>,
+    tokio: &str,
+) {
+    let (marker, name) = (&with.form.marker, &method.names.request);
+    with.rust.uses(&marker.imports);
+    let (generics, path) = (marker.generics(), &marker.path);
+    w.gap();
+    w.braces(
+        &format!("impl{generics} {tokio}::RequestCodec<{path}> for {name}"),
+        |w| {
+            write_decode(w, with, plan, method);
+            w.gap();
+            write_encode(w, with, plan, method);
+        },
+    );
 }
 
 /// Writes the function that reads the arguments.
@@ -233,13 +258,10 @@ fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, met
         true => Expr::text("Self"),
         false => Expr::Struct("Self".to_owned(), fields),
     };
-    let (function, cursor) = match with.form.marker.is_default() {
-        true => ("decode", "Decoder<'_>"),
-        false => ("decode_lean<O: Order>", "Decoder<'_, Lean<O>>"),
-    };
+    let cursor = with.form.marker.cursor("Decoder");
     let input = parameter("input", !statements.is_empty());
     let head = Head {
-        name: format!("fn {function}"),
+        name: "fn decode".to_owned(),
         parameters: vec![format!("{input}: &mut {cursor}")],
         result: "Result<Self, DecodeError>".to_owned(),
     };
@@ -263,13 +285,10 @@ fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, met
     let is_used = uses_cursor(&body);
     let reply = if is_used { "reply" } else { "_reply" };
     let out = parameter("out", is_used);
-    let (function, cursor) = match with.form.marker.is_default() {
-        true => ("encode", "Encoder<'_>"),
-        false => ("encode_lean", "Encoder<'_, Lean>"),
-    };
+    let cursor = with.form.marker.cursor("Encoder");
     let result = method.result_text(with.rust);
     let head = Head {
-        name: format!("fn {function}"),
+        name: "fn encode".to_owned(),
         parameters: vec![
             format!("{reply}: &{result}"),
             format!("{out}: &mut {cursor}"),
