@@ -82,7 +82,9 @@ mod watch;
 
 pub use client::{Channel, Client, ClientView, LeanCalls, MakeAsyncCalls, OncCalls, PendingCall};
 pub use established::memory;
-pub use server::{Answer, AsyncService, Call, Request, Server, ServerBuilder};
+pub use server::{
+    Answer, AsyncService, Call, Request, RequestCodec, RequestedProcedure, Server, ServerBuilder,
+};
 pub use tenon::{ChannelCounters, InOrder, Protocol};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
 
