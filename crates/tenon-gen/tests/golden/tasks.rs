@@ -1043,25 +1043,17 @@ struct TasksV1DoRequest {
     args: Job,
 }
 
-impl ::tenon_tokio::Request for TasksV1DoRequest {
+impl ::tenon_tokio::RequestedProcedure for TasksV1DoRequest {
     type Result = u32;
+}
 
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+impl<R: Representation> ::tenon_tokio::RequestCodec<R> for TasksV1DoRequest {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let args = Marshal::decode(input).field("TASKS_DO.arg1")?;
         Ok(Self { args })
     }
 
-    fn encode(reply: &u32, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put(*reply);
-        Ok(())
-    }
-
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
-        let args = Marshal::decode(input).field("TASKS_DO.arg1")?;
-        Ok(Self { args })
-    }
-
-    fn encode_lean(reply: &u32, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(reply: &u32, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(*reply);
         Ok(())
     }
@@ -1073,29 +1065,19 @@ struct TasksV1AddRequest {
     right: u64,
 }
 
-impl ::tenon_tokio::Request for TasksV1AddRequest {
+impl ::tenon_tokio::RequestedProcedure for TasksV1AddRequest {
     type Result = u64;
+}
 
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+impl<R: Representation> ::tenon_tokio::RequestCodec<R> for TasksV1AddRequest {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let block = input.block::<16>().field("TASKS_ADD")?;
         let left = block.get(0);
         let right = block.get(8);
         Ok(Self { left, right })
     }
 
-    fn encode(reply: &u64, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put(*reply);
-        Ok(())
-    }
-
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
-        let block = input.block::<16>().field("TASKS_ADD")?;
-        let left = block.get(0);
-        let right = block.get(8);
-        Ok(Self { left, right })
-    }
-
-    fn encode_lean(reply: &u64, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(reply: &u64, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put(*reply);
         Ok(())
     }
@@ -1107,9 +1089,11 @@ struct TasksV1SortRequest {
     descending: bool,
 }
 
-impl ::tenon_tokio::Request for TasksV1SortRequest {
+impl ::tenon_tokio::RequestedProcedure for TasksV1SortRequest {
     type Result = Jobs;
+}
 
+impl ::tenon_tokio::RequestCodec<Xdr> for TasksV1SortRequest {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let arg1 = input
             .get_vec(8, 12, Marshal::decode)
@@ -1121,8 +1105,10 @@ impl ::tenon_tokio::Request for TasksV1SortRequest {
     fn encode(reply: &Jobs, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
         out.put_vec(reply, 8, Marshal::encode).field("TASKS_SORT")
     }
+}
 
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+impl<O: Order> ::tenon_tokio::RequestCodec<Lean<O>> for TasksV1SortRequest {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
         let arg1 = input
             .get_vec(8, 12, |input| {
                 input.align(4, 0)?;
@@ -1133,7 +1119,7 @@ impl ::tenon_tokio::Request for TasksV1SortRequest {
         Ok(Self { arg1, descending })
     }
 
-    fn encode_lean(reply: &Jobs, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(reply: &Jobs, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
         out.put_vec(reply, 8, |item, out| {
             out.align(4, 0);
             item.encode(out)
@@ -1147,24 +1133,17 @@ struct TasksV1NameRequest {
     args: Job,
 }
 
-impl ::tenon_tokio::Request for TasksV1NameRequest {
+impl ::tenon_tokio::RequestedProcedure for TasksV1NameRequest {
     type Result = BString;
+}
 
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+impl<R: Representation> ::tenon_tokio::RequestCodec<R> for TasksV1NameRequest {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let args = Marshal::decode(input).field("TASKS_NAME.arg1")?;
         Ok(Self { args })
     }
 
-    fn encode(reply: &BString, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        out.put_opaque(reply, u32::MAX).field("TASKS_NAME")
-    }
-
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
-        let args = Marshal::decode(input).field("TASKS_NAME.arg1")?;
-        Ok(Self { args })
-    }
-
-    fn encode_lean(reply: &BString, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(reply: &BString, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         out.put_opaque(reply, u32::MAX).field("TASKS_NAME")
     }
 }
@@ -1174,24 +1153,17 @@ struct TasksV1MeetRequest {
     args: u32,
 }
 
-impl ::tenon_tokio::Request for TasksV1MeetRequest {
+impl ::tenon_tokio::RequestedProcedure for TasksV1MeetRequest {
     type Result = ();
+}
 
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+impl<R: Representation> ::tenon_tokio::RequestCodec<R> for TasksV1MeetRequest {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let args = input.get().field("TASKS_MEET.arg1")?;
         Ok(Self { args })
     }
 
-    fn encode(_reply: &(), _out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        Ok(())
-    }
-
-    fn decode_lean<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
-        let args = input.get().field("TASKS_MEET.arg1")?;
-        Ok(Self { args })
-    }
-
-    fn encode_lean(_reply: &(), _out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(_reply: &(), _out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         Ok(())
     }
 }
@@ -1199,22 +1171,16 @@ impl ::tenon_tokio::Request for TasksV1MeetRequest {
 /// A call of `TASKS_FORGET` as it comes in.
 struct TasksV1ForgetRequest;
 
-impl ::tenon_tokio::Request for TasksV1ForgetRequest {
+impl ::tenon_tokio::RequestedProcedure for TasksV1ForgetRequest {
     type Result = ();
+}
 
-    fn decode(_input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+impl<R: Representation> ::tenon_tokio::RequestCodec<R> for TasksV1ForgetRequest {
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         Ok(Self)
     }
 
-    fn encode(_reply: &(), _out: &mut Encoder<'_>) -> Result<(), EncodeError> {
-        Ok(())
-    }
-
-    fn decode_lean<O: Order>(_input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
-        Ok(Self)
-    }
-
-    fn encode_lean(_reply: &(), _out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    fn encode(_reply: &(), _out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         Ok(())
     }
 }
