@@ -270,7 +270,7 @@ impl fmt::Display for Trouble {
 }
 
 /// What the run time calls otherwise than `tenon.h` does.
-const NAMES: [(&str, &str); 9] = [
+const NAMES: [(&str, &str); 10] = [
     ("ChannelOptions::send_max", "send_max in tenon_options"),
     (
         "ChannelOptions::receive_max",
@@ -280,6 +280,7 @@ const NAMES: [(&str, &str); 9] = [
     ("ServerBuilder::listen", "tenon_server_listen"),
     ("ServerLimits::receive_bytes", "the server's limit"),
     ("ServerLimits::connections", "the server's limit"),
+    ("ServerLimits::message_bytes", "its limit"),
     (
         "ServerLimits::first_request_timeout",
         "the server's time for it",

@@ -133,14 +133,16 @@ fn wait_until_asleep(task: &PathBuf) {
     });
 }
 
-/// Waits until so many calls are held, and forgets what the server has seen until then.
-fn forget_when_held(seen: &Mutex<Vec<(u32, u32)>>, calls: usize) {
+/// Waits until all calls are held, and forgets what the server has seen until then.
+fn forget_when_held(seen: &Seen, calls: &mut [PendingCall<Vec<u8>>]) {
     eventually("the calls are held", || {
+        // By datagrams not all are sent before the client has looked what the server says.
+        assert!(!calls.iter_mut().any(PendingCall::is_ready));
         let seen = seen.lock().unwrap();
-        seen.iter()
-            .filter(|(procedure, _)| *procedure == HOLD.into())
-            .count()
-            == calls
+        let held = seen
+            .iter()
+            .filter(|(procedure, _)| *procedure == u32::from(HOLD));
+        held.count() == calls.len()
     });
     seen.lock().unwrap().clear();
 }
@@ -156,11 +158,11 @@ fn calls_that_wait_for_room_go_in_their_order() {
         // The server has said what it takes.
         call(&client, ECHO, 0).unwrap();
         let gates: Vec<_> = (0..ROOM).map(|_| gate::fresh_gate()).collect();
-        let held: Vec<_> = gates
+        let mut held: Vec<_> = gates
             .iter()
             .map(|gate| start(&client, HOLD, *gate).unwrap())
             .collect();
-        forget_when_held(&seen, ROOM);
+        forget_when_held(&seen, &mut held);
         thread::scope(|scope| {
             for number in 1..=WAITING {
                 let (client, (tell, told)) = (&client, mpsc::channel());
@@ -191,10 +193,10 @@ fn a_call_that_has_found_no_room_says_so() {
         let client = connect(&address.to_string());
         call(&client, ECHO, 0).unwrap();
         let gate = gate::fresh_gate();
-        let held: Vec<_> = (0..ROOM)
+        let mut held: Vec<_> = (0..ROOM)
             .map(|_| start(&client, HOLD, gate).unwrap())
             .collect();
-        forget_when_held(&seen, ROOM);
+        forget_when_held(&seen, &mut held);
         let hurried = client.with_timeout(Duration::from_millis(100));
         let error = call(&hurried, ECHO, 1).unwrap_err();
         assert!(!error.may_have_executed());

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use caller::{eventually, fresh_path, gate};
 use lean_caller::{ECHO, HOLD, LeanCaller, LeanObliging, interface};
-use tenon::Server;
 use tenon::lean::Extras;
+use tenon::{Server, ServerLimits};
 
 /// The time that this process has taken of processors.
 fn processor_time() -> Duration {
@@ -41,6 +41,13 @@ fn expect_rest() {
 fn a_connection_in_memory_that_waits_costs_nothing() {
     let address = format!("shm://{}", fresh_path().display());
     let builder = Server::builder().listen(&address).unwrap();
+    // However long it takes until there is rest.
+    let limits = ServerLimits {
+        send_timeout: None,
+        receive_timeout: None,
+        ..ServerLimits::default()
+    };
+    let builder = builder.limits(limits);
     let server = builder.service(LeanObliging).start().unwrap();
     a_peer_that_has_gone_while_its_call_is_carried_out(&address);
     replies_that_are_not_received(server, &address);

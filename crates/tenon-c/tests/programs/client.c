@@ -100,7 +100,7 @@ static void refusals_arrive(tenon_channel *channel) {
     refused(channel, TENON_FAILED, TENON_ONC + 5, 4, false);
     refused(channel, TENON_RAISED, TENON_ONC + 5, 12, true);
     refused(channel, TENON_NO_PROCEDURE, TENON_ONC + 3, 2, false);
-    refused(channel, TENON_ARGUMENTS, TENON_ONC + 4, 3, true);
+    refused(channel, TENON_ARGUMENTS, TENON_ONC + 4, 13, true);
     refused(channel, TENON_FORBIDDEN, TENON_ONC_AUTH + 5, 10, false);
     CHECK(!tenon_call(channel, procedure(UNSERVED), NULL, NULL, &error));
     CHECK(error.kind == TENON_REFUSED && error.code == (is_lean() ? 2 : TENON_ONC + 3));

@@ -46,6 +46,12 @@ impl SlowSender {
         }
     }
 
+    /// Whether the first request of the connection is waited for.
+    #[inline]
+    pub fn awaits_first(&self) -> bool {
+        self.0.as_ref().is_some_and(|progress| progress.is_first)
+    }
+
     /// Notes that there is no such request any more, or nothing is waited for.
     pub fn clear(&mut self) {
         self.0 = None;
@@ -53,7 +59,7 @@ impl SlowSender {
 
     /// Returns why the connection ends if too little has arrived by the [end](Self::end).
     pub fn end_reason(&self) -> EndReason {
-        if self.0.as_ref().is_some_and(|progress| progress.is_first) {
+        if self.awaits_first() {
             EndReason::LateFirstRequest
         } else {
             EndReason::SlowSender

@@ -566,6 +566,10 @@ impl ServedStream {
             (self.active_at, self.used_at) = (now, now);
             self.slow_sender.clear();
         }
+        // The preamble of the lean protocol counts as the first request.
+        if self.slow_sender.awaits_first() && self.connection.peer().is_some() {
+            self.slow_sender.clear();
+        }
         if self.has_begun() != self.half_received.is_counted() {
             self.half_received.set(self.has_begun() && !self.has_unread);
         }

@@ -708,46 +708,30 @@ pub type PmapversDumpError = CallError;
 pub type PmapversCallitError = CallError;
 
 /// Calls the procedures of `PMAPVERS`: over a connection ([`PmapversClient`]), in the
-/// same process ([`PmapversInProcess`]), or in a test without either.
+/// same process ([`PmapversInProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait PmapversCalls {
     /// The procedure `PMAPPROC_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> Result<(), PmapversNullError>;
 
     /// Registers a mapping; false if there is another for the same transport.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn set(&self, args: &Mapping) -> Result<bool, PmapversSetError>;
 
     /// Forgets the mappings of a version, whatever their transport and port.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn unset(&self, args: &Mapping) -> Result<bool, PmapversUnsetError>;
 
     /// The port of a version on a transport; 0 if it is not registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn getport(&self, args: &Mapping) -> Result<u32, PmapversGetportError>;
 
     /// Everything that is registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn dump(&self) -> Result<PmaplistPtr, PmapversDumpError>;
 
     /// Forwards a call; there is no reply if it fails.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn callit(&self, args: &CallArgs) -> Result<CallResult, PmapversCallitError>;
 }
 
-/// Calls the procedures of `PMAPVERS`. Clones share the connection.
+/// Calls the procedures of `PMAPVERS`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct PmapversClient<C = Client>(pub C);
 
@@ -796,41 +780,26 @@ impl PmapversClient {
 
 impl<C: MakeCalls> PmapversClient<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `PMAPPROC_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), PmapversNullError> {
         self.0.call(&PmapversNull)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), PmapversNullError>, PmapversNullError> {
         self.0.start(&PmapversNull)
     }
 
     /// Registers a mapping; false if there is another for the same transport.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn set(&self, args: &Mapping) -> Result<bool, PmapversSetError> {
         self.0.call(&PmapversSet { args })
     }
 
     /// Starts [`set`](Self::set) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_set(
         &self,
         args: &Mapping,
@@ -839,17 +808,11 @@ impl<C: MakeCalls> PmapversClient<C> {
     }
 
     /// Forgets the mappings of a version, whatever their transport and port.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn unset(&self, args: &Mapping) -> Result<bool, PmapversUnsetError> {
         self.0.call(&PmapversUnset { args })
     }
 
     /// Starts [`unset`](Self::unset) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_unset(
         &self,
         args: &Mapping,
@@ -858,17 +821,11 @@ impl<C: MakeCalls> PmapversClient<C> {
     }
 
     /// The port of a version on a transport; 0 if it is not registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn getport(&self, args: &Mapping) -> Result<u32, PmapversGetportError> {
         self.0.call(&PmapversGetport { args })
     }
 
     /// Starts [`getport`](Self::getport) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_getport(
         &self,
         args: &Mapping,
@@ -877,17 +834,11 @@ impl<C: MakeCalls> PmapversClient<C> {
     }
 
     /// Everything that is registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn dump(&self) -> Result<PmaplistPtr, PmapversDumpError> {
         self.0.call(&PmapversDump)
     }
 
     /// Starts [`dump`](Self::dump) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_dump(
         &self,
     ) -> Result<C::Pending<PmaplistPtr, PmapversDumpError>, PmapversDumpError> {
@@ -895,17 +846,11 @@ impl<C: MakeCalls> PmapversClient<C> {
     }
 
     /// Forwards a call; there is no reply if it fails.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn callit(&self, args: &CallArgs) -> Result<CallResult, PmapversCallitError> {
         self.0.call(&PmapversCallit { args })
     }
 
     /// Starts [`callit`](Self::callit) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_callit(
         &self,
         args: &CallArgs,
@@ -1091,36 +1036,21 @@ impl CallCodec<Xdr> for PmapversCallit<'_> {
 
 impl<O: Order> CallCodec<Lean<O>> for PmapversCallit<'_> {}
 
-/// What a server of `PMAPVERS` does.
+/// What a server of `PMAPVERS` does. Callers are told of refusals, and why.
 pub trait Pmapvers: Send + Sync + 'static {
     /// Registers a mapping; false if there is another for the same transport.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn set(&self, call: &CallInfo<'_>, args: Mapping) -> Result<bool, Refusal>;
 
     /// Forgets the mappings of a version, whatever their transport and port.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn unset(&self, call: &CallInfo<'_>, args: Mapping) -> Result<bool, Refusal>;
 
     /// The port of a version on a transport; 0 if it is not registered.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn getport(&self, call: &CallInfo<'_>, args: Mapping) -> Result<u32, Refusal>;
 
     /// Everything that is registered.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn dump(&self, call: &CallInfo<'_>) -> Result<PmaplistPtr, Refusal>;
 
     /// Forwards a call; there is no reply if it fails.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn callit(&self, call: &CallInfo<'_>, args: CallArgs) -> Result<CallResult, Refusal>;
 }
 
@@ -1283,64 +1213,39 @@ pub type RpcbversUaddr2TaddrError = CallError;
 pub type RpcbversTaddr2UaddrError = CallError;
 
 /// Calls the procedures of `RPCBVERS`: over a connection ([`RpcbversClient`]), in the
-/// same process ([`RpcbversInProcess`]), or in a test without either.
+/// same process ([`RpcbversInProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait RpcbversCalls {
     /// The procedure `RPCBPROC_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> Result<(), RpcbversNullError>;
 
     /// Registers an address; false if there is another for the same transport.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn set(&self, args: &Rpcb) -> Result<bool, RpcbversSetError>;
 
     /// Forgets the address on one transport, or on all if the network identifier is empty.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn unset(&self, args: &Rpcb) -> Result<bool, RpcbversUnsetError>;
 
     /// The universal address of a version; empty if it is not registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn getaddr(&self, args: &Rpcb) -> Result<BString, RpcbversGetaddrError>;
 
     /// Everything that is registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn dump(&self) -> Result<RpcblistPtr, RpcbversDumpError>;
 
     /// Forwards a call; there is no reply if it fails.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn callit(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, RpcbversCallitError>;
 
     /// Seconds since 1970 on rpcbind's host.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn gettime(&self) -> Result<u32, RpcbversGettimeError>;
 
     /// A universal address in its transport's own form.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn uaddr2_taddr(&self, args: &[u8]) -> Result<Netbuf, RpcbversUaddr2TaddrError>;
 
     /// A transport's own address in universal form.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, RpcbversTaddr2UaddrError>;
 }
 
-/// Calls the procedures of `RPCBVERS`. Clones share the connection.
+/// Calls the procedures of `RPCBVERS`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct RpcbversClient<C = Client>(pub C);
 
@@ -1389,41 +1294,26 @@ impl RpcbversClient {
 
 impl<C: MakeCalls> RpcbversClient<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `RPCBPROC_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), RpcbversNullError> {
         self.0.call(&RpcbversNull)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), RpcbversNullError>, RpcbversNullError> {
         self.0.start(&RpcbversNull)
     }
 
     /// Registers an address; false if there is another for the same transport.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn set(&self, args: &Rpcb) -> Result<bool, RpcbversSetError> {
         self.0.call(&RpcbversSet { args })
     }
 
     /// Starts [`set`](Self::set) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_set(
         &self,
         args: &Rpcb,
@@ -1432,17 +1322,11 @@ impl<C: MakeCalls> RpcbversClient<C> {
     }
 
     /// Forgets the address on one transport, or on all if the network identifier is empty.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn unset(&self, args: &Rpcb) -> Result<bool, RpcbversUnsetError> {
         self.0.call(&RpcbversUnset { args })
     }
 
     /// Starts [`unset`](Self::unset) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_unset(
         &self,
         args: &Rpcb,
@@ -1451,17 +1335,11 @@ impl<C: MakeCalls> RpcbversClient<C> {
     }
 
     /// The universal address of a version; empty if it is not registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn getaddr(&self, args: &Rpcb) -> Result<BString, RpcbversGetaddrError> {
         self.0.call(&RpcbversGetaddr { args })
     }
 
     /// Starts [`getaddr`](Self::getaddr) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_getaddr(
         &self,
         args: &Rpcb,
@@ -1470,17 +1348,11 @@ impl<C: MakeCalls> RpcbversClient<C> {
     }
 
     /// Everything that is registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn dump(&self) -> Result<RpcblistPtr, RpcbversDumpError> {
         self.0.call(&RpcbversDump)
     }
 
     /// Starts [`dump`](Self::dump) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_dump(
         &self,
     ) -> Result<C::Pending<RpcblistPtr, RpcbversDumpError>, RpcbversDumpError> {
@@ -1488,17 +1360,11 @@ impl<C: MakeCalls> RpcbversClient<C> {
     }
 
     /// Forwards a call; there is no reply if it fails.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn callit(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, RpcbversCallitError> {
         self.0.call(&RpcbversCallit { args })
     }
 
     /// Starts [`callit`](Self::callit) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_callit(
         &self,
         args: &RpcbRmtcallargs,
@@ -1507,17 +1373,11 @@ impl<C: MakeCalls> RpcbversClient<C> {
     }
 
     /// Seconds since 1970 on rpcbind's host.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn gettime(&self) -> Result<u32, RpcbversGettimeError> {
         self.0.call(&RpcbversGettime)
     }
 
     /// Starts [`gettime`](Self::gettime) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_gettime(
         &self,
     ) -> Result<C::Pending<u32, RpcbversGettimeError>, RpcbversGettimeError> {
@@ -1525,18 +1385,12 @@ impl<C: MakeCalls> RpcbversClient<C> {
     }
 
     /// A universal address in its transport's own form.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn uaddr2_taddr(&self, args: impl AsRef<[u8]>) -> Result<Netbuf, RpcbversUaddr2TaddrError> {
         let args = args.as_ref();
         self.0.call(&RpcbversUaddr2Taddr { args })
     }
 
     /// Starts [`uaddr2_taddr`](Self::uaddr2_taddr) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_uaddr2_taddr(
         &self,
         args: impl AsRef<[u8]>,
@@ -1546,17 +1400,11 @@ impl<C: MakeCalls> RpcbversClient<C> {
     }
 
     /// A transport's own address in universal form.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, RpcbversTaddr2UaddrError> {
         self.0.call(&RpcbversTaddr2Uaddr { args })
     }
 
     /// Starts [`taddr2_uaddr`](Self::taddr2_uaddr) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_taddr2_uaddr(
         &self,
         args: &Netbuf,
@@ -1826,55 +1674,31 @@ impl CallCodec<Xdr> for RpcbversTaddr2Uaddr<'_> {
 
 impl<O: Order> CallCodec<Lean<O>> for RpcbversTaddr2Uaddr<'_> {}
 
-/// What a server of `RPCBVERS` does.
+/// What a server of `RPCBVERS` does. Callers are told of refusals, and why.
 pub trait Rpcbvers: Send + Sync + 'static {
     /// Registers an address; false if there is another for the same transport.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn set(&self, call: &CallInfo<'_>, args: Rpcb) -> Result<bool, Refusal>;
 
     /// Forgets the address on one transport, or on all if the network identifier is empty.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn unset(&self, call: &CallInfo<'_>, args: Rpcb) -> Result<bool, Refusal>;
 
     /// The universal address of a version; empty if it is not registered.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn getaddr(&self, call: &CallInfo<'_>, args: Rpcb) -> Result<BString, Refusal>;
 
     /// Everything that is registered.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn dump(&self, call: &CallInfo<'_>) -> Result<RpcblistPtr, Refusal>;
 
     /// Forwards a call; there is no reply if it fails.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn callit(&self, call: &CallInfo<'_>, args: RpcbRmtcallargs)
     -> Result<RpcbRmtcallres, Refusal>;
 
     /// Seconds since 1970 on rpcbind's host.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn gettime(&self, call: &CallInfo<'_>) -> Result<u32, Refusal>;
 
     /// A universal address in its transport's own form.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn uaddr2_taddr(&self, call: &CallInfo<'_>, args: BString) -> Result<Netbuf, Refusal>;
 
     /// A transport's own address in universal form.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn taddr2_uaddr(&self, call: &CallInfo<'_>, args: Netbuf) -> Result<BString, Refusal>;
 }
 
@@ -2078,88 +1902,51 @@ pub type Rpcbvers4GetaddrlistError = CallError;
 pub type Rpcbvers4GetstatError = CallError;
 
 /// Calls the procedures of `RPCBVERS4`: over a connection ([`Rpcbvers4Client`]), in the
-/// same process ([`Rpcbvers4InProcess`]), or in a test without either.
+/// same process ([`Rpcbvers4InProcess`]), or in a test without either. The error of a
+/// call that failed says who is to blame.
 pub trait Rpcbvers4Calls {
     /// The procedure `RPCBPROC_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn null(&self) -> Result<(), Rpcbvers4NullError>;
 
     /// Registers an address; false if there is another for the same transport.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn set(&self, args: &Rpcb) -> Result<bool, Rpcbvers4SetError>;
 
     /// Forgets the address on one transport, or on all if the network identifier is empty.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn unset(&self, args: &Rpcb) -> Result<bool, Rpcbvers4UnsetError>;
 
     /// The universal address of a version, or of another version if that is not registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn getaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetaddrError>;
 
     /// Everything that is registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn dump(&self) -> Result<RpcblistPtr, Rpcbvers4DumpError>;
 
     /// Forwards a call that was broadcast; there is no reply if it fails.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn bcast(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, Rpcbvers4BcastError>;
 
     /// Seconds since 1970 on rpcbind's host.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn gettime(&self) -> Result<u32, Rpcbvers4GettimeError>;
 
     /// A universal address in its transport's own form.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn uaddr2_taddr(&self, args: &[u8]) -> Result<Netbuf, Rpcbvers4Uaddr2TaddrError>;
 
     /// A transport's own address in universal form.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, Rpcbvers4Taddr2UaddrError>;
 
     /// The universal address of exactly this version; empty if it is not registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn getversaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetversaddrError>;
 
     /// Forwards a call and reports its failure.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn indirect(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, Rpcbvers4IndirectError>;
 
     /// All places of a version.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn getaddrlist(&self, args: &Rpcb) -> Result<RpcbEntryListPtr, Rpcbvers4GetaddrlistError>;
 
     /// What rpcbind was asked so far.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     fn getstat(&self) -> Result<RpcbStatByvers, Rpcbvers4GetstatError>;
 }
 
-/// Calls the procedures of `RPCBVERS4`. Clones share the connection.
+/// Calls the procedures of `RPCBVERS4`. Clones share the connection. The error of a call that
+/// failed says who is to blame; one that cannot be sent has no ticket.
 #[derive(Debug, Clone)]
 pub struct Rpcbvers4Client<C = Client>(pub C);
 
@@ -2208,41 +1995,26 @@ impl Rpcbvers4Client {
 
 impl<C: MakeCalls> Rpcbvers4Client<C> {
     /// Calls procedure 0, which shows that the server has the program.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
     }
 
     /// The procedure `RPCBPROC_NULL`.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn null(&self) -> Result<(), Rpcbvers4NullError> {
         self.0.call(&Rpcbvers4Null)
     }
 
     /// Starts [`null`](Self::null) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_null(&self) -> Result<C::Pending<(), Rpcbvers4NullError>, Rpcbvers4NullError> {
         self.0.start(&Rpcbvers4Null)
     }
 
     /// Registers an address; false if there is another for the same transport.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn set(&self, args: &Rpcb) -> Result<bool, Rpcbvers4SetError> {
         self.0.call(&Rpcbvers4Set { args })
     }
 
     /// Starts [`set`](Self::set) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_set(
         &self,
         args: &Rpcb,
@@ -2251,17 +2023,11 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// Forgets the address on one transport, or on all if the network identifier is empty.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn unset(&self, args: &Rpcb) -> Result<bool, Rpcbvers4UnsetError> {
         self.0.call(&Rpcbvers4Unset { args })
     }
 
     /// Starts [`unset`](Self::unset) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_unset(
         &self,
         args: &Rpcb,
@@ -2270,17 +2036,11 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// The universal address of a version, or of another version if that is not registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn getaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetaddrError> {
         self.0.call(&Rpcbvers4Getaddr { args })
     }
 
     /// Starts [`getaddr`](Self::getaddr) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_getaddr(
         &self,
         args: &Rpcb,
@@ -2289,17 +2049,11 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// Everything that is registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn dump(&self) -> Result<RpcblistPtr, Rpcbvers4DumpError> {
         self.0.call(&Rpcbvers4Dump)
     }
 
     /// Starts [`dump`](Self::dump) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_dump(
         &self,
     ) -> Result<C::Pending<RpcblistPtr, Rpcbvers4DumpError>, Rpcbvers4DumpError> {
@@ -2307,17 +2061,11 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// Forwards a call that was broadcast; there is no reply if it fails.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn bcast(&self, args: &RpcbRmtcallargs) -> Result<RpcbRmtcallres, Rpcbvers4BcastError> {
         self.0.call(&Rpcbvers4Bcast { args })
     }
 
     /// Starts [`bcast`](Self::bcast) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_bcast(
         &self,
         args: &RpcbRmtcallargs,
@@ -2326,17 +2074,11 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// Seconds since 1970 on rpcbind's host.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn gettime(&self) -> Result<u32, Rpcbvers4GettimeError> {
         self.0.call(&Rpcbvers4Gettime)
     }
 
     /// Starts [`gettime`](Self::gettime) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_gettime(
         &self,
     ) -> Result<C::Pending<u32, Rpcbvers4GettimeError>, Rpcbvers4GettimeError> {
@@ -2344,9 +2086,6 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// A universal address in its transport's own form.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn uaddr2_taddr(
         &self,
         args: impl AsRef<[u8]>,
@@ -2356,9 +2095,6 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// Starts [`uaddr2_taddr`](Self::uaddr2_taddr) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_uaddr2_taddr(
         &self,
         args: impl AsRef<[u8]>,
@@ -2368,17 +2104,11 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// A transport's own address in universal form.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn taddr2_uaddr(&self, args: &Netbuf) -> Result<BString, Rpcbvers4Taddr2UaddrError> {
         self.0.call(&Rpcbvers4Taddr2Uaddr { args })
     }
 
     /// Starts [`taddr2_uaddr`](Self::taddr2_uaddr) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_taddr2_uaddr(
         &self,
         args: &Netbuf,
@@ -2387,17 +2117,11 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// The universal address of exactly this version; empty if it is not registered.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn getversaddr(&self, args: &Rpcb) -> Result<BString, Rpcbvers4GetversaddrError> {
         self.0.call(&Rpcbvers4Getversaddr { args })
     }
 
     /// Starts [`getversaddr`](Self::getversaddr) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_getversaddr(
         &self,
         args: &Rpcb,
@@ -2406,9 +2130,6 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// Forwards a call and reports its failure.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn indirect(
         &self,
         args: &RpcbRmtcallargs,
@@ -2417,9 +2138,6 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// Starts [`indirect`](Self::indirect) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_indirect(
         &self,
         args: &RpcbRmtcallargs,
@@ -2428,17 +2146,11 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// All places of a version.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn getaddrlist(&self, args: &Rpcb) -> Result<RpcbEntryListPtr, Rpcbvers4GetaddrlistError> {
         self.0.call(&Rpcbvers4Getaddrlist { args })
     }
 
     /// Starts [`getaddrlist`](Self::getaddrlist) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_getaddrlist(
         &self,
         args: &Rpcb,
@@ -2448,17 +2160,11 @@ impl<C: MakeCalls> Rpcbvers4Client<C> {
     }
 
     /// What rpcbind was asked so far.
-    ///
-    /// # Errors
-    /// The call failed; the error says who is to blame.
     pub fn getstat(&self) -> Result<RpcbStatByvers, Rpcbvers4GetstatError> {
         self.0.call(&Rpcbvers4Getstat)
     }
 
     /// Starts [`getstat`](Self::getstat) and returns a ticket for its result.
-    ///
-    /// # Errors
-    /// The call cannot be sent.
     pub fn start_getstat(
         &self,
     ) -> Result<C::Pending<RpcbStatByvers, Rpcbvers4GetstatError>, Rpcbvers4GetstatError> {
@@ -2844,66 +2550,36 @@ impl CallCodec<Xdr> for Rpcbvers4Getstat {
 
 impl<O: Order> CallCodec<Lean<O>> for Rpcbvers4Getstat {}
 
-/// What a server of `RPCBVERS4` does.
+/// What a server of `RPCBVERS4` does. Callers are told of refusals, and why.
 pub trait Rpcbvers4: Send + Sync + 'static {
     /// Registers an address; false if there is another for the same transport.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn set(&self, call: &CallInfo<'_>, args: Rpcb) -> Result<bool, Refusal>;
 
     /// Forgets the address on one transport, or on all if the network identifier is empty.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn unset(&self, call: &CallInfo<'_>, args: Rpcb) -> Result<bool, Refusal>;
 
     /// The universal address of a version, or of another version if that is not registered.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn getaddr(&self, call: &CallInfo<'_>, args: Rpcb) -> Result<BString, Refusal>;
 
     /// Everything that is registered.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn dump(&self, call: &CallInfo<'_>) -> Result<RpcblistPtr, Refusal>;
 
     /// Forwards a call that was broadcast; there is no reply if it fails.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn bcast(&self, call: &CallInfo<'_>, args: RpcbRmtcallargs) -> Result<RpcbRmtcallres, Refusal>;
 
     /// Seconds since 1970 on rpcbind's host.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn gettime(&self, call: &CallInfo<'_>) -> Result<u32, Refusal>;
 
     /// A universal address in its transport's own form.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn uaddr2_taddr(&self, call: &CallInfo<'_>, args: BString) -> Result<Netbuf, Refusal>;
 
     /// A transport's own address in universal form.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn taddr2_uaddr(&self, call: &CallInfo<'_>, args: Netbuf) -> Result<BString, Refusal>;
 
     /// The universal address of exactly this version; empty if it is not registered.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn getversaddr(&self, call: &CallInfo<'_>, args: Rpcb) -> Result<BString, Refusal>;
 
     /// Forwards a call and reports its failure.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn indirect(
         &self,
         call: &CallInfo<'_>,
@@ -2911,15 +2587,9 @@ pub trait Rpcbvers4: Send + Sync + 'static {
     ) -> Result<RpcbRmtcallres, Refusal>;
 
     /// All places of a version.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn getaddrlist(&self, call: &CallInfo<'_>, args: Rpcb) -> Result<RpcbEntryListPtr, Refusal>;
 
     /// What rpcbind was asked so far.
-    ///
-    /// # Errors
-    /// The caller is told that the call is not carried out.
     fn getstat(&self, call: &CallInfo<'_>) -> Result<RpcbStatByvers, Refusal>;
 }
 
