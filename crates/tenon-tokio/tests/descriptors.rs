@@ -6,6 +6,7 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, OnceLock};
@@ -174,10 +175,15 @@ fn connections_without_a_descriptor_are_refused_at_once() {
         // The server may have a descriptor for a moment that nothing needs afterwards.
         let mut refused = 0;
         while refused < ROOM {
-            let mut next = server.tcp();
-            match counted(&mut next) {
-                Some(_) => kept.push(next),
-                None => refused += 1,
+            let (mut tcp, mut unix) = (server.tcp(), server.unix());
+            refused += 1;
+            if counted(&mut tcp).is_some() {
+                kept.push(OwnedFd::from(tcp));
+                refused = 0;
+            }
+            if counted(&mut unix).is_some() {
+                kept.push(OwnedFd::from(unix));
+                refused = 0;
             }
             assert!(kept.len() <= 2 * ROOM, "{driver}");
         }

@@ -276,9 +276,9 @@ fn a_connection_with_a_request_may_be_silent_longer() {
         let mut caller = tcp(&server);
         caller.write_all(&echo_record()).unwrap();
         read_echo(&mut caller);
-        // The preamble of the lean protocol is a request, too.
         let [place, _] = server.places();
         let lean = connect(&format!("lean+tcp://{place}"));
+        assert_eq!(call(&lean, ECHO, b"first").unwrap(), b"first");
         let mut silent = tcp(&server);
         assert!(is_closed(&mut silent));
         thread::sleep(Duration::from_secs(1));

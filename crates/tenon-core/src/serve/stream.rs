@@ -446,6 +446,8 @@ impl ServedStream {
     #[inline]
     pub fn end_inline(&mut self) {
         self.inline -= 1;
+        // The connection may have been parked since the call came.
+        self.has_answered = true;
     }
 
     /// Answers a call that was carried out elsewhere.
