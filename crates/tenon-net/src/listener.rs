@@ -241,7 +241,8 @@ fn is_end(error: &io::Error) -> bool {
     )
 }
 
-fn is_out_of_descriptors(error: &io::Error) -> bool {
+/// Whether the process or the system has no descriptors left.
+pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
         Some(Errno::MFILE | Errno::NFILE)

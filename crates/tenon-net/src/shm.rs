@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{self, RecvFlags, Shutdown};
-use tenon_shm::{End, Greeting, JoinError, Joined, Segment, Sizes, User, Violation};
+use tenon_shm::{End, Greeting, JoinError, Joined, Refusal, Segment, Sizes, User, Violation};
 
+use crate::listener::is_out_of_descriptors;
 use crate::socket::{Ready, Socket, poll_until};
 
 /// Looks in vain after which the socket is looked at: a peer that was killed cannot have said so in the memory.
@@ -82,9 +83,14 @@ impl Shm {
         Self::new(socket, joined, 0)
     }
 
-    /// Hands memory over to the client that is connected through `fd`.
+    /// Hands memory over to the client that is connected through `fd`. If no descriptors are left for that, the client is
+    /// told.
     pub(crate) fn invite(fd: OwnedFd, sizes: Sizes) -> io::Result<Self> {
-        let joined = tenon_shm::invite(fd.as_fd(), sizes)?;
+        let joined = tenon_shm::invite(fd.as_fd(), sizes).inspect_err(|error| {
+            if is_out_of_descriptors(error) {
+                tenon_shm::refuse(fd.as_fd(), Refusal::Busy);
+            }
+        })?;
         let unusual = unusual::NO_HELLO | unusual::PARKED;
         Self::new(Socket::from(fd), joined, unusual)
     }

@@ -422,7 +422,7 @@ fn calls_are_shed_when_all_threads_hang() {
 #[test]
 fn a_call_is_answered_when_its_handler_hangs() {
     let limits = ServerLimits {
-        handler_timeout: Some(Duration::from_millis(100)),
+        handler_timeout: Some(Duration::from_millis(500)),
         ..ServerLimits::default()
     };
     for server in both(&limits, common::obliging) {
