@@ -17,7 +17,7 @@ use rustix::net::{
 };
 use tenon_shm::{Refusal, Sizes, User};
 
-use crate::socket::family;
+use crate::socket::{family, is_out_of_descriptors};
 use crate::spare::SpareDescriptor;
 use crate::stream::{first_that_works, not_a_stream};
 use crate::{Address, Endpoint, Stream, Transport};
@@ -238,14 +238,6 @@ fn is_end(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
-    )
-}
-
-/// Whether the process or the system has no descriptors left.
-pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::MFILE | Errno::NFILE)
     )
 }
 

@@ -11,8 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::net::{self, RecvFlags, Shutdown};
 use tenon_shm::{End, Greeting, JoinError, Joined, Refusal, Segment, Sizes, User, Violation};
 
-use crate::listener::is_out_of_descriptors;
-use crate::socket::{Ready, Socket, poll_until};
+use crate::socket::{Ready, Socket, is_out_of_descriptors, poll_until};
 
 /// Looks in vain after which the socket is looked at: a peer that was killed cannot have said so in the memory.
 const LOOKS_MAX: u32 = 1 << 17;

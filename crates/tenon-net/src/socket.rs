@@ -276,6 +276,14 @@ pub(crate) fn of_receiving(error: impl Into<io::Error>) -> io::Error {
     }
 }
 
+/// Whether the process or the system has no descriptors left.
+pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE)
+    )
+}
+
 pub(crate) fn family(address: SocketAddr) -> AddressFamily {
     match address {
         SocketAddr::V4(_) => AddressFamily::INET,
