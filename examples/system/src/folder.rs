@@ -252,7 +252,8 @@ impl UploadsV1 for Folder {
         let Some(upload) = self.upload(id) else {
             return Ok(UploadPosition::Unknown);
         };
-        Ok(self.add(id, &mut lock(upload.lock()), offset, &chunk)?)
+        let mut upload = lock(upload.lock());
+        Ok(self.add(id, &mut upload, offset, &chunk)?)
     }
 
     fn position(&self, _call: &CallInfo<'_>, id: u64) -> Result<UploadPosition, Refusal> {
@@ -266,7 +267,8 @@ impl UploadsV1 for Folder {
         let Some(upload) = self.upload(id) else {
             return Ok(UploadPosition::Unknown);
         };
-        Ok(self.complete(id, &mut lock(upload.lock()), size)?)
+        let mut upload = lock(upload.lock());
+        Ok(self.complete(id, &mut upload, size)?)
     }
 
     fn read(

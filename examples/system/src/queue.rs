@@ -125,7 +125,10 @@ impl Queue {
     }
 
     fn end_leases(&mut self, now: Instant) {
-        while let Some((until, id)) = self.leases.pop_front_if(|(until, _)| *until <= now) {
+        while let Some((until, id)) = self.leases.front().copied()
+            && until <= now
+        {
+            self.leases.pop_front();
             if let Some(record) = self.jobs.get_mut(&id)
                 && matches!(record.progress, Progress::Running { until: end } if end == until)
             {

@@ -28,6 +28,7 @@ fn time_runs_out_for_one_call_only() {
         let expected = CallError::TimedOut {
             limit: SHORT,
             may_have_executed: true,
+            calls_max: None,
         };
         assert_eq!(format!("{error:?}"), format!("{expected:?}"), "{row}");
         assert_eq!(client.call(ECHO, b"others").unwrap(), b"others", "{row}");

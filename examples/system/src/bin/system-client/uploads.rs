@@ -47,7 +47,9 @@ fn put(client: &UploadsV1Client, file: &mut File, name: &str) -> Result<(), Box<
     loop {
         chunk.clear();
         file.seek(SeekFrom::Start(next))?;
-        file.by_ref().take(CHUNK as u64).read_to_end(&mut chunk)?;
+        Read::by_ref(file)
+            .take(CHUNK as u64)
+            .read_to_end(&mut chunk)?;
         let is_end = chunk.is_empty();
         let position = if is_end {
             client.finish(id, next)
