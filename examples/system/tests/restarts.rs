@@ -72,9 +72,10 @@ fn rounds() -> usize {
     }
 }
 
-/// Calls of one process that are in flight when servers go, at most.
+/// Calls of one process whose fate is unknown when servers go, at most: of each caller one that is in flight, and one that
+/// is sent before the end of the connection is noticed.
 fn most_unknown() -> usize {
-    rounds() * load::CALLERS
+    2 * rounds() * load::CALLERS
 }
 
 /// Has each server end by `end` and start again under load, as often as there are rounds, checks the journals, and
