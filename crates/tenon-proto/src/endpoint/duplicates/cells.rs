@@ -2,13 +2,8 @@
 //! gap that other things could not fill, and the bytes in use are the number of cells.
 
 use super::call_key::MessageKey;
+use super::cell_id::{CellId, NONE};
 use super::links::{CellList, Links};
-
-/// Names a cell.
-pub(super) type CellId = u32;
-
-/// No cell. The first one of a store is never handed out.
-pub(super) const NONE: CellId = 0;
 
 /// Cells that are taken from the system together: 64 KiB of them.
 pub(super) const CHUNK_CELLS: usize = 512;

@@ -3,7 +3,8 @@
 
 use std::hash::{BuildHasher, Hash, RandomState};
 
-use super::cells::{CellId, Cells, Content, NONE};
+use super::cell_id::{CellId, NONE};
+use super::cells::{Cells, Content};
 
 /// Chains of cells, by the hashes of what is in them.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Lists of cells that know their neighbours, each a ring: both ends are found, and any cell leaves, at once.
 
-use super::cells::{CellId, Cells, NONE};
+use super::cell_id::{CellId, NONE};
 
 /// The neighbours of a cell in a list.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,7 +16,7 @@ pub(super) struct CellList {
 }
 
 /// Finds the neighbours of a cell in the lists of one kind.
-pub(super) type LinksOf<P> = fn(&mut Cells<P>, CellId) -> &mut Links;
+pub(super) type LinksOf<C> = fn(&mut C, CellId) -> &mut Links;
 
 impl CellList {
     /// The list that has this cell first.
@@ -33,7 +33,7 @@ impl CellList {
 
     /// Puts a cell behind all others.
     #[inline]
-    pub(super) fn push<P>(&mut self, cells: &mut Cells<P>, id: CellId, links: LinksOf<P>) {
+    pub(super) fn push<C>(&mut self, cells: &mut C, id: CellId, links: LinksOf<C>) {
         if self.first == NONE {
             self.first = id;
             *links(cells, id) = Links {
@@ -50,7 +50,7 @@ impl CellList {
 
     /// Takes out a cell that is in this list.
     #[inline]
-    pub(super) fn remove<P>(&mut self, cells: &mut Cells<P>, id: CellId, links: LinksOf<P>) {
+    pub(super) fn remove<C>(&mut self, cells: &mut C, id: CellId, links: LinksOf<C>) {
         let Links { previous, next } = *links(cells, id);
         if next == id {
             self.first = NONE;

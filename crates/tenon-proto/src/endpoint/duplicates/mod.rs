@@ -20,6 +20,7 @@
 //! as it has pieces.
 
 mod call_key;
+mod cell_id;
 mod cells;
 mod hash_index;
 mod limits;
@@ -35,7 +36,8 @@ use std::time::{Duration, Instant};
 use tenon_wire::Buffer;
 
 use call_key::MessageKey;
-use cells::{CachedCall, CachedPeer, Cell, CellId, Cells, Content, INLINE_BYTES, NONE};
+use cell_id::{CellId, NONE};
+use cells::{CachedCall, CachedPeer, Cell, Cells, Content, INLINE_BYTES};
 use hash_index::HashIndex;
 use links::{CellList, Links};
 use peer_ranking::PeerRanking;

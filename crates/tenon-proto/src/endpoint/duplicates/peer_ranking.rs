@@ -1,6 +1,7 @@
 //! Peers by the number of their replies, of which the largest is known at once.
 
-use super::cells::{CellId, Cells, NONE};
+use super::cell_id::{CellId, NONE};
+use super::cells::Cells;
 use super::links::{CellList, Links};
 
 /// A list of peers for each number of replies.

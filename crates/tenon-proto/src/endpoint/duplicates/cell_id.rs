@@ -1,0 +1,7 @@
+//! How cells are named.
+
+/// Names a cell.
+pub(super) type CellId = u32;
+
+/// No cell. The first one of a store is never handed out.
+pub(super) const NONE: CellId = 0;
