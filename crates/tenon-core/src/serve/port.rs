@@ -86,6 +86,11 @@ impl FoundCall {
         &bytes[bytes.len() - self.arguments..]
     }
 
+    /// Bytes of the message of the call, which a [copy](Self::copy) takes.
+    pub fn message_bytes(&self) -> usize {
+        self.message().len()
+    }
+
     /// Copies the message of the call; returns it with the number of bytes of the arguments, which are its end.
     pub fn copy(&self) -> (Buffer, usize) {
         let mut message = Buffer::default();

@@ -181,10 +181,10 @@ impl PortTask {
             }
             return self.served.give_back(found);
         }
-        let (message, arguments) = found.copy();
-        let Some(room) = state.room_now(message.len()) else {
+        let Some(room) = state.room_now(found.message_bytes()) else {
             return self.served.drop_call(&found);
         };
+        let (message, arguments) = found.copy();
         let message = CallMessage::Datagram(message, arguments);
         let cancelled = CancelFlag::default();
         let elsewhere = || {

@@ -122,14 +122,14 @@ impl PortTurn<'_> {
     /// Has a call carried out by another thread, if there is room for it.
     #[cold]
     fn hand_over(&self, port: &mut PortState, found: FoundCall) {
-        let (message, arguments) = found.copy();
-        let Some(memory) = self.server.scheduler.room.take(message.len(), true) else {
+        let room = &self.server.scheduler.room;
+        let Some(memory) = room.take(found.message_bytes(), true) else {
             return port.served.drop_call(&found);
         };
         let flag = port.hand_over(found.key);
         let (call, target) = (found.call, AnswerTo::Datagram(found.key));
         let progress = self.server.defer(self.slot, &call, flag, target);
-        let job = Job::of_port((call, progress), found.from, (message, arguments), memory);
+        let job = Job::of_port((call, progress), found.from, found.copy(), memory);
         port.served.give_back(found);
         self.server.scheduler.push_job(self.server, job);
     }
