@@ -80,7 +80,7 @@ impl ServerState {
     /// Whether nothing further is to be begun.
     #[inline]
     pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.stopping.load(Ordering::Acquire)
     }
 
     /// Nothing further is begun from now on.

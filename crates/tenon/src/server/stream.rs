@@ -8,7 +8,9 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{CALLS_PER_TURN, CallContext, CallMemory, CallToServe, EndReason, Sending};
+use tenon_core::serve::{
+    CALLS_PER_TURN, CallContext, CallMemory, CallToServe, EndOfStream, EndReason, Sending,
+};
 use tenon_core::service::Cancellation;
 use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter};
 use tenon_net::Stream;
@@ -121,14 +123,16 @@ impl StreamTurn<'_> {
         }
     }
 
-    /// Takes in that the peer has ended its stream. Calls that other threads are at are still answered, unless nobody
-    /// is left to be.
+    /// Takes in that nothing more is received. Calls that other threads are at are still answered, unless nobody is left
+    /// to be.
     #[cold]
     fn handle_end(&self, stream: &Stream, state: &mut StreamState) -> Result<(), EndReason> {
+        if self.server.is_stopping() && !stream.is_hung_up() {
+            // The server may have ended the direction itself, to wake the thread.
+            return Ok(());
+        }
         let reason = state.served.end_of_stream();
-        let policy = self.server.shared.limits.end_of_stream;
-        let is_gone = || state.served.is_peer_gone(policy, || stream.is_hung_up());
-        if state.has_running_calls() && is_gone() {
+        if state.has_running_calls() && self.is_peer_gone(stream, state) {
             return Err(reason);
         }
         state.ends = Some(reason);
@@ -141,11 +145,21 @@ impl StreamTurn<'_> {
         if !state.has_ended || state.ends.is_some() {
             return Ok(());
         }
-        let policy = self.server.shared.limits.end_of_stream;
-        if state.served.is_peer_gone(policy, || stream.is_hung_up()) {
+        if self.is_peer_gone(stream, state) {
             return Err(EndReason::PeerClosed);
         }
         Ok(())
+    }
+
+    /// Whether nobody is left to be answered at the other end of a connection of which nothing more is received. A
+    /// server that stops may have ended that direction itself.
+    fn is_peer_gone(&self, stream: &Stream, state: &StreamState) -> bool {
+        let policy = if self.server.is_stopping() {
+            EndOfStream::HalfClosed
+        } else {
+            self.server.shared.limits.end_of_stream
+        };
+        state.served.is_peer_gone(policy, || stream.is_hung_up())
     }
 
     /// Receives once what is there.
@@ -163,8 +177,6 @@ impl StreamTurn<'_> {
             state.served.note_last_receive(matches!(came, Ok(1..)));
         }
         match came {
-            // This server's own doing.
-            Ok(0) if is_last => Ok(()),
             Ok(0) => self.handle_end(stream, state),
             Ok(bytes) => {
                 // What has filled the room may not be all, and behind the last bytes is the end.
