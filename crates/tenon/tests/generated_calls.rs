@@ -47,7 +47,7 @@ impl DemoV1 for Demo {
             b"raised" => Err(Refusal::raise("there is no room", &Entry::Person(7))),
             b"who" => Ok(told(call).into()),
             b"sleeper" => {
-                thread::sleep(Duration::from_millis(300));
+                thread::sleep(Duration::from_secs(1));
                 Ok(name)
             }
             b"deadline" => Ok(call.deadline().is_some().to_string().into()),

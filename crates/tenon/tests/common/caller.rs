@@ -137,10 +137,19 @@ fn listening_at(host: Ipv4Addr) -> ServerBuilder {
         .unwrap()
         .listen(&format!("udp://{host}:0"))
         .unwrap()
+        .limits(limited(|_| ()))
 }
 
+/// The limits that are usual, but for those that a machine would exceed that is busy with other things: connections are
+/// opened long before they are used, and calls may wait for a thread.
 pub fn limited(change: impl FnOnce(&mut ServerLimits)) -> ServerLimits {
-    let mut limits = ServerLimits::default();
+    let mut limits = ServerLimits {
+        first_request_timeout: None,
+        queue_timeout: None,
+        receive_timeout: Some(PATIENCE),
+        send_timeout: Some(PATIENCE),
+        ..ServerLimits::default()
+    };
     change(&mut limits);
     limits
 }
