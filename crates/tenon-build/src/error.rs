@@ -1,4 +1,4 @@
-//! Why no stubs were made.
+//! The reasons why stubs cannot be generated.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use tenon_gen::rust::Refused;
 use tenon_plan::PlanError;
 
-/// Why no stubs were made. A build script that returns it shows it in full: `{:?}` is `{}`.
+/// An error that prevents stubs from being generated. A build script that returns it prints it in full: `{:?}` is `{}`.
 pub enum Error {
-    /// The interface has errors: all of them, as a person reads them.
+    /// The interface has errors: all of them, rendered as text.
     Interface(String),
     /// The interface has types that no message can hold.
     Plans(PlanError),
@@ -18,9 +18,9 @@ pub enum Error {
     NoFolder,
     /// The stubs cannot be written.
     Write {
-        /// Where to.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }

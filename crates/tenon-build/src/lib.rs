@@ -1,4 +1,4 @@
-//! Stubs for a user's crate, made while it is built.
+//! Generates the stubs of a user's crate while it is built.
 //!
 //! In `build.rs`:
 //!
@@ -9,7 +9,7 @@
 //! }
 //! ```
 //!
-//! and where the stubs are wanted:
+//! and in the module that uses the stubs:
 //!
 //! ```ignore
 //! tenon::stubs!(mod nfs3;);
@@ -20,22 +20,22 @@ mod error;
 use std::path::{Path, PathBuf};
 
 use tenon_gen::rust::{self, Form};
-use tenon_idl::{Define, Parsed, Report, Style, Undeclared};
+use tenon_idl::{Define, DiagnosticReport, Parsed, Style, Undeclared};
 use tenon_plan::{Pass, Plans, Representation};
 use tenon_schema::Schema;
 
 pub use error::Error;
 
-/// Makes stubs for the interface in the file `interface` with the default choices. Returns where
-/// they are: `$OUT_DIR`, under the interface's name.
+/// Generates stubs for the interface in the file `interface` with the default options. Returns the path
+/// of the stubs: in `$OUT_DIR`, under the interface's name.
 ///
 /// # Errors
-/// The interface cannot be read or means nothing, or the stubs cannot be written.
+/// The interface cannot be read or is invalid, or the stubs cannot be written.
 pub fn compile(interface: impl AsRef<Path>) -> Result<PathBuf, Error> {
     Builder::new().compile(interface)
 }
 
-/// Makes stubs by choice.
+/// Generates stubs with options.
 #[derive(Debug, Clone)]
 pub struct Builder {
     reading: tenon_idl::Options,
@@ -45,7 +45,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The default choices: every dialect is read, and the stubs speak both protocols and are written
+    /// Sets the default options: every dialect is read, and the stubs speak both protocols and are written
     /// to `$OUT_DIR`, to be brought in by `include!`.
     pub fn new() -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Builder {
         }
     }
 
-    /// Adds a folder in which `#include` looks.
+    /// Adds a folder that `#include` searches.
     #[must_use]
     pub fn include_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.reading.include_dirs.push(folder.into());
@@ -73,15 +73,15 @@ impl Builder {
         self
     }
 
-    /// Refuses what rpcgen refuses.
+    /// Rejects interfaces that rpcgen rejects.
     #[must_use]
     pub fn strict_rpcgen(mut self, strict: bool) -> Self {
         self.reading.strict_rpcgen = strict;
         self
     }
 
-    /// Whether types that the interface does not define are taken to be declared by the module around the stubs. It is
-    /// an error otherwise, unless the interface has `%` lines.
+    /// Sets whether types that the interface does not define are taken to be declared by the module around the stubs.
+    /// Otherwise they are an error, unless the interface has `%` lines.
     #[must_use]
     pub fn allow_undefined(mut self, allow: bool) -> Self {
         self.reading.undeclared = if allow {
@@ -114,22 +114,22 @@ impl Builder {
         self
     }
 
-    /// The path of the crate `tenon` in the user's crate; `::tenon` if nothing is said.
+    /// The path of the crate `tenon` in the user's crate; `::tenon` by default.
     #[must_use]
     pub fn tenon_path(mut self, path: &str) -> Self {
         path.clone_into(&mut self.stubs.tenon);
         self
     }
 
-    /// Leaves out what included files define; the module around the stubs has to have it.
+    /// Leaves out the definitions of included files; the module around the stubs has to provide them.
     #[must_use]
     pub fn skip_included(mut self) -> Self {
         self.stubs.skip_included = true;
         self
     }
 
-    /// Whether there is code for the lean representation beside that for XDR, so that clients and
-    /// services speak the lean protocol beside ONC RPC. There is if nothing is said; without it there
+    /// Sets whether code for the lean representation is generated beside that for XDR, so that clients and
+    /// services speak the lean protocol beside ONC RPC. It is by default; without it there
     /// is less to compile.
     #[must_use]
     pub fn lean(mut self, lean: bool) -> Self {
@@ -137,7 +137,7 @@ impl Builder {
         self
     }
 
-    /// Adds views: for each type that holds something worth borrowing another one, whose values
+    /// Adds views: for each type that holds something worth borrowing another one, with values that
     /// borrow it from the message that they are read from. The methods of a server take them as their
     /// arguments.
     #[must_use]
@@ -146,7 +146,7 @@ impl Builder {
         self
     }
 
-    /// Has servers write results of known size where they are sent from: the method of a procedure that
+    /// Has servers write results of known size in place: the method of a procedure that
     /// returns opaque data or an array of a fixed size, or a struct, that consists of nothing but numbers
     /// is handed a `&mut` of it, in the reply wherever that is possible.
     #[must_use]
@@ -155,29 +155,29 @@ impl Builder {
         self
     }
 
-    /// Makes strings `String`: one that is not UTF-8 is refused where it is read. They are `BString`, which holds any
-    /// bytes as the interface permits, if nothing is said.
+    /// Makes strings `String`: one that is not UTF-8 is refused where it is read. By default they are `BString`, which
+    /// holds any bytes, as the interface permits.
     #[must_use]
     pub fn utf8_strings(mut self, utf8: bool) -> Self {
         self.stubs.utf8_strings = utf8;
         self
     }
 
-    /// Adds clients whose calls are awaited, on tokio: `FooV1AsyncClient`; and the trait `FooV1Async` for
-    /// services whose methods are asynchronous, with `FooV1AsyncService` that serves it. They stand on the
-    /// crate `tenon-tokio`.
+    /// Adds asynchronous clients on tokio, `FooV1AsyncClient`, and the trait `FooV1Async` for services with
+    /// asynchronous methods, with `FooV1AsyncService` that serves it. They depend on the crate
+    /// `tenon-tokio`.
     #[must_use]
     pub fn tokio(mut self, tokio: bool) -> Self {
         self.stubs.tokio = tokio.then(|| "::tenon_tokio".to_owned());
         self
     }
 
-    /// Makes stubs for the interface in the file `interface`, tells cargo which files they were
-    /// made from, and returns where they are: in a file called as the interface in the way of Rust's modules, so that
-    /// it can be one: `blob_store.rs` for `BlobStore.x`.
+    /// Generates stubs for the interface in the file `interface`, tells cargo from which files they were
+    /// generated, and returns their path: a file with the name of the interface in snake case, so that
+    /// it can be a module: `blob_store.rs` for `BlobStore.x`.
     ///
     /// # Errors
-    /// The interface cannot be read or means nothing, or the stubs cannot be written.
+    /// The interface cannot be read or is invalid, or the stubs cannot be written.
     pub fn compile(&self, interface: impl AsRef<Path>) -> Result<PathBuf, Error> {
         let interface = interface.as_ref();
         let folder = self.folder()?;
@@ -223,7 +223,7 @@ impl Default for Builder {
     }
 }
 
-/// Names the files that were read, so that a change of one builds anew, and the warnings.
+/// Prints cargo's directives: the files that were read, so that a change of one triggers a rebuild, and the warnings.
 fn tell_cargo(parsed: &Parsed) {
     for name in parsed
         .sources
@@ -241,8 +241,8 @@ fn tell_cargo(parsed: &Parsed) {
     }
 }
 
-/// A diagnostic as Cargo wants it, which knows no others.
-fn in_one_line(report: &Report) -> String {
+/// Formats a diagnostic as a single line, since Cargo takes no others.
+fn in_one_line(report: &DiagnosticReport) -> String {
     let (file, line, message) = (&report.file, report.line, &report.message);
     let hint = report.hint.as_ref();
     let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));

@@ -1,12 +1,12 @@
-//! The syntax tree: an interface as it is written, names not looked up yet.
+//! The syntax tree: an interface as it is written, before names are resolved.
 
 use tenon_schema::Type;
 
 use crate::source::Span;
 
-/// A name and where it is written. One that is looked up may be a path: `outer::name`, `::name`.
+/// A name with its span. One that refers to a definition may be a path: `outer::name`, `::name`.
 #[derive(Debug, Clone)]
-pub(crate) struct Name {
+pub(crate) struct SpannedName {
     pub text: String,
     pub span: Span,
 }
@@ -14,10 +14,10 @@ pub(crate) struct Name {
 /// A definition of the outermost level.
 #[derive(Debug)]
 pub(crate) struct Definition {
-    /// The path of the namespace that it stands in, such as `outer::inner`; empty outside of all.
+    /// The path of its namespace, such as `outer::inner`; empty outside of all.
     pub namespace: String,
-    /// Its name in the namespace; behind `resolve::namespaces` its whole path.
-    pub name: Name,
+    /// Its name in the namespace; after `resolve::namespaces` its whole path.
+    pub name: SpannedName,
     pub doc: String,
     /// The position of the token it starts at, which orders it among macros and `%` lines.
     pub position: usize,
@@ -28,54 +28,54 @@ pub(crate) struct Definition {
 
 #[derive(Debug)]
 pub(crate) enum DefinitionKind {
-    Constant(ConstantExpression),
-    Type(Body),
+    Constant(ConstantDef),
+    Type(TypeBody),
     Typedef(TypeUse),
-    Program(Program),
+    Program(ProgramDef),
 }
 
-/// What a constant is made of.
+/// The definition of a constant.
 #[derive(Debug)]
-pub(crate) struct ConstantExpression {
+pub(crate) struct ConstantDef {
     pub value: Expression,
-    /// It stands in a `#define`; it is no constant unless it has a value.
+    /// It comes from a `#define`; it is a constant only if it has a value.
     pub from_macro: bool,
 }
 
-/// The inside of a type that is defined where it stands.
+/// The body of an enum, struct or union.
 #[derive(Debug, Clone)]
-pub(crate) enum Body {
-    Enum(Vec<Member>),
+pub(crate) enum TypeBody {
+    Enum(Vec<EnumeratorDef>),
     Struct(Vec<Declaration>),
-    Union(Box<Union>),
+    Union(Box<UnionBody>),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
-    pub name: Name,
+pub(crate) struct EnumeratorDef {
+    pub name: SpannedName,
     pub doc: String,
     pub value: Option<Expression>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Union {
+pub(crate) struct UnionBody {
     pub discriminant: Declaration,
-    pub arms: Vec<Arm>,
+    pub arms: Vec<UnionArm>,
     /// `Some(None)` is `default: void`.
     pub default: Option<Option<Declaration>>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Arm {
+pub(crate) struct UnionArm {
     pub cases: Vec<Expression>,
     /// `None` is `void`.
     pub field: Option<Declaration>,
 }
 
-/// A type and the name of what has it.
+/// A name with its type.
 #[derive(Debug, Clone)]
 pub(crate) struct Declaration {
-    pub name: Name,
+    pub name: SpannedName,
     pub doc: String,
     pub ty: TypeUse,
 }
@@ -92,69 +92,69 @@ pub(crate) enum TypeUseKind {
     /// A keyword of the language.
     Builtin(Type),
     /// A name, with or without `struct`, `union` or `enum` in front.
-    Named(Name),
-    /// Defined on the spot; the name is the tag behind `struct`, `union` or `enum`.
-    Inline(Option<Name>, Box<Body>),
-    Opaque(Bound),
+    Named(SpannedName),
+    /// Defined inline; the name is the tag behind `struct`, `union` or `enum`.
+    Inline(Option<SpannedName>, Box<TypeBody>),
+    Opaque(LengthBound),
     String(Option<Expression>),
-    Array(Box<TypeUse>, Bound),
+    Array(Box<TypeUse>, LengthBound),
     Optional(Box<TypeUse>),
 }
 
 /// `[n]`, `<n>` or `<>`.
 #[derive(Debug, Clone)]
-pub(crate) enum Bound {
+pub(crate) enum LengthBound {
     Fixed(Expression),
     Counted(Option<Expression>),
 }
 
-impl Bound {
-    /// The number between the brackets, if there is one.
+impl LengthBound {
+    /// Returns the number between the brackets, if there is one.
     pub(crate) fn number(&self) -> Option<&Expression> {
         match self {
-            Bound::Fixed(length) => Some(length),
-            Bound::Counted(max) => max.as_ref(),
+            LengthBound::Fixed(length) => Some(length),
+            LengthBound::Counted(max) => max.as_ref(),
         }
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct ProgramDef {
     pub number: Expression,
-    pub versions: Vec<Version>,
+    pub versions: Vec<VersionDef>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Version {
-    pub name: Name,
+pub(crate) struct VersionDef {
+    pub name: SpannedName,
     pub doc: String,
     pub number: Expression,
-    pub procedures: Vec<Procedure>,
+    pub procedures: Vec<ProcedureDef>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Procedure {
-    pub name: Name,
+pub(crate) struct ProcedureDef {
+    pub name: SpannedName,
     pub doc: String,
     pub number: Expression,
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<ProcedureParameter>,
     /// `None` is `void`.
     pub result: Option<TypeUse>,
-    /// Names of parameters that only come back. They are among the arguments until the types are
+    /// Names of `out` parameters. They are among the arguments until the types are
     /// flattened, and then parts of the result.
-    pub outputs: Vec<Name>,
+    pub outputs: Vec<SpannedName>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Argument {
-    pub direction: Direction,
-    pub name: Option<Name>,
+pub(crate) struct ProcedureParameter {
+    pub direction: ParameterDirection,
+    pub name: Option<SpannedName>,
     pub ty: TypeUse,
 }
 
-/// Which way a parameter travels. RFC 5531 knows arguments only; the rest is dialect.
+/// The direction in which a parameter is passed. RFC 5531 has arguments only; the rest is dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum ParameterDirection {
     /// With the call.
     In,
     /// With the reply.
@@ -163,7 +163,7 @@ pub(crate) enum Direction {
     InOut,
 }
 
-/// A constant expression. RFC 4506 knows numbers and names only; the rest is dialect.
+/// A constant expression. RFC 4506 has numbers and names only; the rest is dialect.
 #[derive(Debug, Clone)]
 pub(crate) struct Expression {
     pub span: Span,
@@ -182,7 +182,7 @@ pub(crate) enum ExpressionKind {
 }
 
 impl Expression {
-    /// The expression that is but a name, in its place.
+    /// Returns the expression that consists of `name`, with the span of this one.
     pub(crate) fn named(&self, name: &str) -> Expression {
         Expression {
             span: self.span,

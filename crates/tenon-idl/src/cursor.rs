@@ -1,21 +1,21 @@
-//! A position among the words that the preprocessor left.
+//! A position in the tokens that the preprocessor produced.
 
-use crate::ast::Name;
-use crate::source::{Sources, Span};
+use crate::ast::SpannedName;
+use crate::source::{SourceMap, Span};
 use crate::token::{Token, TokenKind};
 
-/// Looks at one word and steps over it.
+/// Reads tokens one by one, with lookahead.
 #[derive(Debug, Clone)]
-pub(crate) struct Cursor<'a> {
-    pub sources: &'a Sources,
+pub(crate) struct TokenCursor<'a> {
+    pub sources: &'a SourceMap,
     tokens: &'a [Token],
     end: Token,
     at: usize,
 }
 
-impl<'a> Cursor<'a> {
-    /// Over `tokens`, which end at `end`.
-    pub(crate) fn new(sources: &'a Sources, tokens: &'a [Token], end: Span) -> Cursor<'a> {
+impl<'a> TokenCursor<'a> {
+    /// Creates a cursor over `tokens`, which end at `end`.
+    pub(crate) fn new(sources: &'a SourceMap, tokens: &'a [Token], end: Span) -> TokenCursor<'a> {
         let end = Token {
             kind: TokenKind::End,
             spelled: Span {
@@ -25,7 +25,7 @@ impl<'a> Cursor<'a> {
             span: end,
             first_on_line: false,
         };
-        Cursor {
+        TokenCursor {
             sources,
             tokens,
             end,
@@ -33,17 +33,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The number of words in front.
+    /// Returns the number of tokens in front of the cursor.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    /// The word at hand.
+    /// Returns the current token.
     pub(crate) fn peek(&self) -> Token {
         self.peek_by(0)
     }
 
-    /// The word `ahead` words behind the one at hand.
+    /// Returns the token that is `ahead` tokens behind the current one.
     pub(crate) fn peek_by(&self, ahead: usize) -> Token {
         self.tokens
             .get(self.at + ahead)
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
             .unwrap_or(self.end)
     }
 
-    /// The word in front of the one at hand.
+    /// Returns the token in front of the current one.
     pub(crate) fn previous(&self) -> Token {
         let index = self.at.checked_sub(1);
         index
@@ -59,14 +59,14 @@ impl<'a> Cursor<'a> {
             .unwrap_or(self.end)
     }
 
-    /// Steps over the word at hand; stays at the end.
+    /// Steps over the current token; stays at the end.
     pub(crate) fn advance(&mut self) -> Token {
         let token = self.peek();
         self.at = (self.at + 1).min(self.tokens.len());
         token
     }
 
-    /// Steps over `punctuation` if it is at hand.
+    /// Steps over `punctuation` if it is the current token.
     pub(crate) fn eat(&mut self, punctuation: &str) -> bool {
         let found = self.peek().is(punctuation);
         if found {
@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Steps over the word `keyword` if it is at hand.
+    /// Steps over the word `keyword` if it is the current token.
     pub(crate) fn eat_word(&mut self, keyword: &str) -> bool {
         let found = self.at_word(keyword);
         if found {
@@ -84,19 +84,19 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Whether the word `keyword` is at hand.
+    /// Returns whether the current token is the word `keyword`.
     pub(crate) fn at_word(&self, keyword: &str) -> bool {
         self.word() == Some(keyword)
     }
 
-    /// The identifier at hand.
+    /// Returns the current token if it is an identifier.
     pub(crate) fn word(&self) -> Option<&'a str> {
         let token = self.peek();
         (token.kind == TokenKind::Identifier).then(|| self.text(token))
     }
 
-    /// Steps over the path at hand, `name`, `outer::name` or `::name`; `None` if there is none.
-    pub(crate) fn path(&mut self) -> Option<Name> {
+    /// Steps over a path, `name`, `outer::name` or `::name`; `None` if there is none.
+    pub(crate) fn path(&mut self) -> Option<SpannedName> {
         let start = self.peek();
         let is_rooted = start.is("::");
         if self.peek_by(usize::from(is_rooted)).kind != TokenKind::Identifier {
@@ -115,18 +115,18 @@ impl<'a> Cursor<'a> {
             text.push_str("::");
             text.push_str(self.text(last));
         }
-        Some(Name {
+        Some(SpannedName {
             text,
             span: start.span.to(last.span),
         })
     }
 
-    /// How a word is spelled.
+    /// Returns the spelling of a token.
     pub(crate) fn text(&self, token: Token) -> &'a str {
         self.sources.text(token.spelled)
     }
 
-    /// The word at hand as an error message calls it.
+    /// Describes the current token for an error message.
     pub(crate) fn describe(&self) -> String {
         match self.peek().kind {
             TokenKind::End => "the end".to_string(),
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Hostile words may be megabytes long.
+/// Shortens a token for a message: a hostile one may be megabytes long.
 fn shorten(text: &str) -> String {
     const CHARACTERS_MAX: usize = 60;
     match text.char_indices().nth(CHARACTERS_MAX) {

@@ -1,18 +1,18 @@
-//! What a run has to say about an interface: errors, warnings, where and what to do.
+//! Diagnostics of an interface: errors and warnings, their locations and hints.
 
-use crate::source::{Sources, Span};
+use crate::source::{SourceMap, Span};
 
-/// How much a diagnostic weighs.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The interface is usable, but may not mean what its author thinks.
+    /// The interface is usable, but may not mean what its author intends.
     Warning,
     /// There is no schema.
     Error,
 }
 
 impl Severity {
-    /// The word that introduces a diagnostic.
+    /// Returns the word that introduces a diagnostic.
     pub fn word(self) -> &'static str {
         match self {
             Severity::Warning => "warning",
@@ -21,48 +21,48 @@ impl Severity {
     }
 }
 
-/// One remark. Render it with [`crate::render`], or take it apart with [`Diagnostic::report`].
+/// One error or warning. Render it with [`crate::render`], or take it apart with [`Diagnostic::report`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
-    /// Where; `None` when a file could not be read at all.
+    /// The span that it is about; `None` when a file could not be read at all.
     pub span: Option<Span>,
-    /// What to write under the marked text: usually what was expected.
+    /// The text under the marked span: usually what was expected.
     pub label: String,
-    /// Another place that has to do with it, and what is there.
-    pub related: Option<Box<Related>>,
-    /// What to do about it.
+    /// A related span with a description.
+    pub related: Option<Box<RelatedSpan>>,
+    /// Advice on the remedy.
     pub hint: Option<String>,
 }
 
-/// Another place that has to do with a diagnostic.
+/// A span that is related to a diagnostic.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Related {
-    /// Where.
+pub struct RelatedSpan {
+    /// The span.
     pub span: Span,
-    /// What is there.
+    /// The text under the span.
     pub what: String,
 }
 
-/// A diagnostic for machines: all places resolved, no borrowed parts.
+/// A diagnostic in machine-readable form: all locations resolved, no borrowed parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct DiagnosticReport {
     /// `error` or `warning`.
     pub severity: &'static str,
-    /// The file as the user named it; empty if there is no place.
+    /// The file as the user named it; empty if there is no location.
     pub file: String,
-    /// The line, from 1; 0 if there is no place.
+    /// The line, from 1; 0 if there is no location.
     pub line: u32,
-    /// The column in characters, from 1; 0 if there is no place.
+    /// The column in characters, from 1; 0 if there is no location.
     pub column: u32,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What was expected; may be empty.
+    /// The text under the marked span, usually what was expected; may be empty.
     pub label: String,
-    /// What to do about it.
+    /// Advice on the remedy.
     pub hint: Option<String>,
 }
 
@@ -102,16 +102,16 @@ impl Diagnostic {
 
     pub(crate) fn related(mut self, span: Span, what: impl Into<String>) -> Diagnostic {
         let what = clip(what.into());
-        self.related = Some(Box::new(Related { span, what }));
+        self.related = Some(Box::new(RelatedSpan { span, what }));
         self
     }
 
-    /// The machine form.
-    pub fn report(&self, sources: &Sources) -> Report {
+    /// Converts the diagnostic to its machine-readable form.
+    pub fn report(&self, sources: &SourceMap) -> DiagnosticReport {
         let place = self.span.map(|span| sources.locate(span));
         let (file, line, column) =
             place.map_or_else(Default::default, |at| (at.file, at.line, at.column));
-        Report {
+        DiagnosticReport {
             severity: self.severity.word(),
             file,
             line,
@@ -123,7 +123,7 @@ impl Diagnostic {
     }
 }
 
-/// A name in a hostile file may be megabytes long.
+/// Shortens a message: a name in a hostile file may be megabytes long.
 fn clip(mut text: String) -> String {
     const CHARACTERS_MAX: usize = 500;
     if let Some((end, _)) = text.char_indices().nth(CHARACTERS_MAX) {
@@ -133,28 +133,28 @@ fn clip(mut text: String) -> String {
     text
 }
 
-/// Collects the diagnostics of a run and knows when it is enough.
+/// Collects the diagnostics of a run, up to a limit.
 #[derive(Debug)]
-pub(crate) struct Diagnostics {
+pub(crate) struct DiagnosticCollector {
     list: Vec<Diagnostic>,
     errors: usize,
     warnings: usize,
 }
 
-/// A file that is no interface at all would otherwise draw an error per token.
+/// Errors that are kept: a file that is no interface at all would otherwise cause an error per token.
 const ERRORS_MAX: usize = 50;
 const WARNINGS_MAX: usize = 200;
 
-impl Diagnostics {
-    pub(crate) fn new() -> Diagnostics {
-        Diagnostics {
+impl DiagnosticCollector {
+    pub(crate) fn new() -> DiagnosticCollector {
+        DiagnosticCollector {
             list: Vec::new(),
             errors: 0,
             warnings: 0,
         }
     }
 
-    /// Keeps `diagnostic`, unless there are more than anybody reads.
+    /// Keeps `diagnostic`, unless there are too many of its severity.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         let (count, max) = match diagnostic.severity {
             Severity::Error => (&mut self.errors, ERRORS_MAX),
@@ -166,12 +166,12 @@ impl Diagnostics {
         }
     }
 
-    /// Whether further work on this input only makes noise.
+    /// Returns whether the limit of errors is exceeded, so that further work on this input is useless.
     pub(crate) fn exhausted(&self) -> bool {
         self.errors > ERRORS_MAX
     }
 
-    /// Whether a further warning would be kept.
+    /// Returns whether a further warning would be kept.
     pub(crate) fn keeps_warnings(&self) -> bool {
         self.warnings < WARNINGS_MAX
     }
@@ -180,7 +180,7 @@ impl Diagnostics {
         self.errors > 0
     }
 
-    /// All that was kept, in the order of the text.
+    /// Returns all diagnostics that were kept, in the order of the text.
     pub(crate) fn into_list(mut self) -> Vec<Diagnostic> {
         self.list
             .sort_by_key(|diagnostic| diagnostic.span.map(|span| (span.file, span.start)));

@@ -1,76 +1,80 @@
-//! Doc comments: which comment belongs to what, and what it says without its markers.
+//! Doc comments: attaches comments to definitions and strips their markers.
 //!
 //! A comment belongs to the definition, field, member or procedure that starts on the line behind
-//! it, or to the one that it follows on the same line. An empty line parts them. A notice of
+//! it, or to the one that it follows on the same line. An empty line separates them. A notice of
 //! copyright belongs to the file and documents nothing in it.
 
-use crate::preprocess::Aside;
-use crate::source::{Sources, Span};
+use crate::preprocess::TokenTrivia;
+use crate::source::{SourceMap, Span};
 
-/// All comments of a run, in the order of the words.
+/// All comments of a run, in the order of the tokens.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Comments<'a> {
-    pub sources: &'a Sources,
-    pub list: &'a [Aside],
+pub(crate) struct DocComments<'a> {
+    pub sources: &'a SourceMap,
+    pub list: &'a [TokenTrivia],
 }
 
-impl Comments<'_> {
-    /// What the comments in front of the word at `position`, which stands at `span`, say.
+impl DocComments<'_> {
+    /// Returns the text of the comments in front of the token at `position`, which stands at `span`.
     pub(crate) fn leading(&self, position: usize, span: Span) -> String {
         let end = self.first_behind(position, span);
         let mut line = self.sources.physical_line(span);
         let mut start = end;
-        while let Some(aside) = start.checked_sub(1).map(|index| self.list[index]) {
-            let adjacent = aside.position == position
-                && aside.first_on_line
-                && aside.span.file == span.file
-                && aside.span.end <= span.start
-                && self.last_line(aside.span) + 1 >= line;
+        while let Some(comment) = start.checked_sub(1).map(|index| self.list[index]) {
+            let adjacent = comment.position == position
+                && comment.first_on_line
+                && comment.span.file == span.file
+                && comment.span.end <= span.start
+                && self.last_line(comment.span) + 1 >= line;
             if !adjacent {
                 break;
             }
-            line = self.sources.physical_line(aside.span);
+            line = self.sources.physical_line(comment.span);
             start -= 1;
         }
         self.join(&self.list[start..end])
     }
 
-    /// What the comments behind something say: those between the words `first` and `last` (the
-    /// word behind it) that stand on the line of `end`, its last word.
+    /// Returns the text of the comments behind an item: those between the tokens `first` and `last` (the
+    /// token behind it) that stand on the line of `end`, its last token.
     pub(crate) fn trailing(&self, first: usize, last: usize, end: Span) -> String {
-        let from = self.list.partition_point(|aside| aside.position <= first);
-        let to = self.list.partition_point(|aside| aside.position <= last);
+        let from = self
+            .list
+            .partition_point(|comment| comment.position <= first);
+        let to = self
+            .list
+            .partition_point(|comment| comment.position <= last);
         self.on_line_of(&self.list[from..to], end)
     }
 
-    /// What a comment behind a `#define` says; `position` is that of the word behind both.
+    /// Returns the text of a comment behind a `#define`; `position` is that of the token behind both.
     pub(crate) fn behind_macro(&self, position: usize, name: Span) -> String {
         let from = self.first_behind(position, name);
         let line = self.sources.physical_line(name);
-        let on_line = |aside: &&Aside| {
-            aside.position == position && self.sources.physical_line(aside.span) == line
+        let on_line = |comment: &&TokenTrivia| {
+            comment.position == position && self.sources.physical_line(comment.span) == line
         };
         let count = self.list[from..].iter().take_while(on_line).count();
         self.on_line_of(&self.list[from..from + count], name)
     }
 
-    /// The first comment behind what stands at `span`, where `position` is that of the word
+    /// Returns the index of the first comment behind `span`, where `position` is that of the token
     /// there or of the next one.
     fn first_behind(&self, position: usize, span: Span) -> usize {
-        self.list.partition_point(|aside| {
-            let in_front = aside.span.file != span.file || aside.span.start < span.start;
-            aside.position < position || (aside.position == position && in_front)
+        self.list.partition_point(|comment| {
+            let in_front = comment.span.file != span.file || comment.span.start < span.start;
+            comment.position < position || (comment.position == position && in_front)
         })
     }
 
-    fn on_line_of(&self, asides: &[Aside], end: Span) -> String {
+    fn on_line_of(&self, comments: &[TokenTrivia], end: Span) -> String {
         let line = self.sources.physical_line(end);
-        let on_line = |aside: &Aside| {
-            !aside.first_on_line
-                && aside.span.file == end.file
-                && self.sources.physical_line(aside.span) == line
+        let on_line = |comment: &TokenTrivia| {
+            !comment.first_on_line
+                && comment.span.file == end.file
+                && self.sources.physical_line(comment.span) == line
         };
-        let found: Vec<Aside> = asides.iter().copied().filter(on_line).collect();
+        let found: Vec<TokenTrivia> = comments.iter().copied().filter(on_line).collect();
         self.join(&found)
     }
 
@@ -81,10 +85,10 @@ impl Comments<'_> {
         })
     }
 
-    fn join(&self, asides: &[Aside]) -> String {
-        let texts = asides
+    fn join(&self, comments: &[TokenTrivia]) -> String {
+        let texts = comments
             .iter()
-            .map(|aside| strip(self.sources.text(aside.span)));
+            .map(|comment| strip(self.sources.text(comment.span)));
         let texts: Vec<String> = texts
             .filter(|text| !text.is_empty() && !is_notice(text))
             .collect();
@@ -99,7 +103,7 @@ fn is_notice(text: &str) -> bool {
         .any(|word| text.contains(word))
 }
 
-/// A comment without its markers, the stars in front of its lines and empty lines around it.
+/// Strips the markers of a comment, the stars in front of its lines and empty lines around it.
 fn strip(comment: &str) -> String {
     let lines: Vec<&str> = match comment.strip_prefix("//") {
         Some(line) => vec![line.trim_start_matches(['/', '!']).trim()],
@@ -117,7 +121,7 @@ fn block_lines(comment: &str) -> Vec<&str> {
     inner.lines().map(undecorated).collect()
 }
 
-/// Takes the star at the start of a line away, or the whole line where it is nothing but a rule.
+/// Strips the star at the start of a line, or the whole line if it is nothing but a rule.
 fn undecorated(line: &str) -> &str {
     let line = line.trim();
     let is_rule = line

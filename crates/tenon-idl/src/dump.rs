@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use tenon_schema::{ConstantValue, Field, Length, Program, Schema, Type, TypeDef, TypeKind, Union};
 
-/// `schema`, one line per part.
+/// Writes `schema` as text, one line per part.
 pub fn dump(schema: &Schema) -> String {
     let mut out = String::new();
     let _ = write_schema(&mut out, schema);

@@ -1,15 +1,15 @@
 //! Constant expressions: of `const`, lengths, labels and numbers, and of `#if`.
 //!
 //! Values are 128 bits wide, so that everything a signed or unsigned 64-bit constant can be
-//! computed from fits; what does not fit has no value, and is an error where one is wanted. Nothing is wrapped.
+//! computed from fits; what does not fit has no value, and is an error where one is needed. Nothing wraps around.
 
 use crate::ast::{Expression, ExpressionKind};
-use crate::cursor::Cursor;
+use crate::cursor::TokenCursor;
 use crate::diagnostics::Diagnostic;
 use crate::source::Span;
 use crate::token::TokenKind;
 
-/// The operators with two operands, by how strongly they bind.
+/// The binary operators with their precedences.
 const BINARY: &[(&str, u8)] = &[
     ("||", 1),
     ("&&", 2),
@@ -31,37 +31,37 @@ const BINARY: &[(&str, u8)] = &[
     ("%", 10),
 ];
 
-/// How strongly an operator has to bind to be part of an expression.
+/// The context of an expression, which decides the lowest precedence of its operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Within {
-    /// Anything goes.
+pub(crate) enum ExpressionContext {
+    /// All operators are allowed.
     Anywhere,
     /// Between `<` and `>`, where `>` is the end; parentheses lift it.
     Angles,
 }
 
-impl Within {
+impl ExpressionContext {
     fn strength_min(self) -> u8 {
         match self {
-            Within::Anywhere => 1,
-            Within::Angles => 9,
+            ExpressionContext::Anywhere => 1,
+            ExpressionContext::Angles => 9,
         }
     }
 }
 
-/// Reads an expression at the cursor. `nesting_max` bounds parentheses and unary operators.
+/// Parses an expression at the cursor. `nesting_max` bounds parentheses and unary operators.
 pub(crate) fn parse(
-    cursor: &mut Cursor<'_>,
-    within: Within,
+    cursor: &mut TokenCursor<'_>,
+    within: ExpressionContext,
     nesting_max: usize,
 ) -> Result<Expression, Diagnostic> {
     binary(cursor, within.strength_min(), nesting_max)
 }
 
-/// Precedence climbing. A chain of operators is a loop, but the tree it builds leans to the left
-/// and is as deep as the chain is long, so each operator costs a level of nesting, too.
+/// Parses binary operators by precedence climbing. A chain of operators is a loop, but the tree it builds leans to the
+/// left and is as deep as the chain is long, so each operator costs a level of nesting, too.
 fn binary(
-    cursor: &mut Cursor<'_>,
+    cursor: &mut TokenCursor<'_>,
     strength_min: u8,
     levels: usize,
 ) -> Result<Expression, Diagnostic> {
@@ -79,14 +79,14 @@ fn binary(
     Ok(left)
 }
 
-fn operator_at(cursor: &Cursor<'_>, strength_min: u8) -> Option<(&'static str, u8)> {
+fn operator_at(cursor: &TokenCursor<'_>, strength_min: u8) -> Option<(&'static str, u8)> {
     BINARY
         .iter()
         .copied()
         .find(|(mark, strength)| *strength >= strength_min && cursor.peek().is(mark))
 }
 
-fn unary(cursor: &mut Cursor<'_>, levels: usize) -> Result<Expression, Diagnostic> {
+fn unary(cursor: &mut TokenCursor<'_>, levels: usize) -> Result<Expression, Diagnostic> {
     let start = cursor.peek().span;
     let operators = ["-", "+", "~", "!"];
     let Some(operator) = operators.into_iter().find(|mark| cursor.eat(mark)) else {
@@ -99,7 +99,7 @@ fn unary(cursor: &mut Cursor<'_>, levels: usize) -> Result<Expression, Diagnosti
     })
 }
 
-fn primary(cursor: &mut Cursor<'_>, levels: usize) -> Result<Expression, Diagnostic> {
+fn primary(cursor: &mut TokenCursor<'_>, levels: usize) -> Result<Expression, Diagnostic> {
     let token = cursor.peek();
     let text = cursor.text(token);
     let kind = match token.kind {
@@ -119,7 +119,7 @@ fn primary(cursor: &mut Cursor<'_>, levels: usize) -> Result<Expression, Diagnos
 }
 
 /// The name of a constant.
-fn path(cursor: &mut Cursor<'_>) -> Result<Expression, Diagnostic> {
+fn path(cursor: &mut TokenCursor<'_>) -> Result<Expression, Diagnostic> {
     let name = cursor.path().ok_or_else(|| expected_value(cursor))?;
     Ok(Expression {
         span: name.span,
@@ -127,11 +127,11 @@ fn path(cursor: &mut Cursor<'_>) -> Result<Expression, Diagnostic> {
     })
 }
 
-fn parenthesised(cursor: &mut Cursor<'_>, levels: usize) -> Result<Expression, Diagnostic> {
+fn parenthesised(cursor: &mut TokenCursor<'_>, levels: usize) -> Result<Expression, Diagnostic> {
     let open = cursor.advance().span;
     let inner = binary(
         cursor,
-        Within::Anywhere.strength_min(),
+        ExpressionContext::Anywhere.strength_min(),
         deeper(levels, open)?,
     )?;
     if !cursor.eat(")") {
@@ -141,7 +141,7 @@ fn parenthesised(cursor: &mut Cursor<'_>, levels: usize) -> Result<Expression, D
     Ok(inner)
 }
 
-fn expected_value(cursor: &Cursor<'_>) -> Diagnostic {
+fn expected_value(cursor: &TokenCursor<'_>) -> Diagnostic {
     let message = format!("expected a number or a name, found {}", cursor.describe());
     Diagnostic::error(cursor.peek().span, message)
 }
@@ -153,8 +153,8 @@ fn deeper(levels: usize, span: Span) -> Result<usize, Diagnostic> {
     })
 }
 
-/// A number as C writes it: `0x`, octal with a leading zero, decimal, `1'000`; `u` and `l` behind it say
-/// nothing that matters here.
+/// Parses a number as C writes it: `0x`, octal with a leading zero, decimal, `1'000`; the suffixes `u` and `l`
+/// are ignored.
 fn number(text: &str, span: Span) -> Result<ExpressionKind, Diagnostic> {
     let lower = text.to_ascii_lowercase().replace('\'', "");
     let (digits, radix) = match lower.strip_prefix("0x") {
@@ -210,45 +210,45 @@ fn escaped(escape: char) -> Option<char> {
     }
 }
 
-/// Why an expression has no value.
+/// The reason why an expression has no value.
 #[derive(Debug)]
-pub(crate) enum NoValue {
+pub(crate) enum EvaluationError {
     /// A name in it is not defined.
     Undefined(Span, String),
-    /// It is wrong in itself; the diagnostic says how.
+    /// It is invalid in itself; the diagnostic says how.
     Wrong(Box<Diagnostic>),
-    /// It is more than anything can be that is made of it.
+    /// It exceeds every type of the language.
     Huge(Span),
-    /// It is wrong, and that has been reported.
+    /// It is invalid, and that has been reported.
     Reported,
 }
 
-impl From<Diagnostic> for NoValue {
-    fn from(diagnostic: Diagnostic) -> NoValue {
-        NoValue::Wrong(Box::new(diagnostic))
+impl From<Diagnostic> for EvaluationError {
+    fn from(diagnostic: Diagnostic) -> EvaluationError {
+        EvaluationError::Wrong(Box::new(diagnostic))
     }
 }
 
-/// Computes an expression; `name` knows the values of names.
+/// Evaluates an expression; `name` looks the values of names up.
 pub(crate) fn evaluate(
     expression: &Expression,
-    name: &mut dyn FnMut(&str, Span) -> Result<i128, NoValue>,
-) -> Result<i128, NoValue> {
+    name: &mut dyn FnMut(&str, Span) -> Result<i128, EvaluationError>,
+) -> Result<i128, EvaluationError> {
     let span = expression.span;
     match &expression.kind {
         ExpressionKind::Number(number) => Ok(*number),
-        ExpressionKind::Huge => Err(NoValue::Huge(span)),
+        ExpressionKind::Huge => Err(EvaluationError::Huge(span)),
         ExpressionKind::Name(text) => name(text, span),
         ExpressionKind::Text(_) => {
             Err(Diagnostic::error(span, "expected a number, found a string").into())
         }
         ExpressionKind::Unary(operator, operand) => {
             let operand = evaluate(operand, name)?;
-            unary_value(operator, operand).ok_or(NoValue::Huge(span))
+            unary_value(operator, operand).ok_or(EvaluationError::Huge(span))
         }
         ExpressionKind::Binary(operator, left, right) => {
             let left = evaluate(left, name)?;
-            // C's `&&` and `||` leave their right side alone once the left one decides.
+            // C's `&&` and `||` do not evaluate their right side if the left one decides.
             match (*operator, left != 0) {
                 ("&&", false) => return Ok(0),
                 ("||", true) => return Ok(1),
@@ -258,7 +258,7 @@ pub(crate) fn evaluate(
             if matches!(*operator, "/" | "%") && right == 0 {
                 return Err(Diagnostic::error(span, "division by zero").into());
             }
-            binary_value(operator, left, right).ok_or(NoValue::Huge(span))
+            binary_value(operator, left, right).ok_or(EvaluationError::Huge(span))
         }
     }
 }

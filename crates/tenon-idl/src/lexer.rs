@@ -1,13 +1,13 @@
-//! Text to words. Never reports anything itself: what is no word becomes [`TokenKind::Bad`], so
-//! that text which a condition leaves out can be read over.
+//! Text to tokens. Reports nothing itself: invalid input becomes [`TokenKind::Bad`], so that
+//! text which a condition excludes can be skipped.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::source::{FileId, Span};
-use crate::token::{Bad, Token, TokenKind};
+use crate::token::{LexError, Token, TokenKind};
 
-/// Reads one text, word by word.
+/// Reads one text, token by token.
 #[derive(Debug, Clone)]
 pub(crate) struct Lexer {
     file: FileId,
@@ -17,7 +17,7 @@ pub(crate) struct Lexer {
     at_line_start: bool,
 }
 
-/// Longest first, so that `<<=` is never read as `<` `<=`.
+/// The longest first, so that `<<=` is never read as `<` `<=`.
 const PUNCTUATION: &[&str] = &[
     "::", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "{", "}", "(", ")", "[", "]", "<", ">",
     ";", ":", ",", "=", "*", "+", "-", "/", "%", "&", "|", "^", "~", "!", "#", "?", ".",
@@ -34,7 +34,7 @@ impl Lexer {
         }
     }
 
-    /// Of a part of a line of the text, which is read as if something stood in front of it.
+    /// Creates a lexer of a part of a line, which is not at the start of that line.
     pub(crate) fn within(file: FileId, text: Arc<str>, part: Range<usize>) -> Lexer {
         Lexer {
             at: part.start,
@@ -44,7 +44,7 @@ impl Lexer {
         }
     }
 
-    /// The next word, on whatever line it stands.
+    /// Reads the next token, on this line or a later one.
     pub(crate) fn next(&mut self) -> Token {
         while !self.skip_blanks() {
             self.at += 1;
@@ -53,12 +53,12 @@ impl Lexer {
         self.word()
     }
 
-    /// The next word of this logical line, if there is one.
+    /// Reads the next token of this logical line, if there is one.
     pub(crate) fn next_on_line(&mut self) -> Option<Token> {
         (self.skip_blanks() && self.at < self.end).then(|| self.word())
     }
 
-    /// What is left of this line, without moving.
+    /// Returns the rest of this line without moving.
     pub(crate) fn rest_of_line(&self) -> Span {
         let end = self
             .rest()
@@ -79,7 +79,7 @@ impl Lexer {
         &self.text[self.at..self.end]
     }
 
-    /// Skips white space and spliced line ends; false if it stopped at a line end.
+    /// Skips white space and line splices; false if it stopped at a line end.
     fn skip_blanks(&mut self) -> bool {
         loop {
             let rest = self.rest();
@@ -113,7 +113,7 @@ impl Lexer {
         }
     }
 
-    /// What the text starts with, and its length in bytes.
+    /// Returns the kind of the next token and its length in bytes.
     fn recognise(&self, first_on_line: bool) -> (TokenKind, usize) {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
@@ -123,8 +123,13 @@ impl Lexer {
             '%' if first_on_line => (TokenKind::Passthrough, passthrough_length(rest)),
             '/' if rest.starts_with("/*") => block_comment(rest),
             '/' if rest.starts_with("//") => (TokenKind::Comment, line_length(rest)),
-            '"' => quoted(rest, '"', TokenKind::Text, Bad::UnclosedText),
-            '\'' => quoted(rest, '\'', TokenKind::Character, Bad::UnclosedCharacter),
+            '"' => quoted(rest, '"', TokenKind::Text, LexError::UnclosedText),
+            '\'' => quoted(
+                rest,
+                '\'',
+                TokenKind::Character,
+                LexError::UnclosedCharacter,
+            ),
             '0'..='9' => (TokenKind::Number, number_length(rest)),
             'a'..='z' | 'A'..='Z' | '_' => (TokenKind::Identifier, word_length(rest)),
             _ => punctuation(rest, first),
@@ -132,17 +137,17 @@ impl Lexer {
     }
 }
 
-/// White space, and the invisible characters that come with text pasted from a web page.
+/// Returns whether `char` is white space or one of the invisible characters that come with text pasted from a web page.
 fn is_blank(char: char) -> bool {
     is_invisible(char) || (char != '\n' && char.is_whitespace())
 }
 
-/// Characters of no width, which nobody meant to write.
+/// Returns whether `char` has no width; such characters are written by accident.
 pub(crate) fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
 }
 
-/// The length of a backslash with the line end behind it.
+/// Returns the length of a line splice: a backslash with the line end behind it.
 fn splice(rest: &str) -> Option<usize> {
     ["\\\n", "\\\r\n"]
         .iter()
@@ -154,7 +159,7 @@ fn punctuation(rest: &str, first: char) -> (TokenKind, usize) {
     let known = PUNCTUATION.iter().find(|mark| rest.starts_with(**mark));
     match known {
         Some(mark) => (TokenKind::Punctuation(mark), mark.len()),
-        None => (TokenKind::Bad(Bad::Character), first.len_utf8()),
+        None => (TokenKind::Bad(LexError::Character), first.len_utf8()),
     }
 }
 
@@ -163,7 +168,7 @@ fn word_length(rest: &str) -> usize {
         .unwrap_or(rest.len())
 }
 
-/// As C23 has it, a `'` between two digits parts them.
+/// Returns the length of a number; as in C23, a `'` between two digits separates them.
 fn number_length(rest: &str) -> usize {
     let mut length = word_length(rest);
     while let Some(more) = rest[length..].strip_prefix('\'') {
@@ -182,12 +187,12 @@ fn line_length(rest: &str) -> usize {
 fn block_comment(rest: &str) -> (TokenKind, usize) {
     match rest[2..].find("*/") {
         Some(length) => (TokenKind::Comment, length + 4),
-        None => (TokenKind::Bad(Bad::UnclosedComment), rest.len()),
+        None => (TokenKind::Bad(LexError::UnclosedComment), rest.len()),
     }
 }
 
-/// A literal between two `quote`s on one line; a backslash protects what follows it.
-fn quoted(rest: &str, quote: char, kind: TokenKind, unclosed: Bad) -> (TokenKind, usize) {
+/// Reads a literal between two `quote`s on one line; a backslash escapes the character behind it.
+fn quoted(rest: &str, quote: char, kind: TokenKind, unclosed: LexError) -> (TokenKind, usize) {
     let mut protected = false;
     for (at, char) in rest.char_indices().skip(1) {
         match char {
@@ -201,7 +206,7 @@ fn quoted(rest: &str, quote: char, kind: TokenKind, unclosed: Bad) -> (TokenKind
     (TokenKind::Bad(unclosed), rest.len())
 }
 
-/// A `%` line goes on as long as its lines end in a backslash.
+/// Returns the length of a `%` line, which continues as long as its lines end in a backslash.
 fn passthrough_length(rest: &str) -> usize {
     let mut length = 0;
     for line in rest.split_inclusive('\n') {

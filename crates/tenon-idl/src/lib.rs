@@ -3,7 +3,7 @@
 //! Reads all of RFC 4506 and RFC 5531 section 12, and by default the union of the dialects that
 //! interfaces are written in: C's names of integers, types and constants that are declared
 //! elsewhere, nested types, computed constants, several or named arguments, `//` comments, `%`
-//! lines anywhere, and so on. Parameters may say which way they travel (`in`, `out`, `inout`). A preprocessor is built in.
+//! lines anywhere, and so on. Parameters may have a direction (`in`, `out`, `inout`). A preprocessor is built in.
 //!
 //! ```
 //! let text = "struct point { int x; int y; };";
@@ -11,20 +11,20 @@
 //! assert_eq!(parsed.schema.expect("no errors").types[0].name, "point");
 //! ```
 //!
-//! # What is defined while a file is read
+//! # Macros defined while a file is read
 //! rpcgen reads a file once per output, each time with another symbol defined. A schema is read
-//! with `RPC_HDR` defined as 1 (see [`Output`]), for the header is what declares all types, and
+//! with `RPC_HDR` defined as 1 (see [`Output`]), for the header declares all types, and
 //! with the macros that a C preprocessor defines by itself, such as `__linux__`.
 //!
 //! # Strict reading
-//! [`Options::strict_rpcgen`] refuses what Debian's rpcgen 1.4.3 refuses: computed constants, `0X`
+//! [`Options::strict_rpcgen`] rejects what Debian's rpcgen 1.4.3 rejects: computed constants, `0X`
 //! and `5L` as numbers, types that are defined where they are used, `long long`, `program`,
 //! `version`, `string`, `opaque` and the like as names, several arguments (rpcgen takes them with
 //! `-N` only), their directions, pointers and arrays as results and arguments, strings without a bound, `//`
 //! comments, indented and continued `%` lines, `namespace` and `pragma`, a comma behind the last
 //! member of an enum, an empty enum, struct or version, `default` in front of a `case` or beside one, a union with
-//! nothing else, the name of a variable behind the definition of a type, `struct *name { .. }`, a `;` that ends nothing,
-//! and invisible characters.
+//! nothing else, the name of a variable behind the definition of a type, `struct *name { .. }`, a `;` that ends
+//! nothing, and invisible characters.
 
 mod ast;
 mod cursor;
@@ -48,29 +48,29 @@ use std::path::Path;
 use tenon_schema::Schema;
 use tenon_schema::written::Written;
 
-pub use diagnostics::{Diagnostic, Related, Report, Severity};
+pub use diagnostics::{Diagnostic, DiagnosticReport, RelatedSpan, Severity};
 pub use dump::dump;
-pub use options::{Define, Files, Limits, Options, Output, Undeclared};
+pub use options::{Define, FileSource, Options, Output, ParseLimits, Undeclared};
 pub use render::{Style, render};
-pub use source::{FileId, Location, Sources, Span};
+pub use source::{FileId, SourceLocation, SourceMap, Span};
 
-use diagnostics::Diagnostics;
+use diagnostics::DiagnosticCollector;
 
-/// What became of an interface.
+/// The result of reading an interface.
 #[derive(Debug)]
 pub struct Parsed {
-    /// What it means; `None` if there is an error among the diagnostics.
+    /// The meaning of the interface; `None` if there is an error among the diagnostics.
     pub schema: Option<Schema>,
-    /// How it is written, beside the schema and like it.
+    /// The spelling of the interface; `None` if there is no schema.
     pub written: Option<Written>,
-    /// What there is to say about it, in the order of the text.
+    /// Errors and warnings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
     /// The texts that the diagnostics point into.
-    pub sources: Sources,
+    pub sources: SourceMap,
 }
 
 impl Parsed {
-    /// All diagnostics as a person reads them; empty if there are none.
+    /// Renders all diagnostics as text; empty if there are none.
     pub fn render(&self, style: Style) -> String {
         let rendered = self.diagnostics.iter();
         rendered
@@ -78,8 +78,8 @@ impl Parsed {
             .collect()
     }
 
-    /// All diagnostics for machines.
-    pub fn reports(&self) -> Vec<Report> {
+    /// Returns all diagnostics in machine-readable form.
+    pub fn reports(&self) -> Vec<DiagnosticReport> {
         let diagnostics = self.diagnostics.iter();
         diagnostics
             .map(|diagnostic| diagnostic.report(&self.sources))
@@ -88,7 +88,7 @@ impl Parsed {
 }
 
 /// Reads the interface in the file `path` and what it includes. A file that cannot be read is a
-/// diagnostic without a place.
+/// diagnostic without a location.
 pub fn parse_file(path: &Path, options: &Options) -> Parsed {
     match load::read(path, &options.files, options.limits.text_bytes_max) {
         Ok(Some(text)) => read_text(path, text, options),
@@ -97,9 +97,9 @@ pub fn parse_file(path: &Path, options: &Options) -> Parsed {
     }
 }
 
-/// Reads the interface that `input` brings to its end, such as stdin, and what it includes. Diagnostics call it
+/// Reads the interface from `input`, such as stdin, to its end, and what it includes. Diagnostics call it
 /// `name`, and its `#include "..."` lines start from the folder of `name`. Input that cannot be read, or is longer
-/// than the limits allow, is a diagnostic without a place.
+/// than the limits allow, is a diagnostic without a location.
 pub fn parse_input(name: &str, input: impl Read, options: &Options) -> Parsed {
     match load::read_input(name, input, options.limits.text_bytes_max) {
         Ok(text) => read_text(Path::new(name), text, options),
@@ -118,13 +118,13 @@ fn unreadable(message: String) -> Parsed {
         schema: None,
         written: None,
         diagnostics: vec![Diagnostic::without_place(message)],
-        sources: Sources::default(),
+        sources: SourceMap::default(),
     }
 }
 
 fn read_text(path: &Path, text: String, options: &Options) -> Parsed {
-    let mut sources = Sources::default();
-    let mut diagnostics = Diagnostics::new();
+    let mut sources = SourceMap::default();
+    let mut diagnostics = DiagnosticCollector::new();
     let unit = preprocess::preprocess(path, text, options, &mut sources, &mut diagnostics);
     let definitions = parser::parse(&unit, &sources, options, &mut diagnostics);
     let (schema, written) = resolve::resolve(

@@ -1,24 +1,28 @@
-//! Reading files: from disk or memory, and never more of them than may be.
+//! Reads files from disk or memory, up to a limit of bytes.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use crate::options::Files;
+use crate::options::FileSource;
 
-/// The text of `path`, if there is such a file; the error is a message for the user. Bytes that
-/// are not UTF-8 are replaced, of which the preprocessor warns where it matters: outside of comments.
-pub(crate) fn read(path: &Path, files: &Files, bytes_max: usize) -> Result<Option<String>, String> {
+/// Reads the text of `path`, if there is such a file; the error is a message for the user. Bytes that
+/// are not UTF-8 are replaced; the preprocessor warns of them where it matters: outside of comments.
+pub(crate) fn read(
+    path: &Path,
+    files: &FileSource,
+    bytes_max: usize,
+) -> Result<Option<String>, String> {
     match files {
-        Files::Memory(texts) => Ok(texts.get(path).cloned()),
-        Files::Disk => read_disk(path, bytes_max),
+        FileSource::Memory(texts) => Ok(texts.get(path).cloned()),
+        FileSource::Disk => read_disk(path, bytes_max),
     }
 }
 
 fn read_disk(path: &Path, bytes_max: usize) -> Result<Option<String>, String> {
     let shown = path.display();
     let cannot = |error| format!("cannot read `{shown}`: {error}");
-    // Asked before it is opened: opening a named pipe would wait for a writer.
+    // Checked before the file is opened: opening a named pipe would wait for a writer.
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => {}
         Ok(_) => return Err(format!("`{shown}` is not a file")),

@@ -1,25 +1,25 @@
-//! What a caller may choose about reading an interface.
+//! Options for reading an interface.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// How an interface is read. `Options::default()` accepts every known dialect.
+/// Options for reading an interface. `Options::default()` accepts every known dialect.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Where `#include` looks, in order, behind the folder of the including file (`-I`).
+    /// The folders that `#include` searches, in order, after that of the including file (`-I`).
     pub include_dirs: Vec<PathBuf>,
     /// Macros that are defined from the start (`-D`).
     pub defines: Vec<Define>,
-    /// Which of rpcgen's outputs the interface is read for.
+    /// The output of rpcgen that the interface is read for.
     pub output: Output,
-    /// Refuse what Debian's rpcgen 1.4.3 refuses; see the crate's documentation for the list.
+    /// Reject what Debian's rpcgen 1.4.3 rejects; see the crate's documentation for the list.
     pub strict_rpcgen: bool,
-    /// What is known of names that are not declared.
+    /// The treatment of names that are not declared.
     pub undeclared: Undeclared,
-    /// Where files come from.
-    pub files: Files,
-    /// How much a file may ask for.
-    pub limits: Limits,
+    /// The source of the files' texts.
+    pub files: FileSource,
+    /// Limits on the resources that an interface may use.
+    pub limits: ParseLimits,
 }
 
 /// A macro from the command line.
@@ -27,12 +27,12 @@ pub struct Options {
 pub struct Define {
     /// The macro's name.
     pub name: String,
-    /// What it stands for.
+    /// The text that replaces it.
     pub value: String,
 }
 
 impl Define {
-    /// From what follows `-D`: `NAME`, which stands for 1, or `NAME=VALUE`.
+    /// Parses the argument of `-D`: `NAME`, which stands for 1, or `NAME=VALUE`.
     pub fn parse(argument: &str) -> Define {
         let (name, value) = argument.split_once('=').unwrap_or((argument, "1"));
         Define {
@@ -42,26 +42,26 @@ impl Define {
     }
 }
 
-/// What is known of names that an interface uses and does not declare: of types, and of constants.
+/// The treatment of names of types and constants that an interface uses and does not declare.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Undeclared {
     /// Types that C's headers declare by these names. Any other is an error, as stubs would not compile, unless the
     /// interface has `%` lines: one of them may declare it, so that is a warning. A constant without a value is an
-    /// error where the value decides what a message is made of.
+    /// error where the value decides the layout of a message.
     #[default]
     Usual,
-    /// The same, and any other is a warning: something beside the stubs declares it.
+    /// The same, but any other is a warning: it is declared outside of the stubs.
     Allowed,
     /// The numbers of libtirpc's own `xdr_` routines. Any other type is the program's, and so is its routine,
-    /// as rpcgen has it: not worth a warning. So is a constant: only the C compiler learns its value. The schema has
+    /// as rpcgen has it: not worth a warning. So is a constant: only the C compiler knows its value. The schema has
     /// [placeholders](tenon_schema::written) there, which only a back end of C can do without.
     OfLibtirpc,
 }
 
-/// rpcgen reads an interface once per output file, each time with another symbol defined.
+/// An output of rpcgen, which reads an interface once per output file, each time with another symbol defined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Output {
-    /// `RPC_HDR`, the header file: what declares all types, hence the default for a schema.
+    /// `RPC_HDR`, the header file: it declares all types, hence the default for a schema.
     #[default]
     Header,
     /// `RPC_XDR`, the marshalling routines.
@@ -77,7 +77,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// The macro that rpcgen defines as 1 for this output.
+    /// Returns the macro that rpcgen defines as 1 for this output.
     pub fn symbol(self) -> Option<&'static str> {
         match self {
             Output::Header => Some("RPC_HDR"),
@@ -90,19 +90,19 @@ impl Output {
     }
 }
 
-/// Where the text of files comes from.
+/// The source of the text of files.
 #[derive(Debug, Clone, Default)]
-pub enum Files {
+pub enum FileSource {
     /// The file system.
     #[default]
     Disk,
-    /// Texts by path; the file system is left alone.
+    /// Texts by path; the file system is not accessed.
     Memory(BTreeMap<PathBuf, String>),
 }
 
-/// Bounds on what a hostile interface can make the front end do.
+/// Limits on the resources that a hostile interface can make the front end use.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct ParseLimits {
     /// Bytes of all texts of a run together, every inclusion counted.
     pub text_bytes_max: usize,
     /// Tokens, comments and `%` lines behind the preprocessor, and tokens of macros' bodies, together.
@@ -119,9 +119,9 @@ pub struct Limits {
     pub fixed_bytes_max: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ParseLimits {
+    fn default() -> ParseLimits {
+        ParseLimits {
             text_bytes_max: 16 << 20,
             tokens_max: 2_000_000,
             include_depth_max: 32,

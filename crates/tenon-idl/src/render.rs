@@ -1,33 +1,33 @@
-//! Diagnostics as a person reads them: the place, the line itself and a mark under it.
+//! Renders diagnostics as text: the location, the line itself and a mark under it.
 
 use std::fmt::Write;
 
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::source::{Sources, Span};
+use crate::source::{SourceMap, Span};
 
-/// How diagnostics are written.
+/// The style of rendered diagnostics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Style {
-    /// Letters alone.
+    /// Without colours.
     #[default]
     Plain,
     /// With ANSI colours, for a terminal.
     Colored,
 }
 
-/// One diagnostic, several lines, with an empty line behind it.
-pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> String {
+/// Renders one diagnostic: several lines, with an empty line behind them.
+pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> String {
     let color = match diagnostic.severity {
         Severity::Error => RED,
         Severity::Warning => YELLOW,
     };
-    let paint = Paint { style };
+    let paint = AnsiPainter { style };
     let head = paint.with(color, diagnostic.severity.word());
     let message = paint.with(BOLD, &format!(": {}", visible(&diagnostic.message)));
     let mut out = format!("{head}{message}\n");
     let gutter = gutter_width(diagnostic, sources);
     if let Some(span) = diagnostic.span {
-        let place = Excerpt {
+        let place = SourceExcerpt {
             sources,
             span,
             label: &diagnostic.label,
@@ -37,7 +37,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
         place.write(&mut out, gutter, paint);
     }
     if let Some(related) = &diagnostic.related {
-        let place = Excerpt {
+        let place = SourceExcerpt {
             sources,
             span: related.span,
             label: &related.what,
@@ -59,8 +59,8 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
     out
 }
 
-/// Space for the longest line number.
-fn gutter_width(diagnostic: &Diagnostic, sources: &Sources) -> usize {
+/// Returns the width of the longest line number.
+fn gutter_width(diagnostic: &Diagnostic, sources: &SourceMap) -> usize {
     let spans = diagnostic.span.into_iter();
     let spans = spans.chain(diagnostic.related.as_ref().map(|related| related.span));
     let widths = spans.map(|span| sources.locate(span).line.to_string().len());
@@ -68,20 +68,20 @@ fn gutter_width(diagnostic: &Diagnostic, sources: &Sources) -> usize {
 }
 
 /// A line of a text with a mark under a part of it.
-struct Excerpt<'a> {
-    sources: &'a Sources,
+struct SourceExcerpt<'a> {
+    sources: &'a SourceMap,
     span: Span,
     label: &'a str,
     mark: char,
     color: &'static str,
 }
 
-/// What is shown of a line; a hostile one may be megabytes long.
+/// The part of a line that is shown; a hostile one may be megabytes long.
 const CHARACTERS_BEFORE_MAX: usize = 80;
 const CHARACTERS_MAX: usize = 120;
 
-impl Excerpt<'_> {
-    fn write(&self, out: &mut String, gutter: usize, paint: Paint) {
+impl SourceExcerpt<'_> {
+    fn write(&self, out: &mut String, gutter: usize, paint: AnsiPainter) {
         let location = self.sources.locate(self.span);
         let blank = " ".repeat(gutter);
         let arrow = paint.with(BLUE, "-->");
@@ -104,8 +104,8 @@ impl Excerpt<'_> {
         let _ = writeln!(out, "{blank} {bar} {}{mark}", " ".repeat(indent));
     }
 
-    /// The line around the marked part as it is shown, the width of what is in front of the mark
-    /// and of the mark itself.
+    /// Returns the line around the marked part as it is shown, the width of the text in front of the mark
+    /// and that of the mark itself.
     fn cut(&self) -> (String, usize, usize) {
         let line = self.sources.line_around(self.span);
         let before = self.sources.text(Span {
@@ -152,8 +152,8 @@ fn last_characters(text: &str, max: usize) -> String {
     }
 }
 
-/// Text of the interface as it may reach a terminal: tabs become spaces, what has no width or
-/// moves the cursor becomes a replacement character.
+/// Makes text of the interface safe for a terminal: tabs become spaces, characters that have no width or
+/// move the cursor become replacement characters.
 fn visible(text: &str) -> String {
     let unsafe_to_show = |char: char| {
         char.is_control()
@@ -176,11 +176,11 @@ const BLUE: &str = "1;34";
 const BOLD: &str = "1";
 
 #[derive(Clone, Copy)]
-struct Paint {
+struct AnsiPainter {
     style: Style,
 }
 
-impl Paint {
+impl AnsiPainter {
     fn with(self, color: &str, text: &str) -> String {
         match self.style {
             Style::Plain => text.to_string(),

@@ -1,14 +1,14 @@
-//! The texts that took part in a run, and spans that point into them.
+//! The source texts of a run, and spans that point into them.
 
 use std::sync::Arc;
 
 use tenon_schema::Origin;
 
-/// A text of [`Sources`], by position.
+/// A text of [`SourceMap`], by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(u32);
 
-/// A stretch of one text, in bytes.
+/// A range of bytes of one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The text.
@@ -20,7 +20,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// From the start of `self` to the end of `last`; `self` alone where they stand in
+    /// Returns the span from the start of `self` to the end of `last`; `self` alone if they are in
     /// different files.
     pub fn to(self, last: Span) -> Span {
         if self.file != last.file || last.end < self.start {
@@ -32,15 +32,15 @@ impl Span {
         }
     }
 
-    /// Whether `next` stands right behind it.
+    /// Returns whether `next` stands right behind it.
     pub(crate) fn is_right_before(self, next: Span) -> bool {
         self.file == next.file && self.end == next.start
     }
 }
 
-/// A place that a person can find.
+/// A file, line and column to show to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
+pub struct SourceLocation {
     /// The file as the user named it, or as a `#line` names it.
     pub file: String,
     /// The line, from 1.
@@ -57,33 +57,33 @@ struct SourceFile {
     line_starts: Vec<u32>,
     included: bool,
     /// `#line` markers in the order of the text.
-    markers: Vec<Marker>,
+    markers: Vec<LineMarker>,
 }
 
 /// "From here on, count from this line of that file."
 #[derive(Debug)]
-struct Marker {
-    /// The physical line (from 0) the marker speaks of: the one behind it.
+struct LineMarker {
+    /// The physical line (from 0) that the marker applies to: the one behind it.
     physical: u32,
     line: u32,
-    /// Shared by all that stands behind it: a name may be long, and what has one many.
+    /// Shared by all definitions behind it: a name may be long, and many definitions may have it.
     name: Arc<str>,
-    /// Another file than that of the text, and than the one that its first marker names.
+    /// The named file is neither that of the text nor the one that its first marker names.
     elsewhere: bool,
 }
 
-/// What the text is called that the command line's definitions make.
+/// The name of the text that the definitions of the command line form.
 const COMMAND_LINE: &str = "<command line>";
 
-/// All texts of a run: the file that was asked for, what it includes, and the command line's
+/// All texts of a run: the main file, what it includes, and the command line's
 /// definitions.
 #[derive(Debug, Default)]
-pub struct Sources {
+pub struct SourceMap {
     files: Vec<SourceFile>,
 }
 
-impl Sources {
-    /// Takes a text in. A text has to be smaller than 4 GiB, which the loader's limit ensures.
+impl SourceMap {
+    /// Adds a text. A text has to be smaller than 4 GiB, which the loader's limit ensures.
     pub(crate) fn add(&mut self, name: &str, text: String, included: bool) -> FileId {
         let line_starts = line_starts(&text);
         self.files.push(SourceFile {
@@ -96,8 +96,8 @@ impl Sources {
         FileId(self.files.len() as u32 - 1)
     }
 
-    /// Notes that the line behind the one `at` stands in is line `line` of `name`; without one, of the file that was
-    /// named last.
+    /// Records that the line behind that of `at` is line `line` of `name`, or of the file that was named last if there
+    /// is no `name`.
     pub(crate) fn mark_line(&mut self, at: Span, line: u32, name: Option<&str>) {
         let physical = self.physical_line(at) + 1;
         let file = &mut self.files[at.file.0 as usize];
@@ -110,7 +110,7 @@ impl Sources {
             (None, Some(last)) => (Arc::clone(&last.name), last.elsewhere),
             (None, None) => (Arc::clone(&file.name), false),
         };
-        file.markers.push(Marker {
+        file.markers.push(LineMarker {
             physical,
             line,
             name,
@@ -118,35 +118,35 @@ impl Sources {
         });
     }
 
-    /// Takes in what the command line defines.
+    /// Adds a definition of the command line.
     pub(crate) fn add_command_line(&mut self, text: String) -> FileId {
         self.add(COMMAND_LINE, text, true)
     }
 
-    /// Whether what stands at `span` comes from the command line.
+    /// Returns whether `span` lies in a definition of the command line.
     pub(crate) fn is_command_line(&self, span: Span) -> bool {
         &*self.files[span.file.0 as usize].name == COMMAND_LINE
     }
 
-    /// The whole of one text.
+    /// Returns the whole text of a file.
     pub(crate) fn whole(&self, file: FileId) -> Arc<str> {
         Arc::clone(&self.files[file.0 as usize].text)
     }
 
-    /// The names of all texts, those of included files among them.
+    /// Returns the names of all texts, those of included files among them.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|file| &*file.name)
     }
 
-    /// What stands at `span`.
+    /// Returns the text of `span`.
     pub fn text(&self, span: Span) -> &str {
         let text = &self.files[span.file.0 as usize].text;
         text.get(span.start as usize..span.end as usize)
             .unwrap_or("")
     }
 
-    /// Where `span` starts, for a person.
-    pub fn locate(&self, span: Span) -> Location {
+    /// Returns the location at which `span` starts, to show to the user.
+    pub fn locate(&self, span: Span) -> SourceLocation {
         let physical = self.physical_line(span);
         let file = &self.files[span.file.0 as usize];
         let start = file.line_starts[physical as usize];
@@ -156,14 +156,14 @@ impl Sources {
             file: span.file,
         };
         let (marker, line) = file.counted(physical);
-        Location {
+        SourceLocation {
             file: marker.map_or(&file.name, |marker| &marker.name).to_string(),
             line,
             column: self.text(before).chars().count() as u32 + 1,
         }
     }
 
-    /// The line in which `span` starts, as a span without its line end.
+    /// Returns the line in which `span` starts, as a span without its line end.
     pub(crate) fn line_around(&self, span: Span) -> Span {
         let file = &self.files[span.file.0 as usize];
         let physical = self.physical_line(span) as usize;
@@ -181,13 +181,13 @@ impl Sources {
         }
     }
 
-    /// The number of the line in which `span` starts, from 0, `#line` left out of account.
+    /// Returns the number of the line in which `span` starts, from 0, regardless of `#line`.
     pub(crate) fn physical_line(&self, span: Span) -> u32 {
         let starts = &self.files[span.file.0 as usize].line_starts;
         starts.partition_point(|start| *start <= span.start) as u32 - 1
     }
 
-    /// Where a definition stands, as the schema wants it.
+    /// Returns the location of a definition in the form of the schema.
     pub(crate) fn origin(&self, span: Span) -> Origin {
         let file = &self.files[span.file.0 as usize];
         let (marker, line) = file.counted(self.physical_line(span));
@@ -200,8 +200,8 @@ impl Sources {
 }
 
 impl SourceFile {
-    /// The marker by which a physical line (from 0) is counted, if there is one, and the number that it has by it.
-    fn counted(&self, physical: u32) -> (Option<&Marker>, u32) {
+    /// Returns the marker that applies to a physical line (from 0), if there is one, and the number it yields.
+    fn counted(&self, physical: u32) -> (Option<&LineMarker>, u32) {
         let count = self
             .markers
             .partition_point(|marker| marker.physical <= physical);

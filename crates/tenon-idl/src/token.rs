@@ -1,20 +1,20 @@
-//! The words of an interface.
+//! The tokens of an interface.
 
 use crate::source::Span;
 
-/// One word.
+/// One token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Token {
     pub kind: TokenKind,
-    /// Where it is spelled: in the body of a macro, if it comes from one.
+    /// The span of its spelling: in the body of a macro, if it comes from one.
     pub spelled: Span,
-    /// Where it is used: what a diagnostic points at.
+    /// The span of its use, at which diagnostics point.
     pub span: Span,
-    /// Nothing but white space is in front of it on its line.
+    /// Only white space is in front of it on its line.
     pub first_on_line: bool,
 }
 
-/// The kinds of word. Keywords are identifiers; the parser knows them by their place.
+/// The kind of a token. Keywords are identifiers; the parser recognises them by their position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     Identifier,
@@ -29,17 +29,17 @@ pub(crate) enum TokenKind {
     Comment,
     /// A whole `%` line, continuation lines included.
     Passthrough,
-    /// The answer to `defined(NAME)` in a condition.
+    /// The value of `defined(NAME)` in a condition.
     Defined(bool),
-    /// What is no word at all.
-    Bad(Bad),
-    /// Nothing is left.
+    /// Invalid input.
+    Bad(LexError),
+    /// The end of the text.
     End,
 }
 
-/// What can be wrong with a word.
+/// The reason why a token is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bad {
+pub(crate) enum LexError {
     Character,
     UnclosedComment,
     UnclosedText,

@@ -1,9 +1,9 @@
-//! A resolved interface: what a `.x` file means once every name has been looked up. Every other
-//! part of Tenon starts from here; nothing here knows how the interface was written down.
+//! A resolved interface: the meaning of a `.x` file after name resolution. Every other part of
+//! Tenon is built on it; it is independent of the spelling of the interface.
 //!
 //! Names are the interface's own spelling. Each back end turns them into identifiers of its
 //! language in one place of its own. Names of types, constants and programs that stand in a namespace begin with its
-//! path: `outer::inner::name`. [`namespace`] and [`local_name`] take them apart.
+//! path: `outer::inner::name`. [`namespace`] and [`local_name`] split them.
 
 pub mod written;
 
@@ -34,20 +34,20 @@ pub struct TypeDef {
     pub name: String,
     /// The comment in front of it, without its markers; empty if there is none.
     pub doc: String,
-    /// Which file and line define it.
+    /// The file and line of its definition.
     pub origin: Origin,
-    /// What it is.
+    /// The kind of the type, with its components.
     pub kind: TypeKind,
 }
 
-/// Where a definition stands.
+/// The file and line of a definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The file as the user named it, or as a `#line` names it.
     pub file: Arc<str>,
     /// The line, from 1.
     pub line: u32,
-    /// Whether it stands in an included file rather than in the one that was asked for.
+    /// The definition stands in an included file rather than in the main one.
     pub included: bool,
 }
 
@@ -102,12 +102,12 @@ pub struct Union {
     pub default: Option<Option<Field>>,
 }
 
-/// What one or more `case` labels select.
+/// An arm of a union, selected by one or more `case` labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arm {
     /// The labels; at least one. No value occurs twice in a union.
     pub cases: Vec<Case>,
-    /// What the arm holds; `None` is `void`.
+    /// The field that the arm holds; `None` is `void`.
     pub field: Option<Field>,
 }
 
@@ -159,7 +159,7 @@ pub enum Type {
     Named(TypeId),
 }
 
-/// How many elements an array or bytes an opaque has.
+/// The number of elements of an array, or of bytes of an opaque.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Length {
     /// Always exactly so many, and no count on the wire.
@@ -175,7 +175,7 @@ pub struct Constant {
     pub name: String,
     /// The comment in front of it.
     pub doc: String,
-    /// Which file and line define it.
+    /// The file and line of its definition.
     pub origin: Origin,
     /// Its value.
     pub value: ConstantValue,
@@ -199,7 +199,7 @@ pub struct Program {
     pub name: String,
     /// The comment in front of it.
     pub doc: String,
-    /// Which file and line define it.
+    /// The file and line of its definition.
     pub origin: Origin,
     /// The program number.
     pub number: u32,
@@ -216,7 +216,7 @@ pub struct Version {
     pub doc: String,
     /// The version number.
     pub number: u32,
-    /// Its procedures, in order. Procedure 0 may be missing; it is answered all the same.
+    /// Its procedures, in order. Procedure 0 may be missing; servers answer it all the same.
     pub procedures: Vec<Procedure>,
 }
 
@@ -238,22 +238,22 @@ pub struct Procedure {
 /// A `%` line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passthrough {
-    /// What follows the `%`.
+    /// The text behind the `%`.
     pub text: String,
-    /// Which file and line it stands in.
+    /// Its file and line.
     pub origin: Origin,
     /// The number of definitions (types, constants and programs together) in front of it.
     pub after_definitions: u32,
 }
 
 impl Union {
-    /// What the arm that `discriminant` selects holds; `None` if it selects no arm.
+    /// Returns the field of the arm that `discriminant` selects; `None` if it selects no arm.
     pub fn selected(&self, discriminant: i32) -> Option<Option<&Field>> {
         self.selection(discriminant).map(|(_, field)| field)
     }
 
-    /// The position among [`alternatives`](Self::alternatives) of the arm that `discriminant` selects, and what it
-    /// holds; `None` if it selects no arm.
+    /// Returns the position among [`alternatives`](Self::alternatives) of the arm that `discriminant` selects, and its
+    /// field; `None` if it selects no arm.
     pub fn selection(&self, discriminant: i32) -> Option<(usize, Option<&Field>)> {
         let selects = |case: &Case| case.value == discriminant;
         let mut arms = self.arms.iter().enumerate();
@@ -266,20 +266,20 @@ impl Union {
         }
     }
 
-    /// What each arm holds, in order, and the default arm at the end; `None` is `void`.
+    /// Returns the field of each arm, in order, and that of the default arm at the end; `None` is `void`.
     pub fn alternatives(&self) -> impl Iterator<Item = Option<&Field>> {
         let arms = self.arms.iter().map(|arm| &arm.field);
         arms.chain(&self.default).map(Option::as_ref)
     }
 
-    /// As [`alternatives`](Self::alternatives), without those that are `void`.
+    /// Returns the [`alternatives`](Self::alternatives) without those that are `void`.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.alternatives().flatten()
     }
 }
 
 impl TypeKind {
-    /// The types that a definition is made of, but for the discriminant of a union.
+    /// Returns the types that a definition is made of, except the discriminant of a union.
     pub fn types(&self) -> Vec<&Type> {
         match self {
             Self::Enum(_) | Self::External => Vec::new(),
@@ -291,7 +291,7 @@ impl TypeKind {
 }
 
 impl Type {
-    /// What stands inside arrays and optional data, or the type itself. Names are not followed.
+    /// Returns the type inside arrays and optional data, or the type itself. Names are not followed.
     pub fn innermost(&self) -> &Type {
         let mut at = self;
         while let Type::Array(inner, _) | Type::Optional(inner) = at {
@@ -300,7 +300,7 @@ impl Type {
         at
     }
 
-    /// As [`innermost`](Self::innermost), if it has a name.
+    /// Returns the [`innermost`](Self::innermost) type if it has a name.
     pub fn innermost_name(&self) -> Option<TypeId> {
         match self.innermost() {
             Type::Named(id) => Some(*id),
@@ -310,7 +310,7 @@ impl Type {
 }
 
 impl Schema {
-    /// The definition behind `id`.
+    /// Returns the definition of `id`.
     ///
     /// # Panics
     /// If `id` is not of this schema.
@@ -318,13 +318,13 @@ impl Schema {
         &self.types[id.0 as usize]
     }
 
-    /// The type called `name`.
+    /// Returns the type called `name`.
     pub fn find_type(&self, name: &str) -> Option<TypeId> {
         let position = self.types.iter().position(|def| def.name == name)?;
         Some(TypeId(position as u32))
     }
 
-    /// Every place where a type is used, with the name of the type or the procedure that it is in.
+    /// Iterates over all uses of types, each with the name of the type or the procedure that it is in.
     pub fn uses(&self) -> impl Iterator<Item = (&str, &Type)> {
         let types = self.types.iter().flat_map(|def| {
             let used = def.kind.types().into_iter();
@@ -339,8 +339,8 @@ impl Schema {
         }))
     }
 
-    /// Follows typedefs until something else is found. A typedef that leads to itself, which
-    /// the front end refuses, ends at its own name.
+    /// Follows typedefs to the type behind them. A typedef that leads to itself, which
+    /// the front end rejects, resolves to its own name.
     pub fn resolve<'a>(&'a self, ty: &'a Type) -> &'a Type {
         let mut at = ty;
         for _ in 0..=self.types.len() {
@@ -354,12 +354,12 @@ impl Schema {
     }
 }
 
-/// The path of the namespace that `name` stands in; empty if in none.
+/// Returns the path of the namespace of `name`; empty outside of all namespaces.
 pub fn namespace(name: &str) -> &str {
     name.rsplit_once("::").map_or("", |(path, _)| path)
 }
 
-/// `name` without the path of its namespace.
+/// Returns `name` without the path of its namespace.
 pub fn local_name(name: &str) -> &str {
     name.rsplit_once("::").map_or(name, |(_, local)| local)
 }

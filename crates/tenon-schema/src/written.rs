@@ -1,23 +1,23 @@
-//! How an interface is written, beside what it means: what a back end of C needs so that names
+//! The spelling of an interface, beside its meaning: a back end for C needs it so that names
 //! and numbers of its output are those that the user wrote.
 //!
-//! A [`Schema`](crate::Schema) says that a field is an array of at most 16 numbers of 32 bits; only here is
-//! said that they are called `long` and that their bound is `MAXNUMBERS`.
+//! A [`Schema`](crate::Schema) says that a field is an array of at most 16 numbers of 32 bits; only this
+//! module says that they are called `long` and that their bound is `MAXNUMBERS`.
 //!
 //! # Numbers that only C knows
 //! rpcgen copies names of constants that the interface does not define, as the C compiler behind it may know them:
 //! from a `%#include`, or from a Makefile. An interface that is read for rpcgen's C has placeholders in the
-//! schema in their places: a fixed length is 0, a bound is none, and a label of a union or the number of a procedure,
-//! version or program is one that no other has. A back end of C writes what is written here instead, and never
-//! the placeholder; no other back end sees such a schema.
+//! schema instead: a fixed length is 0, a bound is none, and a label of a union or the number of a procedure,
+//! version or program is one that no other has. A back end for C writes the spelling of this module instead, and never
+//! the placeholder; no other back end gets such a schema.
 
 use crate::{Passthrough, TypeId};
 
-/// How an interface is written.
+/// The spelling of an interface.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Written {
-    /// What it consists of, in the order of the text. Types that are defined where they are used stand
-    /// in front of what uses them.
+    /// The parts of the interface, in the order of the text. A type that is defined inline stands
+    /// in front of the definition that uses it.
     pub items: Vec<Item>,
     /// One per [`Schema::types`](crate::Schema::types), in the same order.
     pub types: Vec<WrittenType>,
@@ -32,7 +32,7 @@ pub struct Written {
 pub enum Item {
     /// A `%` line, in front of the definition that it stands in.
     Passthrough(Passthrough),
-    /// A `const`. Macros of the preprocessor are no part of what is written: it has used them up.
+    /// A `const`. Macros are not among them: the preprocessor has expanded them.
     Constant {
         /// Its name.
         name: String,
@@ -45,49 +45,49 @@ pub enum Item {
     Program(usize),
 }
 
-/// How the parts of a type are written.
+/// The spelling of the parts of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WrittenType {
     /// The value of each member, where one is given.
     Enum(Vec<Option<String>>),
-    /// Of each field.
+    /// The spelling of each field.
     Struct(Vec<Spelling>),
     /// A union.
     Union(WrittenUnion),
-    /// Of what the name stands for.
+    /// The spelling of the type that the name stands for.
     Typedef(Spelling),
     /// It is defined elsewhere.
     External,
 }
 
-/// How the parts of a union are written.
+/// The spelling of the parts of a union.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenUnion {
     /// The discriminant.
     pub discriminant: Spelling,
-    /// What each arm holds; `None` is `void`.
+    /// The field of each arm; `None` is `void`.
     pub arms: Vec<Option<Spelling>>,
     /// The labels of each arm.
     pub labels: Vec<Vec<String>>,
-    /// What the default arm holds, if there is one.
+    /// The field of the default arm, if there is one.
     pub default: Option<Option<Spelling>>,
 }
 
-/// The words of a type as it is used. Whether it is an array or a pointer, its
-/// [`Type`](crate::Type) says.
+/// The words of a type as it is used. Its [`Type`](crate::Type) says whether it is an array
+/// or a pointer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spelling {
     /// `struct`, `union` or `enum` in front of the name.
     pub tag: Option<String>,
     /// The words of the innermost type, with one space between them: `unsigned long`, `string`.
     pub base: String,
-    /// What stands between `[` and `]` or `<` and `>`.
+    /// The text between `[` and `]` or `<` and `>`.
     pub bound: Option<String>,
     /// C alone knows the value of `bound`.
     pub foreign: bool,
 }
 
-/// How a procedure is written.
+/// The spelling of a procedure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenProcedure {
     /// Its number.
@@ -98,11 +98,11 @@ pub struct WrittenProcedure {
     pub result: Option<Spelling>,
 }
 
-/// How the numbers of a program are written.
+/// The spelling of the numbers of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenProgram {
-    /// Its own.
+    /// The program number.
     pub number: String,
-    /// Those of its versions.
+    /// The version numbers.
     pub versions: Vec<String>,
 }

@@ -1,23 +1,23 @@
 //! The bodies of enums, structs and unions (RFC 4506 sections 4.3, 4.14, 4.15).
 
-use crate::ast::{Arm, Body, Declaration, Expression, Member, Union};
+use crate::ast::{Declaration, EnumeratorDef, Expression, TypeBody, UnionArm, UnionBody};
 use crate::diagnostics::Diagnostic;
-use crate::expression::Within;
+use crate::expression::ExpressionContext;
 use crate::source::Span;
 
-use super::{Failed, Parse, Parser};
+use super::{ErrorReported, ParseResult, Parser};
 
 impl Parser<'_> {
-    /// The body of what `keyword` introduces.
-    pub(super) fn body(&mut self, keyword: &str) -> Parse<Body> {
+    /// Parses the body of the type that `keyword` introduces.
+    pub(super) fn body(&mut self, keyword: &str) -> ParseResult<TypeBody> {
         match keyword {
-            "enum" => Ok(Body::Enum(self.enum_body()?)),
-            "union" => Ok(Body::Union(Box::new(self.union_body()?))),
-            _ => Ok(Body::Struct(self.struct_body()?)),
+            "enum" => Ok(TypeBody::Enum(self.enum_body()?)),
+            "union" => Ok(TypeBody::Union(Box::new(self.union_body()?))),
+            _ => Ok(TypeBody::Struct(self.struct_body()?)),
         }
     }
 
-    fn enum_body(&mut self) -> Parse<Vec<Member>> {
+    fn enum_body(&mut self) -> ParseResult<Vec<EnumeratorDef>> {
         self.expect("{", "and the members")?;
         let mut members = Vec::new();
         loop {
@@ -42,23 +42,23 @@ impl Parser<'_> {
         Ok(members)
     }
 
-    /// `NAME = value` with the `,` behind it, so that the comment behind that is its own.
-    fn member(&mut self) -> Parse<Member> {
+    /// Parses `NAME = value` with the `,` behind it, so that a comment behind the `,` belongs to the member.
+    fn member(&mut self) -> ParseResult<EnumeratorDef> {
         let start = self.start();
         let name = self.name("the name of a member")?;
         let value = match self.cursor.eat("=") {
-            true => Some(self.expression(Within::Anywhere)?),
+            true => Some(self.expression(ExpressionContext::Anywhere)?),
             false => None,
         };
         self.cursor.eat(",");
-        Ok(Member {
+        Ok(EnumeratorDef {
             doc: self.doc(start),
             name,
             value,
         })
     }
 
-    fn struct_body(&mut self) -> Parse<Vec<Declaration>> {
+    fn struct_body(&mut self) -> ParseResult<Vec<Declaration>> {
         let open = self.cursor.peek();
         self.expect("{", "and the fields")?;
         let mut fields = Vec::new();
@@ -69,8 +69,8 @@ impl Parser<'_> {
             }
             match self.field() {
                 Ok(field) => fields.push(field),
-                Err(Failed) if self.recover_in_body() => {}
-                Err(Failed) => return Err(Failed),
+                Err(ErrorReported) if self.recover_in_body() => {}
+                Err(ErrorReported) => return Err(ErrorReported),
             }
         }
         if fields.is_empty() {
@@ -79,7 +79,7 @@ impl Parser<'_> {
         Ok(fields)
     }
 
-    fn field(&mut self) -> Parse<Declaration> {
+    fn field(&mut self) -> ParseResult<Declaration> {
         let span = self.cursor.peek().span;
         self.declaration()?.ok_or_else(|| {
             let error = Diagnostic::error(span, "a struct holds nothing that is `void`");
@@ -87,8 +87,8 @@ impl Parser<'_> {
         })
     }
 
-    /// `switch (type name) { case .. }`
-    fn union_body(&mut self) -> Parse<Union> {
+    /// Parses `switch (type name) { case .. }`.
+    fn union_body(&mut self) -> ParseResult<UnionBody> {
         if !self.cursor.eat_word("switch") {
             return Err(self.expected(
                 "`switch`",
@@ -101,7 +101,7 @@ impl Parser<'_> {
         self.expect(")", "")?;
         let open = self.cursor.peek().span;
         self.expect("{", "and the cases")?;
-        let mut union = Union {
+        let mut union = UnionBody {
             discriminant,
             arms: Vec::new(),
             default: None,
@@ -110,8 +110,8 @@ impl Parser<'_> {
         while !self.cursor.eat("}") {
             match self.union_part(&mut union) {
                 Ok(()) => {}
-                Err(Failed) if !self.at_end() && self.recover_in_body() => has_failed = true,
-                Err(Failed) => return Err(Failed),
+                Err(ErrorReported) if !self.at_end() && self.recover_in_body() => has_failed = true,
+                Err(ErrorReported) => return Err(ErrorReported),
             }
         }
         if !has_failed {
@@ -120,8 +120,8 @@ impl Parser<'_> {
         Ok(union)
     }
 
-    /// Without arms there is no value.
-    fn check_arms(&mut self, union: &Union, open: Span) {
+    /// Reports a union without arms, of which there is no value.
+    fn check_arms(&mut self, union: &UnionBody, open: Span) {
         match (&union.default, union.arms.is_empty()) {
             (None, true) => {
                 let error = Diagnostic::error(open, "a union has arms");
@@ -133,8 +133,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `case 1: case 2: int x;` or `default: void;`
-    fn union_part(&mut self, union: &mut Union) -> Parse<()> {
+    /// Parses `case 1: case 2: int x;` or `default: void;`.
+    fn union_part(&mut self, union: &mut UnionBody) -> ParseResult<()> {
         let start = self.cursor.peek();
         if let Some(span) = union.default.as_ref().map(|_| start.span) {
             self.dialect(span, "`default` comes last");
@@ -166,13 +166,13 @@ impl Parser<'_> {
         // A label beside `default` selects what `default` selects anyway.
         match is_default {
             true => union.default = Some(field),
-            false => union.arms.push(Arm { cases, field }),
+            false => union.arms.push(UnionArm { cases, field }),
         }
         Ok(())
     }
 
-    fn case_label(&mut self) -> Parse<Expression> {
-        let label = self.expression(Within::Anywhere)?;
+    fn case_label(&mut self) -> ParseResult<Expression> {
+        let label = self.expression(ExpressionContext::Anywhere)?;
         self.expect(":", "")?;
         Ok(label)
     }

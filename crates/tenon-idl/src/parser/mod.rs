@@ -1,4 +1,4 @@
-//! Words to the syntax tree, by recursive descent; goes on behind an error.
+//! Tokens to the syntax tree, by recursive descent with error recovery.
 
 mod bodies;
 mod namespaces;
@@ -6,46 +6,46 @@ mod programs;
 mod types;
 
 use crate::ast::{
-    ConstantExpression, Definition, DefinitionKind, Expression, ExpressionKind, Name,
+    ConstantDef, Definition, DefinitionKind, Expression, ExpressionKind, SpannedName,
 };
-use crate::cursor::Cursor;
-use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::docs::Comments;
-use crate::expression::{self, Within};
+use crate::cursor::TokenCursor;
+use crate::diagnostics::{Diagnostic, DiagnosticCollector};
+use crate::docs::DocComments;
+use crate::expression::{self, ExpressionContext};
 use crate::options::Options;
-use crate::preprocess::{MacroConstant, Unit};
-use crate::source::{Sources, Span};
+use crate::preprocess::{MacroConstant, TranslationUnit};
+use crate::source::{SourceMap, Span};
 use crate::token::{Token, TokenKind};
 
-use namespaces::Scope;
+use namespaces::NamespaceScope;
 
-/// Something is wrong and has been reported: the caller looks for a place to go on.
-pub(crate) struct Failed;
+/// An error has been reported: the caller recovers.
+pub(crate) struct ErrorReported;
 
-type Parse<T> = Result<T, Failed>;
+type ParseResult<T> = Result<T, ErrorReported>;
 
-/// Parses what the preprocessor left.
+/// Parses the output of the preprocessor.
 pub(crate) fn parse(
-    unit: &Unit,
-    sources: &Sources,
+    unit: &TranslationUnit,
+    sources: &SourceMap,
     options: &Options,
-    diagnostics: &mut Diagnostics,
+    diagnostics: &mut DiagnosticCollector,
 ) -> Vec<Definition> {
-    // An unexpected end is reported at the last word there is.
+    // An unexpected end is reported at the last token.
     let end = unit.tokens.last().map(|token| token.span).or(unit.end);
     let Some(end) = end else { return Vec::new() };
     let mut parser = Parser {
-        cursor: Cursor::new(sources, &unit.tokens, end),
-        comments: Comments {
+        cursor: TokenCursor::new(sources, &unit.tokens, end),
+        comments: DocComments {
             sources,
             list: &unit.comments,
         },
         options,
         diagnostics,
         depth: 0,
-        scope: Scope::outermost(),
+        scope: NamespaceScope::outermost(),
     };
-    // A macro's position is that of the next word, so that it comes first of two that are equal.
+    // A macro's position is that of the next token, so that it comes first of two that are equal.
     let mut definitions = parser.macro_constants(unit);
     definitions.extend(parser.specification());
     definitions.sort_by_key(|definition| definition.position);
@@ -53,18 +53,18 @@ pub(crate) fn parse(
 }
 
 struct Parser<'a> {
-    cursor: Cursor<'a>,
-    comments: Comments<'a>,
+    cursor: TokenCursor<'a>,
+    comments: DocComments<'a>,
     options: &'a Options,
-    diagnostics: &'a mut Diagnostics,
-    /// How many type bodies and namespaces are open around the word at hand.
+    diagnostics: &'a mut DiagnosticCollector,
+    /// Number of type bodies and namespaces that are open around the current token.
     depth: usize,
-    scope: Scope,
+    scope: NamespaceScope,
 }
 
-/// Where an item starts, for its documentation.
+/// The start of an item, to find its documentation.
 #[derive(Clone, Copy)]
-struct Start {
+struct ItemStart {
     position: usize,
     span: Span,
 }
@@ -74,7 +74,7 @@ impl Parser<'_> {
         let mut definitions = Vec::new();
         while !self.at_end() && !self.diagnostics.exhausted() {
             let before = self.cursor.position();
-            if let Err(Failed) = self.definition(&mut definitions) {
+            if let Err(ErrorReported) = self.definition(&mut definitions) {
                 self.recover(before);
             }
         }
@@ -82,7 +82,7 @@ impl Parser<'_> {
     }
 
     /// Appends one definition, or those of a namespace, to `definitions`.
-    fn definition(&mut self, definitions: &mut Vec<Definition>) -> Parse<()> {
+    fn definition(&mut self, definitions: &mut Vec<Definition>) -> ParseResult<()> {
         let start = self.start();
         let word = self.cursor.word();
         let mut definition = match word {
@@ -106,22 +106,22 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `const NAME = value;`
-    fn constant(&mut self) -> Parse<Definition> {
+    /// Parses `const NAME = value;`.
+    fn constant(&mut self) -> ParseResult<Definition> {
         self.cursor.advance();
         let name = self.name("the name of the constant")?;
         self.expect("=", "and the value of the constant")?;
-        let value = self.expression(Within::Anywhere)?;
+        let value = self.expression(ExpressionContext::Anywhere)?;
         self.semicolon()?;
-        let constant = ConstantExpression {
+        let constant = ConstantDef {
             value,
             from_macro: false,
         };
         Ok(Definition::new(name, DefinitionKind::Constant(constant)))
     }
 
-    /// `pragma ..`, up to a `;` or the end of the line: it says nothing about the wire.
-    fn skip_pragma(&mut self) -> Parse<()> {
+    /// Skips `pragma ..`, up to a `;` or the end of the line: it does not affect the wire format.
+    fn skip_pragma(&mut self) -> ParseResult<()> {
         let first = self.cursor.advance();
         self.dialect(first.span, "`pragma` is not known to rpcgen");
         while !self.at_end() && !self.cursor.peek().first_on_line {
@@ -132,13 +132,13 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn stray_semicolon(&mut self) -> Parse<()> {
+    fn stray_semicolon(&mut self) -> ParseResult<()> {
         let token = self.cursor.advance();
         self.dialect(token.span, "a `;` that ends nothing");
         Ok(())
     }
 
-    fn no_definition(&mut self) -> Failed {
+    fn no_definition(&mut self) -> ErrorReported {
         let found = self.cursor.describe();
         let span = self.cursor.peek().span;
         let error = Diagnostic::error(span, format!("expected a definition, found {found}")).label(
@@ -147,7 +147,7 @@ impl Parser<'_> {
         self.fail(error)
     }
 
-    /// Moves on to where a definition can start, at least one word behind `before`, or in front of the `}` that ends
+    /// Skips to the next start of a definition, at least one token behind `before`, or in front of the `}` that ends
     /// the namespace.
     fn recover(&mut self, before: usize) {
         if self.cursor.position() == before {
@@ -162,7 +162,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether `token`, the one at hand, starts a definition. Fields start with `struct`, too, but are indented.
+    /// Returns whether `token`, the current one, starts a definition. Fields may start with `struct`, too, but are
+    /// indented.
     fn starts_definition(&self, token: Token) -> bool {
         token.first_on_line && self.at_definition() && self.column(token) == self.scope.column
     }
@@ -206,8 +207,8 @@ impl Parser<'_> {
         false
     }
 
-    /// Object macros of the interface whose bodies are expressions.
-    fn macro_constants(&mut self, unit: &Unit) -> Vec<Definition> {
+    /// Returns the object macros of the interface that have expressions as their bodies.
+    fn macro_constants(&mut self, unit: &TranslationUnit) -> Vec<Definition> {
         unit.macros
             .iter()
             .filter_map(|made| self.macro_constant(made))
@@ -216,13 +217,14 @@ impl Parser<'_> {
 
     fn macro_constant(&self, made: &MacroConstant) -> Option<Definition> {
         let end = made.body.last()?.span;
-        let mut cursor = Cursor::new(self.cursor.sources, &made.body, end);
+        let mut cursor = TokenCursor::new(self.cursor.sources, &made.body, end);
         let nesting_max = self.options.limits.nesting_max;
-        let value = expression::parse(&mut cursor, Within::Anywhere, nesting_max).ok()?;
+        let value =
+            expression::parse(&mut cursor, ExpressionContext::Anywhere, nesting_max).ok()?;
         if cursor.peek().kind != TokenKind::End {
             return None;
         }
-        let constant = ConstantExpression {
+        let constant = ConstantDef {
             value,
             from_macro: true,
         };
@@ -238,7 +240,7 @@ impl Parser<'_> {
         both(self.comments.leading(position, span), behind)
     }
 
-    fn expression(&mut self, within: Within) -> Parse<Expression> {
+    fn expression(&mut self, within: ExpressionContext) -> ParseResult<Expression> {
         let first = self.cursor.position();
         let parsed = expression::parse(&mut self.cursor, within, self.options.limits.nesting_max);
         let value = parsed.map_err(|error| self.fail(error))?;
@@ -254,7 +256,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// C takes `0X1F`, `5L` and `'\n'`; rpcgen does not.
+    /// Reports forms of numbers that C accepts and rpcgen does not: `0X1F`, `5L` and `'\n'`.
     fn check_number_form(&mut self, value: &Expression) {
         if matches!(&value.kind, ExpressionKind::Name(name) if name.contains("::")) {
             self.dialect(value.span, "rpcgen knows no namespaces");
@@ -270,8 +272,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The name of something; `what` says of what, for the error message.
-    fn name(&mut self, what: &str) -> Parse<Name> {
+    /// Parses a name; `what` describes it for the error message.
+    fn name(&mut self, what: &str) -> ParseResult<SpannedName> {
         let token = self.cursor.peek();
         if let Some(name) = self.name_of_define(token) {
             return Ok(name);
@@ -288,31 +290,31 @@ impl Parser<'_> {
             self.dialect(token.span, "this word is a keyword of rpcgen");
         }
         self.cursor.advance();
-        Ok(Name {
+        Ok(SpannedName {
             text: self.cursor.text(token).to_string(),
             span: token.span,
         })
     }
 
-    /// The name that `-D` gives a value to, where it is defined: `-D NAME=7` says what `NAME` is where it is used.
-    fn name_of_define(&mut self, token: Token) -> Option<Name> {
+    /// Parses a name that `-D` has replaced by a value, at its definition: `-D NAME=7` gives the value of its uses.
+    fn name_of_define(&mut self, token: Token) -> Option<SpannedName> {
         let sources = self.cursor.sources;
         let text = sources.text(token.span);
         let is_name = text.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_');
         if !sources.is_command_line(token.spelled) || !is_name {
             return None;
         }
-        // All words that the name was replaced by.
+        // All tokens that replaced the name.
         while self.cursor.peek().span == token.span && !self.at_end() {
             self.cursor.advance();
         }
-        Some(Name {
+        Some(SpannedName {
             text: text.to_string(),
             span: token.span,
         })
     }
 
-    fn expect(&mut self, mark: &str, and: &str) -> Parse<()> {
+    fn expect(&mut self, mark: &str, and: &str) -> ParseResult<()> {
         match self.cursor.eat(mark) {
             true => Ok(()),
             false if and.is_empty() => Err(self.expected(&format!("`{mark}`"), "")),
@@ -320,8 +322,8 @@ impl Parser<'_> {
         }
     }
 
-    /// A missing `;` is reported behind the word it should follow.
-    fn semicolon(&mut self) -> Parse<()> {
+    /// Parses a `;`. A missing one is reported behind the token it should follow.
+    fn semicolon(&mut self) -> ParseResult<()> {
         if self.cursor.eat(";") {
             return Ok(());
         }
@@ -339,7 +341,7 @@ impl Parser<'_> {
         Err(self.fail(error.label("`;` is missing here")))
     }
 
-    fn expected(&mut self, what: &str, hint: &str) -> Failed {
+    fn expected(&mut self, what: &str, hint: &str) -> ErrorReported {
         let message = format!("expected {what}, found {}", self.cursor.describe());
         let mut error = Diagnostic::error(self.cursor.peek().span, message);
         if !hint.is_empty() {
@@ -348,12 +350,12 @@ impl Parser<'_> {
         self.fail(error)
     }
 
-    fn fail(&mut self, error: Diagnostic) -> Failed {
+    fn fail(&mut self, error: Diagnostic) -> ErrorReported {
         self.diagnostics.push(error);
-        Failed
+        ErrorReported
     }
 
-    /// Something rpcgen refuses: an error when reading strictly, fine otherwise.
+    /// Reports a construct that rpcgen rejects: an error in strict mode, accepted otherwise.
     fn dialect(&mut self, span: Span, message: impl Into<String>) {
         if self.options.strict_rpcgen {
             let error = Diagnostic::error(span, message);
@@ -365,15 +367,15 @@ impl Parser<'_> {
         self.cursor.peek().kind == TokenKind::End
     }
 
-    fn start(&self) -> Start {
-        Start {
+    fn start(&self) -> ItemStart {
+        ItemStart {
             position: self.cursor.position(),
             span: self.cursor.peek().span,
         }
     }
 
-    /// The documentation of what started at `start` and ends in front of the word at hand.
-    fn doc(&self, start: Start) -> String {
+    /// Returns the documentation of the item that started at `start` and ends in front of the current token.
+    fn doc(&self, start: ItemStart) -> String {
         let leading = self.comments.leading(start.position, start.span);
         let end = self.cursor.previous().span;
         let trailing = self
@@ -384,7 +386,7 @@ impl Parser<'_> {
 }
 
 impl Definition {
-    fn new(name: Name, kind: DefinitionKind) -> Definition {
+    fn new(name: SpannedName, kind: DefinitionKind) -> Definition {
         Definition {
             namespace: String::new(),
             name,
@@ -404,8 +406,8 @@ fn both(leading: String, trailing: String) -> String {
     }
 }
 
-/// Words that cannot be names anywhere. `program`, `version`, `string` and the like can: files
-/// have fields of these names, and their place tells.
+/// Returns whether `word` cannot be a name anywhere. `program`, `version`, `string` and the like can: files
+/// have fields of these names, and their position distinguishes them.
 fn is_reserved(word: &str) -> bool {
     matches!(
         word,
@@ -426,7 +428,7 @@ fn is_reserved(word: &str) -> bool {
     )
 }
 
-/// Words that only rpcgen refuses as names.
+/// Returns whether `word` is rejected as a name by rpcgen only.
 fn is_keyword_of_rpcgen(word: &str) -> bool {
     matches!(
         word,

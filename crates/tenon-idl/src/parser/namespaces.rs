@@ -1,18 +1,18 @@
-//! Namespaces: `namespace name { .. }`. RFC 4506 knows none; xdrpp and xdrgen do.
+//! Namespaces: `namespace name { .. }`. RFC 4506 has none; xdrpp and xdrgen do.
 
 use crate::ast::Definition;
 use crate::diagnostics::Diagnostic;
 use crate::source::Span;
 use crate::token::Token;
 
-use super::{Failed, Parse, Parser};
+use super::{ErrorReported, ParseResult, Parser};
 
-/// Characters of a path. All names of a namespace begin with its path, so a long one would be multiplied.
+/// Characters of a path: all names of a namespace begin with its path, so a long one would be multiplied.
 const PATH_MAX: usize = 500;
 
-/// Where definitions are read.
+/// The namespace in which definitions are parsed.
 #[derive(Debug)]
-pub(super) struct Scope {
+pub(super) struct NamespaceScope {
     /// The path of the namespace; empty outside of all.
     pub namespace: String,
     /// The column in which definitions start there.
@@ -21,9 +21,9 @@ pub(super) struct Scope {
     opened_in: u32,
 }
 
-impl Scope {
-    pub(super) fn outermost() -> Scope {
-        Scope {
+impl NamespaceScope {
+    pub(super) fn outermost() -> NamespaceScope {
+        NamespaceScope {
             namespace: String::new(),
             column: 1,
             opened_in: 0,
@@ -32,9 +32,9 @@ impl Scope {
 }
 
 impl Parser<'_> {
-    /// `namespace name { .. }`: appends what it holds to `definitions`. A namespace may be opened several times, hold
-    /// others, and be opened together with those around it: `namespace outer::inner { .. }`.
-    pub(super) fn namespace(&mut self, definitions: &mut Vec<Definition>) -> Parse<()> {
+    /// Parses `namespace name { .. }` and appends its definitions to `definitions`. A namespace may be opened several
+    /// times, hold others, and be opened together with those around it: `namespace outer::inner { .. }`.
+    pub(super) fn namespace(&mut self, definitions: &mut Vec<Definition>) -> ParseResult<()> {
         let keyword = self.cursor.advance();
         self.dialect(keyword.span, "rpcgen knows no namespaces");
         let namespace = self.namespace_path()?;
@@ -49,7 +49,7 @@ impl Parser<'_> {
             return Err(self.fail(error));
         }
         let first = self.cursor.peek();
-        let inner = Scope {
+        let inner = NamespaceScope {
             namespace,
             column: if first.first_on_line {
                 self.column(first)
@@ -66,8 +66,8 @@ impl Parser<'_> {
         closed
     }
 
-    /// The path of the namespace whose name is at hand.
-    fn namespace_path(&mut self) -> Parse<String> {
+    /// Parses the name of a namespace and returns its path.
+    fn namespace_path(&mut self) -> ParseResult<String> {
         let mut path = self.scope.namespace.clone();
         let start = self.cursor.peek().span;
         loop {
@@ -87,8 +87,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The definitions behind the `{` at `open`, and the `}`.
-    fn namespace_body(&mut self, open: Span, definitions: &mut Vec<Definition>) -> Parse<()> {
+    /// Parses the definitions behind the `{` at `open`, and the `}`.
+    fn namespace_body(&mut self, open: Span, definitions: &mut Vec<Definition>) -> ParseResult<()> {
         let mut has_failed = false;
         while !self.cursor.eat("}") {
             if self.at_end() || self.diagnostics.exhausted() {
@@ -96,10 +96,10 @@ impl Parser<'_> {
                     let error = Diagnostic::error(open, "this `{` is not closed");
                     self.diagnostics.push(error);
                 }
-                return Err(Failed);
+                return Err(ErrorReported);
             }
             let before = self.cursor.position();
-            if let Err(Failed) = self.definition(definitions) {
+            if let Err(ErrorReported) = self.definition(definitions) {
                 has_failed = true;
                 self.recover(before);
             }
@@ -108,7 +108,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Whether `token`, the one at hand, is the `}` of the namespace: that of a type or program has something behind it.
+    /// Returns whether `token`, the current one, is the `}` of the namespace: that of a type or program is followed by
+    /// `;` or `=`.
     pub(super) fn ends_namespace(&self, token: Token) -> bool {
         let is_brace = token.is("}") && token.first_on_line;
         is_brace

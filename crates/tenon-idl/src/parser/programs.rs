@@ -1,20 +1,20 @@
 //! Programs, versions and procedures (RFC 5531 section 12).
 
 use crate::ast::{
-    Argument, Definition, DefinitionKind, Direction, Expression, Procedure, Program, TypeUse,
-    TypeUseKind, Version,
+    Definition, DefinitionKind, Expression, ParameterDirection, ProcedureDef, ProcedureParameter,
+    ProgramDef, TypeUse, TypeUseKind, VersionDef,
 };
 use crate::diagnostics::Diagnostic;
-use crate::expression::Within;
+use crate::expression::ExpressionContext;
 use crate::source::Span;
 use crate::token::{Token, TokenKind};
 
-use super::types::Specifier;
-use super::{Failed, Parse, Parser, is_reserved};
+use super::types::TypeSpecifier;
+use super::{ErrorReported, ParseResult, Parser, is_reserved};
 
 impl Parser<'_> {
-    /// `program NAME { version .. } = number;`
-    pub(super) fn program(&mut self) -> Parse<Definition> {
+    /// Parses `program NAME { version .. } = number;`.
+    pub(super) fn program(&mut self) -> ParseResult<Definition> {
         self.cursor.advance();
         let name = self.name("the name of the program")?;
         let open = self.cursor.peek().span;
@@ -23,8 +23,8 @@ impl Parser<'_> {
         while !self.cursor.eat("}") {
             match self.version() {
                 Ok(version) => versions.push(version),
-                Err(Failed) if !self.at_end() && self.recover_in_body() => {}
-                Err(Failed) => return Err(Failed),
+                Err(ErrorReported) if !self.at_end() && self.recover_in_body() => {}
+                Err(ErrorReported) => return Err(ErrorReported),
             }
         }
         if versions.is_empty() {
@@ -32,11 +32,11 @@ impl Parser<'_> {
             self.diagnostics.push(error);
         }
         let number = self.number("the program")?;
-        let program = Program { number, versions };
+        let program = ProgramDef { number, versions };
         Ok(Definition::new(name, DefinitionKind::Program(program)))
     }
 
-    fn version(&mut self) -> Parse<Version> {
+    fn version(&mut self) -> ParseResult<VersionDef> {
         let start = self.start();
         if !self.cursor.eat_word("version") {
             return Err(self.expected("`version` or `}`", ""));
@@ -48,15 +48,15 @@ impl Parser<'_> {
         while !self.cursor.eat("}") {
             match self.procedure() {
                 Ok(procedure) => procedures.push(procedure),
-                Err(Failed) if !self.at_end() && self.recover_in_body() => {}
-                Err(Failed) => return Err(Failed),
+                Err(ErrorReported) if !self.at_end() && self.recover_in_body() => {}
+                Err(ErrorReported) => return Err(ErrorReported),
             }
         }
         if procedures.is_empty() {
             self.dialect(open, "a version has procedures");
         }
         let number = self.number("the version")?;
-        Ok(Version {
+        Ok(VersionDef {
             doc: self.doc(start),
             name,
             number,
@@ -64,27 +64,27 @@ impl Parser<'_> {
         })
     }
 
-    /// `= number;` behind a program, version or procedure.
-    fn number(&mut self, of: &str) -> Parse<Expression> {
+    /// Parses `= number;` behind a program, version or procedure.
+    fn number(&mut self, of: &str) -> ParseResult<Expression> {
         self.expect("=", &format!("and the number of {of}"))?;
-        let number = self.expression(Within::Anywhere)?;
+        let number = self.expression(ExpressionContext::Anywhere)?;
         self.semicolon()?;
         Ok(number)
     }
 
-    /// `result NAME(arguments) = number;`
-    fn procedure(&mut self) -> Parse<Procedure> {
+    /// Parses `result NAME(arguments) = number;`.
+    fn procedure(&mut self) -> ParseResult<ProcedureDef> {
         let start = self.start();
         let specifier = self.specifier()?;
         let result = match specifier {
-            Specifier::Void(_) => None,
+            TypeSpecifier::Void(_) => None,
             other => Some(self.passed_type(other)?),
         };
         let name = self.name("the name of the procedure")?;
         self.expect("(", "and the arguments")?;
         let arguments = self.arguments()?;
         let number = self.number("the procedure")?;
-        Ok(Procedure {
+        Ok(ProcedureDef {
             doc: self.doc(start),
             name,
             number,
@@ -94,8 +94,8 @@ impl Parser<'_> {
         })
     }
 
-    /// A result: like a field without a name.
-    fn passed_type(&mut self, specifier: Specifier) -> Parse<TypeUse> {
+    /// Parses the type of a result: like a field without a name.
+    fn passed_type(&mut self, specifier: TypeSpecifier) -> ParseResult<TypeUse> {
         let token = self.cursor.peek();
         if ["*", "<", "["].iter().any(|mark| token.is(mark)) {
             self.dialect(token.span, "a result is one word: use a typedef");
@@ -104,11 +104,15 @@ impl Parser<'_> {
         self.nameless(specifier, optional)
     }
 
-    /// A `string` needs no bound where it is passed.
-    fn nameless(&mut self, specifier: Specifier, optional: Option<Span>) -> Parse<TypeUse> {
+    /// Parses a type without a name. A `string` needs no bound as an argument or a result.
+    fn nameless(
+        &mut self,
+        specifier: TypeSpecifier,
+        optional: Option<Span>,
+    ) -> ParseResult<TypeUse> {
         let bare = !self.cursor.peek().is("<") && !self.cursor.peek().is("[");
         match specifier {
-            Specifier::String(span) if bare && optional.is_none() => Ok(TypeUse {
+            TypeSpecifier::String(span) if bare && optional.is_none() => Ok(TypeUse {
                 span,
                 kind: TypeUseKind::String(None),
             }),
@@ -116,7 +120,7 @@ impl Parser<'_> {
         }
     }
 
-    fn arguments(&mut self) -> Parse<Vec<Argument>> {
+    fn arguments(&mut self) -> ParseResult<Vec<ProcedureParameter>> {
         let mut arguments = Vec::new();
         if self.cursor.eat(")") {
             return Ok(arguments);
@@ -125,11 +129,13 @@ impl Parser<'_> {
             let direction = self.direction();
             let specifier = self.specifier()?;
             match specifier {
-                Specifier::Void(span) if !(arguments.is_empty() && self.cursor.peek().is(")")) => {
+                TypeSpecifier::Void(span)
+                    if !(arguments.is_empty() && self.cursor.peek().is(")")) =>
+                {
                     let error = Diagnostic::error(span, "`void` stands alone or not at all");
                     return Err(self.fail(error));
                 }
-                Specifier::Void(_) => {}
+                TypeSpecifier::Void(_) => {}
                 other => arguments.push(self.argument(direction, other)?),
             }
             if !self.cursor.eat(",") {
@@ -142,17 +148,17 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    /// `in`, `out` or `inout`. A type may be called so, too: then what follows is its name, and not
-    /// a type and a name.
-    fn direction(&mut self) -> Direction {
+    /// Parses `in`, `out` or `inout`. A type may have such a name, too: then only the name of the parameter follows,
+    /// and not a type and a name.
+    fn direction(&mut self) -> ParameterDirection {
         let direction = match self.cursor.word() {
-            Some("in") => Direction::In,
-            Some("out") => Direction::Out,
-            Some("inout") => Direction::InOut,
-            _ => return Direction::In,
+            Some("in") => ParameterDirection::In,
+            Some("out") => ParameterDirection::Out,
+            Some("inout") => ParameterDirection::InOut,
+            _ => return ParameterDirection::In,
         };
         if !self.begins_parameter() {
-            return Direction::In;
+            return ParameterDirection::In;
         }
         let span = self.cursor.advance().span;
         self.dialect(
@@ -162,7 +168,7 @@ impl Parser<'_> {
         direction
     }
 
-    /// Whether the words behind the one at hand are a type and what has it, not just a name.
+    /// Returns whether the tokens behind the current one are a type and a declarator, not just a name.
     fn begins_parameter(&self) -> bool {
         let [next, then] = [1, 2].map(|ahead| self.cursor.peek_by(ahead));
         let is_word = |token: Token| token.kind == TokenKind::Identifier;
@@ -170,7 +176,11 @@ impl Parser<'_> {
         is_word(next) && (is_followed || is_reserved(self.cursor.text(next)))
     }
 
-    fn argument(&mut self, direction: Direction, specifier: Specifier) -> Parse<Argument> {
+    fn argument(
+        &mut self,
+        direction: ParameterDirection,
+        specifier: TypeSpecifier,
+    ) -> ParseResult<ProcedureParameter> {
         let optional = self.optional();
         let name = match self.cursor.word() {
             Some(_) => Some(self.name("the name of the argument")?),
@@ -180,11 +190,11 @@ impl Parser<'_> {
         if matches!(ty.kind, TypeUseKind::Array(..) | TypeUseKind::Opaque(_)) {
             self.dialect(ty.span, "no argument is an array: use a typedef");
         }
-        if name.is_none() && direction != Direction::In {
+        if name.is_none() && direction != ParameterDirection::In {
             let error = Diagnostic::error(ty.span, "a parameter that comes back has a name");
             self.diagnostics.push(error);
         }
-        Ok(Argument {
+        Ok(ProcedureParameter {
             direction,
             name,
             ty,

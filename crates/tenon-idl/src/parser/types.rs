@@ -1,38 +1,41 @@
-//! Types and what is declared to have them (RFC 4506 section 6.3, and dialects).
+//! Types and declarations (RFC 4506 section 6.3, and dialects).
 
 use tenon_schema::Type;
 
 use crate::ast::{
-    Body, Bound, Declaration, Definition, DefinitionKind, Name, TypeUse, TypeUseKind,
+    Declaration, Definition, DefinitionKind, LengthBound, SpannedName, TypeBody, TypeUse,
+    TypeUseKind,
 };
 use crate::diagnostics::Diagnostic;
-use crate::expression::Within;
+use crate::expression::ExpressionContext;
 use crate::source::Span;
 use crate::token::TokenKind;
 
-use super::{Failed, Parse, Parser};
+use super::{ErrorReported, ParseResult, Parser};
 
-/// What stands in front of the name in a declaration.
-pub(super) enum Specifier {
+/// The type in front of the name in a declaration.
+pub(super) enum TypeSpecifier {
     Void(Span),
     String(Span),
     Opaque(Span),
     Type(TypeUse),
 }
 
-impl Specifier {
+impl TypeSpecifier {
     pub(super) fn span(&self) -> Span {
         match self {
-            Specifier::Void(span) | Specifier::String(span) | Specifier::Opaque(span) => *span,
-            Specifier::Type(ty) => ty.span,
+            TypeSpecifier::Void(span)
+            | TypeSpecifier::String(span)
+            | TypeSpecifier::Opaque(span) => *span,
+            TypeSpecifier::Type(ty) => ty.span,
         }
     }
 }
 
 impl Parser<'_> {
-    /// `typedef` and a declaration. `None` for `typedef struct x x;`, a habit from C that says
-    /// nothing here.
-    pub(super) fn typedef(&mut self) -> Parse<Option<Definition>> {
+    /// Parses `typedef` and a declaration. `None` for `typedef struct x x;`, a habit from C that has no
+    /// meaning here.
+    pub(super) fn typedef(&mut self) -> ParseResult<Option<Definition>> {
         self.cursor.advance();
         let specifier = self.specifier()?;
         let declared = self.declarator(specifier, "the name of the new type")?;
@@ -54,8 +57,8 @@ impl Parser<'_> {
         Ok(Some(Definition::new(name, kind)))
     }
 
-    /// `enum`, `struct` or `union` with a name and a body.
-    pub(super) fn type_definition(&mut self) -> Parse<Definition> {
+    /// Parses `enum`, `struct` or `union` with a name and a body.
+    pub(super) fn type_definition(&mut self) -> ParseResult<Definition> {
         let keyword = self.cursor.word().unwrap_or_default();
         let start = self.cursor.advance().span;
         let optional = self.optional();
@@ -71,8 +74,8 @@ impl Parser<'_> {
         Ok(Definition::new(name, kind))
     }
 
-    /// `struct *name { .. };`, as RFC 1833 defines `pmaplist`: the name is that of a pointer to the struct.
-    fn optional_definition(&mut self, body: Body, span: Span, star: Span) -> DefinitionKind {
+    /// Defines the type of `struct *name { .. };`, as RFC 1833 has `pmaplist`: a pointer to the struct.
+    fn optional_definition(&mut self, body: TypeBody, span: Span, star: Span) -> DefinitionKind {
         self.dialect(star, "rpcgen wants a `typedef` for a pointer");
         let inner = TypeUse {
             span,
@@ -84,9 +87,9 @@ impl Parser<'_> {
         })
     }
 
-    /// The name of a variable behind the definition of a type, as RFC 5531 has it once (`} reply;`): C would declare one,
-    /// and it means nothing here.
-    fn variable(&mut self, of: &Name) {
+    /// Skips the name of a variable behind the definition of a type, as RFC 5531 has it once (`} reply;`): C would
+    /// declare one, and it has no meaning here.
+    fn variable(&mut self, of: &SpannedName) {
         let token = self.cursor.peek();
         let is_name = token.kind == TokenKind::Identifier && !token.first_on_line;
         if !is_name || !self.cursor.peek_by(1).is(";") {
@@ -103,11 +106,11 @@ impl Parser<'_> {
         self.diagnostics.push(warning.hint("leave it out"));
     }
 
-    /// A declaration with its `;`; `None` for `void`.
-    pub(super) fn declaration(&mut self) -> Parse<Option<Declaration>> {
+    /// Parses a declaration with its `;`; `None` for `void`.
+    pub(super) fn declaration(&mut self) -> ParseResult<Option<Declaration>> {
         let start = self.start();
         let specifier = self.specifier()?;
-        if let Specifier::Void(_) = specifier {
+        if let TypeSpecifier::Void(_) = specifier {
             self.void_end()?;
             return Ok(None);
         }
@@ -117,15 +120,15 @@ impl Parser<'_> {
         Ok(Some(declaration))
     }
 
-    fn void_end(&mut self) -> Parse<()> {
+    fn void_end(&mut self) -> ParseResult<()> {
         if self.cursor.peek().kind == TokenKind::Identifier && !self.cursor.peek().first_on_line {
             return Err(self.expected("`;`", "`void` holds nothing, so it has no name"));
         }
         self.semicolon()
     }
 
-    /// The type at the start of a declaration.
-    pub(super) fn specifier(&mut self) -> Parse<Specifier> {
+    /// Parses the type at the start of a declaration.
+    pub(super) fn specifier(&mut self) -> ParseResult<TypeSpecifier> {
         let span = self.cursor.peek().span;
         let word = match self.cursor.word() {
             Some(word) => word,
@@ -136,19 +139,19 @@ impl Parser<'_> {
             "void" | "string" | "opaque" => {
                 self.cursor.advance();
                 Ok(match word {
-                    "void" => Specifier::Void(span),
-                    "string" => Specifier::String(span),
-                    _ => Specifier::Opaque(span),
+                    "void" => TypeSpecifier::Void(span),
+                    "string" => TypeSpecifier::String(span),
+                    _ => TypeSpecifier::Opaque(span),
                 })
             }
-            "struct" | "union" | "enum" => Ok(Specifier::Type(self.tagged_type(word)?)),
+            "struct" | "union" | "enum" => Ok(TypeSpecifier::Type(self.tagged_type(word)?)),
             "const" | "typedef" | "case" | "default" | "switch" => Err(self.expected("a type", "")),
-            _ => Ok(Specifier::Type(self.plain_type()?)),
+            _ => Ok(TypeSpecifier::Type(self.plain_type()?)),
         }
     }
 
-    /// `struct name`, or a struct that is defined on the spot.
-    fn tagged_type(&mut self, keyword: &str) -> Parse<TypeUse> {
+    /// Parses `struct name`, or a struct that is defined inline.
+    fn tagged_type(&mut self, keyword: &str) -> ParseResult<TypeUse> {
         let start = self.cursor.advance().span;
         let has_body = |parser: &Self| {
             parser.cursor.peek().is("{") || (keyword == "union" && parser.cursor.at_word("switch"))
@@ -171,7 +174,7 @@ impl Parser<'_> {
         })
     }
 
-    fn nested_body(&mut self, keyword: &str) -> Parse<Body> {
+    fn nested_body(&mut self, keyword: &str) -> ParseResult<TypeBody> {
         if self.depth >= self.options.limits.nesting_max {
             let span = self.cursor.peek().span;
             let error = Diagnostic::error(span, "types are nested too deeply here");
@@ -183,8 +186,8 @@ impl Parser<'_> {
         body
     }
 
-    /// A type that is one word, or several words of C's integers.
-    fn plain_type(&mut self) -> Parse<TypeUse> {
+    /// Parses a type that is one word, or several words of C's integers.
+    fn plain_type(&mut self) -> ParseResult<TypeUse> {
         let start = self.cursor.peek().span;
         let mut words = Vec::new();
         while let Some(word) = self
@@ -208,8 +211,8 @@ impl Parser<'_> {
         })
     }
 
-    /// A type that is one word, or the path of one.
-    fn word_type(&mut self, start: Span) -> Parse<TypeUse> {
+    /// Parses a type that is one word or a path.
+    fn word_type(&mut self, start: Span) -> ParseResult<TypeUse> {
         let keyword = self.cursor.word().and_then(keyword_type);
         let kind = match keyword {
             Some(ty) => {
@@ -228,8 +231,8 @@ impl Parser<'_> {
         self.cursor.peek().is("::") || self.cursor.peek_by(1).is("::")
     }
 
-    /// The name of a type at hand, with the namespaces in front of it.
-    fn type_path(&mut self) -> Parse<Name> {
+    /// Parses the name of a type, with the namespaces in front of it.
+    fn type_path(&mut self) -> ParseResult<SpannedName> {
         let is_path = self.is_path();
         let Some(path) = self.cursor.path() else {
             return Err(self.expected("the name of a type", ""));
@@ -240,8 +243,12 @@ impl Parser<'_> {
         Ok(path)
     }
 
-    /// What follows the type: `*`, the name, `[n]` or `<n>`.
-    pub(super) fn declarator(&mut self, specifier: Specifier, what: &str) -> Parse<Declaration> {
+    /// Parses the declarator behind a type: `*`, the name, `[n]` or `<n>`.
+    pub(super) fn declarator(
+        &mut self,
+        specifier: TypeSpecifier,
+        what: &str,
+    ) -> ParseResult<Declaration> {
         let optional = self.optional();
         let name = self.name(what)?;
         let ty = self.declared_type(specifier, optional)?;
@@ -257,22 +264,22 @@ impl Parser<'_> {
         self.cursor.eat("*").then_some(span)
     }
 
-    /// Joins what is in front of the name with the bound behind it, which is read here.
+    /// Parses the bound behind the name and joins it with the type in front of the name.
     pub(super) fn declared_type(
         &mut self,
-        specifier: Specifier,
+        specifier: TypeSpecifier,
         optional: Option<Span>,
-    ) -> Parse<TypeUse> {
+    ) -> ParseResult<TypeUse> {
         let bound = self.bound()?;
         let span = specifier.span();
         let kind = match specifier {
-            Specifier::Void(span) => return Err(self.void_declared(span)),
+            TypeSpecifier::Void(span) => return Err(self.void_declared(span)),
             _ if optional.is_some() && bound.is_some() => {
                 return Err(self.pointer_and_bound(span));
             }
-            Specifier::String(span) => self.string_type(span, optional, bound)?,
-            Specifier::Opaque(span) => self.opaque_type(span, optional, bound)?,
-            Specifier::Type(ty) => match (optional, bound) {
+            TypeSpecifier::String(span) => self.string_type(span, optional, bound)?,
+            TypeSpecifier::Opaque(span) => self.opaque_type(span, optional, bound)?,
+            TypeSpecifier::Type(ty) => match (optional, bound) {
                 (Some(_), _) => TypeUseKind::Optional(Box::new(ty)),
                 (None, Some(bound)) => TypeUseKind::Array(Box::new(ty), bound),
                 (None, None) => return Ok(ty),
@@ -281,27 +288,27 @@ impl Parser<'_> {
         Ok(TypeUse { span, kind })
     }
 
-    /// `[n]`, `<n>`, `<>` or nothing.
-    fn bound(&mut self) -> Parse<Option<Bound>> {
+    /// Parses `[n]`, `<n>`, `<>` or nothing.
+    fn bound(&mut self) -> ParseResult<Option<LengthBound>> {
         if self.cursor.eat("[") {
-            let length = self.expression(Within::Anywhere)?;
+            let length = self.expression(ExpressionContext::Anywhere)?;
             self.expect("]", "")?;
             self.refuse_second_bound()?;
-            return Ok(Some(Bound::Fixed(length)));
+            return Ok(Some(LengthBound::Fixed(length)));
         }
         if !self.cursor.eat("<") {
             return Ok(None);
         }
         let max = match self.cursor.peek().is(">") {
             true => None,
-            false => Some(self.expression(Within::Angles)?),
+            false => Some(self.expression(ExpressionContext::Angles)?),
         };
         self.expect(">", "")?;
         self.refuse_second_bound()?;
-        Ok(Some(Bound::Counted(max)))
+        Ok(Some(LengthBound::Counted(max)))
     }
 
-    fn refuse_second_bound(&mut self) -> Parse<()> {
+    fn refuse_second_bound(&mut self) -> ParseResult<()> {
         let token = self.cursor.peek();
         if !token.is("[") && !token.is("<") {
             return Ok(());
@@ -315,15 +322,15 @@ impl Parser<'_> {
         &mut self,
         span: Span,
         optional: Option<Span>,
-        bound: Option<Bound>,
-    ) -> Parse<TypeUseKind> {
+        bound: Option<LengthBound>,
+    ) -> ParseResult<TypeUseKind> {
         let ty = match bound {
-            Some(Bound::Counted(max)) => TypeUseKind::String(max),
+            Some(LengthBound::Counted(max)) => TypeUseKind::String(max),
             None => {
                 self.dialect(span, "a string has a bound: `<n>` or `<>`");
                 TypeUseKind::String(None)
             }
-            Some(Bound::Fixed(length)) => {
+            Some(LengthBound::Fixed(length)) => {
                 let error = Diagnostic::error(length.span, "a string has no fixed length")
                     .hint("write `<n>` for at most n bytes, or make it `opaque`");
                 return Err(self.fail(error));
@@ -342,8 +349,8 @@ impl Parser<'_> {
         &mut self,
         span: Span,
         optional: Option<Span>,
-        bound: Option<Bound>,
-    ) -> Parse<TypeUseKind> {
+        bound: Option<LengthBound>,
+    ) -> ParseResult<TypeUseKind> {
         match bound {
             Some(bound) if optional.is_none() => Ok(TypeUseKind::Opaque(bound)),
             _ => {
@@ -354,24 +361,24 @@ impl Parser<'_> {
         }
     }
 
-    fn void_declared(&mut self, span: Span) -> Failed {
+    fn void_declared(&mut self, span: Span) -> ErrorReported {
         let error = Diagnostic::error(span, "nothing can be declared to be `void`");
         self.fail(error.hint("leave it out"))
     }
 
-    fn pointer_and_bound(&mut self, span: Span) -> Failed {
+    fn pointer_and_bound(&mut self, span: Span) -> ErrorReported {
         let error = Diagnostic::error(span, "this is both optional (`*`) and an array")
             .hint("give one of the two a name with `typedef`");
         self.fail(error)
     }
 }
 
-/// Whether `of` has `struct`, `union` or `enum` in front of it in the type at `span`.
-fn is_tagged(of: &Name, span: Span) -> bool {
+/// Returns whether `of` has `struct`, `union` or `enum` in front of it in the type at `span`.
+fn is_tagged(of: &SpannedName, span: Span) -> bool {
     of.span.start != span.start
 }
 
-/// Whether `word` goes on with the words of an integer such as `unsigned long int`.
+/// Returns whether `word` continues the words of an integer type such as `unsigned long int`.
 fn extends_integer(words: &[&str], word: &str) -> bool {
     let modifier = matches!(word, "unsigned" | "signed" | "long" | "short");
     match words {
@@ -381,7 +388,7 @@ fn extends_integer(words: &[&str], word: &str) -> bool {
     }
 }
 
-/// The type that C's words for integers add up to. A `long` has 32 bits on the wire, as in
+/// Returns the type that C's words for integers form together. A `long` has 32 bits on the wire, as in
 /// rpcgen; two of them have 64.
 fn integer_type(words: &[&str]) -> Type {
     let count = |wanted: &str| words.iter().filter(|word| **word == wanted).count();
@@ -398,7 +405,7 @@ fn integer_type(words: &[&str]) -> Type {
     }
 }
 
-/// The words that are types by themselves and never names.
+/// Returns the type of a word that is a type by itself and never a name.
 fn keyword_type(word: &str) -> Option<Type> {
     Some(match word {
         "int" => Type::Int,

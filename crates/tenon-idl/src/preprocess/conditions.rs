@@ -1,24 +1,24 @@
-//! `#if` and its relatives: which parts of a text count.
+//! Conditional inclusion: `#if` and its relatives.
 
 use crate::ast::ExpressionKind;
-use crate::cursor::Cursor;
+use crate::cursor::TokenCursor;
 use crate::diagnostics::Diagnostic;
 use crate::expression;
 use crate::source::Span;
 use crate::token::{Token, TokenKind};
 
 use super::Preprocessor;
-use super::macros::{Line, Within};
+use super::macros::{ExpansionContext, LineTokens};
 
 /// An `#if` that has no `#endif` yet.
 #[derive(Debug)]
-pub(super) struct Condition {
+pub(super) struct ConditionalBlock {
     pub opened: Span,
-    /// The part at hand counts.
+    /// The current group is included.
     pub active: bool,
-    /// What is around the whole `#if` counts.
+    /// The text around the whole `#if` is included.
     surroundings: bool,
-    /// A part has counted already, so no further one can.
+    /// A group has been included already, so no further one can be.
     taken: bool,
     otherwise: bool,
 }
@@ -36,7 +36,7 @@ impl Preprocessor<'_> {
         true
     }
 
-    /// Whether the text at hand is left out.
+    /// Returns whether the current text is excluded.
     pub(super) fn skipping(&self) -> bool {
         let innermost = self.frame().conditions.last();
         innermost.is_some_and(|condition| !condition.active)
@@ -50,7 +50,7 @@ impl Preprocessor<'_> {
                 "ifdef" => self.names_macro(at, line),
                 _ => !self.names_macro(at, line),
             };
-        let condition = Condition {
+        let condition = ConditionalBlock {
             opened: at,
             active,
             surroundings,
@@ -103,14 +103,17 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The value of an `#if` line. Names that are no macros count as 0, as in C.
+    /// Evaluates an `#if` line. Names that are no macros count as 0, as in C.
     fn holds(&mut self, at: Span, line: &[Token]) -> bool {
         let result = self.condition_tokens(line).and_then(|tokens| {
             let end = line.last().map_or(at, |token| token.span);
-            let mut cursor = Cursor::new(self.sources, &tokens, end);
+            let mut cursor = TokenCursor::new(self.sources, &tokens, end);
             let nesting_max = self.options.limits.nesting_max;
-            let expression =
-                expression::parse(&mut cursor, expression::Within::Anywhere, nesting_max)?;
+            let expression = expression::parse(
+                &mut cursor,
+                expression::ExpressionContext::Anywhere,
+                nesting_max,
+            )?;
             if cursor.peek().kind != TokenKind::End {
                 let message = format!("expected an operator, found {}", cursor.describe());
                 return Err(Diagnostic::error(cursor.peek().span, message));
@@ -130,7 +133,7 @@ impl Preprocessor<'_> {
         })
     }
 
-    /// The line with macros expanded and `defined` answered.
+    /// Returns the line with macros expanded and `defined` evaluated.
     fn condition_tokens(&mut self, line: &[Token]) -> Result<Vec<Token>, Diagnostic> {
         let mut tokens = Vec::new();
         let mut at = 0;
@@ -140,17 +143,17 @@ impl Preprocessor<'_> {
                 at += self.answer_defined(&line[at..], &mut tokens)?;
                 continue;
             }
-            let mut rest = Line::of(&line[at + 1..]);
-            let words = self
-                .macros
-                .expand(self.sources, Within::Condition, *token, &mut rest)?;
+            let mut rest = LineTokens::of(&line[at + 1..]);
+            let words =
+                self.macros
+                    .expand(self.sources, ExpansionContext::Condition, *token, &mut rest)?;
             tokens.extend(words.into_iter().map(|word| word.token));
             at += 1 + rest.taken;
         }
         Ok(tokens)
     }
 
-    /// `defined NAME` or `defined(NAME)`; answers how many words it took.
+    /// Evaluates `defined NAME` or `defined(NAME)`; returns the number of tokens that it took.
     fn answer_defined(&self, line: &[Token], out: &mut Vec<Token>) -> Result<usize, Diagnostic> {
         let (name, length) = match line {
             [_, open, name, close, ..] if open.is("(") && close.is(")") => (name, 4),

@@ -1,17 +1,17 @@
-//! Lines that start with `#`.
+//! Directives: lines that start with `#`.
 
 use crate::diagnostics::Diagnostic;
 use crate::source::Span;
 use crate::token::{Token, TokenKind};
 
 use super::Preprocessor;
-use super::macros::Macro;
+use super::macros::MacroDefinition;
 
-/// Bytes of a file's name: Linux has none that is longer.
+/// Bytes of a file's name: Linux permits no longer ones.
 const FILE_NAME_MAX: usize = 4096;
 
 impl Preprocessor<'_> {
-    /// Handles the directive that `hash` opens.
+    /// Handles the directive that `hash` introduces.
     pub(super) fn directive(&mut self, hash: Token) {
         let Some(word) = self.frame_mut().lexer.next_on_line() else {
             return; // `#` alone is C's null directive
@@ -50,8 +50,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// What is left of the logical line; comments are put aside. Of one that is longer than an interface may be only
-    /// the beginning, and nothing behind it is read.
+    /// Reads the rest of the logical line; comments are stored apart. Of a line that is longer than an interface may
+    /// be only the beginning is returned, and nothing behind it is read.
     pub(super) fn line(&mut self) -> Vec<Token> {
         let mut line = Vec::new();
         while let Some(token) = self.frame_mut().lexer.next_on_line() {
@@ -81,7 +81,7 @@ impl Preprocessor<'_> {
             return;
         };
         self.macro_words += line.len() - 1;
-        let made = match Macro::defined(name, &line[1..], self.sources) {
+        let made = match MacroDefinition::defined(name, &line[1..], self.sources) {
             Ok(made) => made,
             Err(error) => return self.report(error),
         };
@@ -109,7 +109,7 @@ impl Preprocessor<'_> {
         name
     }
 
-    /// `#line 7 "file.x"`, or `# 7 "file.x"` as a C preprocessor leaves it.
+    /// Handles `#line 7 "file.x"`, or `# 7 "file.x"` as a C preprocessor emits it.
     fn line_marker(&mut self, at: Span, line: &[Token]) {
         let number = line.first().and_then(|token| {
             let text = self.sources.text(token.spelled);

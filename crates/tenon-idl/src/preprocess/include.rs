@@ -7,10 +7,10 @@ use crate::lexer::Lexer;
 use crate::load;
 use crate::source::Span;
 
-use super::{Frame, Preprocessor};
+use super::{IncludeFrame, Preprocessor};
 
-/// How an `#include` names its file.
-enum Target {
+/// The file that an `#include` names.
+enum IncludeTarget {
     /// `"name"`: the folder of the including file comes first.
     Quoted(String),
     /// `<name>`.
@@ -18,7 +18,7 @@ enum Target {
 }
 
 impl Preprocessor<'_> {
-    /// `#include`, of which the word itself has been read and stands at `at`.
+    /// Handles the rest of an `#include` directive; the word itself has been read and stands at `at`.
     pub(super) fn include_line(&mut self, at: Span) {
         let rest = self.frame().lexer.rest_of_line();
         let target = parse_target(self.sources.text(rest));
@@ -35,7 +35,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    fn include(&mut self, target: &Target, at: Span) {
+    fn include(&mut self, target: &IncludeTarget, at: Span) {
         if self.frames.len() > self.options.limits.include_depth_max {
             let error = Diagnostic::error(at, "files include one another too deeply");
             return self.report(error.hint("does a file include itself? guard it with `#ifndef`"));
@@ -50,23 +50,23 @@ impl Preprocessor<'_> {
                 Err(message) => return self.report(Diagnostic::error(at, message)),
             }
         }
-        let (Target::Quoted(name) | Target::Angled(name)) = target;
+        let (IncludeTarget::Quoted(name) | IncludeTarget::Angled(name)) = target;
         let error = Diagnostic::error(at, format!("there is no file `{name}`"));
         self.report(error.hint("name its folder with `-I FOLDER`"));
     }
 
-    fn candidates(&self, target: &Target) -> Vec<PathBuf> {
+    fn candidates(&self, target: &IncludeTarget) -> Vec<PathBuf> {
         let own = &self.frame().folder;
         let dirs = self.options.include_dirs.iter();
         match target {
-            Target::Angled(name) => dirs.map(|dir| dir.join(name)).collect(),
-            Target::Quoted(name) => std::iter::once(own.join(name))
+            IncludeTarget::Angled(name) => dirs.map(|dir| dir.join(name)).collect(),
+            IncludeTarget::Quoted(name) => std::iter::once(own.join(name))
                 .chain(dirs.map(|dir| dir.join(name)))
                 .collect(),
         }
     }
 
-    /// Goes on with a text; `included` is where it is asked for.
+    /// Continues with a text; `included` is the span of the `#include`.
     pub(super) fn open(&mut self, path: &Path, text: String, included: Option<Span>) {
         let name = path.display().to_string();
         let Some(left) = self.text_bytes_left.checked_sub(text.len()) else {
@@ -80,14 +80,14 @@ impl Preprocessor<'_> {
         let file = self.sources.add(&name, text, included.is_some());
         self.warn_invisible(file);
         let lexer = Lexer::new(file, self.sources.whole(file));
-        self.frames.push(Frame {
+        self.frames.push(IncludeFrame {
             lexer,
             folder: path.parent().unwrap_or(Path::new("")).to_owned(),
             conditions: Vec::new(),
         });
     }
 
-    /// Goes back to the including file.
+    /// Returns to the including file.
     pub(super) fn close_file(&mut self) {
         let frame = self.frames.pop();
         let open = frame.into_iter().flat_map(|frame| frame.conditions);
@@ -100,13 +100,13 @@ impl Preprocessor<'_> {
     }
 }
 
-fn parse_target(rest: &str) -> Option<Target> {
+fn parse_target(rest: &str) -> Option<IncludeTarget> {
     let rest = rest.trim_start();
     let quoted = rest.strip_prefix('"').and_then(|rest| rest.split_once('"'));
     let angled = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'));
     match (quoted, angled) {
-        (Some((name, _)), _) => Some(Target::Quoted(name.to_string())),
-        (_, Some((name, _))) => Some(Target::Angled(name.to_string())),
+        (Some((name, _)), _) => Some(IncludeTarget::Quoted(name.to_string())),
+        (_, Some((name, _))) => Some(IncludeTarget::Angled(name.to_string())),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
-//! The embedded preprocessor: files to the words that count, with macros expanded, comments and
-//! `%` lines put aside.
+//! The embedded preprocessor: files to tokens, with macros expanded, and comments and `%` lines
+//! stored apart.
 //!
-//! Covers what interfaces use of C's: `#include`, `#define` and `#undef`, macros with parameters among
+//! Supports the directives of C that interfaces use: `#include`, `#define` and `#undef`, macros with parameters among
 //! them, all conditionals, `#line`, `#error`, and the macros that a C preprocessor defines by itself.
 
 mod conditions;
@@ -14,37 +14,37 @@ mod predefined;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::ast::Name;
-use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::ast::SpannedName;
+use crate::diagnostics::{Diagnostic, DiagnosticCollector};
 use crate::lexer::{Lexer, is_invisible};
 use crate::options::Options;
-use crate::source::{FileId, Sources, Span};
-use crate::token::{Bad, Token, TokenKind};
+use crate::source::{FileId, SourceMap, Span};
+use crate::token::{LexError, Token, TokenKind};
 
-use conditions::Condition;
-use macros::{Line, Macro, Macros, Rest, Within};
+use conditions::ConditionalBlock;
+use macros::{ExpansionContext, LineTokens, MacroDefinition, MacroTable, TokenSource};
 
-/// What the preprocessor leaves for the parser.
+/// The output of the preprocessor, and the input of the parser.
 #[derive(Debug, Default)]
-pub(crate) struct Unit {
+pub(crate) struct TranslationUnit {
     pub tokens: Vec<Token>,
-    /// Where the text ends: what comes after the last word. `None` if there is no text.
+    /// The end of the text, behind the last token. `None` if there is no text.
     pub end: Option<Span>,
-    pub comments: Vec<Aside>,
+    pub comments: Vec<TokenTrivia>,
     pub passthrough: Vec<PassthroughLine>,
     pub macros: Vec<MacroConstant>,
 }
 
-impl Unit {
+impl TranslationUnit {
     fn length(&self) -> usize {
         self.tokens.len() + self.comments.len() + self.passthrough.len()
     }
 }
 
-/// Something that stands between words.
+/// The position of a comment or a `%` line, which stands between tokens.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Aside {
-    /// The position of the word behind it.
+pub(crate) struct TokenTrivia {
+    /// The position of the token behind it.
     pub position: usize,
     pub span: Span,
     pub first_on_line: bool,
@@ -53,35 +53,35 @@ pub(crate) struct Aside {
 /// A `%` line.
 #[derive(Debug)]
 pub(crate) struct PassthroughLine {
-    pub aside: Aside,
-    /// What it is with macros expanded, if there are any in it: all but the first `%`.
+    pub trivia: TokenTrivia,
+    /// The line with macros expanded, if there are any in it: all but the first `%`.
     pub expanded: Option<String>,
 }
 
 /// An object macro of the interface, which may turn out to be a constant.
 #[derive(Debug)]
 pub(crate) struct MacroConstant {
-    pub name: Name,
+    pub name: SpannedName,
     pub position: usize,
     /// Its body with macros expanded.
     pub body: Vec<Token>,
 }
 
-/// Reads the file at `path`, whose text is `text`, and what it includes.
+/// Preprocesses the file at `path` with the text `text`, and what it includes.
 pub(crate) fn preprocess(
     path: &Path,
     text: String,
     options: &Options,
-    sources: &mut Sources,
-    diagnostics: &mut Diagnostics,
-) -> Unit {
+    sources: &mut SourceMap,
+    diagnostics: &mut DiagnosticCollector,
+) -> TranslationUnit {
     let mut preprocessor = Preprocessor {
         options,
         sources,
         diagnostics,
-        macros: Macros::new(options.limits.expansion_tokens_max),
+        macros: MacroTable::new(options.limits.expansion_tokens_max),
         frames: Vec::new(),
-        unit: Unit::default(),
+        unit: TranslationUnit::default(),
         defined: Vec::new(),
         macro_words: 0,
         replaced: None,
@@ -96,33 +96,33 @@ pub(crate) fn preprocess(
 
 struct Preprocessor<'a> {
     options: &'a Options,
-    sources: &'a mut Sources,
-    diagnostics: &'a mut Diagnostics,
-    macros: Macros,
-    /// The file that is being read, and those that include it in front.
-    frames: Vec<Frame>,
-    unit: Unit,
-    /// The macros that the interface defined, in order, with the position of the next word.
+    sources: &'a mut SourceMap,
+    diagnostics: &'a mut DiagnosticCollector,
+    macros: MacroTable,
+    /// The file that is being read, and in front of it those that include it.
+    frames: Vec<IncludeFrame>,
+    unit: TranslationUnit,
+    /// The macros that the interface defined, in order, with the position of the next token.
     defined: Vec<(String, usize)>,
-    /// Words that the bodies of macros are made of.
+    /// Number of tokens in the bodies of macros.
     macro_words: usize,
-    /// The last file in which characters were found that stand for bytes that are not UTF-8.
+    /// The last file in which replacement characters were found, which stand for bytes that are not UTF-8.
     replaced: Option<FileId>,
-    /// A comment that has begun in a `%` line goes on.
+    /// A comment that began in a `%` line continues.
     is_in_comment: bool,
     text_bytes_left: usize,
 }
 
 /// A file that is being read.
-struct Frame {
+struct IncludeFrame {
     lexer: Lexer,
-    /// Where it is; the name that people are shown may lack bytes that are not UTF-8.
+    /// The folder of the file; the name that is shown to the user may lack bytes that are not UTF-8.
     folder: PathBuf,
-    conditions: Vec<Condition>,
+    conditions: Vec<ConditionalBlock>,
 }
 
 impl Preprocessor<'_> {
-    /// Defines what every C preprocessor does, and what the options ask for.
+    /// Defines the macros of every C preprocessor, and those of the options.
     fn predefine(&mut self) {
         let file = self.sources.add("<built-in>", predefined::text(), true);
         let mut lexer = Lexer::new(file, self.sources.whole(file));
@@ -132,9 +132,9 @@ impl Preprocessor<'_> {
                 break;
             }
             let body: Vec<Token> = std::iter::from_fn(|| lexer.next_on_line()).collect();
-            let made = Macro {
+            let made = MacroDefinition {
                 built_in: true,
-                ..Macro::plain(name, &body)
+                ..MacroDefinition::plain(name, &body)
             };
             self.macros.define(self.sources.text(name.spelled), made);
         }
@@ -147,7 +147,8 @@ impl Preprocessor<'_> {
             let mut lexer = Lexer::new(file, self.sources.whole(file));
             let name_token = lexer.next();
             let body: Vec<Token> = std::iter::from_fn(|| lexer.next_on_line()).collect();
-            self.macros.define(name, Macro::plain(name_token, &body));
+            self.macros
+                .define(name, MacroDefinition::plain(name_token, &body));
         }
     }
 
@@ -162,7 +163,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Words that may still be taken in.
+    /// Returns the number of tokens that may still be read.
     fn words_left(&self) -> usize {
         let words = self.unit.length() + self.macro_words;
         self.options.limits.tokens_max.saturating_sub(words)
@@ -200,12 +201,12 @@ impl Preprocessor<'_> {
             let error = Diagnostic::error(token.span, "rpcgen knows no `//` comments");
             self.report(error.label("refused by rpcgen"));
         }
-        let aside = self.aside(token);
-        self.unit.comments.push(aside);
+        let trivia = self.trivia(token);
+        self.unit.comments.push(trivia);
     }
 
-    fn aside(&self, token: Token) -> Aside {
-        Aside {
+    fn trivia(&self, token: Token) -> TokenTrivia {
+        TokenTrivia {
             position: self.unit.tokens.len(),
             span: token.span,
             first_on_line: token.first_on_line,
@@ -214,22 +215,22 @@ impl Preprocessor<'_> {
 
     fn identifier(&mut self, token: Token) {
         let name = self.sources.text(token.spelled);
-        if self.macros.found(name, Within::Text).is_none() {
+        if self.macros.found(name, ExpansionContext::Text).is_none() {
             return self.unit.tokens.push(token);
         }
         let position = self.unit.tokens.len();
-        // There is one as long as anything is read.
+        // There is one as long as a file is read.
         let Some(frame) = self.frames.last_mut() else {
             return;
         };
-        let mut rest = Behind {
+        let mut rest = LexerTokens {
             lexer: &mut frame.lexer,
             comments: &mut self.unit.comments,
             position,
         };
         let words = self
             .macros
-            .expand(self.sources, Within::Text, token, &mut rest);
+            .expand(self.sources, ExpansionContext::Text, token, &mut rest);
         match words {
             Ok(words) => {
                 let tokens = words.into_iter().map(|word| word.token);
@@ -239,12 +240,12 @@ impl Preprocessor<'_> {
         }
     }
 
-    fn bad(&mut self, bad: Bad, span: Span) {
+    fn bad(&mut self, bad: LexError, span: Span) {
         let message = match bad {
-            Bad::UnclosedComment => "this comment is not closed".to_string(),
-            Bad::UnclosedText => "this string is not closed on its line".to_string(),
-            Bad::UnclosedCharacter => "this character is not closed on its line".to_string(),
-            Bad::Character => {
+            LexError::UnclosedComment => "this comment is not closed".to_string(),
+            LexError::UnclosedText => "this string is not closed on its line".to_string(),
+            LexError::UnclosedCharacter => "this character is not closed on its line".to_string(),
+            LexError::Character => {
                 let text = self.sources.text(span).escape_debug().to_string();
                 format!("`{text}` does not belong into an interface")
             }
@@ -252,12 +253,12 @@ impl Preprocessor<'_> {
         self.report(Diagnostic::error(span, message));
     }
 
-    fn finish(mut self) -> Unit {
+    fn finish(mut self) -> TranslationUnit {
         self.collect_macros();
         self.unit
     }
 
-    /// The macros that are still defined, as candidates for constants.
+    /// Collects the macros that are still defined, as candidates for constants.
     fn collect_macros(&mut self) {
         let mut seen = HashSet::new();
         for (name, position) in std::mem::take(&mut self.defined) {
@@ -271,14 +272,14 @@ impl Preprocessor<'_> {
                 continue;
             }
             let token = made.name;
-            let name = Name {
+            let name = SpannedName {
                 text: name,
                 span: token.span,
             };
-            let nothing = &mut Line::of(&[]);
+            let nothing = &mut LineTokens::of(&[]);
             let words = self
                 .macros
-                .expand(self.sources, Within::Text, token, nothing);
+                .expand(self.sources, ExpansionContext::Text, token, nothing);
             if let Ok(words) = words {
                 self.unit.macros.push(MacroConstant {
                     name,
@@ -289,7 +290,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Warns once per file about characters that cannot be seen; strict reading refuses them.
+    /// Warns once per file about invisible characters; strict mode rejects them.
     fn warn_invisible(&mut self, file: FileId) {
         let text = self.sources.whole(file);
         let Some((at, char)) = text
@@ -312,7 +313,7 @@ impl Preprocessor<'_> {
         self.report(diagnostic.hint("remove it; such characters come with pasted text"));
     }
 
-    /// Warns once per file about bytes that are not UTF-8 where they reach what is generated.
+    /// Warns once per file about bytes that are not UTF-8 if they reach the generated code.
     fn warn_replaced(&mut self, token: Token) {
         let file = token.span.file;
         let text = self.sources.text(token.span);
@@ -337,26 +338,26 @@ impl Preprocessor<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// The file that is being read. There is one as long as anything is read.
-    fn frame(&self) -> &Frame {
+    /// Returns the file that is being read. There is one as long as a file is read.
+    fn frame(&self) -> &IncludeFrame {
         &self.frames[self.frames.len() - 1]
     }
 
-    fn frame_mut(&mut self) -> &mut Frame {
+    fn frame_mut(&mut self) -> &mut IncludeFrame {
         let last = self.frames.len() - 1;
         &mut self.frames[last]
     }
 }
 
-/// The words behind a macro in the text of the interface, where its arguments are.
-struct Behind<'a> {
+/// The tokens behind a macro in the text of the interface, which hold its arguments.
+struct LexerTokens<'a> {
     lexer: &'a mut Lexer,
-    comments: &'a mut Vec<Aside>,
-    /// The position of the next word, for comments.
+    comments: &'a mut Vec<TokenTrivia>,
+    /// The position of the next token, for comments.
     position: usize,
 }
 
-impl Rest for Behind<'_> {
+impl TokenSource for LexerTokens<'_> {
     fn opens(&mut self) -> bool {
         let mut ahead = self.lexer.clone();
         let mut words = std::iter::from_fn(|| Some(ahead.next()));
@@ -369,7 +370,7 @@ impl Rest for Behind<'_> {
             let before = self.lexer.clone();
             let token = self.lexer.next();
             match token.kind {
-                TokenKind::Comment => self.comments.push(Aside {
+                TokenKind::Comment => self.comments.push(TokenTrivia {
                     position: self.position,
                     span: token.span,
                     first_on_line: token.first_on_line,

@@ -1,18 +1,18 @@
-//! `%` lines: text for C, in which a preprocessor that stands in front of rpcgen expands macros as anywhere else.
+//! `%` lines: text for C, in which a preprocessor that runs before rpcgen expands macros as anywhere else.
 
 use crate::diagnostics::Diagnostic;
 use crate::lexer::Lexer;
 use crate::source::Span;
-use crate::token::{Bad, Token, TokenKind};
+use crate::token::{LexError, Token, TokenKind};
 
-use super::macros::{Line, Within, Word};
+use super::macros::{ExpansionContext, LineTokens, MacroToken};
 use super::{PassthroughLine, Preprocessor};
 
-/// Where a comment ends.
+/// The end of a comment.
 const COMMENT_END: &str = "*/";
 
 impl Preprocessor<'_> {
-    /// Takes a `%` line in.
+    /// Adds a `%` line to the output.
     pub(super) fn passthrough(&mut self, token: Token) {
         let expanded = match self.expanded_line(token) {
             Ok(expanded) => expanded,
@@ -21,13 +21,13 @@ impl Preprocessor<'_> {
                 None
             }
         };
-        let aside = self.aside(token);
+        let trivia = self.trivia(token);
         self.unit
             .passthrough
-            .push(PassthroughLine { aside, expanded });
+            .push(PassthroughLine { trivia, expanded });
     }
 
-    /// What is behind the `%`, with macros expanded; `None` if there are none in it.
+    /// Returns the text behind the `%` with macros expanded; `None` if there are none in it.
     fn expanded_line(&mut self, line: Token) -> Result<Option<String>, Diagnostic> {
         let words = self.words_of_line(line.spelled);
         let mut text = String::new();
@@ -37,13 +37,21 @@ impl Preprocessor<'_> {
             at += 1;
             let name = self.sources.text(token.spelled);
             let is_name = token.kind == TokenKind::Identifier;
-            if !is_name || self.macros.found(name, Within::Passthrough).is_none() {
+            if !is_name
+                || self
+                    .macros
+                    .found(name, ExpansionContext::Passthrough)
+                    .is_none()
+            {
                 continue;
             }
-            let mut rest = Line::of(&words[at..]);
-            let made = self
-                .macros
-                .expand(self.sources, Within::Passthrough, *token, &mut rest)?;
+            let mut rest = LineTokens::of(&words[at..]);
+            let made = self.macros.expand(
+                self.sources,
+                ExpansionContext::Passthrough,
+                *token,
+                &mut rest,
+            )?;
             at += rest.taken;
             text.push_str(self.between(line, done, token.spelled.start));
             self.append(&mut text, &made);
@@ -60,7 +68,7 @@ impl Preprocessor<'_> {
         Ok(Some(text))
     }
 
-    /// The words of a line, but for comments, which may have begun in a line in front.
+    /// Returns the tokens of a line without comments, one of which may have begun in an earlier line.
     fn words_of_line(&mut self, line: Span) -> Vec<Token> {
         let text = self.sources.whole(line.file);
         let mut start = line.start as usize + 1;
@@ -78,11 +86,11 @@ impl Preprocessor<'_> {
             .filter(|token| token.kind != TokenKind::Comment)
             .collect();
         let last = words.last().map(|token| token.kind);
-        self.is_in_comment = last == Some(TokenKind::Bad(Bad::UnclosedComment));
+        self.is_in_comment = last == Some(TokenKind::Bad(LexError::UnclosedComment));
         words
     }
 
-    /// The text of a line from one position to another.
+    /// Returns the text of a line from one position to another.
     fn between(&self, line: Token, start: u32, end: u32) -> &str {
         self.sources.text(Span {
             start,
@@ -91,8 +99,8 @@ impl Preprocessor<'_> {
         })
     }
 
-    /// Appends what came out of a macro. Words that stood apart do not run together.
-    fn append(&self, text: &mut String, words: &[Word]) {
+    /// Appends the expansion of a macro. Tokens that were separate do not run together.
+    fn append(&self, text: &mut String, words: &[MacroToken]) {
         for (index, word) in words.iter().enumerate() {
             let spelled = self.sources.text(word.token.spelled);
             let stood_together = index > 0
@@ -111,7 +119,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Whether the end of a text and what follows it may be read as one word of C.
+/// Returns whether the end of a text and the next character may be read as one token of C.
 fn runs_together(text: &str, next: char) -> bool {
     let is_letter = |char: char| char.is_ascii_alphanumeric() || char == '_';
     let is_operator = |char: char| "+-*/%<>=!&|^#:.".contains(char);

@@ -1,9 +1,9 @@
-//! The macros that a C preprocessor defines by itself, for the machine that Tenon runs on: interfaces ask for the system,
-//! the processor, and the sizes of C's types. `tests/for_c.rs` holds them to those of `cpp`.
+//! The macros that a C preprocessor defines by itself, for the machine that Tenon runs on: interfaces test the system,
+//! the processor, and the sizes of C's types. `tests/for_c.rs` compares them with those of `cpp`.
 
 use std::env::consts;
 
-/// Of every C preprocessor. For the version of GCC that clang says, too.
+/// The macros of every C preprocessor, with the version of GCC that clang claims, too.
 const ALWAYS: &str = "\
 __STDC__ 1
 __STDC_HOSTED__ 1
@@ -49,7 +49,7 @@ __LONG_MAX__ 0x7fffffffffffffffL
 const LITTLE_ENDIAN: &str = "__BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__\n";
 const BIG_ENDIAN: &str = "__BYTE_ORDER__ __ORDER_BIG_ENDIAN__\n";
 
-/// A line for each macro: its name and what it stands for.
+/// Returns a line for each macro: its name and its body.
 pub(super) fn text() -> String {
     let system = match consts::OS {
         "linux" => [UNIX, LINUX],

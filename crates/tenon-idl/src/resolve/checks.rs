@@ -1,6 +1,6 @@
-//! What types contain by value may not be too big, nor nested too deeply.
+//! Limits on the size and the nesting of types by value.
 //!
-//! Walks by a stack of its own: a chain of types is as long as the file makes it.
+//! Traverses with an explicit stack: a chain of types is as long as the file makes it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,45 +8,45 @@ use tenon_schema::{Length, Type, TypeId, TypeKind};
 
 use crate::diagnostics::Diagnostic;
 
-use super::Resolver;
+use super::SchemaResolver;
 
-/// What is known of a type that has been walked.
+/// The size and depth of a type that has been visited.
 #[derive(Clone, Copy, Default)]
-struct Extent {
-    /// Bytes on the wire of the part that is always there.
+struct TypeExtent {
+    /// Bytes on the wire of the part that is always present.
     bytes: u64,
-    /// Types in types in types, by value.
+    /// Nesting depth of types by value.
     depth: usize,
 }
 
 /// Reports every type that is nested too deeply or is too big, and typedefs that lead to themselves.
-pub(super) fn check_sizes(resolver: &mut Resolver<'_>) {
-    let mut walk = Walk {
+pub(super) fn check_sizes(resolver: &mut SchemaResolver<'_>) {
+    let mut checker = SizeChecker {
         resolver,
         extents: HashMap::new(),
         open: HashSet::new(),
     };
-    for index in 0..walk.resolver.schema.types.len() {
-        walk.from(TypeId(index as u32));
+    for index in 0..checker.resolver.schema.types.len() {
+        checker.from(TypeId(index as u32));
     }
     check_typedefs(resolver);
 }
 
-struct Walk<'w, 'r> {
-    resolver: &'w mut Resolver<'r>,
-    extents: HashMap<TypeId, Extent>,
-    /// The types that contain the one at hand.
+struct SizeChecker<'w, 'r> {
+    resolver: &'w mut SchemaResolver<'r>,
+    extents: HashMap<TypeId, TypeExtent>,
+    /// The types that contain the current one.
     open: HashSet<TypeId>,
 }
 
-/// A type on the way, and which of its parts come next.
-struct Step {
+/// A type on the stack, and the next of its parts.
+struct TraversalFrame {
     id: TypeId,
     parts: Vec<TypeId>,
     next: usize,
 }
 
-impl Walk<'_, '_> {
+impl SizeChecker<'_, '_> {
     fn from(&mut self, root: TypeId) {
         let mut stack = Vec::new();
         self.enter(root, &mut stack);
@@ -60,7 +60,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn enter(&mut self, id: TypeId, stack: &mut Vec<Step>) {
+    fn enter(&mut self, id: TypeId, stack: &mut Vec<TraversalFrame>) {
         if self.extents.contains_key(&id) {
             return;
         }
@@ -72,10 +72,10 @@ impl Walk<'_, '_> {
         by_value(&self.resolver.schema.type_def(id).kind, &mut |part| {
             parts.push(part)
         });
-        stack.push(Step { id, parts, next: 0 });
+        stack.push(TraversalFrame { id, parts, next: 0 });
     }
 
-    fn leave(&mut self, stack: &mut Vec<Step>) {
+    fn leave(&mut self, stack: &mut Vec<TraversalFrame>) {
         let Some(step) = stack.pop() else { return };
         self.open.remove(&step.id);
         let extent = self.extent(step.id);
@@ -83,15 +83,15 @@ impl Walk<'_, '_> {
         self.check_extent(step.id, extent);
     }
 
-    fn check_extent(&mut self, id: TypeId, extent: Extent) {
+    fn check_extent(&mut self, id: TypeId, extent: TypeExtent) {
         let limits = &self.resolver.options.limits;
         let too_deep = extent.depth > limits.type_depth_max;
         let too_big = extent.bytes > limits.fixed_bytes_max;
         if !too_deep && !too_big {
             return;
         }
-        // What contains it need not be reported, too.
-        self.extents.insert(id, Extent::default());
+        // The types that contain it need not be reported, too.
+        self.extents.insert(id, TypeExtent::default());
         let name = &self.resolver.schema.type_def(id).name;
         let (message, hint) = match too_deep {
             true => (
@@ -113,69 +113,69 @@ impl Walk<'_, '_> {
         self.resolver.diagnostics.push(error.hint(hint));
     }
 
-    fn extent(&self, id: TypeId) -> Extent {
+    fn extent(&self, id: TypeId) -> TypeExtent {
         match &self.resolver.schema.type_def(id).kind {
-            TypeKind::Enum(_) => Extent { bytes: 4, depth: 1 },
-            TypeKind::External => Extent { bytes: 0, depth: 1 },
+            TypeKind::Enum(_) => TypeExtent { bytes: 4, depth: 1 },
+            TypeKind::External => TypeExtent { bytes: 0, depth: 1 },
             TypeKind::Typedef(ty) => deeper(self.of(ty)),
             TypeKind::Struct(fields) => {
                 let parts = fields.iter().map(|field| self.of(&field.ty));
-                deeper(parts.fold(Extent::default(), both))
+                deeper(parts.fold(TypeExtent::default(), both))
             }
             TypeKind::Union(union) => {
                 let widest = union
                     .fields()
                     .map(|field| self.of(&field.ty))
-                    .fold(Extent::default(), either);
+                    .fold(TypeExtent::default(), either);
                 deeper(both(self.of(&union.discriminant_type), widest))
             }
         }
     }
 
-    fn of(&self, ty: &Type) -> Extent {
+    fn of(&self, ty: &Type) -> TypeExtent {
         match ty {
             Type::Named(id) => self.extents.get(id).copied().unwrap_or_default(),
             Type::Array(element, Length::Fixed(count)) => {
                 let element = self.of(element);
                 let bytes = element.bytes.saturating_mul(u64::from(*count));
-                Extent { bytes, ..element }
+                TypeExtent { bytes, ..element }
             }
-            Type::Opaque(Length::Fixed(bytes)) => Extent {
+            Type::Opaque(Length::Fixed(bytes)) => TypeExtent {
                 bytes: u64::from(*bytes).next_multiple_of(4),
                 depth: 0,
             },
-            Type::Hyper | Type::Uhyper | Type::Double => Extent { bytes: 8, depth: 0 },
-            Type::Quadruple => Extent {
+            Type::Hyper | Type::Uhyper | Type::Double => TypeExtent { bytes: 8, depth: 0 },
+            Type::Quadruple => TypeExtent {
                 bytes: 16,
                 depth: 0,
             },
-            _ => Extent { bytes: 4, depth: 0 },
+            _ => TypeExtent { bytes: 4, depth: 0 },
         }
     }
 }
 
-fn deeper(extent: Extent) -> Extent {
-    Extent {
+fn deeper(extent: TypeExtent) -> TypeExtent {
+    TypeExtent {
         depth: extent.depth + 1,
         ..extent
     }
 }
 
-fn both(one: Extent, other: Extent) -> Extent {
-    Extent {
+fn both(one: TypeExtent, other: TypeExtent) -> TypeExtent {
+    TypeExtent {
         bytes: one.bytes.saturating_add(other.bytes),
         depth: one.depth.max(other.depth),
     }
 }
 
-fn either(one: Extent, other: Extent) -> Extent {
-    Extent {
+fn either(one: TypeExtent, other: TypeExtent) -> TypeExtent {
+    TypeExtent {
         bytes: one.bytes.max(other.bytes),
         depth: one.depth.max(other.depth),
     }
 }
 
-/// The named types that a type contains by value.
+/// Visits the named types that a type contains by value.
 fn by_value(kind: &TypeKind, found: &mut dyn FnMut(TypeId)) {
     match kind {
         TypeKind::Enum(_) | TypeKind::External => {}
@@ -199,9 +199,9 @@ fn part_by_value(ty: &Type, found: &mut dyn FnMut(TypeId)) {
     }
 }
 
-/// A typedef that leads to itself by way of pointers and counted arrays alone has an end on the
-/// wire, but no language can spell it without a struct in between.
-fn check_typedefs(resolver: &mut Resolver<'_>) {
+/// Reports typedefs that lead to themselves by way of pointers and counted arrays alone. Their values are
+/// finite on the wire, but no language can express them without a struct in between.
+fn check_typedefs(resolver: &mut SchemaResolver<'_>) {
     let count = resolver.schema.types.len();
     let mut done = vec![false; count];
     for start in 0..count {
@@ -218,7 +218,7 @@ fn check_typedefs(resolver: &mut Resolver<'_>) {
     }
 }
 
-/// The type a typedef is made of, whatever is in between.
+/// Returns the type behind a typedef, inside arrays and optional data.
 fn typedef_target(kind: &TypeKind) -> Option<usize> {
     let TypeKind::Typedef(ty) = kind else {
         return None;
@@ -226,7 +226,7 @@ fn typedef_target(kind: &TypeKind) -> Option<usize> {
     ty.innermost_name().map(|id| id.0 as usize)
 }
 
-fn report_typedef(resolver: &mut Resolver<'_>, index: usize) {
+fn report_typedef(resolver: &mut SchemaResolver<'_>, index: usize) {
     let name = &resolver.schema.types[index].name;
     let message = format!("the typedef `{name}` leads back to itself");
     let error = Diagnostic::error(resolver.spans[index], message);

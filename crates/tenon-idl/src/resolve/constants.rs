@@ -1,70 +1,71 @@
-//! The values of `const` definitions, of enum members, and of programs, versions and procedures, whose names C has as
-//! macros. Each is computed when it is first asked for, so that it may be used in front of its definition.
+//! The values of `const` definitions, of enum members, and of programs, versions and procedures, which are macros
+//! in C. Each is computed on first use, so that it may be used in front of its definition.
 
 use std::collections::{HashMap, HashSet};
 
 use tenon_schema::{ConstantValue, local_name};
 
 use crate::ast::{
-    Body, Definition, DefinitionKind, Expression, ExpressionKind, Member, Name, Program,
+    Definition, DefinitionKind, EnumeratorDef, Expression, ExpressionKind, ProgramDef, SpannedName,
+    TypeBody,
 };
-use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::expression::{self, NoValue};
-use crate::source::{Sources, Span};
+use crate::diagnostics::{Diagnostic, DiagnosticCollector};
+use crate::expression::{self, EvaluationError};
+use crate::source::{SourceMap, Span};
 
 use super::{known, namespaces};
 
-/// Constants that are made of constants, and so on, beyond this are no honest interface.
+/// Length of a chain of constants that depend on one another: longer ones are hostile.
 const CHAIN_MAX: usize = 100;
 
-/// All names that have a value.
-pub(super) struct Constants<'a> {
-    sources: &'a Sources,
-    entries: Vec<Entry>,
+/// Evaluates all names that have a value, lazily.
+pub(super) struct ConstantEvaluator<'a> {
+    sources: &'a SourceMap,
+    entries: Vec<ConstantEntry>,
     names: HashMap<String, usize>,
-    /// Members of enums, behind the names of these.
+    /// Members of enums, qualified with the names of the enums.
     members: HashMap<String, usize>,
     /// Names of members of several enums with different values: one of the enums has to be named.
     ambiguous: HashSet<String>,
     /// Programs, versions and procedures. Several versions may have a procedure of the same name.
-    numbered: HashMap<String, Numbered>,
-    /// How many constants are being computed, one for the other.
+    numbered: HashMap<String, NumberedName>,
+    /// Number of constants that are being computed, each for the one before.
     depth: usize,
 }
 
-/// What has one name and a number.
+/// All programs, versions and procedures of one name.
 #[derive(Default)]
-struct Numbered {
+struct NumberedName {
     entries: Vec<usize>,
-    /// One that has another number than the first, as soon as that has been looked for.
+    /// One that has another number than the first, once it has been searched for.
     other: Option<Option<usize>>,
 }
 
-struct Entry {
-    name: Name,
-    formula: Formula,
-    state: State,
-    /// Which enum it is a member of.
-    of: Option<Enum>,
+struct ConstantEntry {
+    name: SpannedName,
+    initializer: ConstantInitializer,
+    state: EvaluationState,
+    /// The enum that it is a member of.
+    of: Option<EnumIdentity>,
 }
 
-/// An enum by its name and the place of its definition, as it may be defined again.
+/// An enum by its name and the position of its definition, as it may be defined again.
 #[derive(Clone, PartialEq)]
-struct Enum {
+struct EnumIdentity {
     name: String,
     position: usize,
 }
 
-enum Formula {
+enum ConstantInitializer {
     Given(Expression),
-    /// An enum member without a value: the one in front and one more.
+    /// An enum member without a value: one more than that of the member in front.
     Next,
     /// The first member of an enum, without a value.
     Zero,
 }
 
 #[derive(Clone)]
-enum State {
+enum EvaluationState {
     Unknown,
     Computing,
     Known(i128),
@@ -73,13 +74,13 @@ enum State {
     Reported,
 }
 
-impl<'a> Constants<'a> {
+impl<'a> ConstantEvaluator<'a> {
     pub(super) fn collect(
         definitions: &[Definition],
-        sources: &'a Sources,
-        diagnostics: &mut Diagnostics,
-    ) -> Constants<'a> {
-        let mut constants = Constants {
+        sources: &'a SourceMap,
+        diagnostics: &mut DiagnosticCollector,
+    ) -> ConstantEvaluator<'a> {
+        let mut constants = ConstantEvaluator {
             sources,
             entries: Vec::new(),
             names: HashMap::new(),
@@ -101,23 +102,23 @@ impl<'a> Constants<'a> {
     fn collect_definition(&mut self, definition: &Definition, twice: &mut Vec<(usize, usize)>) {
         match &definition.kind {
             DefinitionKind::Constant(constant) if !constant.from_macro => {
-                let formula = Formula::Given(constant.value.clone());
-                twice.extend(self.add(&definition.name, formula, None));
+                let initializer = ConstantInitializer::Given(constant.value.clone());
+                twice.extend(self.add(&definition.name, initializer, None));
             }
-            DefinitionKind::Type(Body::Enum(members)) => {
+            DefinitionKind::Type(TypeBody::Enum(members)) => {
                 for (index, member) in members.iter().enumerate() {
-                    let formula = member_formula(member, index);
-                    let of = Enum {
+                    let initializer = member_initializer(member, index);
+                    let of = EnumIdentity {
                         name: definition.name.text.clone(),
                         position: definition.position,
                     };
-                    let name = Name {
+                    let name = SpannedName {
                         text: namespaces::path(&definition.namespace, &member.name.text),
                         span: member.name.span,
                     };
                     let inside = format!("{}::{}", of.name, member.name.text);
                     self.members.entry(inside).or_insert(self.entries.len());
-                    twice.extend(self.add(&name, formula, Some(of)));
+                    twice.extend(self.add(&name, initializer, Some(of)));
                 }
             }
             DefinitionKind::Program(program) => self.collect_program(definition, program),
@@ -125,7 +126,7 @@ impl<'a> Constants<'a> {
         }
     }
 
-    fn collect_program(&mut self, definition: &Definition, program: &Program) {
+    fn collect_program(&mut self, definition: &Definition, program: &ProgramDef) {
         self.add_numbered(&definition.name, &program.number);
         for version in &program.versions {
             let procedures = version.procedures.iter().map(|of| (&of.name, &of.number));
@@ -133,30 +134,35 @@ impl<'a> Constants<'a> {
             for (name, number) in all {
                 let text = namespaces::path(&definition.namespace, &name.text);
                 let span = name.span;
-                self.add_numbered(&Name { text, span }, number);
+                self.add_numbered(&SpannedName { text, span }, number);
             }
         }
     }
 
-    fn add_numbered(&mut self, name: &Name, number: &Expression) {
+    fn add_numbered(&mut self, name: &SpannedName, number: &Expression) {
         let index = self.entries.len();
-        self.entries.push(Entry {
+        self.entries.push(ConstantEntry {
             name: name.clone(),
-            formula: Formula::Given(number.clone()),
-            state: State::Unknown,
+            initializer: ConstantInitializer::Given(number.clone()),
+            state: EvaluationState::Unknown,
             of: None,
         });
         let numbered = self.numbered.entry(name.text.clone());
         numbered.or_default().entries.push(index);
     }
 
-    /// Takes an entry in; answers both entries if there is one of its name already.
-    fn add(&mut self, name: &Name, formula: Formula, of: Option<Enum>) -> Option<(usize, usize)> {
+    /// Adds an entry; returns both entries if there is one of its name already.
+    fn add(
+        &mut self,
+        name: &SpannedName,
+        initializer: ConstantInitializer,
+        of: Option<EnumIdentity>,
+    ) -> Option<(usize, usize)> {
         let index = self.entries.len();
-        self.entries.push(Entry {
+        self.entries.push(ConstantEntry {
             name: name.clone(),
-            formula,
-            state: State::Unknown,
+            initializer,
+            state: EvaluationState::Unknown,
             of,
         });
         match self.names.get(&name.text) {
@@ -168,8 +174,9 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// The same name twice is an error, unless it means the same both times, or the members of two enums have it.
-    fn report_twice(&mut self, first: usize, second: usize, diagnostics: &mut Diagnostics) {
+    /// Reports a name that is defined twice: an error, unless it means the same both times, or the members of two enums
+    /// have it.
+    fn report_twice(&mut self, first: usize, second: usize, diagnostics: &mut DiagnosticCollector) {
         let enums = [first, second].map(|index| self.entries[index].of.clone());
         let values = (
             self.entry(first, diagnostics),
@@ -180,7 +187,7 @@ impl<'a> Constants<'a> {
         let is_same = matches!(values, (Ok(one), Ok(other)) if one == other);
         let diagnostic = match enums {
             [Some(one), Some(other)] if one == other => Diagnostic::error(name.span, message),
-            // The enum itself is said to be defined twice.
+            // The enum itself is reported as defined twice.
             [Some(one), Some(other)] if one.name == other.name => return,
             _ if is_same => Diagnostic::warning(name.span, message).label("with the same value"),
             [Some(one), Some(other)] => {
@@ -195,48 +202,48 @@ impl<'a> Constants<'a> {
         diagnostics.push(diagnostic.related(self.entries[first].name.span, "the first definition"));
     }
 
-    /// The enum that `name` is a member of.
+    /// Returns the enum that `name` is a member of.
     pub(super) fn enum_of(&self, name: &str) -> Option<&str> {
         let index = self.members.get(name).or_else(|| self.names.get(name))?;
         self.entries[*index].of.as_ref().map(|of| of.name.as_str())
     }
 
-    /// What `name` is called as a member of `of`, if it is one.
+    /// Returns the qualified name of `name` as a member of `of`, if it is one.
     pub(super) fn member(&self, of: &str, name: &str) -> Option<String> {
         let inside = format!("{of}::{}", local_name(name));
         self.members.contains_key(&inside).then_some(inside)
     }
 
-    /// Computes `expression`. What is wrong in it is reported, undefined names are not.
+    /// Evaluates `expression`. Errors in it are reported, undefined names are not.
     pub(super) fn value(
         &mut self,
         expression: &Expression,
-        diagnostics: &mut Diagnostics,
-    ) -> Result<i128, NoValue> {
+        diagnostics: &mut DiagnosticCollector,
+    ) -> Result<i128, EvaluationError> {
         let result = expression::evaluate(expression, &mut |name, span| {
             self.named(name, span, diagnostics)
         });
         result.map_err(|error| match error {
-            NoValue::Wrong(diagnostic) => {
+            EvaluationError::Wrong(diagnostic) => {
                 diagnostics.push(*diagnostic);
-                NoValue::Reported
+                EvaluationError::Reported
             }
             other => other,
         })
     }
 
-    /// Computes what a macro stands for, if it has a value at all.
+    /// Evaluates the body of a macro, if it has a value at all.
     pub(super) fn of_macro(&mut self, expression: &Expression) -> Option<i128> {
-        let mut unheard = Diagnostics::new();
+        let mut unheard = DiagnosticCollector::new();
         self.value(expression, &mut unheard).ok()
     }
 
-    /// The value of a `const`.
+    /// Evaluates a `const`.
     pub(super) fn of_constant(
         &mut self,
         definition: &Definition,
         expression: &Expression,
-        diagnostics: &mut Diagnostics,
+        diagnostics: &mut DiagnosticCollector,
     ) -> ConstantValue {
         if let Some(text) = text(expression) {
             return text;
@@ -252,11 +259,11 @@ impl<'a> Constants<'a> {
                 warn_of_64_bits(value, expression.span, diagnostics);
                 ConstantValue::Number(value)
             }
-            Err(NoValue::Huge(_)) => {
+            Err(EvaluationError::Huge(_)) => {
                 warn_of_64_bits(i128::MAX, expression.span, diagnostics);
                 written()
             }
-            Err(NoValue::Undefined(span, name)) => {
+            Err(EvaluationError::Undefined(span, name)) => {
                 let message = format!("`{name}` is not defined in this interface");
                 let warning = Diagnostic::warning(span, message);
                 let warning = warning.label("this constant is left to the target language");
@@ -267,13 +274,13 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// The value of a name.
+    /// Evaluates a name.
     fn named(
         &mut self,
         name: &str,
         span: Span,
-        diagnostics: &mut Diagnostics,
-    ) -> Result<i128, NoValue> {
+        diagnostics: &mut DiagnosticCollector,
+    ) -> Result<i128, EvaluationError> {
         if self.ambiguous.contains(name) {
             let message = format!("`{name}` is a member of several enums");
             let error = Diagnostic::error(span, message);
@@ -286,17 +293,17 @@ impl<'a> Constants<'a> {
         if self.numbered.contains_key(name) {
             return self.number_of(name, span, diagnostics);
         }
-        let undefined = || NoValue::Undefined(span, name.to_string());
+        let undefined = || EvaluationError::Undefined(span, name.to_string());
         known::number_called(name).ok_or_else(undefined)
     }
 
-    /// The number of all programs, versions and procedures that are called `name`.
+    /// Returns the number of all programs, versions and procedures that are called `name`.
     fn number_of(
         &mut self,
         name: &str,
         span: Span,
-        diagnostics: &mut Diagnostics,
-    ) -> Result<i128, NoValue> {
+        diagnostics: &mut DiagnosticCollector,
+    ) -> Result<i128, EvaluationError> {
         let numbered = self.numbered.entry(name.to_owned()).or_default();
         let (entries, known) = match numbered.other {
             Some(other) => (numbered.entries[..1].to_vec(), Some(other)),
@@ -320,11 +327,15 @@ impl<'a> Constants<'a> {
             .into())
     }
 
-    fn entry(&mut self, index: usize, diagnostics: &mut Diagnostics) -> Result<i128, NoValue> {
+    fn entry(
+        &mut self,
+        index: usize,
+        diagnostics: &mut DiagnosticCollector,
+    ) -> Result<i128, EvaluationError> {
         // Members without values are computed in a loop: there may be thousands in a row.
         let mut first = index;
-        while matches!(self.entries[first].formula, Formula::Next)
-            && matches!(self.entries[first].state, State::Unknown)
+        while matches!(self.entries[first].initializer, ConstantInitializer::Next)
+            && matches!(self.entries[first].state, EvaluationState::Unknown)
         {
             first -= 1;
         }
@@ -333,23 +344,27 @@ impl<'a> Constants<'a> {
         }
         self.compute(index, diagnostics);
         match &self.entries[index].state {
-            State::Known(value) => Ok(*value),
-            State::Undefined(span, name) => Err(NoValue::Undefined(*span, name.clone())),
-            State::Huge(span) => Err(NoValue::Huge(*span)),
-            State::Unknown | State::Computing | State::Reported => Err(NoValue::Reported),
+            EvaluationState::Known(value) => Ok(*value),
+            EvaluationState::Undefined(span, name) => {
+                Err(EvaluationError::Undefined(*span, name.clone()))
+            }
+            EvaluationState::Huge(span) => Err(EvaluationError::Huge(*span)),
+            EvaluationState::Unknown | EvaluationState::Computing | EvaluationState::Reported => {
+                Err(EvaluationError::Reported)
+            }
         }
     }
 
-    fn compute(&mut self, index: usize, diagnostics: &mut Diagnostics) {
+    fn compute(&mut self, index: usize, diagnostics: &mut DiagnosticCollector) {
         match self.entries[index].state {
-            State::Unknown => {}
-            State::Computing => return self.report_cycle(index, diagnostics),
+            EvaluationState::Unknown => {}
+            EvaluationState::Computing => return self.report_cycle(index, diagnostics),
             _ => return,
         }
-        let state = match &self.entries[index].formula {
-            Formula::Zero => State::Known(0),
-            Formula::Next => self.one_more(index),
-            Formula::Given(expression) => {
+        let state = match &self.entries[index].initializer {
+            ConstantInitializer::Zero => EvaluationState::Known(0),
+            ConstantInitializer::Next => self.one_more(index),
+            ConstantInitializer::Given(expression) => {
                 let expression = expression.clone();
                 self.compute_given(index, &expression, diagnostics)
             }
@@ -357,12 +372,14 @@ impl<'a> Constants<'a> {
         self.entries[index].state = state;
     }
 
-    fn one_more(&self, index: usize) -> State {
+    fn one_more(&self, index: usize) -> EvaluationState {
         match &self.entries[index - 1].state {
-            // Of a member that is refused, as it is far too big.
-            State::Known(value) => State::Known(value.saturating_add(1)),
-            State::Undefined(span, name) => State::Undefined(*span, name.clone()),
-            _ => State::Reported,
+            // Saturates only for a member that is rejected as too big.
+            EvaluationState::Known(value) => EvaluationState::Known(value.saturating_add(1)),
+            EvaluationState::Undefined(span, name) => {
+                EvaluationState::Undefined(*span, name.clone())
+            }
+            _ => EvaluationState::Reported,
         }
     }
 
@@ -370,46 +387,46 @@ impl<'a> Constants<'a> {
         &mut self,
         index: usize,
         expression: &Expression,
-        diagnostics: &mut Diagnostics,
-    ) -> State {
+        diagnostics: &mut DiagnosticCollector,
+    ) -> EvaluationState {
         if self.depth >= CHAIN_MAX {
             let error =
                 Diagnostic::error(expression.span, "too many constants depend on one another");
             diagnostics.push(error.hint("define them in front of their use"));
-            return State::Reported;
+            return EvaluationState::Reported;
         }
-        self.entries[index].state = State::Computing;
+        self.entries[index].state = EvaluationState::Computing;
         self.depth += 1;
         let value = match &expression.kind {
-            ExpressionKind::Text(_) => Err(NoValue::Reported),
+            ExpressionKind::Text(_) => Err(EvaluationError::Reported),
             _ => self.value(expression, diagnostics),
         };
         self.depth -= 1;
         match value {
-            Ok(value) => State::Known(value),
-            Err(NoValue::Undefined(span, name)) => State::Undefined(span, name),
-            Err(NoValue::Huge(span)) => State::Huge(span),
-            Err(_) => State::Reported,
+            Ok(value) => EvaluationState::Known(value),
+            Err(EvaluationError::Undefined(span, name)) => EvaluationState::Undefined(span, name),
+            Err(EvaluationError::Huge(span)) => EvaluationState::Huge(span),
+            Err(_) => EvaluationState::Reported,
         }
     }
 
-    fn report_cycle(&mut self, index: usize, diagnostics: &mut Diagnostics) {
+    fn report_cycle(&mut self, index: usize, diagnostics: &mut DiagnosticCollector) {
         let name = &self.entries[index].name;
         let message = format!("the value of `{}` depends on itself", name.text);
         diagnostics.push(Diagnostic::error(name.span, message));
-        self.entries[index].state = State::Reported;
+        self.entries[index].state = EvaluationState::Reported;
     }
 }
 
-fn member_formula(member: &Member, index: usize) -> Formula {
+fn member_initializer(member: &EnumeratorDef, index: usize) -> ConstantInitializer {
     match (&member.value, index) {
-        (Some(value), _) => Formula::Given(value.clone()),
-        (None, 0) => Formula::Zero,
-        (None, _) => Formula::Next,
+        (Some(value), _) => ConstantInitializer::Given(value.clone()),
+        (None, 0) => ConstantInitializer::Zero,
+        (None, _) => ConstantInitializer::Next,
     }
 }
 
-/// What to do about a name that is not defined.
+/// Returns the hint for a name that is not defined.
 pub(super) fn remedy(name: &str) -> String {
     match name.rsplit_once("::") {
         Some((namespace, local)) => {
@@ -419,7 +436,7 @@ pub(super) fn remedy(name: &str) -> String {
     }
 }
 
-/// The string that an expression is.
+/// Returns the string that an expression consists of.
 pub(super) fn text(expression: &Expression) -> Option<ConstantValue> {
     match &expression.kind {
         ExpressionKind::Text(text) => Some(ConstantValue::Text(text.clone())),
@@ -427,8 +444,8 @@ pub(super) fn text(expression: &Expression) -> Option<ConstantValue> {
     }
 }
 
-/// No item of the language has more bits. So nothing can be made of the constant, but it does no harm.
-fn warn_of_64_bits(value: i128, span: Span, diagnostics: &mut Diagnostics) {
+/// Warns of a constant of more than 64 bits: no item of the language has so many. It is useless, but harmless.
+fn warn_of_64_bits(value: i128, span: Span, diagnostics: &mut DiagnosticCollector) {
     if value < i128::from(i64::MIN) || value > i128::from(u64::MAX) {
         let warning = Diagnostic::warning(span, "this constant does not fit into 64 bits");
         diagnostics.push(warning.label("no item has so many"));

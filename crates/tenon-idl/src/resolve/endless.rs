@@ -1,18 +1,19 @@
-//! Types of which no value ends: what a value holds in place has to end, too. A union ends if one of its arms does.
+//! Types of infinite size: a value is finite only if all that it holds by value is. A union is finite if one of its
+//! arms is.
 
 use tenon_schema::{Length, Type, TypeId, TypeKind};
 
 use crate::diagnostics::Diagnostic;
 
-use super::Resolver;
+use super::SchemaResolver;
 
-/// Reports types of which no value ends, those that hold each other together.
-pub(super) fn check_ends(resolver: &mut Resolver<'_>) {
-    let kinds: Vec<Parts> = resolver
+/// Reports types that have no finite value, one report for each cycle of types that hold each other.
+pub(super) fn check_ends(resolver: &mut SchemaResolver<'_>) {
+    let kinds: Vec<ContainedTypes> = resolver
         .schema
         .types
         .iter()
-        .map(|def| Parts::of(&def.kind))
+        .map(|def| ContainedTypes::of(&def.kind))
         .collect();
     let ends = ending(&kinds);
     let mut reported = vec![false; kinds.len()];
@@ -23,29 +24,29 @@ pub(super) fn check_ends(resolver: &mut Resolver<'_>) {
     }
 }
 
-/// The named types that a value holds in place.
-struct Parts {
+/// The named types that a value holds by value.
+struct ContainedTypes {
     types: Vec<usize>,
-    /// One of them is enough: it is a union all of whose arms hold one.
+    /// One finite type of them is enough: the type is a union.
     is_choice: bool,
-    /// A union with an arm that holds none.
+    /// The type is a union with an arm that holds no named type by value.
     has_end: bool,
 }
 
-impl Parts {
-    fn of(kind: &TypeKind) -> Parts {
+impl ContainedTypes {
+    fn of(kind: &TypeKind) -> ContainedTypes {
         match kind {
             TypeKind::Union(union) => {
                 let arms = union.alternatives();
                 let arms = arms.map(|arm| arm.and_then(|field| in_place(&field.ty)));
                 let arms: Vec<Option<usize>> = arms.collect();
-                Parts {
+                ContainedTypes {
                     has_end: arms.is_empty() || arms.contains(&None),
                     types: arms.into_iter().flatten().collect(),
                     is_choice: true,
                 }
             }
-            kind => Parts {
+            kind => ContainedTypes {
                 types: kind.types().into_iter().filter_map(in_place).collect(),
                 is_choice: false,
                 has_end: false,
@@ -54,7 +55,7 @@ impl Parts {
     }
 }
 
-/// The named type that lies in place where this one is used.
+/// Returns the named type that a use of this type holds by value.
 fn in_place(ty: &Type) -> Option<usize> {
     match ty {
         Type::Named(TypeId(id)) => Some(*id as usize),
@@ -63,8 +64,8 @@ fn in_place(ty: &Type) -> Option<usize> {
     }
 }
 
-/// Which types have values that end: those without parts, and then whatever has enough of these.
-fn ending(kinds: &[Parts]) -> Vec<bool> {
+/// Returns for each type whether it has finite values: those without parts do, and then all that have enough of these.
+fn ending(kinds: &[ContainedTypes]) -> Vec<bool> {
     let mut holders: Vec<Vec<usize>> = vec![Vec::new(); kinds.len()];
     let mut missing: Vec<usize> = kinds.iter().map(|parts| parts.types.len()).collect();
     let mut ends = vec![false; kinds.len()];
@@ -88,9 +89,14 @@ fn ending(kinds: &[Parts]) -> Vec<bool> {
     ends
 }
 
-/// The types on the way from `start` that hold each other, if they were not reported: each the first part of the one
-/// before that does not end.
-fn cycle(start: usize, kinds: &[Parts], ends: &[bool], seen: &mut [bool]) -> Option<Vec<usize>> {
+/// Returns the cycle of types that is reached from `start`, if it was not reported: each is the first part of the one
+/// before that has no finite value.
+fn cycle(
+    start: usize,
+    kinds: &[ContainedTypes],
+    ends: &[bool],
+    seen: &mut [bool],
+) -> Option<Vec<usize>> {
     let mut path = Vec::new();
     let mut at = start;
     while !std::mem::replace(&mut seen[at], true) {
@@ -101,7 +107,7 @@ fn cycle(start: usize, kinds: &[Parts], ends: &[bool], seen: &mut [bool]) -> Opt
     Some(path.split_off(first))
 }
 
-fn report(resolver: &mut Resolver<'_>, cycle: &[usize]) {
+fn report(resolver: &mut SchemaResolver<'_>, cycle: &[usize]) {
     let kind = |id: &usize| &resolver.schema.types[*id].kind;
     if cycle
         .iter()

@@ -1,12 +1,12 @@
-//! Types that are defined where they are used become definitions of their own, in front of what
-//! holds them: RFC 4506 section 6.4 says that this is what they mean. So do the parameters of a
-//! procedure that come back: with its result they are a struct that it returns.
+//! Flattens inline types into definitions of their own, in front of the definition that
+//! holds them: RFC 4506 section 6.4 says that this is their meaning. So do the `out` and `inout` parameters
+//! of a procedure: with its result they are a struct that it returns.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::{
-    Argument, Body, Declaration, Definition, DefinitionKind, Direction, Name, Procedure, TypeUse,
-    TypeUseKind,
+    Declaration, Definition, DefinitionKind, ParameterDirection, ProcedureDef, ProcedureParameter,
+    SpannedName, TypeBody, TypeUse, TypeUseKind,
 };
 
 use super::namespaces;
@@ -16,7 +16,7 @@ pub(super) fn flatten(definitions: Vec<Definition>) -> Vec<Definition> {
     let names = definitions
         .iter()
         .map(|definition| definition.name.text.clone());
-    let mut flattener = Flattener {
+    let mut flattener = TypeFlattener {
         taken: names.collect(),
         flat: Vec::new(),
         numbers: HashMap::new(),
@@ -27,23 +27,23 @@ pub(super) fn flatten(definitions: Vec<Definition>) -> Vec<Definition> {
     flattener.flat
 }
 
-struct Flattener {
+struct TypeFlattener {
     taken: HashSet<String>,
     flat: Vec<Definition>,
-    /// The last number that was put behind each name.
+    /// The last number that was appended to each name.
     numbers: HashMap<String, u64>,
 }
 
-/// The definition around the types at hand.
-struct Outer {
+/// The definition around the current types.
+struct EnclosingDefinition {
     namespace: String,
     position: usize,
     end: usize,
 }
 
-impl Flattener {
+impl TypeFlattener {
     fn definition(&mut self, mut definition: Definition) {
-        let outer = Outer {
+        let outer = EnclosingDefinition {
             namespace: definition.namespace.clone(),
             position: definition.position,
             end: definition.end,
@@ -71,13 +71,13 @@ impl Flattener {
         self.flat.push(definition);
     }
 
-    /// Makes what comes back the result: what goes there are the arguments that are left.
-    fn outputs(&mut self, procedure: &mut Procedure, outer: &Outer) {
+    /// Moves `out` parameters to the result, and copies `inout` ones, so that the arguments are what the caller sends.
+    fn outputs(&mut self, procedure: &mut ProcedureDef, outer: &EnclosingDefinition) {
         let mut fields: Vec<Declaration> = procedure.arguments.iter().filter_map(output).collect();
         if fields.is_empty() {
             return;
         }
-        let name = Name {
+        let name = SpannedName {
             text: "result".to_owned(),
             span: procedure.name.span,
         };
@@ -88,37 +88,42 @@ impl Flattener {
             _ => Some(self.record(&procedure.name, fields, outer)),
         };
         let arguments = std::mem::take(&mut procedure.arguments).into_iter();
-        let (out, arguments): (Vec<Argument>, Vec<Argument>) =
-            arguments.partition(|argument| argument.direction == Direction::Out);
+        let (out, arguments): (Vec<ProcedureParameter>, Vec<ProcedureParameter>) =
+            arguments.partition(|argument| argument.direction == ParameterDirection::Out);
         procedure.outputs = out.into_iter().filter_map(|of| of.name).collect();
         procedure.arguments = arguments;
     }
 
-    /// The struct that a procedure returns.
-    fn record(&mut self, procedure: &Name, fields: Vec<Declaration>, outer: &Outer) -> TypeUse {
+    /// Defines the struct that a procedure returns.
+    fn record(
+        &mut self,
+        procedure: &SpannedName,
+        fields: Vec<Declaration>,
+        outer: &EnclosingDefinition,
+    ) -> TypeUse {
         let span = procedure.span;
         let around = namespaces::path(&outer.namespace, &procedure.text);
         let text = self.free_name((&around, "result"));
-        let name = Name { text, span };
+        let name = SpannedName { text, span };
         self.flat.push(Definition {
             namespace: outer.namespace.clone(),
             name: name.clone(),
             doc: format!("What `{}` returns.", procedure.text),
             position: outer.position,
             end: outer.end,
-            kind: DefinitionKind::Type(Body::Struct(fields)),
+            kind: DefinitionKind::Type(TypeBody::Struct(fields)),
         });
         let kind = TypeUseKind::Named(name);
         TypeUse { span, kind }
     }
 
-    fn body(&mut self, body: &mut Body, name: &str, outer: &Outer) {
+    fn body(&mut self, body: &mut TypeBody, name: &str, outer: &EnclosingDefinition) {
         match body {
-            Body::Enum(_) => {}
-            Body::Struct(fields) => fields
+            TypeBody::Enum(_) => {}
+            TypeBody::Struct(fields) => fields
                 .iter_mut()
                 .for_each(|field| self.field(field, name, outer)),
-            Body::Union(union) => {
+            TypeBody::Union(union) => {
                 self.field(&mut union.discriminant, name, outer);
                 let arms = union.arms.iter_mut().filter_map(|arm| arm.field.as_mut());
                 arms.for_each(|field| self.field(field, name, outer));
@@ -129,12 +134,12 @@ impl Flattener {
         }
     }
 
-    fn field(&mut self, field: &mut Declaration, around: &str, outer: &Outer) {
+    fn field(&mut self, field: &mut Declaration, around: &str, outer: &EnclosingDefinition) {
         self.type_use(&mut field.ty, (around, &field.name.text), outer);
     }
 
-    /// Looks for types in `ty`, which the second of `names` has in the first.
-    fn type_use(&mut self, ty: &mut TypeUse, names: (&str, &str), outer: &Outer) {
+    /// Flattens the types in `ty`. `names` are those of the definition around it and of the part that has this type.
+    fn type_use(&mut self, ty: &mut TypeUse, names: (&str, &str), outer: &EnclosingDefinition) {
         match &mut ty.kind {
             TypeUseKind::Array(inner, _) | TypeUseKind::Optional(inner) => {
                 self.type_use(inner, names, outer);
@@ -144,14 +149,14 @@ impl Flattener {
         }
     }
 
-    /// Puts a name in the place of a type, and the type in front.
-    fn hoist(&mut self, ty: &mut TypeUse, names: (&str, &str), outer: &Outer) {
+    /// Replaces an inline type by a name, and defines it in front.
+    fn hoist(&mut self, ty: &mut TypeUse, names: (&str, &str), outer: &EnclosingDefinition) {
         let placeholder = TypeUseKind::String(None);
         let TypeUseKind::Inline(tag, mut body) = std::mem::replace(&mut ty.kind, placeholder)
         else {
             return;
         };
-        let name = tag.unwrap_or_else(|| Name {
+        let name = tag.unwrap_or_else(|| SpannedName {
             text: self.free_name(names),
             span: ty.span,
         });
@@ -167,7 +172,7 @@ impl Flattener {
         });
     }
 
-    /// `outer_field`, or `outer_field_2` and so on if there is such a definition already.
+    /// Returns `outer_field`, or `outer_field_2` and so on if there is such a definition already.
     fn free_name(&mut self, (around, field): (&str, &str)) -> String {
         let name = format!("{}_{}", clip(around), clip(field));
         let mut free = name.clone();
@@ -180,22 +185,22 @@ impl Flattener {
     }
 }
 
-/// A parameter that comes back, as a field.
-fn output(argument: &Argument) -> Option<Declaration> {
+/// Returns an `out` or `inout` parameter as a field.
+fn output(argument: &ProcedureParameter) -> Option<Declaration> {
     match argument.direction {
-        Direction::In => None,
-        Direction::Out | Direction::InOut => {
+        ParameterDirection::In => None,
+        ParameterDirection::Out | ParameterDirection::InOut => {
             Some(declaration(argument.name.clone()?, argument.ty.clone()))
         }
     }
 }
 
-fn declaration(name: Name, ty: TypeUse) -> Declaration {
+fn declaration(name: SpannedName, ty: TypeUse) -> Declaration {
     let doc = String::new();
     Declaration { name, doc, ty }
 }
 
-/// The start of a name: nested types would otherwise get names as long as the file.
+/// Truncates a name: nested types would otherwise get names as long as the file.
 fn clip(name: &str) -> &str {
     const CHARACTERS_MAX: usize = 200;
     let end = name.char_indices().nth(CHARACTERS_MAX);

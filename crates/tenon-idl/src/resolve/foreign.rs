@@ -1,5 +1,5 @@
 //! Numbers that only C knows: names from `%` lines, C's headers or a Makefile, where the interface is read for
-//! rpcgen's C ([`Undeclared::OfLibtirpc`]). What is written is passed on; the schema gets placeholders.
+//! rpcgen's C ([`Undeclared::OfLibtirpc`]). Their spelling is passed on; the schema gets placeholders.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,26 +9,26 @@ use crate::ast::Expression;
 use crate::options::Undeclared;
 use crate::source::Span;
 
-use super::Resolver;
+use super::SchemaResolver;
 
-/// The expressions whose value is left to C, by their places.
+/// The expressions with values that are left to C, by their spans.
 #[derive(Debug, Default)]
-pub(super) struct Foreign(HashSet<Span>);
+pub(super) struct ForeignExpressions(HashSet<Span>);
 
-impl Foreign {
-    /// Whether C alone knows the value of `expression`.
+impl ForeignExpressions {
+    /// Returns whether C alone knows the value of `expression`.
     pub(super) fn has(&self, expression: &Expression) -> bool {
         self.0.contains(&expression.span)
     }
 }
 
-impl Resolver<'_> {
-    /// Whether the interface is read for rpcgen's C, which has a compiler behind it.
+impl SchemaResolver<'_> {
+    /// Returns whether the interface is read for rpcgen's C, which is compiled by a C compiler.
     pub(super) fn is_for_c(&self) -> bool {
         self.options.undeclared == Undeclared::OfLibtirpc
     }
 
-    /// Leaves the value of `expression` to C, if there is a C compiler to ask; false if there is none.
+    /// Leaves the value of `expression` to C, if the interface is read for it; false otherwise.
     pub(super) fn leave_to_c(&mut self, expression: &Expression) -> bool {
         if self.is_for_c() {
             self.foreign.0.insert(expression.span);
@@ -53,7 +53,7 @@ pub(super) fn fill_labels(arms: &mut [Arm], places: &[(usize, usize)]) {
     }
 }
 
-/// The numbers, with one that no other has in the place of each that C alone knows.
+/// Returns the numbers, with a unique one in place of each that C alone knows.
 pub(super) fn fill_numbers(numbers: &[Option<u32>]) -> Vec<u32> {
     let used: BTreeSet<u32> = numbers.iter().flatten().copied().collect();
     let mut free = (0..=u32::MAX).rev().filter(|number| !used.contains(number));

@@ -4,8 +4,8 @@ use tenon_schema::{Length, Type};
 
 use crate::options::Undeclared;
 
-/// The type that is called `name`, as far as it is known. Only asked when the interface does not
-/// declare it.
+/// Returns the type that is called `name`, if it is known. Only for names that the interface does not
+/// declare.
 pub(super) fn undeclared(name: &str, known: Undeclared) -> Option<Type> {
     match known {
         Undeclared::Usual | Undeclared::Allowed => type_called(name),
@@ -13,7 +13,7 @@ pub(super) fn undeclared(name: &str, known: Undeclared) -> Option<Type> {
     }
 }
 
-/// Returns the number that the standards call `name`. Only asked when the interface does not define it.
+/// Returns the number that the standards call `name`. Only for names that the interface does not define.
 pub(super) fn number_called(name: &str) -> Option<i128> {
     Some(match name {
         // RFC 4506 section 4.4, and C
@@ -52,7 +52,7 @@ const OF_LIBTIRPC: [&str; 18] = [
     "u_quad_t",
 ];
 
-/// The type that C's headers declare as `name`. Only asked when the interface does not.
+/// Returns the type that C's headers declare as `name`. Only for names that the interface does not declare.
 fn type_called(name: &str) -> Option<Type> {
     Some(match name {
         "u_int" | "uint" | "u_long" | "ulong" | "uint32_t" | "u_int32_t" | "uint32" | "u_int32"

@@ -1,4 +1,4 @@
-//! The syntax tree to a [`Schema`]: names looked up, constants computed, types checked.
+//! The syntax tree to a [`Schema`]: resolves names, evaluates constants, checks types.
 
 mod checks;
 mod constants;
@@ -18,28 +18,28 @@ use std::collections::HashMap;
 use tenon_schema::written::Written;
 use tenon_schema::{Constant, ConstantValue, Passthrough, Schema, TypeDef, TypeId, TypeKind};
 
-use crate::ast::{Body, Definition, DefinitionKind, Name};
-use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::ast::{Definition, DefinitionKind, SpannedName, TypeBody};
+use crate::diagnostics::{Diagnostic, DiagnosticCollector};
 use crate::options::Options;
 use crate::preprocess::PassthroughLine;
-use crate::source::{Sources, Span};
+use crate::source::{SourceMap, Span};
 
-use constants::Constants;
-use foreign::Foreign;
-use unions::Labels;
+use constants::ConstantEvaluator;
+use foreign::ForeignExpressions;
+use unions::UnionLabels;
 
-/// Resolves `definitions`. The schema is whole only if no error was reported.
+/// Resolves `definitions`. The schema is complete only if no error was reported.
 pub(crate) fn resolve(
     mut definitions: Vec<Definition>,
     passthrough: &[PassthroughLine],
-    sources: &Sources,
+    sources: &SourceMap,
     options: &Options,
-    diagnostics: &mut Diagnostics,
+    diagnostics: &mut DiagnosticCollector,
 ) -> (Schema, Written) {
     namespaces::qualify(&mut definitions);
     let definitions = flatten::flatten(definitions);
-    let constants = Constants::collect(&definitions, sources, diagnostics);
-    let mut resolver = Resolver {
+    let constants = ConstantEvaluator::collect(&definitions, sources, diagnostics);
+    let mut resolver = SchemaResolver {
         sources,
         options,
         diagnostics,
@@ -51,7 +51,7 @@ pub(crate) fn resolve(
         ends: Vec::new(),
         labels: Vec::new(),
         programs: Vec::new(),
-        foreign: Foreign::default(),
+        foreign: ForeignExpressions::default(),
         has_lines_of_c: !passthrough.is_empty(),
     };
     resolver.name_types(&definitions);
@@ -65,7 +65,7 @@ pub(crate) fn resolve(
     checks::check_sizes(&mut resolver);
     resolver.passthrough(passthrough);
     let schema = resolver.schema;
-    let named = written::Named {
+    let named = written::ResolvedNames {
         types: &resolver.names,
         foreign: &resolver.foreign,
     };
@@ -73,29 +73,29 @@ pub(crate) fn resolve(
     (schema, written)
 }
 
-struct Resolver<'a> {
-    sources: &'a Sources,
+struct SchemaResolver<'a> {
+    sources: &'a SourceMap,
     options: &'a Options,
-    diagnostics: &'a mut Diagnostics,
-    constants: Constants<'a>,
+    diagnostics: &'a mut DiagnosticCollector,
+    constants: ConstantEvaluator<'a>,
     /// The types by name, those that are declared elsewhere included.
     names: HashMap<String, TypeId>,
-    /// How many types of the schema are declared here: they stand in front of the others.
+    /// Number of types of the schema that are declared here: they stand in front of the others.
     declared: usize,
-    /// Where each type of the schema is named.
+    /// The span of the name of each type of the schema.
     spans: Vec<Span>,
     schema: Schema,
-    /// Where the definitions of the schema end, in words, to place `%` lines between them.
+    /// The ends of the definitions of the schema, in tokens, to place `%` lines between them.
     ends: Vec<usize>,
-    labels: Vec<Labels>,
-    programs: Vec<programs::Named>,
-    /// What is left to C.
-    foreign: Foreign,
-    /// Whether there are `%` lines, which may declare anything.
+    labels: Vec<UnionLabels>,
+    programs: Vec<programs::ProgramIdentity>,
+    /// The expressions that are left to C.
+    foreign: ForeignExpressions,
+    /// There are `%` lines, which may declare anything.
     has_lines_of_c: bool,
 }
 
-impl Resolver<'_> {
+impl SchemaResolver<'_> {
     /// Gives every type its id, so that it may be used in front of its definition.
     fn name_types(&mut self, definitions: &[Definition]) {
         for definition in definitions {
@@ -116,8 +116,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// A type whose kind is not known yet.
-    fn add_type(&mut self, name: &Name, doc: String) -> TypeId {
+    /// Adds a type of which the kind is not known yet.
+    fn add_type(&mut self, name: &SpannedName, doc: String) -> TypeId {
         let id = TypeId(self.schema.types.len() as u32);
         self.spans.push(name.span);
         self.schema.types.push(TypeDef {
@@ -138,9 +138,9 @@ impl Resolver<'_> {
             }
             DefinitionKind::Type(body) => {
                 let kind = match body {
-                    Body::Enum(members) => TypeKind::Enum(self.members(members)),
-                    Body::Struct(fields) => TypeKind::Struct(self.fields(fields)),
-                    Body::Union(union) => TypeKind::Union(self.union(union)),
+                    TypeBody::Enum(members) => TypeKind::Enum(self.members(members)),
+                    TypeBody::Struct(fields) => TypeKind::Struct(self.fields(fields)),
+                    TypeBody::Union(union) => TypeKind::Union(self.union(union)),
                 };
                 self.define(definition, kind);
             }
@@ -160,7 +160,7 @@ impl Resolver<'_> {
         self.ends.push(definition.end);
     }
 
-    /// A second definition of the type `id` is an error, unless it says the same.
+    /// Reports a second definition of the type `id`: an error, unless it is the same.
     fn report_twice(&mut self, definition: &Definition, id: usize, kind: &TypeKind) {
         let name = &definition.name;
         let message = format!("the type `{}` is defined twice", name.text);
@@ -203,18 +203,18 @@ impl Resolver<'_> {
 
     fn passthrough(&mut self, lines: &[PassthroughLine]) {
         self.ends.sort_unstable();
-        for PassthroughLine { aside, expanded } in lines {
-            let after = self.ends.partition_point(|end| *end <= aside.position);
-            let text = self.sources.text(aside.span);
-            let indented = self.sources.line_around(aside.span).start != aside.span.start;
+        for PassthroughLine { trivia, expanded } in lines {
+            let after = self.ends.partition_point(|end| *end <= trivia.position);
+            let text = self.sources.text(trivia.span);
+            let indented = self.sources.line_around(trivia.span).start != trivia.span.start;
             if self.options.strict_rpcgen && (indented || text.contains('\n')) {
                 let message = "a `%` line is one line and starts in the first column";
-                let error = Diagnostic::error(aside.span, message);
+                let error = Diagnostic::error(trivia.span, message);
                 self.diagnostics.push(error.label("refused by rpcgen"));
             }
             self.schema.passthrough.push(Passthrough {
                 text: passthrough_text(expanded.as_deref().unwrap_or(text)),
-                origin: self.sources.origin(aside.span),
+                origin: self.sources.origin(trivia.span),
                 after_definitions: after as u32,
             });
         }
@@ -236,7 +236,7 @@ fn without_docs(kind: &TypeKind) -> TypeKind {
     kind
 }
 
-/// A `%` line without its `%`; so too the lines it is continued on, where they have one.
+/// Returns a `%` line without its `%`; its continuation lines lose theirs, too, if they have one.
 fn passthrough_text(text: &str) -> String {
     let lines = text
         .lines()

@@ -1,23 +1,23 @@
-//! Names to whole paths. Behind this no name depends on the namespace that it is used in: `x` that is used in
-//! `outer::inner` is `outer::inner::x`, `outer::x` or `x`, the first of these that is defined, as in C++.
+//! Qualifies names with their whole paths. After this no name depends on the namespace that it is used in: `x` that is
+//! used in `outer::inner` is `outer::inner::x`, `outer::x` or `x`, the first of these that is defined, as in C++.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::{
-    Body, Bound, Declaration, Definition, DefinitionKind, Expression, ExpressionKind, Name,
-    Program, TypeUse, TypeUseKind, Union,
+    Declaration, Definition, DefinitionKind, Expression, ExpressionKind, LengthBound, ProgramDef,
+    SpannedName, TypeBody, TypeUse, TypeUseKind, UnionBody,
 };
 
-/// Gives all definitions, and all names that are used, their whole paths. A name that is not defined stays as it is,
-/// but for a `::` in front.
+/// Replaces all names, of definitions and of uses, by their whole paths. A name that is not defined stays as it is,
+/// except for a `::` in front.
 pub(super) fn qualify(definitions: &mut [Definition]) {
-    let mut known = Known::default();
+    let mut symbols = SymbolTable::default();
     for definition in &*definitions {
-        known.add(definition);
+        symbols.add(definition);
     }
     for definition in definitions {
-        let mut scope = Scope {
-            known: &known,
+        let mut scope = NameQualifier {
+            symbols: &symbols,
             namespace: &definition.namespace,
         };
         if !matches!(&definition.kind, DefinitionKind::Constant(constant) if constant.from_macro) {
@@ -32,7 +32,7 @@ pub(super) fn qualify(definitions: &mut [Definition]) {
     }
 }
 
-/// The path of `name` in a namespace.
+/// Returns the path of `name` in a namespace.
 pub(super) fn path(namespace: &str, name: &str) -> String {
     match namespace {
         "" => name.to_owned(),
@@ -40,17 +40,17 @@ pub(super) fn path(namespace: &str, name: &str) -> String {
     }
 }
 
-/// The paths of all that is defined.
+/// The paths of all definitions.
 #[derive(Default)]
-struct Known {
+struct SymbolTable {
     types: HashSet<String>,
-    /// Names of numbers, with how many have them.
+    /// Names of numbers, with the count of those that have them.
     values: HashMap<String, usize>,
-    /// Members of enums behind the names of these, and what they are called without.
+    /// Members of enums: their names qualified with the enum, and those without it.
     members: HashMap<String, String>,
 }
 
-impl Known {
+impl SymbolTable {
     fn add(&mut self, definition: &Definition) {
         let namespace = &definition.namespace;
         let whole = path(namespace, &definition.name.text);
@@ -83,8 +83,8 @@ impl Known {
         *self.values.entry(whole).or_default() += 1;
     }
 
-    /// What the number that is called `whole` is called: a member behind the name of its enum is called so only if
-    /// others have its name.
+    /// Returns the name under which the number `whole` is known: a member is qualified with the name of its enum only
+    /// if others have its name.
     fn value(&self, whole: &str) -> Option<String> {
         if self.values.contains_key(whole) {
             return Some(whole.to_owned());
@@ -96,9 +96,9 @@ impl Known {
         })
     }
 
-    fn add_body(&mut self, namespace: &str, name: Option<&Name>, body: &Body) {
+    fn add_body(&mut self, namespace: &str, name: Option<&SpannedName>, body: &TypeBody) {
         match body {
-            Body::Enum(members) => {
+            TypeBody::Enum(members) => {
                 for member in members {
                     let whole = path(namespace, &member.name.text);
                     if let Some(name) = name {
@@ -109,17 +109,17 @@ impl Known {
                     self.add_value(whole);
                 }
             }
-            Body::Struct(fields) => fields
+            TypeBody::Struct(fields) => fields
                 .iter()
                 .for_each(|field| self.add_inline(namespace, &field.ty)),
-            Body::Union(union) => {
+            TypeBody::Union(union) => {
                 let declarations = declarations(union);
                 declarations.for_each(|field| self.add_inline(namespace, &field.ty));
             }
         }
     }
 
-    /// Types that are defined where they are used belong to the namespace, too.
+    /// Adds inline types, which belong to the namespace, too.
     fn add_inline(&mut self, namespace: &str, ty: &TypeUse) {
         match &ty.kind {
             TypeUseKind::Array(inner, _) | TypeUseKind::Optional(inner) => {
@@ -135,7 +135,7 @@ impl Known {
     }
 }
 
-fn declarations(union: &Union) -> impl Iterator<Item = &Declaration> {
+fn declarations(union: &UnionBody) -> impl Iterator<Item = &Declaration> {
     let arms = union.arms.iter().filter_map(|arm| arm.field.as_ref());
     let default = union.default.iter().flatten();
     std::iter::once(&union.discriminant)
@@ -143,14 +143,14 @@ fn declarations(union: &Union) -> impl Iterator<Item = &Declaration> {
         .chain(default)
 }
 
-/// The namespace in which names are used.
-struct Scope<'a> {
-    known: &'a Known,
+/// Qualifies the names that are used in a namespace.
+struct NameQualifier<'a> {
+    symbols: &'a SymbolTable,
     namespace: &'a str,
 }
 
-impl Scope<'_> {
-    /// The first of the paths that `name` may mean here for which there is something.
+impl NameQualifier<'_> {
+    /// Returns the result for the first of the paths that `name` may mean here for which there is one.
     fn find<T>(&self, name: &str, is_there: impl Fn(&str) -> Option<T>) -> Option<T> {
         if let Some(whole) = name.strip_prefix("::") {
             return is_there(whole);
@@ -167,13 +167,13 @@ impl Scope<'_> {
         }
     }
 
-    fn type_name(&self, name: &mut Name) {
-        let types = &self.known.types;
+    fn type_name(&self, name: &mut SpannedName) {
+        let types = &self.symbols.types;
         let found = self.find(&name.text, |whole| types.get(whole).cloned());
         name.text = found.unwrap_or_else(|| unrooted(&name.text));
     }
 
-    fn program(&mut self, program: &mut Program) {
+    fn program(&mut self, program: &mut ProgramDef) {
         self.expression(&mut program.number);
         for version in &mut program.versions {
             self.expression(&mut version.number);
@@ -189,18 +189,18 @@ impl Scope<'_> {
         }
     }
 
-    fn body(&mut self, body: &mut Body) {
+    fn body(&mut self, body: &mut TypeBody) {
         match body {
-            Body::Enum(members) => {
+            TypeBody::Enum(members) => {
                 let values = members
                     .iter_mut()
                     .filter_map(|member| member.value.as_mut());
                 values.for_each(|value| self.expression(value));
             }
-            Body::Struct(fields) => fields
+            TypeBody::Struct(fields) => fields
                 .iter_mut()
                 .for_each(|field| self.type_use(&mut field.ty)),
-            Body::Union(union) => {
+            TypeBody::Union(union) => {
                 self.type_use(&mut union.discriminant.ty);
                 for arm in &mut union.arms {
                     arm.cases.iter_mut().for_each(|case| self.expression(case));
@@ -232,10 +232,10 @@ impl Scope<'_> {
         }
     }
 
-    fn bound(&mut self, bound: &mut Bound) {
+    fn bound(&mut self, bound: &mut LengthBound) {
         match bound {
-            Bound::Fixed(length) => self.expression(length),
-            Bound::Counted(max) => max.iter_mut().for_each(|max| self.expression(max)),
+            LengthBound::Fixed(length) => self.expression(length),
+            LengthBound::Counted(max) => max.iter_mut().for_each(|max| self.expression(max)),
         }
     }
 
@@ -243,7 +243,7 @@ impl Scope<'_> {
         match &mut expression.kind {
             ExpressionKind::Number(_) | ExpressionKind::Huge | ExpressionKind::Text(_) => {}
             ExpressionKind::Name(name) => {
-                let found = self.find(name, |whole| self.known.value(whole));
+                let found = self.find(name, |whole| self.symbols.value(whole));
                 *name = found.unwrap_or_else(|| unrooted(name));
             }
             ExpressionKind::Unary(_, operand) => self.expression(operand),

@@ -1,18 +1,18 @@
-//! Programs, versions and procedures, and that their names and numbers differ (RFC 5531
+//! Programs, versions and procedures, and the check that their names and numbers differ (RFC 5531
 //! section 12.3).
 
 use std::collections::HashMap;
 
 use tenon_schema::{Field, Procedure, Program, Version};
 
-use crate::ast::{self, Argument, Definition, Expression, Name};
+use crate::ast::{self, Definition, Expression, ProcedureParameter, SpannedName};
 use crate::diagnostics::Diagnostic;
 use crate::source::Span;
 
-use super::{Resolver, foreign};
+use super::{SchemaResolver, foreign};
 
-impl Resolver<'_> {
-    pub(super) fn program(&mut self, definition: &Definition, program: &ast::Program) {
+impl SchemaResolver<'_> {
+    pub(super) fn program(&mut self, definition: &Definition, program: &ast::ProgramDef) {
         let number = self.number_u32(&program.number, "program number");
         self.refuse_twice(
             "version",
@@ -26,7 +26,7 @@ impl Resolver<'_> {
             .collect();
         let mut numbers =
             std::iter::once(&program.number).chain(program.versions.iter().map(|it| &it.number));
-        self.programs.push(Named {
+        self.programs.push(ProgramIdentity {
             name: definition.name.clone(),
             number: program.number.span,
             is_foreign: numbers.any(|number| self.foreign.has(number)),
@@ -40,7 +40,7 @@ impl Resolver<'_> {
         });
     }
 
-    fn version(&mut self, version: &ast::Version, number: u32) -> Version {
+    fn version(&mut self, version: &ast::VersionDef, number: u32) -> Version {
         self.refuse_twice(
             "procedure",
             version.procedures.iter().map(|procedure| &procedure.name),
@@ -59,7 +59,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn procedure(&mut self, procedure: &ast::Procedure, number: u32) -> Procedure {
+    fn procedure(&mut self, procedure: &ast::ProcedureDef, number: u32) -> Procedure {
         let names = procedure
             .arguments
             .iter()
@@ -81,8 +81,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// By convention procedure 0 has no arguments and no result (RFC 5531 section 12.1).
-    fn warn_unless_null(&mut self, procedure: &ast::Procedure) {
+    /// Warns of a procedure 0 that has arguments or a result: by convention it has none (RFC 5531 section 12.1).
+    fn warn_unless_null(&mut self, procedure: &ast::ProcedureDef) {
         if procedure.arguments.is_empty() && procedure.result.is_none() {
             return;
         }
@@ -93,7 +93,7 @@ impl Resolver<'_> {
         self.diagnostics.push(warning);
     }
 
-    fn argument(&mut self, index: usize, argument: &Argument) -> Field {
+    fn argument(&mut self, index: usize, argument: &ProcedureParameter) -> Field {
         let name = argument.name.as_ref().map(|name| name.text.clone());
         Field {
             name: name.unwrap_or_else(|| format!("arg{}", index + 1)),
@@ -102,13 +102,13 @@ impl Resolver<'_> {
         }
     }
 
-    /// A number of 32 bits; `None` if C alone knows it, or if it is none, which has been reported.
+    /// Evaluates a number of 32 bits; `None` if C alone knows it, or if it is invalid, which has been reported.
     fn number_u32(&mut self, expression: &Expression, what: &str) -> Option<u32> {
         let value = self.number(expression, what)?;
         Some(self.u32(value, expression.span, what))
     }
 
-    /// Numbers of things beside each other, which have to differ. `words` says what one is, and whose they are.
+    /// Evaluates the numbers of sibling items, which have to differ. `words` describes one number, and the items.
     fn numbers<'n>(
         &mut self,
         expressions: impl Iterator<Item = &'n Expression> + Clone,
@@ -139,7 +139,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Programs have names of their own. The same program may be spread over several
+    /// Checks that programs have different names. The same program may be spread over several
     /// definitions only if their versions differ.
     pub(super) fn check_programs_apart(&mut self) {
         let programs = std::mem::take(&mut self.programs);
@@ -171,10 +171,10 @@ impl Resolver<'_> {
     }
 }
 
-/// A program, to be told from the others.
-pub(super) struct Named {
-    name: Name,
-    /// Where its number stands.
+/// The name and number of a program, to tell programs apart.
+pub(super) struct ProgramIdentity {
+    name: SpannedName,
+    /// The span of its number.
     number: Span,
     /// C alone knows its number, or that of a version.
     is_foreign: bool,

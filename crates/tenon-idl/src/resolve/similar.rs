@@ -1,4 +1,4 @@
-//! What a misspelt name most likely means.
+//! Suggestions for misspelt names.
 
 /// The names of types that the language has.
 const BUILT_IN: [&str; 12] = [
@@ -16,14 +16,14 @@ const BUILT_IN: [&str; 12] = [
     "char",
 ];
 
-/// Longer names are not compared.
+/// Bytes of a name: longer ones are not compared.
 const BYTES_MAX: usize = 64;
 
-/// Not more names are compared with one: somebody may write a file in which thousands are misspelt.
+/// Number of names that are compared with one: a hostile file may have thousands of misspelt ones.
 const COMPARED_MAX: usize = 1000;
 
-/// The type that is most likely meant by `word`, which none is called: of the language or of those that are `declared`,
-/// the one that the fewest slips lead away from, if these are few for a name so long.
+/// Returns the type most similar to `word`, which no type is called: of those of the language and of the `declared`
+/// ones that with the smallest edit distance, if it is small for a name of this length.
 pub(super) fn similar<'n>(word: &str, declared: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let slips_max = match word.len() {
         0..3 => return None,
@@ -40,10 +40,10 @@ pub(super) fn similar<'n>(word: &str, declared: impl Iterator<Item = &'n str>) -
         .map(|(_, name)| name)
 }
 
-/// How many letters are missing, too many, wrong or swapped with their neighbour: the distance of strings by
-/// optimal alignment.
+/// Counts the letters that are missing, added, wrong or swapped with their neighbour: the optimal string alignment
+/// distance.
 fn slips(one: &[u8], other: &[u8]) -> usize {
-    // Distances of all beginnings of `other` from three beginnings of `one`, each a letter longer.
+    // Distances of all prefixes of `other` from three prefixes of `one`, each a letter longer.
     let mut before_last = vec![0; other.len() + 1];
     let mut last: Vec<usize> = (0..=other.len()).collect();
     let mut now = vec![0; other.len() + 1];

@@ -1,18 +1,20 @@
-//! Types as they are used, fields and enum members.
+//! Uses of types, fields and enum members.
 
 use std::collections::HashMap;
 
 use tenon_schema::{EnumMember, Field, Length, Type};
 
-use crate::ast::{Bound, Declaration, Expression, Member, Name, TypeUse, TypeUseKind};
+use crate::ast::{
+    Declaration, EnumeratorDef, Expression, LengthBound, SpannedName, TypeUse, TypeUseKind,
+};
 use crate::diagnostics::Diagnostic;
-use crate::expression::NoValue;
+use crate::expression::EvaluationError;
 use crate::options::Undeclared;
 use crate::source::Span;
 
-use super::{Resolver, constants, known, similar};
+use super::{SchemaResolver, constants, known, similar};
 
-impl Resolver<'_> {
+impl SchemaResolver<'_> {
     pub(super) fn type_use(&mut self, ty: &TypeUse) -> Type {
         match &ty.kind {
             TypeUseKind::Builtin(ty) => ty.clone(),
@@ -28,8 +30,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// A type by its name: of this interface, of C's headers, or declared elsewhere.
-    fn named_type(&mut self, name: &Name) -> Type {
+    /// Resolves the name of a type: of this interface, of C's headers, or declared elsewhere.
+    fn named_type(&mut self, name: &SpannedName) -> Type {
         if let Some(id) = self.names.get(&name.text) {
             return Type::Named(*id);
         }
@@ -43,7 +45,7 @@ impl Resolver<'_> {
         self.external(name)
     }
 
-    fn report_undefined(&mut self, name: &Name) {
+    fn report_undefined(&mut self, name: &SpannedName) {
         let message = format!("the type `{}` is not defined in this interface", name.text);
         let (diagnostic, hint) = if self.allows_undefined() {
             let warning = Diagnostic::warning(name.span, message);
@@ -65,12 +67,12 @@ impl Resolver<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Whether types that are not defined may be declared elsewhere: by one of the `%` lines, if there are any.
+    /// Returns whether types that are not defined may be declared elsewhere: by one of the `%` lines, if there are any.
     pub(super) fn allows_undefined(&self) -> bool {
         self.has_lines_of_c || self.options.undeclared != Undeclared::Usual
     }
 
-    /// The type that a name without a meaning may be a misspelling of. Not looked for if it would not be shown.
+    /// Returns the type of which an undefined name may be a misspelling. Not searched for if it would not be shown.
     fn meant(&self, name: &str) -> Option<&str> {
         if !self.diagnostics.keeps_warnings() || self.diagnostics.exhausted() {
             return None;
@@ -79,16 +81,16 @@ impl Resolver<'_> {
         similar::similar(name, declared.map(|def| &*def.name))
     }
 
-    fn external(&mut self, name: &Name) -> Type {
+    fn external(&mut self, name: &SpannedName) -> Type {
         let id = self.add_type(name, String::new());
         self.names.insert(name.text.clone(), id);
         Type::Named(id)
     }
 
-    fn length(&mut self, bound: &Bound) -> Length {
+    fn length(&mut self, bound: &LengthBound) -> Length {
         match bound {
-            Bound::Fixed(length) => Length::Fixed(self.fixed_length(length)),
-            Bound::Counted(max) => Length::Counted(self.maximum(max.as_ref())),
+            LengthBound::Fixed(length) => Length::Fixed(self.fixed_length(length)),
+            LengthBound::Counted(max) => Length::Counted(self.maximum(max.as_ref())),
         }
     }
 
@@ -104,15 +106,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// The bound of something counted. One that depends on a name from elsewhere is no bound.
+    /// Evaluates the bound of a counted type. One that depends on a name from elsewhere is no bound.
     fn maximum(&mut self, max: Option<&Expression>) -> u32 {
         let Some(expression) = max else {
             return u32::MAX;
         };
         match self.constants.value(expression, self.diagnostics) {
             Ok(value) => self.u32(value, expression.span, "bound"),
-            Err(NoValue::Undefined(..)) if self.leave_to_c(expression) => u32::MAX,
-            Err(NoValue::Undefined(span, name)) => {
+            Err(EvaluationError::Undefined(..)) if self.leave_to_c(expression) => u32::MAX,
+            Err(EvaluationError::Undefined(span, name)) => {
                 let message = format!("`{name}` is not defined in this interface");
                 let warning = Diagnostic::warning(span, message).label("taken as no bound at all");
                 self.diagnostics
@@ -126,9 +128,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// Says of a number that nothing can have so many bits.
-    fn report_huge(&mut self, error: NoValue, expression: &Expression, what: &str) {
-        if let NoValue::Huge(span) = error {
+    /// Reports a number that does not fit into 32 bits.
+    fn report_huge(&mut self, error: EvaluationError, expression: &Expression, what: &str) {
+        if let EvaluationError::Huge(span) = error {
             let message = format!("this {what} is too big: it does not fit into 32 bits");
             let error = Diagnostic::error(expression.span, message);
             self.diagnostics.push(match span == expression.span {
@@ -138,15 +140,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// A number that has to be known, unless C is there to know it; `what` it is goes into the message.
+    /// Evaluates a number that has to be known, unless it is left to C; `what` describes it in the message.
     pub(super) fn number(&mut self, expression: &Expression, what: &str) -> Option<i128> {
         match self.constants.value(expression, self.diagnostics) {
             Ok(value) => Some(value),
-            Err(NoValue::Undefined(..)) if self.leave_to_c(expression) => None,
-            Err(NoValue::Undefined(span, name)) => {
+            Err(EvaluationError::Undefined(..)) if self.leave_to_c(expression) => None,
+            Err(EvaluationError::Undefined(span, name)) => {
                 let message = format!("`{name}` is not defined, but this {what} has to be known");
                 let mut hint = constants::remedy(&name);
-                // Names of namespaces are none of C.
+                // A name with a namespace is no name of C.
                 if !name.contains("::") {
                     hint += "; `tenon rpcgen` leaves it to C";
                 }
@@ -191,8 +193,12 @@ impl Resolver<'_> {
         }
     }
 
-    /// Names that are in one scope have to differ.
-    pub(super) fn refuse_twice<'n>(&mut self, what: &str, names: impl Iterator<Item = &'n Name>) {
+    /// Reports names of one scope that do not differ.
+    pub(super) fn refuse_twice<'n>(
+        &mut self,
+        what: &str,
+        names: impl Iterator<Item = &'n SpannedName>,
+    ) {
         let mut seen: HashMap<&str, Span> = HashMap::new();
         for name in names {
             if let Some(first) = seen.insert(&name.text, name.span) {
@@ -203,7 +209,7 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn members(&mut self, members: &[Member]) -> Vec<EnumMember> {
+    pub(super) fn members(&mut self, members: &[EnumeratorDef]) -> Vec<EnumMember> {
         let mut next = Some(0);
         let mut resolved = Vec::new();
         for member in members {
@@ -211,7 +217,7 @@ impl Resolver<'_> {
                 Some(value) => self.number(value, "value"),
                 None => next,
             };
-            // What would be behind the largest number is refused as this one is.
+            // The successor of the largest number is rejected as that is.
             next = value.map(|value| value.saturating_add(1));
             resolved.push(EnumMember {
                 name: member.name.text.clone(),
@@ -222,8 +228,8 @@ impl Resolver<'_> {
         resolved
     }
 
-    /// RFC 4506 section 4.3: an enum is a signed 32-bit integer. C programs write flags of 32
-    /// bits all the same, and mean those bits.
+    /// Converts the value of a member. RFC 4506 section 4.3: an enum is a signed 32-bit integer. C programs write flags
+    /// of 32 bits all the same, and mean those bits.
     fn member_value(&mut self, value: i128, span: Span) -> i32 {
         if let Ok(value) = i32::try_from(value) {
             return value;

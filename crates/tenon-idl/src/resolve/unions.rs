@@ -9,19 +9,19 @@ use crate::diagnostics::Diagnostic;
 use crate::options::Undeclared;
 use crate::source::Span;
 
-use super::{Resolver, foreign};
+use super::{SchemaResolver, foreign};
 
 /// The labels of a union, kept until all types are known.
-pub(super) struct Labels {
+pub(super) struct UnionLabels {
     discriminant: Type,
     discriminant_span: Span,
-    list: Vec<Label>,
-    /// Which labels have values that C alone knows: an arm, a label of it.
+    list: Vec<CaseLabel>,
+    /// The labels with values that C alone knows: an arm, a label of it.
     foreign: Vec<(usize, usize)>,
 }
 
-/// One label, before it is known what the discriminant makes of it.
-struct Label {
+/// One label, before it is checked against the type of the discriminant.
+struct CaseLabel {
     span: Span,
     text: String,
     value: i128,
@@ -30,10 +30,10 @@ struct Label {
 /// The values of the enums that unions are switched by.
 type EnumValues = HashMap<TypeId, HashSet<i32>>;
 
-impl Resolver<'_> {
-    pub(super) fn union(&mut self, union: &ast::Union) -> Union {
+impl SchemaResolver<'_> {
+    pub(super) fn union(&mut self, union: &ast::UnionBody) -> Union {
         let discriminant = self.field(&union.discriminant);
-        let mut labels = Labels {
+        let mut labels = UnionLabels {
             discriminant: discriminant.ty.clone(),
             discriminant_span: union.discriminant.ty.span,
             list: Vec::new(),
@@ -60,7 +60,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The name of the type that a union is switched by.
+    /// Returns the name of the type that a union is switched by.
     fn enum_name(&self, ty: &Type) -> Option<String> {
         match self.schema.resolve(ty) {
             Type::Named(id) => Some(self.schema.type_def(*id).name.clone()),
@@ -70,9 +70,9 @@ impl Resolver<'_> {
 
     fn arm(
         &mut self,
-        (index, arm): (usize, &ast::Arm),
+        (index, arm): (usize, &ast::UnionArm),
         of: Option<&str>,
-        labels: &mut Labels,
+        labels: &mut UnionLabels,
     ) -> Arm {
         let mut cases = Vec::new();
         for case in &arm.cases {
@@ -94,9 +94,9 @@ impl Resolver<'_> {
         Arm { cases, field }
     }
 
-    /// A label of a union that is switched by the type called `of`: a member of that is meant before anything else of
-    /// its name.
-    fn label(&mut self, case: &Expression, of: Option<&str>) -> Option<Label> {
+    /// Resolves a label of a union that is switched by the type called `of`: a member of that type takes precedence
+    /// over anything else of its name.
+    fn label(&mut self, case: &Expression, of: Option<&str>) -> Option<CaseLabel> {
         let text = match &case.kind {
             ExpressionKind::Name(path) => {
                 let member = of.and_then(|of| self.constants.member(of, path));
@@ -116,14 +116,14 @@ impl Resolver<'_> {
             self.diagnostics.push(Diagnostic::error(case.span, message));
             return None;
         }
-        Some(Label {
+        Some(CaseLabel {
             span: case.span,
             text,
             value,
         })
     }
 
-    fn refuse_same_values(&mut self, labels: &Labels) {
+    fn refuse_same_values(&mut self, labels: &UnionLabels) {
         let mut seen: HashMap<i32, Span> = HashMap::new();
         for label in &labels.list {
             if let Some(first) = seen.insert(label.value as i32, label.span) {
@@ -143,7 +143,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn check_union_labels(&mut self, labels: &Labels, values: &mut EnumValues) {
+    fn check_union_labels(&mut self, labels: &UnionLabels, values: &mut EnumValues) {
         let (min, max, name) = match self.schema.resolve(&labels.discriminant) {
             Type::Uint | Type::Ushort | Type::Uchar => (0, i128::from(u32::MAX), "unsigned"),
             Type::Int | Type::Short | Type::Char => (
@@ -156,7 +156,7 @@ impl Resolver<'_> {
                 let id = *id;
                 return self.check_named_labels(labels, id, values);
             }
-            // C switches by any integer; no other language of ours by one of 64 bits.
+            // C switches by any integer; no other back end by one of 64 bits.
             Type::Hyper | Type::Uhyper if self.is_for_c() => return,
             _ => return self.refuse_discriminant(labels),
         };
@@ -171,7 +171,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A label that the discriminant never has, or that its enum does not name. rpcgen passes it on.
+    /// Reports a label that the discriminant never has, or that its enum does not name. rpcgen passes it on.
     fn unfit_label(&mut self, span: Span, message: String, expected: impl Into<String>) {
         let diagnostic = if self.is_for_c() {
             Diagnostic::warning(span, message)
@@ -181,7 +181,7 @@ impl Resolver<'_> {
         self.diagnostics.push(diagnostic.label(expected));
     }
 
-    fn check_named_labels(&mut self, labels: &Labels, id: TypeId, values: &mut EnumValues) {
+    fn check_named_labels(&mut self, labels: &UnionLabels, id: TypeId, values: &mut EnumValues) {
         let def = self.schema.type_def(id);
         match &def.kind {
             TypeKind::Enum(members) => {
@@ -202,8 +202,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// RFC 4506 section 4.15: for an enum, every label is one of its members.
-    fn check_enum_label(&mut self, label: &Label, name: &str, values: &HashSet<i32>) {
+    /// Checks a label of a union that is switched by an enum: it is one of its members (RFC 4506 section 4.15).
+    fn check_enum_label(&mut self, label: &CaseLabel, name: &str, values: &HashSet<i32>) {
         let is_value = values.contains(&(label.value as i32));
         let foreign = self.constants.enum_of(&label.text).filter(|of| *of != name);
         let message = match (is_value, foreign) {
@@ -224,8 +224,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The values of a type that is declared elsewhere are known to C alone.
-    fn warn_of_foreign(&mut self, labels: &Labels, name: &str) {
+    /// Warns of a discriminant of a type that is declared elsewhere: C alone knows its values.
+    fn warn_of_foreign(&mut self, labels: &UnionLabels, name: &str) {
         if self.options.undeclared == Undeclared::OfLibtirpc || !self.allows_undefined() {
             return;
         }
@@ -237,7 +237,7 @@ impl Resolver<'_> {
             .push(warning.hint("only `tenon rpcgen` can make stubs of it"));
     }
 
-    fn refuse_discriminant(&mut self, labels: &Labels) {
+    fn refuse_discriminant(&mut self, labels: &UnionLabels) {
         let message = "no union can be switched by this type";
         let error = Diagnostic::error(labels.discriminant_span, message);
         self.diagnostics

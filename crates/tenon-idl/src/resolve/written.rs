@@ -1,4 +1,4 @@
-//! How the definitions are written: the words and numbers that a schema has no use for.
+//! The spelling of the definitions: the words and numbers that a schema does not hold.
 
 use std::collections::HashMap;
 
@@ -8,33 +8,33 @@ use tenon_schema::written::{
 use tenon_schema::{Schema, Type, TypeId};
 
 use crate::ast::{
-    Body, Definition, DefinitionKind, Expression, ExpressionKind, Program, TypeUse, TypeUseKind,
-    Union,
+    Definition, DefinitionKind, Expression, ExpressionKind, ProgramDef, TypeBody, TypeUse,
+    TypeUseKind, UnionBody,
 };
 use crate::preprocess::PassthroughLine;
-use crate::source::Sources;
+use crate::source::SourceMap;
 
-use super::foreign::Foreign;
+use super::foreign::ForeignExpressions;
 
-/// What the resolver has found out about names.
+/// The results of name resolution.
 #[derive(Clone, Copy)]
-pub(super) struct Named<'a> {
+pub(super) struct ResolvedNames<'a> {
     /// The types.
     pub types: &'a HashMap<String, TypeId>,
     /// The numbers that C alone knows.
-    pub foreign: &'a Foreign,
+    pub foreign: &'a ForeignExpressions,
 }
 
-/// Of flattened definitions and the `%` lines between them, whose schema, with the names that it was made by, is
-/// whole: without that, nothing that is written counts.
+/// Returns the spelling of flattened definitions and of the `%` lines between them, for their complete schema and the
+/// names that it was resolved with.
 pub(super) fn written(
     definitions: &[Definition],
     lines: &[PassthroughLine],
     schema: &Schema,
-    named: Named<'_>,
-    sources: &Sources,
+    named: ResolvedNames<'_>,
+    sources: &SourceMap,
 ) -> Written {
-    let mut of = Scribe {
+    let mut of = WrittenBuilder {
         named,
         sources,
         written: Written::default(),
@@ -42,7 +42,7 @@ pub(super) fn written(
     of.written.types = vec![WrittenType::External; schema.types.len()];
     let mut lines = lines.iter().zip(&schema.passthrough).peekable();
     for definition in definitions {
-        while let Some((_, line)) = lines.next_if(|(line, _)| line.aside.position < definition.end)
+        while let Some((_, line)) = lines.next_if(|(line, _)| line.trivia.position < definition.end)
         {
             of.written.items.push(Item::Passthrough(line.clone()));
         }
@@ -53,13 +53,13 @@ pub(super) fn written(
     of.written
 }
 
-struct Scribe<'a> {
-    named: Named<'a>,
-    sources: &'a Sources,
+struct WrittenBuilder<'a> {
+    named: ResolvedNames<'a>,
+    sources: &'a SourceMap,
     written: Written,
 }
 
-impl Scribe<'_> {
+impl WrittenBuilder<'_> {
     fn definition(&mut self, definition: &Definition) {
         let name = &definition.name.text;
         let kind = match &definition.kind {
@@ -78,7 +78,7 @@ impl Scribe<'_> {
         let Some(&id) = self.named.types.get(name) else {
             return;
         };
-        // A second definition says the same.
+        // A second definition is the same.
         let known = &mut self.written.types[id.0 as usize];
         if *known == WrittenType::External {
             *known = kind;
@@ -86,22 +86,22 @@ impl Scribe<'_> {
         }
     }
 
-    fn body(&self, body: &Body) -> WrittenType {
+    fn body(&self, body: &TypeBody) -> WrittenType {
         match body {
-            Body::Enum(members) => {
+            TypeBody::Enum(members) => {
                 let values = members.iter().map(|member| member.value.as_ref());
                 let values = values.map(|value| value.map(|value| self.expression(value)));
                 WrittenType::Enum(values.collect())
             }
-            Body::Struct(fields) => {
+            TypeBody::Struct(fields) => {
                 let spellings = fields.iter().map(|field| self.spelling(&field.ty));
                 WrittenType::Struct(spellings.collect())
             }
-            Body::Union(union) => WrittenType::Union(self.union(union)),
+            TypeBody::Union(union) => WrittenType::Union(self.union(union)),
         }
     }
 
-    fn union(&self, union: &Union) -> WrittenUnion {
+    fn union(&self, union: &UnionBody) -> WrittenUnion {
         let labels = union.arms.iter().map(|arm| {
             let labels = arm.cases.iter().map(|case| self.expression(case));
             labels.collect()
@@ -118,7 +118,7 @@ impl Scribe<'_> {
         }
     }
 
-    fn program(&mut self, program: &Program) {
+    fn program(&mut self, program: &ProgramDef) {
         for procedure in program.versions.iter().flat_map(|of| &of.procedures) {
             let arguments = procedure.arguments.iter();
             let made = WrittenProcedure {
@@ -159,7 +159,7 @@ impl Scribe<'_> {
         }
     }
 
-    /// The words of a type, with the number behind its name.
+    /// Adds the number behind the name to the words of a type.
     fn bounded(&self, words: Spelling, number: Option<&Expression>) -> Spelling {
         Spelling {
             bound: number.map(|number| self.expression(number)),
@@ -168,7 +168,7 @@ impl Scribe<'_> {
         }
     }
 
-    /// The words of a number. One that a macro stands for is written as the usual words.
+    /// Returns the words of a built-in type. One that a macro stands for is written in the usual words.
     fn builtin(&self, ty: &TypeUse, of: &Type) -> String {
         const WORDS: [&str; 12] = [
             "unsigned",
@@ -192,7 +192,7 @@ impl Scribe<'_> {
         }
     }
 
-    /// `struct`, `union` or `enum` in front of a name.
+    /// Returns `struct`, `union` or `enum` in front of a name.
     fn tag(&self, ty: &TypeUse) -> Option<String> {
         let text = self.sources.text(ty.span);
         let (tag, rest) = text.split_once(|char: char| char.is_whitespace())?;
@@ -200,7 +200,7 @@ impl Scribe<'_> {
         is_tag.then(|| tag.to_owned())
     }
 
-    /// An expression as C has it. Of a macro its value is written: C will not know its name.
+    /// Writes an expression in C. For a macro its value is written: C does not know its name.
     fn expression(&self, expression: &Expression) -> String {
         let text = self.sources.text(expression.span);
         match &expression.kind {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use tenon_idl::{
-    Define, Files, Limits, Options, Output, Parsed, Severity, Style, Undeclared, parse_file,
-    parse_text,
+    Define, FileSource, Options, Output, ParseLimits, Parsed, Severity, Style, Undeclared,
+    parse_file, parse_text,
 };
 
 /// What `text` means, in the short form of [`tenon_idl::dump`].
@@ -287,7 +287,7 @@ fn in_memory(files: &[(&str, &str)]) -> Options {
         .iter()
         .map(|(path, text)| (PathBuf::from(path), text.to_string()));
     Options {
-        files: Files::Memory(files.collect::<BTreeMap<_, _>>()),
+        files: FileSource::Memory(files.collect::<BTreeMap<_, _>>()),
         include_dirs: vec!["lib".into()],
         ..Options::default()
     }
@@ -333,7 +333,7 @@ fn a_folder_whose_name_is_not_utf8_is_looked_in() {
         (folder.join("near.x"), "struct a { int x; };\n".to_string()),
     ];
     let options = Options {
-        files: Files::Memory(BTreeMap::from(texts)),
+        files: FileSource::Memory(BTreeMap::from(texts)),
         ..Options::default()
     };
     let schema = parse_file(&main, &options).schema.expect("no errors");
@@ -1021,10 +1021,10 @@ fn procedure_0_is_the_null_procedure() {
 
 #[test]
 fn long_text_is_refused() {
-    let limits = Limits {
+    let limits = ParseLimits {
         text_bytes_max: 100,
         tokens_max: 10,
-        ..Limits::default()
+        ..ParseLimits::default()
     };
     let options = Options {
         limits,
@@ -1236,9 +1236,9 @@ fn a_name_that_no_file_has_is_refused() {
 
 #[test]
 fn words_of_macros_count() {
-    let limits = Limits {
+    let limits = ParseLimits {
         tokens_max: 10,
-        ..Limits::default()
+        ..ParseLimits::default()
     };
     let options = Options {
         limits,

@@ -1,38 +1,38 @@
-//! The arguments of a macro: from what came out of other macros, and from the text behind.
+//! The arguments of a macro: from the expansion of other macros, and from the text behind.
 
 use std::collections::VecDeque;
 
 use crate::diagnostics::Diagnostic;
 use crate::token::Token;
 
-use super::definition::Parameters;
-use super::hidden::Hidden;
-use super::{Expansion, Word};
+use super::definition::MacroParameters;
+use super::hidden::HideSet;
+use super::{MacroExpansion, MacroToken};
 
-/// What stands behind a word of the text.
-pub(in crate::preprocess) trait Rest {
-    /// Whether `(` comes next.
+/// A source of the tokens behind a macro's name in the text.
+pub(in crate::preprocess) trait TokenSource {
+    /// Returns whether `(` comes next.
     fn opens(&mut self) -> bool;
 
-    /// Steps over the next word; `None` where arguments cannot go on.
+    /// Reads the next token; `None` where arguments cannot continue.
     fn next(&mut self) -> Option<Token>;
 }
 
-/// Words of a line, and nothing behind it.
+/// The tokens of a line, and nothing behind it.
 #[derive(Debug)]
-pub(in crate::preprocess) struct Line<'a> {
+pub(in crate::preprocess) struct LineTokens<'a> {
     tokens: &'a [Token],
-    /// How many of them have been taken.
+    /// Number of tokens that have been taken.
     pub taken: usize,
 }
 
-impl<'a> Line<'a> {
-    pub(in crate::preprocess) fn of(tokens: &'a [Token]) -> Line<'a> {
-        Line { tokens, taken: 0 }
+impl<'a> LineTokens<'a> {
+    pub(in crate::preprocess) fn of(tokens: &'a [Token]) -> LineTokens<'a> {
+        LineTokens { tokens, taken: 0 }
     }
 }
 
-impl Rest for Line<'_> {
+impl TokenSource for LineTokens<'_> {
     fn opens(&mut self) -> bool {
         self.tokens.get(self.taken).is_some_and(|next| next.is("("))
     }
@@ -44,55 +44,55 @@ impl Rest for Line<'_> {
     }
 }
 
-/// A call of a macro.
-pub(super) struct Call {
-    pub arguments: Vec<Vec<Word>>,
-    /// What hides the `)` at its end.
-    pub closed: Hidden,
+/// The arguments of a macro call.
+pub(super) struct MacroCall {
+    pub arguments: Vec<Vec<MacroToken>>,
+    /// The hide set of the `)` at its end.
+    pub closed: HideSet,
 }
 
-/// Why there is no call.
-pub(super) enum NoCall {
-    /// What is wrong with the arguments.
+/// The reason why a call is invalid.
+pub(super) enum MacroCallError {
+    /// The arguments are malformed; the text says how.
     Wrong(String),
-    /// There are too many words.
+    /// There are too many tokens.
     TooMuch(Diagnostic),
 }
 
-impl Expansion<'_> {
-    /// The arguments of a call; `None` if there is no call.
+impl MacroExpansion<'_> {
+    /// Reads the arguments of a call; `None` if there is no call.
     pub(super) fn arguments(
         &mut self,
-        parameters: &Parameters,
-        pending: &mut VecDeque<Word>,
-        rest: &mut dyn Rest,
-    ) -> Option<Result<Call, NoCall>> {
+        parameters: &MacroParameters,
+        pending: &mut VecDeque<MacroToken>,
+        rest: &mut dyn TokenSource,
+    ) -> Option<Result<MacroCall, MacroCallError>> {
         let opens = match pending.front() {
             Some(next) => next.token.is("("),
             None => rest.opens(),
         };
         opens.then(|| {
             let (words, closed) = self.closed(pending, rest)?;
-            let arguments = split(words, parameters).map_err(NoCall::Wrong)?;
-            Ok(Call { arguments, closed })
+            let arguments = split(words, parameters).map_err(MacroCallError::Wrong)?;
+            Ok(MacroCall { arguments, closed })
         })
     }
 
-    /// The words between the parentheses, and what hides the last one.
+    /// Returns the tokens between the parentheses, and the hide set of the closing one.
     fn closed(
         &mut self,
-        pending: &mut VecDeque<Word>,
-        rest: &mut dyn Rest,
-    ) -> Result<(Vec<Word>, Hidden), NoCall> {
-        let mut words: Vec<Word> = Vec::new();
-        // The `(`, of which it is known that it is there.
+        pending: &mut VecDeque<MacroToken>,
+        rest: &mut dyn TokenSource,
+    ) -> Result<(Vec<MacroToken>, HideSet), MacroCallError> {
+        let mut words: Vec<MacroToken> = Vec::new();
+        // The `(`, which is known to be there.
         let first = next(pending, rest, None);
         let mut open = 1usize;
         loop {
             let word = next(pending, rest, words.last().or(first.as_ref())).ok_or_else(|| {
-                NoCall::Wrong("has arguments that are not closed by `)`".to_owned())
+                MacroCallError::Wrong("has arguments that are not closed by `)`".to_owned())
             })?;
-            self.charge(1).map_err(NoCall::TooMuch)?;
+            self.charge(1).map_err(MacroCallError::TooMuch)?;
             if word.token.is("(") {
                 open += 1;
             } else if word.token.is(")") {
@@ -106,20 +106,27 @@ impl Expansion<'_> {
     }
 }
 
-/// The next word of the two, behind `last`.
-fn next(pending: &mut VecDeque<Word>, rest: &mut dyn Rest, last: Option<&Word>) -> Option<Word> {
+/// Returns the next token of the two sources, behind `last`.
+fn next(
+    pending: &mut VecDeque<MacroToken>,
+    rest: &mut dyn TokenSource,
+    last: Option<&MacroToken>,
+) -> Option<MacroToken> {
     pending.pop_front().or_else(|| {
         let token = rest.next()?;
-        let is_behind = |last: &Word| last.token.spelled.is_right_before(token.spelled);
-        Some(Word {
+        let is_behind = |last: &MacroToken| last.token.spelled.is_right_before(token.spelled);
+        Some(MacroToken {
             spaced: !last.is_some_and(is_behind),
-            ..Word::plain(token)
+            ..MacroToken::plain(token)
         })
     })
 }
 
-/// Cuts the words between the parentheses up, at their commas.
-fn split(words: Vec<Word>, parameters: &Parameters) -> Result<Vec<Vec<Word>>, String> {
+/// Splits the tokens between the parentheses at their commas.
+fn split(
+    words: Vec<MacroToken>,
+    parameters: &MacroParameters,
+) -> Result<Vec<Vec<MacroToken>>, String> {
     let most = parameters.names.len();
     let mut arguments = vec![Vec::new()];
     let mut open = 0usize;

@@ -1,29 +1,29 @@
-//! The macros that a word came out of: it does not stand for them again (C11 6.10.3.4).
+//! Hide sets: the macros that a token was expanded from, which do not expand it again (C11 6.10.3.4).
 
 use std::rc::Rc;
 
-/// Macros by their numbers, in ascending order.
+/// A set of macros by their numbers, in ascending order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Hidden(Option<Rc<[u32]>>);
+pub(super) struct HideSet(Option<Rc<[u32]>>);
 
-impl Hidden {
-    /// Whether the macro `id` is among them.
+impl HideSet {
+    /// Returns whether the macro `id` is in the set.
     pub(super) fn has(&self, id: u32) -> bool {
         self.ids().binary_search(&id).is_ok()
     }
 
-    /// How many they are.
+    /// Returns the number of macros in the set.
     pub(super) fn count(&self) -> usize {
         self.ids().len()
     }
 
-    /// These and `id`.
-    pub(super) fn with(&self, id: u32) -> Hidden {
-        self.and(&Hidden::of(vec![id]))
+    /// Returns the set with `id` added.
+    pub(super) fn with(&self, id: u32) -> HideSet {
+        self.and(&HideSet::of(vec![id]))
     }
 
-    /// Those of either.
-    pub(super) fn and(&self, other: &Hidden) -> Hidden {
+    /// Returns the union of two sets.
+    pub(super) fn and(&self, other: &HideSet) -> HideSet {
         if self.is_within(other) {
             return other.clone();
         }
@@ -33,19 +33,19 @@ impl Hidden {
         let mut ids = [self.ids(), other.ids()].concat();
         ids.sort_unstable();
         ids.dedup();
-        Hidden::of(ids)
+        HideSet::of(ids)
     }
 
-    /// Those of both.
-    pub(super) fn common(&self, other: &Hidden) -> Hidden {
+    /// Returns the intersection of two sets.
+    pub(super) fn common(&self, other: &HideSet) -> HideSet {
         if self.is_within(other) {
             return self.clone();
         }
         let ids = self.ids().iter().copied();
-        Hidden::of(ids.filter(|id| other.has(*id)).collect())
+        HideSet::of(ids.filter(|id| other.has(*id)).collect())
     }
 
-    fn is_within(&self, other: &Hidden) -> bool {
+    fn is_within(&self, other: &HideSet) -> bool {
         self.count() <= other.count() && self.ids().iter().all(|id| other.has(*id))
     }
 
@@ -53,7 +53,7 @@ impl Hidden {
         self.0.as_deref().unwrap_or_default()
     }
 
-    fn of(ids: Vec<u32>) -> Hidden {
-        Hidden((!ids.is_empty()).then(|| ids.into()))
+    fn of(ids: Vec<u32>) -> HideSet {
+        HideSet((!ids.is_empty()).then(|| ids.into()))
     }
 }

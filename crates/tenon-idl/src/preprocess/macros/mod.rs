@@ -1,4 +1,4 @@
-//! Macros: what `#define`, `-D` and C itself leave behind, and their expansion (C11 6.10.3).
+//! Macros of `#define`, of `-D` and of C itself, and their expansion (C11 6.10.3).
 
 mod arguments;
 mod definition;
@@ -9,61 +9,61 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use crate::diagnostics::Diagnostic;
-use crate::source::{Sources, Span};
+use crate::source::{SourceMap, Span};
 use crate::token::{Token, TokenKind};
 
-use arguments::NoCall;
-pub(super) use arguments::{Line, Rest};
-pub(super) use definition::{Macro, Parameters};
-use hidden::Hidden;
+use arguments::MacroCallError;
+pub(super) use arguments::{LineTokens, TokenSource};
+pub(super) use definition::{MacroDefinition, MacroParameters};
+use hidden::HideSet;
 
-/// Macros in macros, and calls in arguments of calls, beyond this are no honest interface.
+/// Depth of macros in macros, and of calls in arguments of calls: deeper ones are hostile.
 const DEPTH_MAX: usize = 64;
 
-/// What a text that macros make costs, beside its length: it is kept as a source of its own.
+/// The cost of a text that `#` or `##` makes, beside its length: it is kept as a source of its own.
 const MADE_TEXT_COST: usize = 16;
 
 /// All macros of a run.
 #[derive(Debug)]
-pub(super) struct Macros {
-    table: HashMap<String, Defined>,
+pub(super) struct MacroTable {
+    table: HashMap<String, MacroEntry>,
     /// Definitions so far, by which they are numbered.
     definitions: u32,
-    /// How many more words may come out of macros: a few lines can ask for billions.
+    /// Number of tokens that macros may still produce: a few lines could produce billions.
     budget: usize,
 }
 
-/// A macro that is defined at the moment.
+/// A macro that is currently defined.
 #[derive(Debug, Clone)]
-pub(super) struct Defined {
+pub(super) struct MacroEntry {
     /// Its number among all definitions.
     id: u32,
-    made: Rc<Macro>,
+    made: Rc<MacroDefinition>,
 }
 
-/// What words are expanded for.
+/// The context in which tokens are expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
+pub(super) enum ExpansionContext {
     /// The text of the interface. `linux` and `unix` are names there, as in standard C.
     Text,
-    /// A condition, where all macros count.
+    /// A condition, in which all macros are expanded.
     Condition,
-    /// A `%` line. What the C compiler defines by itself is left to it.
+    /// A `%` line. Macros that the C compiler defines by itself are left to it.
     Passthrough,
 }
 
-impl Macros {
-    pub(super) fn new(budget: usize) -> Macros {
-        Macros {
+impl MacroTable {
+    pub(super) fn new(budget: usize) -> MacroTable {
+        MacroTable {
             table: HashMap::new(),
             definitions: 0,
             budget,
         }
     }
 
-    pub(super) fn define(&mut self, name: &str, made: Macro) {
+    pub(super) fn define(&mut self, name: &str, made: MacroDefinition) {
         self.definitions += 1;
-        let defined = Defined {
+        let defined = MacroEntry {
             id: self.definitions,
             made: Rc::new(made),
         };
@@ -78,35 +78,35 @@ impl Macros {
         self.table.contains_key(name)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Macro> {
+    pub(super) fn get(&self, name: &str) -> Option<&MacroDefinition> {
         self.table.get(name).map(|defined| &*defined.made)
     }
 
-    /// The macro that `name` stands for within such a text.
-    pub(super) fn found(&self, name: &str, within: Within) -> Option<&Defined> {
+    /// Returns the macro that `name` stands for in such a context.
+    pub(super) fn found(&self, name: &str, within: ExpansionContext) -> Option<&MacroEntry> {
         let defined = self.table.get(name)?;
         let is_built_in = defined.made.built_in;
         let counts = match within {
-            Within::Condition => true,
-            Within::Text => !is_built_in || name.starts_with('_'),
-            Within::Passthrough => !is_built_in,
+            ExpansionContext::Condition => true,
+            ExpansionContext::Text => !is_built_in || name.starts_with('_'),
+            ExpansionContext::Passthrough => !is_built_in,
         };
         counts.then_some(defined)
     }
 
-    /// What `token` stands for: itself, if it is not the name of a macro. The arguments of a macro are taken from
-    /// `rest`, which is what stands behind it.
+    /// Expands `token`, which stands for itself if it is not the name of a macro. The arguments of a macro are read
+    /// from `rest`, the tokens behind it.
     ///
     /// # Errors
-    /// The macro is called in a wrong way, or too much comes out of it.
+    /// The macro is called incorrectly, or its expansion is too long.
     pub(super) fn expand(
         &mut self,
-        sources: &mut Sources,
-        within: Within,
+        sources: &mut SourceMap,
+        within: ExpansionContext,
         token: Token,
-        rest: &mut dyn Rest,
-    ) -> Result<Vec<Word>, Diagnostic> {
-        let mut expansion = Expansion {
+        rest: &mut dyn TokenSource,
+    ) -> Result<Vec<MacroToken>, Diagnostic> {
+        let mut expansion = MacroExpansion {
             macros: self,
             sources,
             span: token.span,
@@ -114,50 +114,50 @@ impl Macros {
             depth: 0,
         };
         let mut out = Vec::new();
-        expansion.words(VecDeque::from([Word::plain(token)]), rest, &mut out)?;
+        expansion.words(VecDeque::from([MacroToken::plain(token)]), rest, &mut out)?;
         Ok(out)
     }
 }
 
-/// A word, and what macros know of it.
+/// A token during macro expansion.
 #[derive(Debug, Clone)]
-pub(super) struct Word {
+pub(super) struct MacroToken {
     pub token: Token,
     /// White space stands in front of it.
     pub spaced: bool,
-    /// The macros that it came out of, which it does not stand for again.
-    hidden: Hidden,
+    /// The macros that it was expanded from, which do not expand it again.
+    hidden: HideSet,
 }
 
-impl Word {
-    /// A word of the text.
-    fn plain(token: Token) -> Word {
-        Word {
+impl MacroToken {
+    /// Creates a token of the text.
+    fn plain(token: Token) -> MacroToken {
+        MacroToken {
             token,
             spaced: false,
-            hidden: Hidden::default(),
+            hidden: HideSet::default(),
         }
     }
 }
 
-/// The expansion of one word of the text.
-struct Expansion<'a> {
-    macros: &'a mut Macros,
-    sources: &'a mut Sources,
-    /// Where the outermost macro is used: all that comes out of it points there.
+/// The expansion of one token of the text.
+struct MacroExpansion<'a> {
+    macros: &'a mut MacroTable,
+    sources: &'a mut SourceMap,
+    /// The use of the outermost macro: all tokens of its expansion point there.
     span: Span,
-    within: Within,
-    /// Calls whose arguments are being expanded.
+    within: ExpansionContext,
+    /// Number of nested calls of which the arguments are being expanded.
     depth: usize,
 }
 
-impl Expansion<'_> {
-    /// Expands all words that are pending, and what comes out of them together with the rest.
+impl MacroExpansion<'_> {
+    /// Expands all pending tokens, and rescans the results together with the rest.
     fn words(
         &mut self,
-        mut pending: VecDeque<Word>,
-        rest: &mut dyn Rest,
-        out: &mut Vec<Word>,
+        mut pending: VecDeque<MacroToken>,
+        rest: &mut dyn TokenSource,
+        out: &mut Vec<MacroToken>,
     ) -> Result<(), Diagnostic> {
         while let Some(word) = pending.pop_front() {
             let Some(found) = self.macro_of(&word) else {
@@ -184,8 +184,8 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// The macro that a word is to be replaced by.
-    fn macro_of(&self, word: &Word) -> Option<Defined> {
+    /// Returns the macro that replaces a token.
+    fn macro_of(&self, word: &MacroToken) -> Option<MacroEntry> {
         if word.token.kind != TokenKind::Identifier {
             return None;
         }
@@ -194,21 +194,21 @@ impl Expansion<'_> {
         (!word.hidden.has(found.id)).then(|| found.clone())
     }
 
-    /// What a call of a macro with parameters stands for; `None` if it is not called here.
+    /// Expands a call of a macro with parameters; `None` if it is not called here.
     fn call(
         &mut self,
-        found: &Defined,
-        parameters: &Parameters,
-        word: &Word,
-        pending: &mut VecDeque<Word>,
-        rest: &mut dyn Rest,
-    ) -> Result<Option<Vec<Word>>, Diagnostic> {
+        found: &MacroEntry,
+        parameters: &MacroParameters,
+        word: &MacroToken,
+        pending: &mut VecDeque<MacroToken>,
+        rest: &mut dyn TokenSource,
+    ) -> Result<Option<Vec<MacroToken>>, Diagnostic> {
         let Some(call) = self.arguments(parameters, pending, rest) else {
             return Ok(None);
         };
         let call = call.map_err(|why| match why {
-            NoCall::TooMuch(error) => error,
-            NoCall::Wrong(why) => {
+            MacroCallError::TooMuch(error) => error,
+            MacroCallError::Wrong(why) => {
                 let name = self.sources.text(word.token.spelled);
                 Diagnostic::error(self.span, format!("`{name}` {why}"))
                     .related(found.made.name.span, "defined here")
@@ -219,14 +219,14 @@ impl Expansion<'_> {
             .map(Some)
     }
 
-    /// The body of a macro with arguments in the places of parameters. It stands where `word` stood.
+    /// Returns the body of a macro with arguments substituted for parameters. It replaces `word`.
     fn body(
         &mut self,
-        made: &Macro,
-        arguments: &[Vec<Word>],
-        word: &Word,
-        hidden: Hidden,
-    ) -> Result<Vec<Word>, Diagnostic> {
+        made: &MacroDefinition,
+        arguments: &[Vec<MacroToken>],
+        word: &MacroToken,
+        hidden: HideSet,
+    ) -> Result<Vec<MacroToken>, Diagnostic> {
         if hidden.count() > DEPTH_MAX {
             return Err(self.too_much("macros are nested too deeply here"));
         }
@@ -242,20 +242,20 @@ impl Expansion<'_> {
         Ok(words)
     }
 
-    /// All that an argument stands for by itself.
-    fn expanded(&mut self, argument: &[Word]) -> Result<Vec<Word>, Diagnostic> {
+    /// Expands an argument by itself.
+    fn expanded(&mut self, argument: &[MacroToken]) -> Result<Vec<MacroToken>, Diagnostic> {
         if self.depth == DEPTH_MAX {
             return Err(self.too_much("macros are nested too deeply here"));
         }
         self.depth += 1;
         let mut out = Vec::new();
         let words = argument.iter().cloned().collect();
-        self.words(words, &mut Line::of(&[]), &mut out)?;
+        self.words(words, &mut LineTokens::of(&[]), &mut out)?;
         self.depth -= 1;
         Ok(out)
     }
 
-    /// Takes words from the budget.
+    /// Charges a number of tokens to the budget.
     fn charge(&mut self, words: usize) -> Result<(), Diagnostic> {
         match self.macros.budget.checked_sub(words) {
             Some(left) => {

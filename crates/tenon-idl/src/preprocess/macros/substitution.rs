@@ -1,35 +1,35 @@
-//! The body of a macro with its arguments: `#` makes strings of them, `##` makes one word of two.
+//! Substitution of arguments into the body of a macro: `#` makes strings of them, `##` makes one token of two.
 
 use crate::diagnostics::Diagnostic;
 use crate::lexer::Lexer;
 use crate::source::Span;
 use crate::token::{Token, TokenKind};
 
-use super::definition::{Macro, Part, PartKind};
-use super::{Expansion, MADE_TEXT_COST, Within, Word};
+use super::definition::{MacroDefinition, ReplacementKind, ReplacementPart};
+use super::{ExpansionContext, MADE_TEXT_COST, MacroExpansion, MacroToken};
 
-impl Expansion<'_> {
+impl MacroExpansion<'_> {
     pub(super) fn substitute(
         &mut self,
-        made: &Macro,
-        arguments: &[Vec<Word>],
-    ) -> Result<Vec<Word>, Diagnostic> {
-        let mut expanded: Vec<Option<Vec<Word>>> = vec![None; arguments.len()];
-        let mut out: Vec<Word> = Vec::new();
+        made: &MacroDefinition,
+        arguments: &[Vec<MacroToken>],
+    ) -> Result<Vec<MacroToken>, Diagnostic> {
+        let mut expanded: Vec<Option<Vec<MacroToken>>> = vec![None; arguments.len()];
+        let mut out: Vec<MacroToken> = Vec::new();
         let mut parts = made.body.iter().peekable();
         let mut is_pasted = false;
-        // Nothing stands in front of a `##` where an argument is empty.
+        // The left operand of a `##` is missing if an argument is empty.
         let mut is_empty_in_front = true;
         while let Some(part) = parts.next() {
-            if let PartKind::Paste = part.kind {
+            if let ReplacementKind::Paste = part.kind {
                 is_pasted = true;
                 continue;
             }
             let pastes = parts
                 .peek()
-                .is_some_and(|next| matches!(next.kind, PartKind::Paste));
+                .is_some_and(|next| matches!(next.kind, ReplacementKind::Paste));
             let mut words = match part.kind {
-                PartKind::Parameter(index) if !is_pasted && !pastes => {
+                ReplacementKind::Parameter(index) if !is_pasted && !pastes => {
                     if expanded[index].is_none() {
                         expanded[index] = Some(self.expanded(&arguments[index])?);
                     }
@@ -56,30 +56,30 @@ impl Expansion<'_> {
         Ok(out)
     }
 
-    /// A part of a body as it is written, arguments too.
+    /// Returns a part of a body without expansion, arguments too.
     fn unexpanded(
         &mut self,
-        part: &Part,
-        arguments: &[Vec<Word>],
-    ) -> Result<Vec<Word>, Diagnostic> {
+        part: &ReplacementPart,
+        arguments: &[Vec<MacroToken>],
+    ) -> Result<Vec<MacroToken>, Diagnostic> {
         match part.kind {
-            PartKind::Word(token) => Ok(vec![Word::plain(token)]),
-            PartKind::Parameter(index) => Ok(arguments[index].clone()),
-            PartKind::Text(index) => {
+            ReplacementKind::Word(token) => Ok(vec![MacroToken::plain(token)]),
+            ReplacementKind::Parameter(index) => Ok(arguments[index].clone()),
+            ReplacementKind::Text(index) => {
                 let text = self.as_text(&arguments[index]);
-                Ok(vec![Word::plain(self.made_text(text)?)])
+                Ok(vec![MacroToken::plain(self.made_text(text)?)])
             }
-            PartKind::Paste => Ok(Vec::new()),
+            ReplacementKind::Paste => Ok(Vec::new()),
         }
     }
 
-    /// Joins the last word of `out` with the first one of `words`.
+    /// Joins the last token of `out` with the first one of `words`.
     fn paste(
         &mut self,
-        made: &Macro,
-        part: &Part,
-        out: &mut Vec<Word>,
-        words: Vec<Word>,
+        made: &MacroDefinition,
+        part: &ReplacementPart,
+        out: &mut Vec<MacroToken>,
+        words: Vec<MacroToken>,
     ) -> Result<(), Diagnostic> {
         let mut words = words.into_iter();
         let (Some(left), Some(right)) = (out.pop(), words.next()) else {
@@ -92,7 +92,7 @@ impl Expansion<'_> {
             let text = [left.token, right.token].map(|token| self.sources.text(token.spelled));
             let text = text.concat();
             let token = self.made_text(text)?;
-            out.push(Word {
+            out.push(MacroToken {
                 token,
                 spaced: left.spaced,
                 hidden: left.hidden.common(&right.hidden),
@@ -102,8 +102,8 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// The words as a string (C11 6.10.3.2).
-    fn as_text(&self, words: &[Word]) -> String {
+    /// Converts tokens to a string (C11 6.10.3.2).
+    fn as_text(&self, words: &[MacroToken]) -> String {
         let mut text = String::from("\"");
         for (index, word) in words.iter().enumerate() {
             if index > 0 && word.spaced {
@@ -122,7 +122,7 @@ impl Expansion<'_> {
         text
     }
 
-    /// A word that stands nowhere, so that its text becomes a source of its own.
+    /// Creates a token that has no place in the text, so that its spelling becomes a source of its own.
     fn made_text(&mut self, text: String) -> Result<Token, Diagnostic> {
         self.charge(MADE_TEXT_COST + text.len() / 4)?;
         let shown: String = text.chars().take(60).collect();
@@ -139,7 +139,7 @@ impl Expansion<'_> {
             return Ok(token);
         }
         // C has more operators, and forms of numbers, than the language of interfaces.
-        if self.within == Within::Passthrough && length > 0 {
+        if self.within == ExpansionContext::Passthrough && length > 0 {
             let spelled = Span {
                 end: length as u32,
                 ..token.spelled
@@ -151,17 +151,17 @@ impl Expansion<'_> {
     }
 }
 
-/// Whether a part is the parameter for all further arguments.
-fn takes_rest(made: &Macro, part: &Part) -> bool {
+/// Returns whether a part is the parameter for all further arguments.
+fn takes_rest(made: &MacroDefinition, part: &ReplacementPart) -> bool {
     made.parameters.as_ref().is_some_and(|parameters| {
         let last = parameters.names.len().checked_sub(1);
         parameters.takes_rest
-            && matches!(part.kind, PartKind::Parameter(index) if Some(index) == last)
+            && matches!(part.kind, ReplacementKind::Parameter(index) if Some(index) == last)
     })
 }
 
-/// GCC's `, ## __VA_ARGS__` without further arguments: the comma goes, too.
-fn drop_comma(out: &mut Vec<Word>) {
+/// Removes the comma of GCC's `, ## __VA_ARGS__` if there are no further arguments.
+fn drop_comma(out: &mut Vec<MacroToken>) {
     if out.last().is_some_and(|word| word.token.is(",")) {
         out.pop();
     }
