@@ -1,13 +1,13 @@
-//! Which values two representations move by the same operations, but for alignment: then one piece of code that is
+//! Finds values that two representations move by the same operations, but for alignment: then one piece of code that is
 //! generic over the representation serves both, in which an alignment is nothing where items have none.
 
 use tenon_schema::TypeId;
 
 use crate::item::Scalar;
-use crate::op::{Arm, Body, Element, Op, Plan, Plans};
+use crate::op::{Arm, Body, ElementSize, Op, Plan, Plans};
 use crate::representation::Representation;
 
-/// Which values of an interface two representations move alike, the second of which may align items.
+/// The values of an interface that two representations move alike, the second of which may align items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alike {
     types: Vec<bool>,
@@ -16,7 +16,7 @@ pub struct Alike {
 }
 
 /// Two sets of plans of one interface.
-struct Pair<'p> {
+struct PlansPair<'p> {
     plain: &'p Plans,
     aligned: &'p Plans,
 }
@@ -27,7 +27,7 @@ impl Alike {
     /// # Panics
     /// The plans are of different interfaces.
     pub fn new(plain: &Plans, aligned: &Plans) -> Self {
-        let pair = Pair { plain, aligned };
+        let pair = PlansPair { plain, aligned };
         let types = plain.types.iter().zip(&aligned.types);
         let mut types: Vec<bool> = types
             .map(|(plain, aligned)| pair.is_plan(plain, aligned))
@@ -55,18 +55,18 @@ impl Alike {
         }
     }
 
-    /// Whether the values of a type are moved alike.
+    /// Returns whether the values of a type are moved alike.
     pub fn is_type(&self, id: TypeId) -> bool {
         self.types[id.0 as usize]
     }
 
-    /// Whether the arguments and the result of a procedure are, which stands at `index` among those of the plans.
+    /// Returns whether the arguments and the result of the procedure at `index` of the plans are moved alike.
     pub fn is_procedure(&self, index: usize) -> bool {
         self.arguments[index] && self.results[index]
     }
 }
 
-/// Whether all types that a body runs the plans of are moved alike.
+/// Returns whether all types of which a body runs the plans are moved alike.
 fn are_known(body: &Body, types: &[bool]) -> bool {
     body.iter().all(|op| match op {
         Op::Call { plan: id, .. } | Op::List { element: id, .. } => types[id.0 as usize],
@@ -84,7 +84,7 @@ fn are_known(body: &Body, types: &[bool]) -> bool {
     })
 }
 
-impl Pair<'_> {
+impl PlansPair<'_> {
     fn representations(&self) -> [&Representation; 2] {
         [&self.plain.representation, &self.aligned.representation]
     }
@@ -95,7 +95,7 @@ impl Pair<'_> {
             && self.is_body(&plain.body, &aligned.body)
     }
 
-    /// Whether the operations are the same, but for alignment.
+    /// Returns whether the operations are the same, but for alignment.
     fn is_body(&self, plain: &Body, aligned: &Body) -> bool {
         let is_moving = |op: &&Op| !matches!(op, Op::Align { .. });
         let (mut plain, mut aligned) = (
@@ -201,7 +201,7 @@ impl Pair<'_> {
             })
     }
 
-    /// Whether a number takes as many bytes, each value of which means the same.
+    /// Returns whether a number takes as many bytes in both, and each value of them means the same.
     fn is_scalar(&self, scalar: Scalar) -> bool {
         let [one, other] = self
             .representations()
@@ -210,8 +210,8 @@ impl Pair<'_> {
     }
 }
 
-fn is_element(plain: &Element, aligned: &Element) -> bool {
-    let bytes = |element: &Element| element.extent.map(|extent| extent.bytes);
+fn is_element(plain: &ElementSize, aligned: &ElementSize) -> bool {
+    let bytes = |element: &ElementSize| element.extent.map(|extent| extent.bytes);
     plain.min == aligned.min && bytes(plain) == bytes(aligned)
 }
 

@@ -1,4 +1,4 @@
-//! Which values lie on the wire as they lie in memory, but for the order of the bytes of each
+//! Finds values that lie on the wire as they lie in memory, but for the order of the bytes of each
 //! number: HPRPC calls such types blittable.
 
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
@@ -6,7 +6,7 @@ use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 use crate::graph;
 use crate::item::{Blittable, Run, Scalar};
 use crate::links::is_link;
-use crate::memory::{self, Memory};
+use crate::memory::{self, MemoryLayouts};
 use crate::representation::Representation;
 
 /// Bytes of a fixed array up to which it lies inside of what contains it: in Rust a larger one has
@@ -23,20 +23,20 @@ const RUNS_MAX: usize = 1024;
 
 /// Judges the types of an interface, each once.
 #[derive(Debug)]
-pub(crate) struct Blittables<'a> {
+pub(crate) struct BlittableTypes<'a> {
     schema: &'a Schema,
     representation: Representation,
-    memory: Memory<'a>,
+    memory: MemoryLayouts<'a>,
     /// Of each named type, what a value consists of if it is blittable.
     types: Vec<Option<Blittable>>,
 }
 
-impl<'a> Blittables<'a> {
+impl<'a> BlittableTypes<'a> {
     pub fn new(schema: &'a Schema, representation: Representation) -> Self {
         let mut blittables = Self {
             schema,
             representation,
-            memory: Memory::new(schema),
+            memory: MemoryLayouts::new(schema),
             types: vec![None; schema.types.len()],
         };
         for id in graph::components(schema).order.into_iter().flatten() {
@@ -52,7 +52,7 @@ impl<'a> Blittables<'a> {
         }
     }
 
-    /// What a value of `ty` consists of inside of another value or an array, if it is blittable.
+    /// Returns what a value of `ty` consists of inside of another value or an array, if it is blittable.
     pub fn of(&self, ty: &Type) -> Option<Blittable> {
         if let Some(scalar) = Scalar::of(self.schema, ty) {
             return self.of_scalar(scalar);

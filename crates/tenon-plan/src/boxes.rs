@@ -52,7 +52,7 @@ impl BoxedArms {
         }
     }
 
-    /// Whether the arm at `position` of the union `id` lies behind a pointer; the default arm is the last.
+    /// Returns whether the arm at `position` of the union `id` lies behind a pointer; the default arm is the last.
     pub fn contains(&self, id: TypeId, position: usize) -> bool {
         self.arms.contains(&(id, position))
     }
@@ -62,7 +62,7 @@ impl BoxedArms {
         self.unions.iter().min().copied()
     }
 
-    /// Whether any arm of the union `id` does.
+    /// Returns whether any arm of the union `id` lies behind a pointer.
     pub fn any_of(&self, id: TypeId) -> bool {
         self.unions.contains(&id)
     }

@@ -8,7 +8,7 @@ use tenon_schema::EnumMember;
 pub struct Cluster {
     /// The first one.
     pub least: i32,
-    /// How far from it the last one is. Over 63 only where none is missing.
+    /// Distance from it to the last one. Over 63 only where none is missing.
     pub span: u32,
     /// A bit for each value between them, not set if it is a member.
     pub missing: u64,

@@ -1,11 +1,11 @@
-//! What the plans of an interface say, for people: `tenon explain`.
+//! Renders the plans of an interface for readers: `tenon explain`.
 
 use std::fmt::Write;
 
 use tenon_schema::{Schema, TypeId, TypeKind, local_name};
 use thiserror::Error;
 
-use crate::blocks::Blocks;
+use crate::blocks::BlockAnalysis;
 use crate::layout::Layout;
 use crate::links::is_link;
 use crate::op::{Plan, Plans, ProcedurePlan};
@@ -29,7 +29,7 @@ pub enum ExplainError {
     Plan(#[from] PlanError),
 }
 
-/// What becomes of the plans called `name` (see [`explain`]) with each of `passes`, and in the
+/// Renders what becomes of the plans called `name` (see [`explain`]) with each of `passes`, and in the
 /// end which blocks of memory they move and why those are no larger.
 ///
 /// # Errors
@@ -65,7 +65,7 @@ pub fn explain_passes(
 
 fn blocks(schema: &Schema, plans: &Plans, name: Option<&str>) -> Vec<String> {
     let wanted = |candidate: &str| is_wanted(name, candidate);
-    let blocks = Blocks::new(schema, plans);
+    let blocks = BlockAnalysis::new(schema, plans);
     let types = plans.types.iter().zip((0..).map(TypeId));
     let types = types.filter_map(|(plan, id)| {
         let is_wanted = wanted(&schema.type_def(id).name);

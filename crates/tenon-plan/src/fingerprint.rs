@@ -23,7 +23,7 @@ const UNKNOWN: u64 = 0;
 /// A procedure or a type of a version, as two ends compare it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FingerprintedPart {
-    /// How an error names it.
+    /// Its name in an error.
     pub name: String,
     /// Its fingerprint; 0 if it has none.
     pub fingerprint: u64,
@@ -37,7 +37,7 @@ pub struct Fingerprints<'s> {
     schema: &'s Schema,
     /// All types, those that others are made of first.
     order: Vec<TypeId>,
-    /// How each type is written where it is used: what it is, if that is short, or `#` and its
+    /// The text of each type where it is used: what it is, if that is short, or `#` and its
     /// fingerprint. `None` if it has none.
     references: Vec<Option<String>>,
     types: Vec<u64>,
@@ -82,14 +82,14 @@ impl<'s> Fingerprints<'s> {
         }
         for id in members {
             if let Some(to) = typedef_target(self.schema, *id) {
-                self.references[id.0 as usize] = Writer::new(self).reference(to, 0);
+                self.references[id.0 as usize] = FingerprintTextWriter::new(self).reference(to, 0);
             }
         }
     }
 
     /// The text of a type that is no typedef, and of those among which it contains itself.
     fn text_of(&self, root: TypeId) -> Option<String> {
-        let mut writer = Writer::new(self);
+        let mut writer = FingerprintTextWriter::new(self);
         writer.members.push(root);
         let mut texts = Vec::new();
         while let Some(id) = writer.members.get(texts.len()) {
@@ -106,7 +106,7 @@ impl<'s> Fingerprints<'s> {
 
     /// The fingerprint of a procedure; 0 if it has none.
     pub fn of_procedure(&self, procedure: &Procedure) -> u64 {
-        let mut writer = Writer::new(self);
+        let mut writer = FingerprintTextWriter::new(self);
         let arguments = writer.arguments(&procedure.arguments);
         let result = match &procedure.result {
             Some(ty) => writer.reference(ty, 0),
@@ -156,7 +156,7 @@ impl<'s> Fingerprints<'s> {
         procedures.chain(types).collect()
     }
 
-    /// Which types the procedures of a version use, directly or not.
+    /// Returns for each type whether the procedures of a version use it, directly or not.
     fn used_by(&self, version: &Version) -> Vec<bool> {
         let arguments = version.procedures.iter().flat_map(|p| &p.arguments);
         let results = version.procedures.iter().flat_map(|p| &p.result);
@@ -180,13 +180,13 @@ impl<'s> Fingerprints<'s> {
 }
 
 /// Writes texts. What is known of types is taken from it; the others are numbered.
-struct Writer<'a> {
+struct FingerprintTextWriter<'a> {
     all: &'a Fingerprints<'a>,
     /// Types without a fingerprint yet, in the order in which they were mentioned.
     members: Vec<TypeId>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> FingerprintTextWriter<'a> {
     fn new(all: &'a Fingerprints<'a>) -> Self {
         Self {
             all,
@@ -194,7 +194,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What a type that is no typedef is made of.
+    /// Writes what a type that is no typedef is made of.
     fn definition(&mut self, id: TypeId) -> Option<String> {
         let def = self.all.schema.type_def(id);
         Some(match &def.kind {

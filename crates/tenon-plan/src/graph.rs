@@ -1,4 +1,4 @@
-//! Which type contains which: the order in which types can be understood, and which of them
+//! The graph of the types that contain each other: the order in which types can be understood, and which of them
 //! contain themselves.
 
 use tenon_schema::{Length, Schema, Type, TypeId, TypeKind};
@@ -7,21 +7,25 @@ use crate::links::{linked_list, memory_types};
 
 /// The strongly connected components of the types, contained types before the containing.
 #[derive(Debug)]
-pub(crate) struct Components {
+pub(crate) struct StronglyConnectedComponents {
     /// Each component's members, those that were reached last first.
     pub order: Vec<Vec<TypeId>>,
     cyclic: Vec<bool>,
 }
 
-impl Components {
-    /// Whether a value of this type can contain another of the same type.
+impl StronglyConnectedComponents {
+    /// Returns whether a value of this type can contain another of the same type.
     pub fn is_cyclic(&self, id: TypeId) -> bool {
         self.cyclic[id.0 as usize]
     }
 }
 
-/// Whether the plan of this type is recursive. A typedef's is not: it is never called.
-pub(crate) fn is_recursive(schema: &Schema, components: &Components, id: TypeId) -> bool {
+/// Returns whether the plan of this type is recursive. A typedef's is not: it is never called.
+pub(crate) fn is_recursive(
+    schema: &Schema,
+    components: &StronglyConnectedComponents,
+    id: TypeId,
+) -> bool {
     !matches!(schema.type_def(id).kind, TypeKind::Typedef(_)) && components.is_cyclic(id)
 }
 
@@ -47,7 +51,7 @@ fn held_by(schema: &Schema, ty: &Type) -> Option<TypeId> {
 }
 
 /// The components by what values contain.
-pub(crate) fn components(schema: &Schema) -> Components {
+pub(crate) fn components(schema: &Schema) -> StronglyConnectedComponents {
     components_by(schema, contained)
 }
 
@@ -56,16 +60,16 @@ pub(crate) fn components(schema: &Schema) -> Components {
 pub(crate) fn components_by(
     schema: &Schema,
     to: impl Fn(&Schema, TypeId) -> Vec<TypeId>,
-) -> Components {
+) -> StronglyConnectedComponents {
     let count = schema.types.len();
-    let mut search = Search {
+    let mut search = TarjanSearch {
         edges: (0..count as u32).map(|id| to(schema, TypeId(id))).collect(),
         opened: 0,
         index: vec![None; count],
         low: vec![0; count],
         on_stack: vec![false; count],
         stack: Vec::new(),
-        found: Components {
+        found: StronglyConnectedComponents {
             order: Vec::new(),
             cyclic: vec![false; count],
         },
@@ -78,17 +82,17 @@ pub(crate) fn components_by(
     search.found
 }
 
-struct Search {
+struct TarjanSearch {
     edges: Vec<Vec<TypeId>>,
     opened: usize,
     index: Vec<Option<usize>>,
     low: Vec<usize>,
     on_stack: Vec<bool>,
     stack: Vec<usize>,
-    found: Components,
+    found: StronglyConnectedComponents,
 }
 
-impl Search {
+impl TarjanSearch {
     fn from(&mut self, root: usize) {
         let mut path = vec![(root, 0)];
         self.open(root);

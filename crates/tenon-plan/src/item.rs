@@ -1,9 +1,9 @@
-//! What operations move: where it is in memory, and what it is.
+//! Items that operations move: their place in memory, and their type.
 
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
-/// Where in memory: the fields that lead from `it` to the item. No field means `it` itself.
-/// What a position names (a field, a parameter) the layout knows.
+/// A place in memory: the fields that lead from `it` to the item. No field means `it` itself.
+/// The layout says what a position names (a field, a parameter).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Place(pub Vec<u32>);
 
@@ -38,7 +38,7 @@ pub enum Scalar {
     Enum(TypeId),
 }
 
-/// What items of fixed size consist of that are moved as they lie in memory.
+/// The numbers that items of fixed size consist of, which are moved as they lie in memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Blittable {
     /// In their order; neighbours differ in their units.
@@ -50,7 +50,7 @@ pub struct Blittable {
 pub struct Run {
     /// Bytes of a number, which change their order together: 1, 2, 4 or 8.
     pub unit: u32,
-    /// How many numbers.
+    /// Count of the numbers.
     pub units: u32,
 }
 
@@ -68,7 +68,7 @@ impl Blittable {
         self.runs.iter().map(bytes).sum()
     }
 
-    /// What all numbers have the size of, if they have the same.
+    /// Returns the size of all numbers, if they have the same.
     pub fn unit(&self) -> Option<u32> {
         match self.runs.as_slice() {
             [run] => Some(run.unit),
@@ -88,14 +88,14 @@ impl Place {
         Self(vec![position as u32])
     }
 
-    /// What `inner` is called from outside, when this is where its `it` is.
+    /// Returns the place `inner` as seen from outside, where this is the place of its `it`.
     pub fn then(&self, inner: &Self) -> Self {
         Self([self.0.as_slice(), &inner.0].concat())
     }
 }
 
 impl Scalar {
-    /// What `ty` is, typedefs followed, if it is a scalar.
+    /// Returns the scalar that `ty` is, typedefs followed, if it is one.
     pub fn of(schema: &Schema, ty: &Type) -> Option<Self> {
         Some(match schema.resolve(ty) {
             Type::Int => Self::I32,
@@ -117,7 +117,7 @@ impl Scalar {
         })
     }
 
-    /// Whether it may select the arm of a union (RFC 4506 section 4.15; small integers are a
+    /// Returns whether it may select the arm of a union (RFC 4506 section 4.15; small integers are a
     /// dialect).
     pub fn is_discriminant(self) -> bool {
         match self {

@@ -1,11 +1,11 @@
-//! What a [`Place`] means: the names and types of the fields it leads through.
+//! Resolves a [`Place`]: the names and types of the fields it leads through.
 
 use tenon_schema::{Field, Schema, Type, TypeId, TypeKind, Union};
 
 use crate::Place;
 use crate::links::memory_fields;
 
-/// What the `it` of a body is.
+/// The `it` of a body, as the interface describes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Layout<'a> {
     /// Nothing: a void result or arm.
@@ -41,7 +41,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// What an array or a pointer holds: the `it` of the body of a loop or an optional.
+    /// Returns what an array or a pointer holds: the `it` of the body of a loop or an optional.
     pub fn element(self, schema: &'a Schema) -> Option<Self> {
         match self {
             Self::Use(ty) => match schema.resolve(ty) {
@@ -74,17 +74,17 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// What an arm of a union holds.
+    /// Returns what an arm of a union holds.
     pub fn of_arm(field: Option<&'a Field>) -> Self {
         field.map_or(Self::Nothing, |field| Self::Use(&field.ty))
     }
 
-    /// What is found at `place`; `None` if a position on the way does not exist.
+    /// Returns what is found at `place`; `None` if a position on the way does not exist.
     pub fn at(self, schema: &'a Schema, place: &Place) -> Option<Self> {
         self.along(schema, &place.0)
     }
 
-    /// What is found behind these fields, each inside the one before it; `None` if a position
+    /// Returns what is found behind these fields, each inside the one before it; `None` if a position
     /// does not exist.
     pub fn along(self, schema: &'a Schema, path: &[u32]) -> Option<Self> {
         path.iter().try_fold(self, |at, position| {

@@ -47,9 +47,11 @@ pub use fingerprint::{FingerprintedPart, Fingerprints};
 pub use item::{Blittable, Place, Run, Scalar};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};
-pub use op::{Arm, Body, Count, Element, Mover, Moves, Op, Plan, Plans, ProcedurePlan, Size, Unit};
+pub use op::{
+    Arm, Body, Count, ElementSize, Mover, Moves, Op, Plan, Plans, ProcedurePlan, Unit, WireSize,
+};
 pub use passes::{Pass, PlanError, specialize};
-pub use representation::{COUNT_BYTES, Extent, Lists, Order, Representation};
+pub use representation::{COUNT_BYTES, Lists, Order, Representation, WireExtent};
 pub use size::Sizes;
 pub use text::text;
-pub use verify::{Problem, VerifyError, verify};
+pub use verify::{VerifyError, VerifyErrorKind, verify};

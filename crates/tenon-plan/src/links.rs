@@ -1,6 +1,6 @@
 //! Links: how a linked list of the interface becomes a sequence.
 //!
-//! A struct whose last field, typedefs followed, is a pointer to the struct itself is a *link*.
+//! A struct with a pointer to itself as its last field, typedefs followed, is a *link*.
 //! In memory the link field does not exist: `T *` is a sequence of `T`, and `T` used by value
 //! is a sequence that holds at least one. So a list of any length nests no deeper than one of
 //! its elements.
@@ -12,12 +12,12 @@ use tenon_schema::{Field, Schema, Type, TypeId, TypeKind};
 pub struct LinkedList {
     /// The struct that is the link.
     pub element: TypeId,
-    /// Whether the first element comes without a word before it: the type is used by value, and
+    /// True if the first element comes without a word before it: the type is used by value, and
     /// the sequence is never empty.
     pub first_bare: bool,
 }
 
-/// Whether `id` is a struct that ends in a pointer to itself.
+/// Returns whether `id` is a struct that ends in a pointer to itself.
 pub fn is_link(schema: &Schema, id: TypeId) -> bool {
     let TypeKind::Struct(fields) = &schema.type_def(id).kind else {
         return false;

@@ -1,4 +1,4 @@
-//! Where fields lie in memory as C has it: the layout that blocks of memory are judged by.
+//! Layout of fields in memory as C has it, by which blocks of memory are judged.
 
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 
@@ -6,24 +6,24 @@ use crate::graph;
 use crate::item::Scalar;
 use crate::links::{linked_list, memory_fields};
 
-/// Bytes of memory that a value takes, and what its address is a multiple of.
+/// Bytes of memory that a value takes, and the alignment of its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub(crate) struct MemoryExtent {
     pub bytes: u64,
     pub align: u64,
 }
 
-/// What varies in size lies elsewhere; here is only what leads there.
-const ELSEWHERE: Extent = Extent { bytes: 8, align: 8 };
+/// Extent of the pointer to a value of varying size, which lies elsewhere.
+const ELSEWHERE: MemoryExtent = MemoryExtent { bytes: 8, align: 8 };
 
 /// The extents of all types of an interface.
 #[derive(Debug)]
-pub(crate) struct Memory<'a> {
+pub(crate) struct MemoryLayouts<'a> {
     schema: &'a Schema,
-    types: Vec<Extent>,
+    types: Vec<MemoryExtent>,
 }
 
-impl<'a> Memory<'a> {
+impl<'a> MemoryLayouts<'a> {
     pub fn new(schema: &'a Schema) -> Self {
         let types = vec![ELSEWHERE; schema.types.len()];
         let mut memory = Self { schema, types };
@@ -33,7 +33,7 @@ impl<'a> Memory<'a> {
         memory
     }
 
-    fn definition(&self, id: TypeId) -> Extent {
+    fn definition(&self, id: TypeId) -> MemoryExtent {
         match &self.schema.type_def(id).kind {
             TypeKind::Enum(_) => whole(4),
             TypeKind::Typedef(to) => self.of(to),
@@ -44,7 +44,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    fn of(&self, ty: &Type) -> Extent {
+    fn of(&self, ty: &Type) -> MemoryExtent {
         if linked_list(self.schema, ty).is_some() {
             return ELSEWHERE;
         }
@@ -52,14 +52,14 @@ impl<'a> Memory<'a> {
             return of_scalar(scalar);
         }
         match self.schema.resolve(ty) {
-            Type::Opaque(Length::Fixed(bytes)) => Extent {
+            Type::Opaque(Length::Fixed(bytes)) => MemoryExtent {
                 bytes: u64::from(*bytes),
                 align: 1,
             },
             Type::Array(element, Length::Fixed(count)) => {
-                let Extent { bytes, align } = self.of(element);
+                let MemoryExtent { bytes, align } = self.of(element);
                 let bytes = bytes.saturating_mul(u64::from(*count));
-                Extent { bytes, align }
+                MemoryExtent { bytes, align }
             }
             Type::Named(id) => self.types[id.0 as usize],
             _ => ELSEWHERE,
@@ -67,20 +67,20 @@ impl<'a> Memory<'a> {
     }
 
     /// Of fields one behind the other.
-    pub fn of_fields(&self, fields: &[Field]) -> Extent {
+    pub fn of_fields(&self, fields: &[Field]) -> MemoryExtent {
         let align = fields.iter().map(|field| self.of(&field.ty).align).max();
         let align = align.unwrap_or(1);
         let last = self.offsets(fields).last().copied().zip(fields.last());
         let end = last.map_or(0, |(at, field)| at.saturating_add(self.of(&field.ty).bytes));
         let bytes = end.checked_next_multiple_of(align).unwrap_or(u64::MAX);
-        Extent { bytes, align }
+        MemoryExtent { bytes, align }
     }
 
-    /// Where each field begins.
+    /// Returns the offset of each field.
     pub fn offsets(&self, fields: &[Field]) -> Vec<u64> {
         let mut end: u64 = 0;
         let offsets = fields.iter().map(|field| {
-            let Extent { bytes, align } = self.of(&field.ty);
+            let MemoryExtent { bytes, align } = self.of(&field.ty);
             let start = end.checked_next_multiple_of(align).unwrap_or(u64::MAX);
             end = start.saturating_add(bytes);
             start
@@ -90,21 +90,21 @@ impl<'a> Memory<'a> {
 }
 
 /// Bytes of a scalar.
-pub(crate) fn of_scalar(scalar: Scalar) -> Extent {
+pub(crate) fn of_scalar(scalar: Scalar) -> MemoryExtent {
     match scalar {
         Scalar::I8 | Scalar::U8 | Scalar::Bool => whole(1),
         Scalar::I16 | Scalar::U16 => whole(2),
         Scalar::I32 | Scalar::U32 | Scalar::F32 | Scalar::Enum(_) => whole(4),
         Scalar::I64 | Scalar::U64 | Scalar::F64 => whole(8),
-        Scalar::F128 => Extent {
+        Scalar::F128 => MemoryExtent {
             bytes: 16,
             align: 1,
         },
     }
 }
 
-fn whole(bytes: u64) -> Extent {
-    Extent {
+fn whole(bytes: u64) -> MemoryExtent {
+    MemoryExtent {
         bytes,
         align: bytes,
     }

@@ -1,26 +1,26 @@
-//! What takes no bytes: structs without fields, arrays of no elements, and all that consists of
+//! Values that take no bytes: structs without fields, arrays of no elements, and all that consists of
 //! nothing else. A count of such elements has no bytes behind it that it could be held against, so
-//! a small message could have many of them looked at. Here is decided that nobody does.
+//! a small message could make an engine look at many of them. This module sees to it that none does.
 //!
-//! Whoever runs a plan runs it [stripped](Plans::stripped) of what moves nothing. A source back end
-//! of a language whose values are made by naming their parts needs those operations; how many it
+//! Engines run a plan [stripped](Plans::stripped) of what moves nothing. A source back end of a
+//! language in which values are made by naming their parts needs those operations; how many it
 //! may be made to run is bounded, as an interface with more of them [in place](in_place) is
 //! refused.
 
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 
-use crate::graph::Components;
+use crate::graph::StronglyConnectedComponents;
 use crate::links::{linked_list, memory_fields};
-use crate::op::{Body, Count, Element, Op, Plans, Size};
-use crate::representation::Extent;
+use crate::op::{Body, Count, ElementSize, Op, Plans, WireSize};
+use crate::representation::WireExtent;
 
 /// Most items without bytes that a value holds in place. An item without bytes costs a byte of what
 /// a message pays for, and for so many every message pays by being there.
 pub(crate) const MAX_IN_PLACE: u64 = 64 << 10;
 
-/// How many items without bytes a value of each named type holds, without those that lie behind a
+/// Returns the number of items without bytes that a value of each named type holds, without those that lie behind a
 /// count or a pointer.
-pub(crate) fn in_place(schema: &Schema, components: &Components) -> Vec<u64> {
+pub(crate) fn in_place(schema: &Schema, components: &StronglyConnectedComponents) -> Vec<u64> {
     let mut known = vec![0; schema.types.len()];
     for id in components.order.iter().flatten() {
         known[id.0 as usize] = of_definition(schema, &known, *id);
@@ -78,11 +78,11 @@ pub(crate) fn behind_use(schema: &Schema, known: &[u64], ty: &Type) -> u64 {
 }
 
 impl Plans {
-    /// The same plans without the operations that move nothing, for whoever runs them. Bytes,
+    /// Returns the same plans without the operations that move nothing, for engines. Bytes,
     /// errors and prices stay: of elements without bytes there is a count, and nothing behind it.
     #[must_use]
     pub fn stripped(&self) -> Self {
-        let is_nothing = |plan: &crate::Plan| plan.size == Size::exactly(0);
+        let is_nothing = |plan: &crate::Plan| plan.size == WireSize::exactly(0);
         let nothings: Vec<bool> = self.types.iter().map(is_nothing).collect();
         let mut stripped = self.clone();
         for plan in stripped.plans_mut() {
@@ -106,7 +106,7 @@ fn strip(body: &mut Body, nothings: &[bool]) {
     }
 }
 
-/// Whether an operation of its own moves nothing. Items in a block cost nothing when they are empty.
+/// Returns whether an operation of its own moves nothing. Items in a block cost nothing when they are empty.
 fn is_nothing(op: &Op, nothings: &[bool]) -> bool {
     match op {
         Op::Call { plan, .. } => nothings[plan.0 as usize],
@@ -124,7 +124,7 @@ fn is_nothing(op: &Op, nothings: &[bool]) -> bool {
     }
 }
 
-/// What moves the count of elements without bytes, if that is all that an operation does.
+/// Returns the operation that moves the count of elements without bytes, if that is all that `op` does.
 fn count_alone(op: &Op) -> Option<Op> {
     let (place, count, align) = match op {
         Op::BlitCounted { place, item, bound } if item.bytes() == 0 => {
@@ -141,8 +141,8 @@ fn count_alone(op: &Op) -> Option<Op> {
             place,
             count,
             element:
-                Element {
-                    extent: Some(Extent { bytes: 0, align }),
+                ElementSize {
+                    extent: Some(WireExtent { bytes: 0, align }),
                     ..
                 },
             ..
@@ -152,9 +152,9 @@ fn count_alone(op: &Op) -> Option<Op> {
     Some(Op::Loop {
         place: place.clone(),
         count,
-        element: Element {
+        element: ElementSize {
             min: 0,
-            extent: Some(Extent { bytes: 0, align }),
+            extent: Some(WireExtent { bytes: 0, align }),
         },
         body: Body::new(),
     })

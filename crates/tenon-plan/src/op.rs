@@ -4,14 +4,14 @@
 use tenon_schema::TypeId;
 
 use crate::item::{Blittable, Place, Scalar};
-use crate::representation::{Extent, Representation};
+use crate::representation::{Representation, WireExtent};
 
 /// The plans of a whole interface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plans {
-    /// How items lie on the wire.
+    /// Wire representation of the items.
     pub representation: Representation,
-    /// How a single number is moved.
+    /// The way in which a single number is moved.
     pub moves: Moves,
     /// One per [`tenon_schema::Schema::types`], in the same order.
     pub types: Vec<Plan>,
@@ -19,17 +19,17 @@ pub struct Plans {
     pub procedures: Vec<ProcedurePlan>,
 }
 
-/// How a single number is moved, by whoever runs or prints the plan: what stubs are made of in the
-/// study of Chung et al. that is no matter of operations. The default is the fast way.
+/// The way in which engines and back ends move a single number: the design choices for stubs in the
+/// study of Chung et al. that are no matter of operations. The default is the fast way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Moves {
-    /// Who moves it.
+    /// The code that moves it.
     pub by: Mover,
-    /// What is moved at once.
+    /// The unit that is moved at once.
     pub unit: Unit,
 }
 
-/// Who moves a number.
+/// The code that moves a number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Mover {
     /// The stub itself.
@@ -40,7 +40,7 @@ pub enum Mover {
     Procedure,
 }
 
-/// What is moved at once.
+/// The unit that is moved at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// The number.
@@ -65,16 +65,16 @@ pub struct ProcedurePlan {
     pub result: Plan,
 }
 
-/// How one value is moved.
+/// The operations that move one value, and its size on the wire.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The operations.
     pub body: Body,
     /// Bytes on the wire. Of a link (see [`crate::links`]): of one element without its link.
-    pub size: Size,
-    /// What the position of the value is a multiple of: whoever runs the plan sees to it first.
+    pub size: WireSize,
+    /// Alignment of the value's position: an engine pads up to it before it runs the plan.
     pub align: u32,
-    /// Whether the value can contain another of its own type: whoever runs this plan enters a
+    /// True if the value can contain another of its own type: an engine that runs this plan enters a
     /// level first, leaves it afterwards, and refuses to go too deep. A linked list alone does
     /// not make its elements recursive.
     pub recursive: bool,
@@ -85,7 +85,7 @@ pub type Body = Vec<Op>;
 
 /// Bytes that a value takes on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
+pub struct WireSize {
     /// The fewest.
     pub min: u64,
     /// The most; `None` if the interface sets no bound (or one above `u64::MAX`).
@@ -105,62 +105,62 @@ pub enum Op {
     Align {
         /// 2, 4 or 8.
         to: u32,
-        /// Bytes, less than `to`: those of a count whose elements are aligned.
+        /// Bytes, less than `to`: those of a count of aligned elements.
         before: u32,
     },
     /// Zeros that fill a hole.
     Zero {
-        /// How many.
+        /// Number of zeros.
         bytes: u32,
-        /// Where in the reserved block.
+        /// Offset in the reserved block.
         offset: u32,
     },
     /// Moves one item.
     Put {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
-        /// What.
+        /// Type of the item.
         scalar: Scalar,
-        /// Where in the reserved block.
+        /// Offset in the reserved block.
         offset: u32,
     },
     /// Moves an array of a fixed number of items.
     PutArray {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
-        /// What each item is.
+        /// Type of each item.
         scalar: Scalar,
-        /// How many.
+        /// Number of items.
         count: u32,
-        /// Where in the reserved block.
+        /// Offset in the reserved block.
         offset: u32,
     },
     /// Copies a fixed number of opaque bytes and pads them as the representation says.
     Copy {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
-        /// How many, without padding.
+        /// Number of bytes, without padding.
         bytes: u32,
-        /// Where in the reserved block.
+        /// Offset in the reserved block.
         offset: u32,
     },
     /// Moves items that lie on the wire as C has them in memory, without a hole, but for the
     /// order of the bytes of each number.
     Blit {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
-        /// What one of them consists of.
+        /// The numbers that one item consists of.
         item: Blittable,
-        /// How many, one behind the other.
+        /// Number of items, one behind the other.
         count: u32,
-        /// Where in the reserved block.
+        /// Offset in the reserved block.
         offset: u32,
     },
     /// A count, then so many items as [`Op::Blit`] moves them. Makes its own check.
     BlitCounted {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
-        /// What one of them consists of.
+        /// The numbers that one item consists of.
         item: Blittable,
         /// Most items; `u32::MAX` is no bound.
         bound: u32,
@@ -169,47 +169,47 @@ pub enum Op {
     /// them. Inside, `it` is the element, all items lie in the element's block, and offsets count
     /// from its beginning. Makes its own check.
     PutElements {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
-        /// How many elements.
+        /// Number of elements.
         count: Count,
         /// Bytes of one element.
-        element: Extent,
+        element: WireExtent,
         /// One element: no operation that makes a check.
         body: Body,
     },
     /// A count, then so many bytes, then padding. Makes its own check.
     CopyCounted {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
         /// Most bytes; `u32::MAX` is no bound.
         bound: u32,
-        /// Whether it is text for people: a `string`, not an `opaque`.
+        /// True for text, a `string`; false for an `opaque`.
         text: bool,
     },
     /// A count, then so many items. Makes its own check.
     PutCounted {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
-        /// What each item is.
+        /// Type of each item.
         scalar: Scalar,
         /// Most items; `u32::MAX` is no bound.
         bound: u32,
     },
     /// Runs `body` once for each element; inside, `it` is the element.
     Loop {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
-        /// How many elements.
+        /// Number of elements.
         count: Count,
-        /// What is known of the bytes of one element.
-        element: Element,
+        /// Known size of one element.
+        element: ElementSize,
         /// One element.
         body: Body,
     },
     /// Moves a discriminant and the arm it selects. Makes its own check for the discriminant.
     Switch {
-        /// Where in memory the union is.
+        /// Place of the union in memory.
         place: Place,
         /// The discriminant.
         discriminant: Scalar,
@@ -220,7 +220,7 @@ pub enum Op {
     },
     /// A boolean, then the value if it is true; inside, `it` is the value.
     Optional {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
         /// The value.
         body: Body,
@@ -228,9 +228,9 @@ pub enum Op {
     /// A linked list, as the representation writes [lists](crate::Lists). In memory a sequence;
     /// an element is moved without its link, each at a multiple of its plan's `align`.
     List {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
-        /// Whether at least one must be there: the type is used by value and not through a
+        /// True if at least one must be there: the type is used by value and not through a
         /// pointer. In a flagged list the first one then comes without a flag.
         first_bare: bool,
         /// The type of the elements. Its own plan moves an element without the link.
@@ -238,7 +238,7 @@ pub enum Op {
     },
     /// Runs the plan of a named type.
     Call {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
         /// The type.
         plan: TypeId,
@@ -246,23 +246,23 @@ pub enum Op {
     /// Moves a value of a type that the interface only names: all there is of such a type's own
     /// plan. Source back ends leave it to the user's routine; whatever else runs a plan refuses.
     External {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
         /// The type.
         ty: TypeId,
     },
 }
 
-/// What is known of the bytes of an element.
+/// Known size of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Element {
+pub struct ElementSize {
     /// The fewest: bounds a count before memory is taken.
     pub min: u32,
     /// If all elements have the same size: then they lie one behind the other, without a hole.
-    pub extent: Option<Extent>,
+    pub extent: Option<WireExtent>,
 }
 
-/// How often a loop runs.
+/// The number of times a loop runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
     /// Always so often.
@@ -276,7 +276,7 @@ pub enum Count {
 pub struct Arm {
     /// The values of the discriminant that select it.
     pub values: Vec<i32>,
-    /// What the arm holds; inside, `it` is that value. Empty for `void`.
+    /// Operations for what the arm holds; inside, `it` is that value. Empty for `void`.
     pub body: Body,
 }
 
@@ -303,7 +303,7 @@ impl Plans {
 }
 
 impl Op {
-    /// Where in memory the item is; a check has none.
+    /// Returns the place of the item in memory; a check has none.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Reserve { .. } | Self::Align { .. } | Self::Zero { .. } => None,
@@ -344,12 +344,12 @@ impl Op {
         }
     }
 
-    /// Whether it is a room check, which moves nothing itself.
+    /// Returns whether it is a room check, which moves nothing itself.
     pub fn is_reserve(&self) -> bool {
         matches!(self, Self::Reserve { .. })
     }
 
-    /// Where in its reserved block the item lies, if it lies in one.
+    /// Returns the offset of the item in its reserved block, if it lies in one.
     pub fn offset_mut(&mut self) -> Option<&mut u32> {
         match self {
             Self::Put { offset, .. }
@@ -372,7 +372,7 @@ impl Op {
         }
     }
 
-    /// Whether the item lies in a reserved block.
+    /// Returns whether the item lies in a reserved block.
     pub fn is_fixed(&self) -> bool {
         match self {
             Self::Put { .. } | Self::PutArray { .. } | Self::Copy { .. } => true,

@@ -1,5 +1,5 @@
-//! What is known of a position in a message: `rest` modulo `modulus`. The interface fixes it up to
-//! the first item whose size varies, and in part behind it.
+//! Positions in a message as far as they are known: `rest` modulo `modulus`. The interface fixes them up to
+//! the first item of varying size, and in part behind it.
 
 use crate::item::Scalar;
 use crate::op::{Count, Op};
@@ -8,12 +8,12 @@ use crate::size::Sizes;
 
 /// A position, counted from the beginning of the message, modulo a power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct MessagePosition {
     modulus: u32,
     rest: u32,
 }
 
-impl Position {
+impl MessagePosition {
     /// A multiple of `align`.
     pub fn aligned(align: u32) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Position {
             .map(move |rest| Self { modulus, rest })
     }
 
-    /// Whether an item may lie here.
+    /// Returns whether an item may lie here.
     pub fn is_multiple_of(self, align: u32) -> bool {
         self.hole(align.max(1), 0) == Some(0)
     }
@@ -70,7 +70,7 @@ impl Position {
         self.plus(COUNT_BYTES.into()).behind_any(bytes)
     }
 
-    /// Where the bodies inside of an operation begin.
+    /// Returns the position at which the bodies inside of an operation begin.
     pub fn inside(self, op: &Op, sizes: &Sizes<'_>) -> Self {
         let representation = sizes.representation();
         match op {

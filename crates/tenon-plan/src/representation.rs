@@ -1,25 +1,25 @@
 //! Representations: how items lie on the wire. A representation is data. Lowering and passes read
-//! it, and whoever runs or prints a plan finds everything that follows from it in the operations
+//! it, and engines and back ends find everything that follows from it in the operations of a plan
 //! and in the few answers below; so a new one needs no new code.
 
 use crate::item::Scalar;
 
-/// How items lie on the wire.
+/// Describes how items lie on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Representation {
-    /// What people call it.
+    /// Its short name.
     pub name: &'static str,
     /// The order of the bytes of a number.
     pub order: Order,
-    /// Whether a boolean or an integer of 8 or 16 bits takes a whole word of four bytes, as in
+    /// True if a boolean or an integer of 8 or 16 bits takes a whole word of four bytes, as in
     /// XDR, and not the bytes that it needs.
     pub words: bool,
-    /// Whether numbers lie at multiples of their size, counted from the beginning of the message,
+    /// True if numbers lie at multiples of their size, counted from the beginning of the message,
     /// and values of fixed size as C lays them out.
     pub aligned: bool,
     /// Opaque data and strings are padded with zeros to a multiple of so many bytes.
     pub padding: u32,
-    /// How a linked list is written.
+    /// The encoding of linked lists.
     pub lists: Lists,
 }
 
@@ -34,7 +34,7 @@ pub enum Order {
     Sender,
 }
 
-/// How a linked list is written.
+/// The encoding of linked lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lists {
     /// A flag in front of each element says that there is one (RFC 4506 section 4.19).
@@ -43,9 +43,9 @@ pub enum Lists {
     Counted,
 }
 
-/// Bytes that a value takes, and what its position is a multiple of.
+/// Bytes that a value takes on the wire, and the alignment of its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub struct WireExtent {
     /// Bytes, a multiple of `align`.
     pub bytes: u64,
     /// 1, 2, 4 or 8.
@@ -55,7 +55,7 @@ pub struct Extent {
 /// Bytes of the count of a counted item, in every representation.
 pub const COUNT_BYTES: u32 = 4;
 
-/// What messages begin at a multiple of.
+/// Alignment of the beginning of a message.
 pub const MESSAGE_ALIGN: u32 = 8;
 
 impl Representation {
@@ -69,7 +69,7 @@ impl Representation {
         lists: Lists::Flagged,
     };
 
-    /// What two ends speak that both are Tenon: numbers as they lie in the sender's memory.
+    /// The representation between two Tenon peers: numbers as they lie in the sender's memory.
     pub const LEAN: Self = Self {
         name: "lean",
         order: Order::Sender,
@@ -91,7 +91,7 @@ impl Representation {
         }
     }
 
-    /// What the position of an item is a multiple of.
+    /// Returns the alignment of an item's position.
     pub fn align(&self, scalar: Scalar) -> u32 {
         match scalar {
             Scalar::F128 => 1,
@@ -99,7 +99,7 @@ impl Representation {
         }
     }
 
-    /// What the position of a number of so many bytes is a multiple of.
+    /// Returns the alignment of the position of a number of so many bytes.
     fn align_of(&self, bytes: u32) -> u32 {
         match self.aligned {
             true => bytes,
@@ -107,7 +107,7 @@ impl Representation {
         }
     }
 
-    /// What the position of a count is a multiple of.
+    /// Returns the alignment of the position of a count.
     pub fn count_align(&self) -> u32 {
         self.align_of(COUNT_BYTES)
     }
@@ -117,7 +117,7 @@ impl Representation {
         bytes.next_multiple_of(self.padding.into())
     }
 
-    /// Whether not every pattern of bits on the wire is a value, so that reading one may fail.
+    /// Returns whether not every pattern of bits on the wire is a value, so that reading one may fail.
     pub fn is_checked(&self, scalar: Scalar) -> bool {
         match scalar {
             Scalar::Bool | Scalar::Enum(_) => true,
@@ -128,7 +128,7 @@ impl Representation {
     }
 }
 
-impl Extent {
+impl WireExtent {
     /// Of nothing.
     pub(crate) const NOTHING: Self = Self { bytes: 0, align: 1 };
 

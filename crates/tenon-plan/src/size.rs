@@ -1,16 +1,16 @@
-//! How many bytes the values of each type take on the wire, and where they may begin.
+//! Sizes of the values of each type on the wire, and the positions at which they may begin.
 
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
 
-use crate::Size;
-use crate::graph::{self, Components};
+use crate::WireSize;
+use crate::graph::{self, StronglyConnectedComponents};
 use crate::item::Scalar;
 use crate::links::{LinkedList, is_link, linked_list, memory_fields};
-use crate::op::Element;
-use crate::representation::{COUNT_BYTES, Extent, Lists, MESSAGE_ALIGN, Representation};
+use crate::op::ElementSize;
+use crate::representation::{COUNT_BYTES, Lists, MESSAGE_ALIGN, Representation, WireExtent};
 
 /// A size that has not been found to end (yet).
-const ENDLESS: Size = Size {
+const ENDLESS: WireSize = WireSize {
     min: u64::MAX,
     max: None,
 };
@@ -20,9 +20,9 @@ const ENDLESS: Size = Size {
 pub struct Sizes<'a> {
     schema: &'a Schema,
     representation: Representation,
-    types: Vec<Size>,
-    /// Of those whose values have all the same size by their structure.
-    fixed: Vec<Option<Extent>>,
+    types: Vec<WireSize>,
+    /// Extents of those types of which all values have the same size by their structure.
+    fixed: Vec<Option<WireExtent>>,
 }
 
 impl<'a> Sizes<'a> {
@@ -38,7 +38,7 @@ impl<'a> Sizes<'a> {
     pub(crate) fn by_components(
         schema: &'a Schema,
         representation: Representation,
-        components: &Components,
+        components: &StronglyConnectedComponents,
     ) -> Self {
         let mut sizes = Self {
             schema,
@@ -58,7 +58,7 @@ impl<'a> Sizes<'a> {
         sizes
     }
 
-    /// How items lie on the wire.
+    /// Returns the representation that the sizes are for.
     pub fn representation(&self) -> Representation {
         self.representation
     }
@@ -76,13 +76,13 @@ impl<'a> Sizes<'a> {
         changed
     }
 
-    fn definition(&self, id: TypeId) -> Size {
+    fn definition(&self, id: TypeId) -> WireSize {
         if let Some(extent) = self.fixed[id.0 as usize] {
-            return Size::exactly(extent.bytes);
+            return WireSize::exactly(extent.bytes);
         }
         match &self.schema.type_def(id).kind {
             TypeKind::Enum(_) => self.of_scalar(Scalar::Enum(id)),
-            TypeKind::External => Size { min: 0, max: None },
+            TypeKind::External => WireSize { min: 0, max: None },
             TypeKind::Typedef(to) => self.of(to),
             TypeKind::Struct(_) => {
                 self.of_fields(memory_fields(self.schema, id).unwrap_or_default())
@@ -91,17 +91,17 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    fn of_union(&self, union: &Union) -> Size {
+    fn of_union(&self, union: &Union) -> WireSize {
         let sizes = union.alternatives().map(|field| match field {
             Some(field) => self.behind_a_hole(self.of(&field.ty)),
-            None => Size::exactly(0),
+            None => WireSize::exactly(0),
         });
-        let held = sizes.reduce(Size::or).unwrap_or(ENDLESS);
+        let held = sizes.reduce(WireSize::or).unwrap_or(ENDLESS);
         let discriminant = Scalar::of(self.schema, &union.discriminant_type);
         discriminant.map_or(ENDLESS, |scalar| self.of_scalar(scalar).then(held))
     }
 
-    fn fixed_definition(&self, id: TypeId) -> Option<Extent> {
+    fn fixed_definition(&self, id: TypeId) -> Option<WireExtent> {
         match &self.schema.type_def(id).kind {
             TypeKind::Enum(_) => Some(self.extent_of(Scalar::Enum(id))),
             TypeKind::Typedef(to) => self.fixed(to),
@@ -111,7 +111,7 @@ impl<'a> Sizes<'a> {
     }
 
     /// Of a type as it is used, if all its values have the same size by their structure.
-    pub fn fixed(&self, ty: &Type) -> Option<Extent> {
+    pub fn fixed(&self, ty: &Type) -> Option<WireExtent> {
         if linked_list(self.schema, ty).is_some() {
             return None;
         }
@@ -119,7 +119,7 @@ impl<'a> Sizes<'a> {
             return Some(self.extent_of(scalar));
         }
         match self.schema.resolve(ty) {
-            Type::Opaque(Length::Fixed(bytes)) => Some(Extent {
+            Type::Opaque(Length::Fixed(bytes)) => Some(WireExtent {
                 bytes: self.representation.padded(u64::from(*bytes)),
                 align: 1,
             }),
@@ -130,46 +130,46 @@ impl<'a> Sizes<'a> {
     }
 
     /// Of a named type, if all its values have the same size by their structure.
-    pub fn fixed_named(&self, id: TypeId) -> Option<Extent> {
+    pub fn fixed_named(&self, id: TypeId) -> Option<WireExtent> {
         self.fixed[id.0 as usize]
     }
 
     /// Of fields one behind the other, as [`fixed`](Self::fixed).
-    pub fn fixed_fields(&self, fields: &[Field]) -> Option<Extent> {
+    pub fn fixed_fields(&self, fields: &[Field]) -> Option<WireExtent> {
         let mut extents = fields.iter().map(|field| self.fixed(&field.ty));
-        let all = extents.try_fold(Extent::NOTHING, |all, extent| Some(all.then(extent?)));
-        all.map(Extent::closed)
+        let all = extents.try_fold(WireExtent::NOTHING, |all, extent| Some(all.then(extent?)));
+        all.map(WireExtent::closed)
     }
 
-    fn extent_of(&self, scalar: Scalar) -> Extent {
-        Extent {
+    fn extent_of(&self, scalar: Scalar) -> WireExtent {
+        WireExtent {
             bytes: self.representation.bytes(scalar).into(),
             align: self.representation.align(scalar),
         }
     }
 
-    fn of_scalar(&self, scalar: Scalar) -> Size {
-        Size::exactly(self.representation.bytes(scalar).into())
+    fn of_scalar(&self, scalar: Scalar) -> WireSize {
+        WireSize::exactly(self.representation.bytes(scalar).into())
     }
 
     /// Of fields one behind the other.
-    pub fn of_fields(&self, fields: &[Field]) -> Size {
+    pub fn of_fields(&self, fields: &[Field]) -> WireSize {
         if let Some(extent) = self.fixed_fields(fields) {
-            return Size::exactly(extent.bytes);
+            return WireSize::exactly(extent.bytes);
         }
         let sizes = fields.iter().map(|field| self.of(&field.ty));
-        sizes.fold(Size::exactly(0), |all, size| {
+        sizes.fold(WireSize::exactly(0), |all, size| {
             all.then(self.behind_a_hole(size))
         })
     }
 
     /// Of a type as it is used.
-    pub fn of(&self, ty: &Type) -> Size {
+    pub fn of(&self, ty: &Type) -> WireSize {
         if let Some(list) = linked_list(self.schema, ty) {
             return self.of_list(list);
         }
         if let Some(extent) = self.fixed(ty) {
-            return Size::exactly(extent.bytes);
+            return WireSize::exactly(extent.bytes);
         }
         match self.schema.resolve(ty) {
             Type::Opaque(length) => self.of_bytes(*length),
@@ -179,7 +179,7 @@ impl<'a> Sizes<'a> {
             }
             Type::Array(element, Length::Counted(bound)) => {
                 let element = self.behind_a_hole(self.of(element));
-                Size::exactly(COUNT_BYTES.into()).then(element.up_to(*bound))
+                WireSize::exactly(COUNT_BYTES.into()).then(element.up_to(*bound))
             }
             Type::Optional(to) => {
                 let held = self.behind_a_hole(self.of(to));
@@ -191,19 +191,19 @@ impl<'a> Sizes<'a> {
     }
 
     /// Of what the plan of a named type moves: of a link, one element.
-    pub fn of_named(&self, id: TypeId) -> Size {
+    pub fn of_named(&self, id: TypeId) -> WireSize {
         self.types[id.0 as usize]
     }
 
-    /// What is known of the elements of an array.
-    pub fn element(&self, ty: &Type) -> Element {
-        Element {
+    /// Returns the known size of the elements of an array.
+    pub fn element(&self, ty: &Type) -> ElementSize {
+        ElementSize {
             min: self.of(ty).min_u32(),
             extent: self.fixed(ty),
         }
     }
 
-    fn of_list(&self, list: LinkedList) -> Size {
+    fn of_list(&self, list: LinkedList) -> WireSize {
         let first = match list.first_bare {
             true => self.of_named(list.element).min,
             false => 0,
@@ -212,33 +212,33 @@ impl<'a> Sizes<'a> {
             Lists::Flagged => self.representation.bytes(Scalar::Bool),
             Lists::Counted => COUNT_BYTES,
         };
-        Size {
+        WireSize {
             min: first.saturating_add(rest.into()),
             max: None,
         }
     }
 
-    fn of_bytes(&self, length: Length) -> Size {
-        let padded = |bytes: u32| Size::exactly(self.representation.padded(bytes.into()));
-        let count = Size::exactly(COUNT_BYTES.into());
+    fn of_bytes(&self, length: Length) -> WireSize {
+        let padded = |bytes: u32| WireSize::exactly(self.representation.padded(bytes.into()));
+        let count = WireSize::exactly(COUNT_BYTES.into());
         match length {
             Length::Fixed(bytes) => padded(bytes),
-            Length::Counted(u32::MAX) => Size { max: None, ..count },
+            Length::Counted(u32::MAX) => WireSize { max: None, ..count },
             Length::Counted(bound) => count.then(padded(bound).up_to(1)),
         }
     }
 
-    /// Where items are aligned there may be a hole in front of one that follows another.
-    fn behind_a_hole(&self, size: Size) -> Size {
+    /// Adds the hole that there may be in front of an item that follows another, if items are aligned.
+    fn behind_a_hole(&self, size: WireSize) -> WireSize {
         let hole = match self.representation.aligned {
             true => u64::from(MESSAGE_ALIGN) - 1,
             false => 0,
         };
         let max = size.max.and_then(|max| max.checked_add(hole));
-        Size { max, ..size }
+        WireSize { max, ..size }
     }
 
-    /// What the position of a value is a multiple of, as it is used.
+    /// Returns the alignment of the position of a value, as it is used.
     pub fn align(&self, ty: &Type) -> u32 {
         if let Some(list) = linked_list(self.schema, ty) {
             return self.align_of_list(list);
@@ -257,7 +257,7 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// What the position of a value that the plan of a named type moves is a multiple of.
+    /// Returns the alignment of the position of a value that the plan of a named type moves.
     pub fn align_of_named(&self, id: TypeId) -> u32 {
         if let Some(extent) = self.fixed_named(id) {
             return extent.align;
@@ -273,8 +273,8 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// Of fields one behind the other. Up to the first one whose size varies they then lie at
-    /// offsets that are known.
+    /// Of fields one behind the other. Up to the first one of varying size they then lie at known
+    /// offsets.
     fn align_of_fields(&self, fields: &[Field]) -> u32 {
         let varies = |field: &Field| self.fixed(&field.ty).is_none();
         let known = fields
@@ -293,7 +293,7 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// What the position of a message is a multiple of.
+    /// Returns the alignment of the position of a message.
     pub fn of_message(&self) -> u32 {
         match self.representation.aligned {
             true => MESSAGE_ALIGN,
@@ -302,7 +302,7 @@ impl<'a> Sizes<'a> {
     }
 }
 
-impl Size {
+impl WireSize {
     /// Always so many bytes.
     pub fn exactly(bytes: u64) -> Self {
         Self {

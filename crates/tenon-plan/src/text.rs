@@ -7,12 +7,12 @@ use tenon_schema::{Case, Field, Schema};
 
 use crate::item::{Blittable, Place, Scalar};
 use crate::layout::Layout;
-use crate::op::{Arm, Count, Element, Op, Size};
+use crate::op::{Arm, Count, ElementSize, Op, WireSize};
 
-/// The text form of `body`, whose `it` is `layout`. Lines start with `indent` times four
+/// Returns the text form of `body`, with `layout` as its `it`. Lines start with `indent` times four
 /// spaces and end with a line feed.
 pub fn text(schema: &Schema, layout: Layout<'_>, body: &[Op], indent: usize) -> String {
-    let mut printer = Printer {
+    let mut printer = BodyPrinter {
         schema,
         out: String::new(),
         indent,
@@ -21,13 +21,13 @@ pub fn text(schema: &Schema, layout: Layout<'_>, body: &[Op], indent: usize) -> 
     printer.out
 }
 
-struct Printer<'a> {
+struct BodyPrinter<'a> {
     schema: &'a Schema,
     out: String,
     indent: usize,
 }
 
-impl<'a> Printer<'a> {
+impl<'a> BodyPrinter<'a> {
     fn body(&mut self, layout: Layout<'_>, body: &[Op]) {
         for op in body {
             self.op(layout, op);
@@ -67,7 +67,7 @@ impl<'a> Printer<'a> {
                 ..
             } => self.line(format_args!("blit {at}: [{count}] {item} @{offset}")),
             Op::BlitCounted { item, bound, .. } => {
-                self.line(format_args!("blit {at}: {} {item}", Bound(*bound)));
+                self.line(format_args!("blit {at}: {} {item}", DisplayBound(*bound)));
             }
             Op::PutElements {
                 place,
@@ -97,11 +97,11 @@ impl<'a> Printer<'a> {
             }
             Op::CopyCounted { bound, text, .. } => {
                 let kind = if *text { "string" } else { "opaque" };
-                self.line(format_args!("copy {at}: {kind}{}", Bound(*bound)));
+                self.line(format_args!("copy {at}: {kind}{}", DisplayBound(*bound)));
             }
             Op::PutCounted { scalar, bound, .. } => {
                 let scalar = self.scalar(*scalar);
-                self.line(format_args!("put {at}: {scalar}{}", Bound(*bound)));
+                self.line(format_args!("put {at}: {scalar}{}", DisplayBound(*bound)));
             }
             Op::Loop {
                 place,
@@ -215,9 +215,9 @@ fn labels(values: &[i32], cases: &[Case]) -> String {
 }
 
 /// `<n>`, or `<>` for no bound.
-struct Bound(u32);
+struct DisplayBound(u32);
 
-impl fmt::Display for Bound {
+impl fmt::Display for DisplayBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             u32::MAX => f.write_str("<>"),
@@ -230,12 +230,12 @@ impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Fixed(count) => write!(f, "[{count}]"),
-            Self::Counted(bound) => write!(f, "{}", Bound(bound)),
+            Self::Counted(bound) => write!(f, "{}", DisplayBound(bound)),
         }
     }
 }
 
-impl fmt::Display for Element {
+impl fmt::Display for ElementSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.extent {
             Some(extent) => write!(f, "{} bytes", extent.bytes),
@@ -244,7 +244,7 @@ impl fmt::Display for Element {
     }
 }
 
-/// How many numbers of how many bytes.
+/// Writes how many numbers of how many bytes it consists of.
 impl fmt::Display for Blittable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, run) in self.runs.iter().enumerate() {
@@ -255,7 +255,7 @@ impl fmt::Display for Blittable {
     }
 }
 
-impl fmt::Display for Size {
+impl fmt::Display for WireSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.max {
             Some(max) if max == self.min => write!(f, "{max} bytes"),

@@ -1,4 +1,4 @@
-//! How fast the kernels are beside a copy of the same bytes: `cargo bench -p tenon-wire`.
+//! Benchmarks of the kernels beside a copy of the same bytes: `cargo bench -p tenon-wire`.
 //!
 //! The contestants take turns, so that a slow moment of the machine meets all of them. Printed are
 //! medians, in bytes read per nanosecond (GB/s).
@@ -92,7 +92,7 @@ fn contestants() -> Vec<Contestant> {
     all
 }
 
-/// What the compiler makes of the plainest code.
+/// The plainest code, as the compiler translates it.
 fn swap_by_loop(data: &mut Data) {
     for (to, item) in data.to.chunks_exact_mut(4).zip(&data.items) {
         to.copy_from_slice(&item.to_be_bytes());

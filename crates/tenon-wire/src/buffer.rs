@@ -1,19 +1,19 @@
 //! A byte buffer that is initialised once and written many times.
 
-use crate::kernels::Storage;
+use crate::kernels::BufferStorage;
 
 /// Bytes to send. The storage behind the written part stays initialised between uses, so making
 /// room costs one comparison and clearing costs nothing.
 #[derive(Debug, Default, Clone)]
 pub struct Buffer {
-    pub(crate) storage: Storage,
+    pub(crate) storage: BufferStorage,
 }
 
 impl Buffer {
     /// An empty buffer with `bytes` of room.
     pub fn with_capacity(bytes: usize) -> Self {
         Self {
-            storage: Storage::of(bytes),
+            storage: BufferStorage::of(bytes),
         }
     }
 
@@ -23,7 +23,7 @@ impl Buffer {
         self.storage.used()
     }
 
-    /// Whether nothing is written.
+    /// Returns whether nothing is written.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -99,13 +99,13 @@ impl Buffer {
         self.room(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// What is written.
+    /// Returns the bytes written.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         self.storage.in_use()
     }
 
-    /// What is written, to patch a length or a mark that is known only later.
+    /// Returns the bytes written, to patch a length or a mark that is known only later.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         self.storage.in_use_mut()
     }

@@ -14,15 +14,15 @@ pub struct DecodeError(Box<DecodeFault>);
 /// Why bytes are not a value of the expected type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeFault {
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: DecodeErrorKind,
-    /// Where: bytes from the start of what was being decoded.
+    /// Position of the error: bytes from the start of what was being decoded.
     pub offset: usize,
     /// In which field, as `type.field`; empty when no field was known.
     pub field: Cow<'static, str>,
 }
 
-/// What is wrong with bytes received.
+/// The kinds of errors in bytes received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
@@ -46,7 +46,7 @@ pub enum DecodeErrorKind {
     NotABoolean(u32),
     /// Padding that is not zero (strict mode; RFC 4506 section 3).
     Padding,
-    /// A small integer (`short`, `char`) whose word is out of its range (strict mode).
+    /// A word that is out of the range of its small integer (`short`, `char`; strict mode).
     OutOfRange(u32),
     /// Bytes are left behind the value (strict mode).
     Trailing(usize),
@@ -57,7 +57,7 @@ pub enum DecodeErrorKind {
     TooMuchMemory,
     /// A list that must hold at least one element is empty, or a list has no end.
     BadList,
-    /// A string is not UTF-8 (stubs whose strings are `String` only).
+    /// A string is not UTF-8 (stubs with strings of type `String` only).
     NotUtf8,
     /// The type is declared outside the interface, so that nothing is known of its bytes
     /// (dynamic values only).
@@ -74,13 +74,13 @@ pub struct EncodeError(Box<EncodeFault>);
 /// Why a value cannot be put on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncodeFault {
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: EncodeErrorKind,
     /// In which field, as `type.field`; empty when no field was known.
     pub field: Cow<'static, str>,
 }
 
-/// What is wrong with a value to be sent.
+/// The kinds of errors in a value to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeErrorKind {

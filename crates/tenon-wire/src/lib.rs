@@ -1,4 +1,4 @@
-//! What generated stubs and protocol engines stand on: a reusable [`Buffer`], the cursors
+//! Foundations of generated stubs and protocol engines: a reusable [`Buffer`], the cursors
 //! [`Encoder`] and [`Decoder`], the limits that hostile input meets, and the errors that name
 //! field and offset.
 //!

@@ -1,4 +1,4 @@
-//! What generated types implement.
+//! Traits that generated types implement.
 
 use crate::{DecodeError, Decoder, EncodeError, Encoder, Representation, Xdr};
 
@@ -8,7 +8,7 @@ pub trait Marshal<R: Representation = Xdr>: Sized {
     /// Fewest bytes that a value takes on the wire; it bounds counts before memory is taken.
     const WIRE_MIN: usize;
 
-    /// What the position of a value is a multiple of, counted from the beginning of the message.
+    /// Alignment of the position of a value, counted from the beginning of the message.
     const ALIGN: usize = 1;
 
     /// Appends the value.
@@ -24,7 +24,7 @@ pub trait Marshal<R: Representation = Xdr>: Sized {
     fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError>;
 }
 
-/// A type whose values are read where they lie in a message that is kept: strings, opaque data and,
+/// A type of which values are read where they lie in a message that is kept: strings, opaque data and,
 /// where the representation has them as memory does, arrays of numbers are borrowed from it.
 /// Generated code implements it for the views of an interface.
 pub trait View<'a, R: Representation = Xdr>: Sized {

@@ -1,6 +1,6 @@
 //! Members of an enum by their numbers, where these lie near to each other.
 
-/// Members whose numbers lie near to each other. To find one takes a comparison and a load, however many
+/// Members with numbers that lie near to each other. To find one takes a comparison and a load, however many
 /// there are.
 ///
 /// ```

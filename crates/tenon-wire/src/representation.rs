@@ -1,22 +1,22 @@
-//! How items lie on the wire: what cursors are generic over. Everything here is known when stubs
+//! Representations of items on the wire: what cursors are generic over. Everything here is known when stubs
 //! are compiled, so that a representation costs nothing at run time.
 
 use core::fmt;
 use core::marker::PhantomData;
 
-/// How items lie on the wire. Which of them are aligned the plan says, not the cursor.
+/// A representation of items on the wire. The plan says which of them are aligned, not the cursor.
 ///
 /// A new one needs no more than a type with these constants, a plan made for it, and the generator
 /// told of both.
 pub trait Representation: fmt::Debug + Copy + 'static {
-    /// Whether numbers have the order of bytes that this machine does not have.
+    /// True if numbers have the order of bytes that this machine does not have.
     const SWAPPED: bool;
 
-    /// Whether a boolean or an integer of 8 or 16 bits takes a word of four bytes, and not the
+    /// True if a boolean or an integer of 8 or 16 bits takes a word of four bytes, and not the
     /// bytes that it needs.
     const WORDS: bool;
 
-    /// Whether numbers lie at multiples of their size, counted from the beginning of the message. If not, cursors put
+    /// True if numbers lie at multiples of their size, counted from the beginning of the message. If not, cursors put
     /// and expect no zeros to [align](crate::Encoder::align) them.
     const ALIGNED: bool;
 
@@ -24,14 +24,14 @@ pub trait Representation: fmt::Debug + Copy + 'static {
     /// two.
     const PADDING: usize;
 
-    /// Whether a linked list has a flag in front of each element and one behind the last, and not
+    /// True if a linked list has a flag in front of each element and one behind the last, and not
     /// a count like an array.
     const FLAGGED_LISTS: bool;
 
-    /// Whether a single number is moved byte by byte. Slower, for comparison.
+    /// True if a single number is moved byte by byte. Slower, for comparison.
     const BYTEWISE: bool = false;
 
-    /// Whether a procedure is called through a pointer to move a single number. Slower, for
+    /// True if a procedure is called through a pointer to move a single number. Slower, for
     /// comparison.
     const CALLED: bool = false;
 
@@ -68,9 +68,9 @@ impl<O: Order> Representation for Lean<O> {
     const FLAGGED_LISTS: bool = false;
 }
 
-/// Which order of bytes a sender has.
+/// The order of bytes of a sender.
 pub trait Order: fmt::Debug + Copy + 'static {
-    /// Whether it is not the one of this machine.
+    /// True if it is not the one of this machine.
     const SWAPPED: bool;
 }
 

@@ -20,7 +20,7 @@ pub trait SerializeAs<T> {
     /// Writes one.
     ///
     /// # Errors
-    /// What the serializer says.
+    /// The error of the serializer.
     fn serialize_as<S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error>;
 }
 
@@ -29,11 +29,11 @@ pub trait DeserializeAs<'de, T> {
     /// Reads one.
     ///
     /// # Errors
-    /// What the deserializer says, or the data has another number of elements.
+    /// The error of the deserializer, or the data has another number of elements.
     fn deserialize_as<D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>;
 }
 
-/// What implements serde's traits.
+/// Values that implement serde's traits themselves.
 #[derive(Debug)]
 pub struct Plain(());
 
@@ -63,7 +63,7 @@ macro_rules! with {
             /// Writes a field.
             ///
             /// # Errors
-            /// What the serializer says.
+            /// The error of the serializer.
             pub fn serialize<T, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error>
             where
                 Self: SerializeAs<T>,
@@ -89,18 +89,18 @@ with!(Of);
 with!(Boxed);
 
 /// A value and how it is written.
-struct Written<'a, T, M>(&'a T, PhantomData<M>);
+struct SerializeAsWrap<'a, T, M>(&'a T, PhantomData<M>);
 
-impl<T, M: SerializeAs<T>> Serialize for Written<'_, T, M> {
+impl<T, M: SerializeAs<T>> Serialize for SerializeAsWrap<'_, T, M> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         M::serialize_as(self.0, serializer)
     }
 }
 
 /// A value that was read, and how.
-struct Read<T, M>(T, PhantomData<M>);
+struct DeserializeAsWrap<T, M>(T, PhantomData<M>);
 
-impl<'de, T, M: DeserializeAs<'de, T>> Deserialize<'de> for Read<T, M> {
+impl<'de, T, M: DeserializeAs<'de, T>> Deserialize<'de> for DeserializeAsWrap<T, M> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(M::deserialize_as(deserializer)?, PhantomData))
     }
@@ -110,7 +110,7 @@ impl<T, M: SerializeAs<T>, const N: usize> SerializeAs<[T; N]> for Of<M> {
     fn serialize_as<S: Serializer>(array: &[T; N], serializer: S) -> Result<S::Ok, S::Error> {
         let mut tuple = serializer.serialize_tuple(N)?;
         for element in array {
-            tuple.serialize_element(&Written::<T, M>(element, PhantomData))?;
+            tuple.serialize_element(&SerializeAsWrap::<T, M>(element, PhantomData))?;
         }
         tuple.end()
     }
@@ -130,10 +130,10 @@ impl<T, M: SerializeAs<T>, const N: usize> SerializeAs<Box<[T; N]>> for Of<M> {
 
 impl<'de, T, M: DeserializeAs<'de, T>, const N: usize> DeserializeAs<'de, Box<[T; N]>> for Of<M> {
     fn deserialize_as<D: Deserializer<'de>>(deserializer: D) -> Result<Box<[T; N]>, D::Error> {
-        let elements = deserializer.deserialize_tuple(N, Elements::<T, M>::of(Some(N)))?;
+        let elements = deserializer.deserialize_tuple(N, ElementsVisitor::<T, M>::of(Some(N)))?;
         let count = elements.len();
         let array = elements.into_boxed_slice().try_into();
-        array.map_err(|_| Error::invalid_length(count, &Elements::<T, M>::of(Some(N))))
+        array.map_err(|_| Error::invalid_length(count, &ElementsVisitor::<T, M>::of(Some(N))))
     }
 }
 
@@ -141,7 +141,7 @@ impl<T, M: SerializeAs<T>> SerializeAs<Vec<T>> for Of<M> {
     fn serialize_as<S: Serializer>(elements: &Vec<T>, serializer: S) -> Result<S::Ok, S::Error> {
         let mut sequence = serializer.serialize_seq(Some(elements.len()))?;
         for element in elements {
-            sequence.serialize_element(&Written::<T, M>(element, PhantomData))?;
+            sequence.serialize_element(&SerializeAsWrap::<T, M>(element, PhantomData))?;
         }
         sequence.end()
     }
@@ -149,7 +149,7 @@ impl<T, M: SerializeAs<T>> SerializeAs<Vec<T>> for Of<M> {
 
 impl<'de, T, M: DeserializeAs<'de, T>> DeserializeAs<'de, Vec<T>> for Of<M> {
     fn deserialize_as<D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-        deserializer.deserialize_seq(Elements::<T, M>::of(None))
+        deserializer.deserialize_seq(ElementsVisitor::<T, M>::of(None))
     }
 }
 
@@ -157,14 +157,14 @@ impl<T, M: SerializeAs<T>> SerializeAs<Option<T>> for Of<M> {
     fn serialize_as<S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
         let value = value.as_ref();
         value
-            .map(|value| Written::<T, M>(value, PhantomData))
+            .map(|value| SerializeAsWrap::<T, M>(value, PhantomData))
             .serialize(serializer)
     }
 }
 
 impl<'de, T, M: DeserializeAs<'de, T>> DeserializeAs<'de, Option<T>> for Of<M> {
     fn deserialize_as<D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-        let value = Option::<Read<T, M>>::deserialize(deserializer)?;
+        let value = Option::<DeserializeAsWrap<T, M>>::deserialize(deserializer)?;
         Ok(value.map(|read| read.0))
     }
 }
@@ -182,12 +182,12 @@ impl<'de, T, M: DeserializeAs<'de, T>> DeserializeAs<'de, Box<T>> for Boxed<M> {
 }
 
 /// Reads elements: as many as there are, or a certain number.
-struct Elements<T, M> {
+struct ElementsVisitor<T, M> {
     count: Option<usize>,
     of: PhantomData<(T, M)>,
 }
 
-impl<T, M> Elements<T, M> {
+impl<T, M> ElementsVisitor<T, M> {
     fn of(count: Option<usize>) -> Self {
         Self {
             count,
@@ -196,7 +196,7 @@ impl<T, M> Elements<T, M> {
     }
 }
 
-impl<'de, T, M: DeserializeAs<'de, T>> Visitor<'de> for Elements<T, M> {
+impl<'de, T, M: DeserializeAs<'de, T>> Visitor<'de> for ElementsVisitor<T, M> {
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -211,7 +211,7 @@ impl<'de, T, M: DeserializeAs<'de, T>> Visitor<'de> for Elements<T, M> {
         let most = AHEAD / size_of::<T>().max(1);
         let mut elements = Vec::with_capacity(ahead.min(most));
         while self.count != Some(elements.len()) {
-            match from.next_element::<Read<T, M>>()? {
+            match from.next_element::<DeserializeAsWrap<T, M>>()? {
                 Some(read) => elements.push(read.0),
                 None => break,
             }

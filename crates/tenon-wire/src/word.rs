@@ -19,7 +19,7 @@ pub trait Word: Copy {
     /// integer takes the low bits.
     fn from_word(word: u32, strict: bool) -> Result<Self, DecodeErrorKind>;
 
-    /// The word whose low bytes are the [`BYTES`](Self::BYTES) in `low`.
+    /// The word that has the [`BYTES`](Self::BYTES) in `low` as its low bytes.
     #[inline(always)]
     fn widened(low: u32) -> u32 {
         low

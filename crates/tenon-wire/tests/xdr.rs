@@ -1,4 +1,4 @@
-//! What goes on the wire as XDR, and what is refused to be read from it.
+//! Tests of the bytes that go on the wire as XDR, and of those that are refused.
 
 use tenon_wire::{
     Blittable, Buffer, DecodeError, DecodeErrorKind, DecodeMode, Decoder, EncodeErrorKind, Encoder,

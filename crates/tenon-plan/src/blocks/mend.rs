@@ -1,18 +1,18 @@
-//! Which order of the fields makes fewer blocks, or one of all. It is tried: what is said of it is what would be said
-//! of a record whose fields have it.
+//! Finds the order of the fields that makes fewer blocks, or one of all. It is tried: what is said of it is what would
+//! be said of a record with this order of its fields.
 
 use tenon_schema::Field;
 
-use super::{Alone, Blocks, Fit, Subject, Unit, items};
+use super::{AnalyzedRecord, BlockAnalysis, Fit, NoBlockReason, SwapWidth, items};
 use crate::layout::Layout;
 use crate::op::{Body, Op};
 
-/// Most fields of a record whose better order is spelt out.
+/// Most fields of a record for which a better order is spelt out.
 const SPELT_OUT: usize = 16;
 
-impl<'a> Blocks<'a> {
+impl<'a> BlockAnalysis<'a> {
     /// A better order of the fields, if there is one.
-    pub(super) fn mend(&self, subject: &Subject<'_>, pieces: usize) -> String {
+    pub(super) fn mend(&self, subject: &AnalyzedRecord<'_>, pieces: usize) -> String {
         let Some(fields) = subject.layout.fields(self.schema) else {
             return String::new();
         };
@@ -32,7 +32,7 @@ impl<'a> Blocks<'a> {
             places.for_each(|place| place.0[0] = position);
             ops
         });
-        let mended = Subject {
+        let mended = AnalyzedRecord {
             layout: Layout::Record(&ordered),
             body: &body.collect(),
             is_struct: subject.is_struct,
@@ -58,15 +58,15 @@ impl<'a> Blocks<'a> {
     }
 
     /// The operations of each field.
-    fn groups(&self, body: &Body) -> Vec<Group<'a>> {
-        let mut groups: Vec<Group<'a>> = Vec::new();
+    fn groups(&self, body: &Body) -> Vec<FieldGroup<'a>> {
+        let mut groups: Vec<FieldGroup<'a>> = Vec::new();
         for op in items(body) {
             let Some(field) = op.place().and_then(|place| place.0.first().copied()) else {
                 continue;
             };
             if groups.last().is_none_or(|group| group.field != field) {
                 let (ops, fits) = Default::default();
-                groups.push(Group { field, ops, fits });
+                groups.push(FieldGroup { field, ops, fits });
             }
             if let Some(group) = groups.last_mut() {
                 group.ops.push(op.clone());
@@ -78,23 +78,23 @@ impl<'a> Blocks<'a> {
 }
 
 /// A field of a record and how its items fit.
-struct Group<'a> {
+struct FieldGroup<'a> {
     field: u32,
     ops: Body,
     fits: Vec<Fit<'a>>,
 }
 
-impl Group<'_> {
-    /// What all of the field is swapped by.
-    fn unit(&self) -> Option<Unit> {
+impl FieldGroup<'_> {
+    /// Returns the width that all of the field is swapped by, if it is one.
+    fn unit(&self) -> Option<SwapWidth> {
         let mut units = self.fits.iter().map(|fit| fit.ok().map(|run| run.unit));
         let first = units.next()??;
         units.all(|unit| unit == Some(first)).then_some(first)
     }
 
-    /// Where the field lies best: with those that are swapped as it is, and what varies last.
-    fn rank(&self) -> (bool, bool, Option<Unit>) {
-        let varies = |fit: &Fit<'_>| matches!(fit, Err(Alone::Varies(..)));
+    /// Returns the sort key of the field's best place: with those that are swapped as it is, and what varies last.
+    fn rank(&self) -> (bool, bool, Option<SwapWidth>) {
+        let varies = |fit: &Fit<'_>| matches!(fit, Err(NoBlockReason::Varies(..)));
         let unit = self.unit();
         (self.fits.iter().any(varies), unit.is_none(), unit)
     }

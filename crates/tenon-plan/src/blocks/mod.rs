@@ -1,6 +1,6 @@
-//! What of a record could be moved in blocks, where a block is broken, why, and which order of
-//! the fields would mend it. Nothing is rewritten here: this is what [`crate::explain_passes`]
-//! tells people who write interfaces.
+//! Finds the parts of a record that could be moved in blocks, the points at which a block is broken,
+//! the reasons, and the order of the fields that would mend it. Nothing is rewritten here: this is
+//! what [`crate::explain_passes`] tells authors of interfaces.
 //!
 //! Items belong to one block when they lie behind each other without a gap, in memory as C lays
 //! it out and on the wire, and are swapped by the same number of bytes or not at all. So a block
@@ -15,40 +15,40 @@ mod words;
 
 use tenon_schema::{Procedure, Schema, TypeId, TypeKind};
 
-use crate::blittable::{ARRAY_MAX, Blittables};
+use crate::blittable::{ARRAY_MAX, BlittableTypes};
 use crate::graph;
 use crate::item::{Place, Scalar};
 use crate::layout::Layout;
 use crate::links::is_link;
-use crate::memory::{self, Memory};
+use crate::memory::{self, MemoryLayouts};
 use crate::op::{Body, Count, Op, Plans};
 use crate::representation::{Order, Representation};
 
-/// Most items of a struct inside of another whose own are shown.
+/// Most items of a nested struct that are shown one by one.
 const OPENED: usize = 16;
 
 /// The blocks of all types of an interface.
-pub(crate) struct Blocks<'a> {
+pub(crate) struct BlockAnalysis<'a> {
     schema: &'a Schema,
     representation: Representation,
-    memory: Memory<'a>,
-    blittables: Blittables<'a>,
+    memory: MemoryLayouts<'a>,
+    blittables: BlittableTypes<'a>,
     /// Of each type that is one block as a whole, what it consists of.
-    types: Vec<Option<Run>>,
+    types: Vec<Option<UniformRun>>,
     /// Of each struct that is shown inside of others, its items.
     small: Vec<Option<Body>>,
 }
 
 /// Items that are moved in the same way, behind each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Run {
-    unit: Unit,
+struct UniformRun {
+    unit: SwapWidth,
     units: u64,
 }
 
-/// What is swapped at once. In the order in which fields lie best.
+/// Bytes that are swapped together. In the order in which fields lie best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Unit {
+enum SwapWidth {
     Eight,
     Four,
     Two,
@@ -56,12 +56,12 @@ enum Unit {
     One,
 }
 
-/// How an operation fits into a block, or why not.
-type Fit<'a> = Result<Run, Alone<'a>>;
+/// The run of a block that an operation makes, or the reason that it makes none.
+type Fit<'a> = Result<UniformRun, NoBlockReason<'a>>;
 
 /// Why an item is part of no block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Alone<'a> {
+enum NoBlockReason<'a> {
     /// The wire has so many bytes more behind it.
     Padded(u64),
     /// So many bytes of memory are a word on the wire.
@@ -71,39 +71,39 @@ enum Alone<'a> {
     Inside(Option<&'a str>),
     External,
     /// An array with memory of its own, of such items.
-    Large(Unit),
-    /// What it is, and what its contents are if those are one block.
-    Varies(&'static str, Option<Unit>),
+    Large(SwapWidth),
+    /// Its kind, and the width of its contents if those are one block.
+    Varies(&'static str, Option<SwapWidth>),
 }
 
 /// Operations that are one block, or one that is part of none.
-struct Piece<'a> {
+struct RecordSegment<'a> {
     first: String,
     last: String,
     what: Fit<'a>,
-    /// Where in memory it ends, if it is a block.
+    /// Its end in memory, if it is a block.
     end: u64,
     /// Why it is not one block with the piece before it, if both are blocks.
-    broken: Option<Broken>,
+    broken: Option<BlockBreak>,
 }
 
-enum Broken {
+enum BlockBreak {
     /// So many bytes of memory lie between them.
     Hole(u64),
     /// It is swapped in another way than this.
-    Order(Unit),
+    Order(SwapWidth),
     /// The same, if the peer is one of the other order; if not, nothing is swapped.
-    OtherOrder(Unit),
+    OtherOrder(SwapWidth),
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> BlockAnalysis<'a> {
     /// Of plans with a call for each struct and union.
     pub fn new(schema: &'a Schema, plans: &Plans) -> Self {
         let mut blocks = Self {
             schema,
             representation: plans.representation,
-            memory: Memory::new(schema),
-            blittables: Blittables::new(schema, plans.representation),
+            memory: MemoryLayouts::new(schema),
+            blittables: BlittableTypes::new(schema, plans.representation),
             types: vec![None; schema.types.len()],
             small: vec![None; schema.types.len()],
         };
@@ -115,11 +115,11 @@ impl<'a> Blocks<'a> {
         blocks
     }
 
-    /// What there is to say about a named type: nothing about an enum or a union.
+    /// Returns the report about a named type: none about an enum or a union.
     pub fn of_type(&self, id: TypeId, body: &Body) -> Option<String> {
         let def = self.schema.type_def(id);
         let is_struct = matches!(def.kind, TypeKind::Struct(_)) && !is_link(self.schema, id);
-        let subject = Subject {
+        let subject = AnalyzedRecord {
             layout: Layout::of_type(self.schema, id),
             body: &self.opened(body),
             is_struct,
@@ -127,9 +127,9 @@ impl<'a> Blocks<'a> {
         self.text(&def.name, &subject)
     }
 
-    /// What there is to say about the arguments of a procedure.
+    /// Returns the report about the arguments of a procedure.
     pub fn of_arguments(&self, procedure: &'a Procedure, body: &Body) -> Option<String> {
-        let subject = Subject {
+        let subject = AnalyzedRecord {
             layout: Layout::Record(&procedure.arguments),
             body: &self.opened(body),
             is_struct: false,
@@ -137,7 +137,7 @@ impl<'a> Blocks<'a> {
         self.text(&format!("the arguments of {}", procedure.name), &subject)
     }
 
-    fn text(&self, head: &str, subject: &Subject<'_>) -> Option<String> {
+    fn text(&self, head: &str, subject: &AnalyzedRecord<'_>) -> Option<String> {
         let pieces = self.pieces(subject);
         if pieces.is_empty() || matches!(subject.layout, Layout::Definition(_)) {
             return None;
@@ -156,15 +156,19 @@ impl<'a> Blocks<'a> {
         Some(text + &self.mend(subject, pieces.len()))
     }
 
-    /// Whether `merge_blocks` makes one block of all, of whatever widths.
-    fn is_whole(&self, subject: &Subject<'_>) -> bool {
+    /// Returns whether `merge_blocks` makes one block of all, of whatever widths.
+    fn is_whole(&self, subject: &AnalyzedRecord<'_>) -> bool {
         let fields = subject.layout.fields(self.schema);
         let whole = fields.and_then(|fields| self.blittables.of_fields(fields));
         subject.is_struct && whole.is_some()
     }
 
     /// Bytes behind the last item of a struct that consists of blocks, if there are any.
-    fn hole_behind(&self, subject: &Subject<'_>, pieces: &[Piece<'_>]) -> Option<u64> {
+    fn hole_behind(
+        &self,
+        subject: &AnalyzedRecord<'_>,
+        pieces: &[RecordSegment<'_>],
+    ) -> Option<u64> {
         let fields = subject.layout.fields(self.schema)?;
         let all_blocks = subject.is_struct && pieces.iter().all(|piece| piece.what.is_ok());
         let hole = self.memory.of_fields(fields).bytes - pieces.last()?.end;
@@ -172,7 +176,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// The whole body as one block.
-    fn of_body(&self, body: &Body) -> Option<Run> {
+    fn of_body(&self, body: &Body) -> Option<UniformRun> {
         let mut runs = items(body).map(|op| self.fit(op).ok());
         let first = runs.next()??;
         runs.try_fold(first, |whole, run| whole.then(run?))
@@ -190,12 +194,16 @@ impl<'a> Blocks<'a> {
             Op::Copy { place, bytes, .. } => {
                 let bytes = u64::from(*bytes);
                 match self.representation.padded(bytes) - bytes {
-                    0 => array_at(place, Run::of(Unit::One, bytes)),
-                    over => Err(Alone::Padded(over)),
+                    0 => array_at(place, UniformRun::of(SwapWidth::One, bytes)),
+                    over => Err(NoBlockReason::Padded(over)),
                 }
             }
-            Op::CopyCounted { text: true, .. } => Err(Alone::Varies("a string", Some(Unit::One))),
-            Op::CopyCounted { .. } => Err(Alone::Varies("opaque bytes", Some(Unit::One))),
+            Op::CopyCounted { text: true, .. } => {
+                Err(NoBlockReason::Varies("a string", Some(SwapWidth::One)))
+            }
+            Op::CopyCounted { .. } => {
+                Err(NoBlockReason::Varies("opaque bytes", Some(SwapWidth::One)))
+            }
             Op::PutCounted { scalar, .. } => Err(array(self.of_scalar(*scalar).ok())),
             Op::Loop {
                 place, count, body, ..
@@ -210,18 +218,18 @@ impl<'a> Blocks<'a> {
                 match (&called.kind, whole) {
                     (TypeKind::Typedef(_), Some(run)) => array_at(place, run),
                     (_, Some(run)) => Ok(run),
-                    (TypeKind::Union(_), None) => Err(Alone::Varies("a union", None)),
-                    (_, None) => Err(Alone::Inside(Some(&called.name))),
+                    (TypeKind::Union(_), None) => Err(NoBlockReason::Varies("a union", None)),
+                    (_, None) => Err(NoBlockReason::Inside(Some(&called.name))),
                 }
             }
-            Op::Switch { .. } => Err(Alone::Varies("a union", None)),
-            Op::Optional { .. } => Err(Alone::Varies("optional data", None)),
-            Op::List { .. } => Err(Alone::Varies("a linked list", None)),
+            Op::Switch { .. } => Err(NoBlockReason::Varies("a union", None)),
+            Op::Optional { .. } => Err(NoBlockReason::Varies("optional data", None)),
+            Op::List { .. } => Err(NoBlockReason::Varies("a linked list", None)),
             Op::Blit { .. } | Op::BlitCounted { .. } | Op::PutElements { .. } => {
                 unreachable!("plans are looked at before blocks are merged")
             }
             Op::External { .. } | Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => {
-                Err(Alone::External)
+                Err(NoBlockReason::External)
             }
         }
     }
@@ -229,16 +237,16 @@ impl<'a> Blocks<'a> {
     fn of_scalar(&self, scalar: Scalar) -> Fit<'a> {
         let memory = memory::of_scalar(scalar).bytes;
         let unit = match (scalar, memory) {
-            (Scalar::Bool | Scalar::Enum(_), _) => return Err(Alone::LookedAt),
-            (Scalar::F128, _) => return Ok(Run::of(Unit::One, memory)),
-            (_, 8) => Unit::Eight,
-            (_, 4) => Unit::Four,
-            (_, 2) => Unit::Two,
-            _ => Unit::One,
+            (Scalar::Bool | Scalar::Enum(_), _) => return Err(NoBlockReason::LookedAt),
+            (Scalar::F128, _) => return Ok(UniformRun::of(SwapWidth::One, memory)),
+            (_, 8) => SwapWidth::Eight,
+            (_, 4) => SwapWidth::Four,
+            (_, 2) => SwapWidth::Two,
+            _ => SwapWidth::One,
         };
         match u64::from(self.representation.bytes(scalar)) == memory {
-            true => Ok(Run::of(unit, 1)),
-            false => Err(Alone::Widened(memory)),
+            true => Ok(UniformRun::of(unit, 1)),
+            false => Err(NoBlockReason::Widened(memory)),
         }
     }
 
@@ -269,25 +277,25 @@ impl<'a> Blocks<'a> {
     }
 
     /// Why elements are no block.
-    fn elements(&self, body: &Body) -> Alone<'a> {
+    fn elements(&self, body: &Body) -> NoBlockReason<'a> {
         match body.as_slice() {
             [Op::Call { plan, .. }] => {
                 let called = self.schema.type_def(*plan);
                 match called.kind {
-                    TypeKind::Union(_) => Alone::Varies("unions", None),
-                    _ => Alone::Inside(Some(&called.name)),
+                    TypeKind::Union(_) => NoBlockReason::Varies("unions", None),
+                    _ => NoBlockReason::Inside(Some(&called.name)),
                 }
             }
-            _ => Alone::Inside(None),
+            _ => NoBlockReason::Inside(None),
         }
     }
 
-    fn pieces(&self, subject: &Subject<'_>) -> Vec<Piece<'a>> {
+    fn pieces(&self, subject: &AnalyzedRecord<'_>) -> Vec<RecordSegment<'a>> {
         let (layout, body) = (subject.layout, subject.body);
         let starts = self
             .memory
             .offsets(layout.fields(self.schema).unwrap_or_default());
-        let mut pieces: Vec<Piece<'a>> = Vec::new();
+        let mut pieces: Vec<RecordSegment<'a>> = Vec::new();
         let mut end = 0;
         for (op, place) in body.iter().filter_map(|op| Some((op, op.place()?))) {
             let (what, start) = (self.fit(op), self.start(layout, &starts, &place.0));
@@ -303,15 +311,15 @@ impl<'a> Blocks<'a> {
                         piece.end = end;
                         continue;
                     }
-                    Err(Some(Broken::Order(unit))) if self.is_of_sender() => {
-                        Some(Broken::OtherOrder(unit))
+                    Err(Some(BlockBreak::Order(unit))) if self.is_of_sender() => {
+                        Some(BlockBreak::OtherOrder(unit))
                     }
                     Err(broken) => broken,
                 },
                 _ => None,
             };
             end = what.map_or(start, |run| start.saturating_add(run.bytes()));
-            pieces.push(Piece {
+            pieces.push(RecordSegment {
                 first: name.clone(),
                 last: name,
                 what,
@@ -322,12 +330,12 @@ impl<'a> Blocks<'a> {
         pieces
     }
 
-    /// Whether equal peers swap nothing.
+    /// Returns whether equal peers swap nothing.
     fn is_of_sender(&self) -> bool {
         self.representation.order == Order::Sender
     }
 
-    /// Where in memory the item behind these fields begins.
+    /// Returns the offset in memory of the item behind these fields.
     fn start(&self, layout: Layout<'_>, starts: &[u64], path: &[u32]) -> u64 {
         let outer = path.first().and_then(|first| starts.get(*first as usize));
         let inner = (1..path.len()).filter_map(|depth| {
@@ -345,11 +353,11 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// What is looked at.
-struct Subject<'s> {
+/// A record, a struct or the arguments of a procedure, that is analyzed for blocks.
+struct AnalyzedRecord<'s> {
     layout: Layout<'s>,
     body: &'s Body,
-    /// Whether it is a struct, of which arrays may consist, and not the arguments of a procedure.
+    /// True if it is a struct, of which arrays may consist, and not the arguments of a procedure.
     is_struct: bool,
 }
 
@@ -358,21 +366,21 @@ fn items(body: &Body) -> impl Iterator<Item = &Op> {
     body.iter().filter(|op| op.place().is_some())
 }
 
-fn array(element: Option<Run>) -> Alone<'static> {
-    Alone::Varies("an array", element.map(|run| run.unit))
+fn array(element: Option<UniformRun>) -> NoBlockReason<'static> {
+    NoBlockReason::Varies("an array", element.map(|run| run.unit))
 }
 
 /// An array of fixed length, or a part of it: a large one has memory of its own inside of something else.
-fn array_at<'a>(place: &Place, run: Run) -> Fit<'a> {
+fn array_at<'a>(place: &Place, run: UniformRun) -> Fit<'a> {
     let is_large = run.bytes() > ARRAY_MAX && !place.0.is_empty();
     match is_large {
-        true => Err(Alone::Large(run.unit)),
+        true => Err(NoBlockReason::Large(run.unit)),
         false => Ok(run),
     }
 }
 
-impl Run {
-    fn of(unit: Unit, units: u64) -> Self {
+impl UniformRun {
+    fn of(unit: SwapWidth, units: u64) -> Self {
         Self { unit, units }
     }
 
@@ -391,7 +399,7 @@ impl Run {
     }
 }
 
-impl Unit {
+impl SwapWidth {
     fn bytes(self) -> u64 {
         match self {
             Self::Eight => 8,
@@ -402,16 +410,18 @@ impl Unit {
     }
 }
 
-impl Piece<'_> {
+impl RecordSegment<'_> {
     /// Makes the piece longer, or says why that cannot be if it is a block.
-    fn join(&mut self, run: Run, hole: u64) -> Result<(), Option<Broken>> {
+    fn join(&mut self, run: UniformRun, hole: u64) -> Result<(), Option<BlockBreak>> {
         let Ok(so_far) = self.what else {
             return Err(None);
         };
         if hole > 0 {
-            return Err(Some(Broken::Hole(hole)));
+            return Err(Some(BlockBreak::Hole(hole)));
         }
-        let both = so_far.then(run).ok_or(Some(Broken::Order(so_far.unit)))?;
+        let both = so_far
+            .then(run)
+            .ok_or(Some(BlockBreak::Order(so_far.unit)))?;
         self.what = Ok(both);
         Ok(())
     }

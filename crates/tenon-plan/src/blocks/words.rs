@@ -1,11 +1,11 @@
-//! How blocks, and what breaks them, are put into words.
+//! Puts blocks, and what breaks them, into words.
 
 use std::fmt;
 
-use super::{Alone, Broken, Piece, Run, Unit};
+use super::{BlockBreak, NoBlockReason, RecordSegment, SwapWidth, UniformRun};
 use crate::blittable::ARRAY_MAX;
 
-impl fmt::Display for Piece<'_> {
+impl fmt::Display for RecordSegment<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.first == self.last {
             true => write!(f, "{}: ", self.first)?,
@@ -16,12 +16,12 @@ impl fmt::Display for Piece<'_> {
             Err(alone) => write!(f, "no block, {alone}")?,
         }
         match &self.broken {
-            Some(Broken::Hole(bytes)) => {
+            Some(BlockBreak::Hole(bytes)) => {
                 let bytes = self::bytes(*bytes);
                 write!(f, "; broken off by a hole of {bytes} in memory before it")
             }
-            Some(Broken::Order(unit)) => write!(f, "; broken off by an order, for {unit}"),
-            Some(Broken::OtherOrder(unit)) => write!(
+            Some(BlockBreak::Order(unit)) => write!(f, "; broken off by an order, for {unit}"),
+            Some(BlockBreak::OtherOrder(unit)) => write!(
                 f,
                 "; broken off for a peer of the other order only, for which {unit}"
             ),
@@ -30,17 +30,17 @@ impl fmt::Display for Piece<'_> {
     }
 }
 
-impl fmt::Display for Run {
+impl fmt::Display for UniformRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.unit {
-            Unit::One => write!(f, "{} bytes", self.units),
+            SwapWidth::One => write!(f, "{} bytes", self.units),
             unit => write!(f, "{} x {} bytes", self.units, unit.bytes()),
         }
     }
 }
 
-impl fmt::Display for Unit {
-    /// What is done to the block that this one is broken off from.
+impl fmt::Display for SwapWidth {
+    /// Says what is done to the block that this one is broken off from.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::One => write!(f, "what precedes is not swapped"),
@@ -49,7 +49,7 @@ impl fmt::Display for Unit {
     }
 }
 
-impl fmt::Display for Alone<'_> {
+impl fmt::Display for NoBlockReason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Padded(bytes) => write!(f, "a hole: the wire pads it by {bytes}"),
@@ -67,7 +67,7 @@ impl fmt::Display for Alone<'_> {
             }
             Self::External => write!(f, "its own routine moves it"),
             Self::Varies(what, None) => write!(f, "a variable part: {what}"),
-            Self::Varies(what, Some(Unit::One)) => {
+            Self::Varies(what, Some(SwapWidth::One)) => {
                 write!(f, "a variable part: {what}, as a block of its own")
             }
             Self::Varies(what, Some(unit)) => {

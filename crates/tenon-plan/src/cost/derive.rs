@@ -2,10 +2,10 @@
 
 use tenon_schema::{Field, Schema, TypeId, TypeKind, Union};
 
-use super::equation::{Amount, Choice, Equation, Equations, Term, Variable};
-use super::places::Remembered;
-use super::room::Rooms;
-use super::sites::Sites;
+use super::equation::{ByteAmount, Choice, CostTerm, Equation, Equations, Variable};
+use super::places::QueryCache;
+use super::room::MemorySizes;
+use super::sites::CallSites;
 use super::symbol::{Direction, Engine, Symbol};
 use crate::layout::Layout;
 use crate::links::is_link;
@@ -26,16 +26,16 @@ const FEW_MEMBERS: usize = 8;
 /// Bytes of a value that a frame has room for itself.
 const SMALL: u64 = 32;
 
-/// What equations are derived from.
+/// The inputs from which equations are derived.
 #[derive(Debug, Clone, Copy)]
 pub struct Deriving<'a> {
     /// The interface.
     pub schema: &'a Schema,
     /// Its plans.
     pub plans: &'a Plans,
-    /// What runs them.
+    /// The engine that runs them.
     pub engine: Engine,
-    /// Which way.
+    /// Direction of the messages.
     pub direction: Direction,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Deriving<'a> {
         let owner = self.schema.type_def(id).name.clone();
         let layout = Layout::of_type(self.schema, id);
         let facts = self.facts();
-        let body = Body::new(self, &facts, &owner, layout).of(self.plans.of_type(id));
+        let body = TermBuilder::new(self, &facts, &owner, layout).of(self.plans.of_type(id));
         let terms = match is_link(self.schema, id) {
             true => begun(body.list(&Place::it(), true, id)),
             false => body.message(&self.plans.of_type(id).body),
@@ -76,20 +76,20 @@ impl<'a> Deriving<'a> {
         Equation { owner, terms }
     }
 
-    fn named(&self, facts: &Facts<'a>, plan: &Plan, id: TypeId) -> Equation {
+    fn named(&self, facts: &TypeFacts<'a>, plan: &Plan, id: TypeId) -> Equation {
         let owner = &self.schema.type_def(id).name;
         let layout = Layout::of_type(self.schema, id);
-        let mut terms = Body::new(self, facts, owner, layout)
+        let mut terms = TermBuilder::new(self, facts, owner, layout)
             .of(plan)
             .terms(&plan.body);
         if plan.recursive {
-            terms.insert(0, Term::Times(1, Symbol::Level));
+            terms.insert(0, CostTerm::Times(1, Symbol::Level));
         }
         let owner = owner.clone();
         Equation { owner, terms }
     }
 
-    fn procedure(&self, facts: &Facts<'a>, plan: &ProcedurePlan) -> [Equation; 2] {
+    fn procedure(&self, facts: &TypeFacts<'a>, plan: &ProcedurePlan) -> [Equation; 2] {
         let version = &self.schema.programs[plan.program].versions[plan.version];
         let procedure = &version.procedures[plan.procedure];
         let result = procedure.result.as_ref();
@@ -100,22 +100,22 @@ impl<'a> Deriving<'a> {
         ];
         messages.map(|(layout, plan)| {
             let owner = procedure.name.clone();
-            let terms = Body::new(self, facts, &owner, layout).message(&plan.body);
+            let terms = TermBuilder::new(self, facts, &owner, layout).message(&plan.body);
             Equation { owner, terms }
         })
     }
 
-    fn facts(&self) -> Facts<'a> {
-        Facts {
-            rooms: Rooms::new(self.schema, self.engine),
-            sites: Sites::of(self.plans),
-            remembered: Remembered::default(),
+    fn facts(&self) -> TypeFacts<'a> {
+        TypeFacts {
+            rooms: MemorySizes::new(self.schema, self.engine),
+            sites: CallSites::of(self.plans),
+            remembered: QueryCache::default(),
             sizes: Sizes::new(self.schema, self.plans.representation),
             boxed: BoxedArms::of(self.schema),
         }
     }
 
-    /// Whether the bytes of numbers on the wire are in another order than in memory.
+    /// Returns whether the bytes of numbers on the wire are in another order than in memory.
     pub(super) fn is_foreign(&self) -> bool {
         match self.plans.representation.order {
             Order::Big => cfg!(target_endian = "little"),
@@ -124,8 +124,8 @@ impl<'a> Deriving<'a> {
         }
     }
 
-    /// What moves one number.
-    pub(super) fn number(&self, scalar: Scalar) -> Vec<Term> {
+    /// Returns the terms of moving one number.
+    pub(super) fn number(&self, scalar: Scalar) -> Vec<CostTerm> {
         let moves = self.plans.moves;
         let mut symbols = vec![match moves.unit {
             Unit::Item => Symbol::Item,
@@ -139,29 +139,29 @@ impl<'a> Deriving<'a> {
         terms
     }
 
-    /// What it takes to see whether it is a value.
-    fn looked_at(&self, scalar: Scalar) -> Option<Term> {
+    /// Returns the cost of checking that a number is a value of its type.
+    fn looked_at(&self, scalar: Scalar) -> Option<CostTerm> {
         let is_checked = self.plans.representation.is_checked(scalar);
         is_checked.then(|| match scalar {
             Scalar::Enum(id) => self.looked_for(id),
-            _ => Term::Times(1, Symbol::Small),
+            _ => CostTerm::Times(1, Symbol::Small),
         })
     }
 
-    /// What it takes to look for a value among the members of an enum: compiled stubs have tables for many,
+    /// Returns the cost of finding a value among the members of an enum: compiled stubs have tables for many,
     /// and compare with each cluster of few, as machine code always does; the interpreter searches by halves.
-    fn looked_for(&self, id: TypeId) -> Term {
+    fn looked_for(&self, id: TypeId) -> CostTerm {
         let members = match &self.schema.type_def(id).kind {
             TypeKind::Enum(members) => members.as_slice(),
             _ => &[],
         };
         match self.engine {
             Engine::Compiled | Engine::Interpreter if members.len() > FEW_MEMBERS => {
-                Term::Times(1, Symbol::Members)
+                CostTerm::Times(1, Symbol::Members)
             }
-            Engine::Interpreter => Term::Times(1, Symbol::Member),
+            Engine::Interpreter => CostTerm::Times(1, Symbol::Member),
             Engine::Compiled | Engine::Machine => {
-                Term::Times(Cluster::of(members).len() as u64, Symbol::Member)
+                CostTerm::Times(Cluster::of(members).len() as u64, Symbol::Member)
             }
         }
     }
@@ -175,21 +175,21 @@ impl<'a> Deriving<'a> {
     }
 
     /// So many numbers of a known number, moved as a block in a reserved one.
-    pub(super) fn run(&self, run: Run) -> Term {
+    pub(super) fn run(&self, run: Run) -> CostTerm {
         let bytes = u64::from(run.unit) * u64::from(run.units);
         let start = self.starts(run.unit);
         match (bytes < BLOCK_MIN, start) {
-            (true, Symbol::Swap) => Term::Times(run.units.into(), Symbol::Item),
-            (true, _) => Term::Times(bytes.div_ceil(WORD), Symbol::Item),
-            (false, start) => Term::Block {
+            (true, Symbol::Swap) => CostTerm::Times(run.units.into(), Symbol::Item),
+            (true, _) => CostTerm::Times(bytes.div_ceil(WORD), Symbol::Item),
+            (false, start) => CostTerm::Block {
                 start,
-                bytes: Amount::Fixed(bytes),
+                bytes: ByteAmount::Fixed(bytes),
                 padding: None,
             },
         }
     }
 
-    /// How numbers of `scalar` are moved as a block; `None` if each is looked at.
+    /// Returns the unit by which numbers of `scalar` are moved as a block; `None` if each is looked at.
     pub(super) fn block_unit(&self, scalar: Scalar) -> Option<u32> {
         let representation = self.plans.representation;
         let unit = match scalar {
@@ -200,36 +200,36 @@ impl<'a> Deriving<'a> {
     }
 }
 
-/// What is known of the types, whatever is derived.
-pub(super) struct Facts<'a> {
-    pub rooms: Rooms<'a>,
-    pub sites: Sites,
-    pub remembered: Remembered,
+/// Facts about the types that every derivation needs.
+pub(super) struct TypeFacts<'a> {
+    pub rooms: MemorySizes<'a>,
+    pub sites: CallSites,
+    pub remembered: QueryCache,
     pub sizes: Sizes<'a>,
     pub boxed: BoxedArms,
 }
 
-fn begun(mut terms: Vec<Term>) -> Vec<Term> {
-    terms.insert(0, Term::Times(1, Symbol::Begin));
+fn begun(mut terms: Vec<CostTerm>) -> Vec<CostTerm> {
+    terms.insert(0, CostTerm::Times(1, Symbol::Begin));
     terms
 }
 
 /// The terms of an array that is moved at once: of what comes once there is but the beginning.
-fn whole(mut terms: Vec<Term>) -> Vec<Term> {
-    terms.retain(|term| !matches!(term, Term::Times(..)));
-    terms.insert(0, Term::Times(1, Symbol::Whole));
+fn whole(mut terms: Vec<CostTerm>) -> Vec<CostTerm> {
+    terms.retain(|term| !matches!(term, CostTerm::Times(..)));
+    terms.insert(0, CostTerm::Times(1, Symbol::Whole));
     terms
 }
 
-pub(super) fn once(symbols: impl IntoIterator<Item = Symbol>) -> Vec<Term> {
+pub(super) fn once(symbols: impl IntoIterator<Item = Symbol>) -> Vec<CostTerm> {
     let terms = symbols.into_iter();
-    terms.map(|symbol| Term::Times(1, symbol)).collect()
+    terms.map(|symbol| CostTerm::Times(1, symbol)).collect()
 }
 
-/// One body: whose it is, and what its `it` is called.
-pub(super) struct Body<'a, 'd> {
+/// Derives the terms of one body: knows its owner, and the name of its `it`.
+pub(super) struct TermBuilder<'a, 'd> {
     pub with: &'d Deriving<'a>,
-    pub facts: &'d Facts<'a>,
+    pub facts: &'d TypeFacts<'a>,
     owner: &'d str,
     layout: Layout<'a>,
     /// The fields that lead to `it`.
@@ -238,10 +238,10 @@ pub(super) struct Body<'a, 'd> {
     pub array_max: u64,
 }
 
-impl<'a, 'd> Body<'a, 'd> {
+impl<'a, 'd> TermBuilder<'a, 'd> {
     fn new(
         with: &'d Deriving<'a>,
-        facts: &'d Facts<'a>,
+        facts: &'d TypeFacts<'a>,
         owner: &'d str,
         layout: Layout<'a>,
     ) -> Self {
@@ -262,7 +262,7 @@ impl<'a, 'd> Body<'a, 'd> {
     }
 
     /// A message of its own.
-    fn message(&self, ops: &[Op]) -> Vec<Term> {
+    fn message(&self, ops: &[Op]) -> Vec<CostTerm> {
         let terms = self.terms(ops);
         let mut terms = match self.is_whole(ops) {
             true => whole(terms),
@@ -275,7 +275,7 @@ impl<'a, 'd> Body<'a, 'd> {
     }
 
     /// The memory that the value of a message has as a whole, where an engine makes it at run time.
-    fn whole_value(&self) -> Option<Term> {
+    fn whole_value(&self) -> Option<CostTerm> {
         if self.with.engine == Engine::Compiled {
             return None;
         }
@@ -285,10 +285,10 @@ impl<'a, 'd> Body<'a, 'd> {
             Layout::Definition(id) => self.facts.rooms.of_element(id),
             Layout::Use(ty) => self.facts.rooms.of(ty),
         };
-        (bytes > SMALL).then_some(Term::Frame(bytes))
+        (bytes > SMALL).then_some(CostTerm::Frame(bytes))
     }
 
-    /// Whether the engines of what is known only at run time move a message without a look at its operations:
+    /// Returns whether the engines of what is known only at run time move a message without a look at its operations:
     /// an array of what one kernel moves, at the beginning of the value, and nothing else.
     fn is_whole(&self, ops: &[Op]) -> bool {
         let (place, is_block) = match ops {
@@ -305,21 +305,24 @@ impl<'a, 'd> Body<'a, 'd> {
         self.with.engine != Engine::Compiled && is_block && is_first
     }
 
-    pub(super) fn terms(&self, ops: &[Op]) -> Vec<Term> {
-        let mut terms: Vec<Term> = ops.iter().flat_map(|op| self.op(op)).collect();
+    pub(super) fn terms(&self, ops: &[Op]) -> Vec<CostTerm> {
+        let mut terms: Vec<CostTerm> = ops.iter().flat_map(|op| self.op(op)).collect();
         terms.extend(self.put_in_place(ops));
         if self.with.engine == Engine::Interpreter && !ops.is_empty() {
-            terms.insert(0, Term::Times(ops.len() as u64, Symbol::Operation));
+            terms.insert(0, CostTerm::Times(ops.len() as u64, Symbol::Operation));
         }
         terms
     }
 
-    fn op(&self, op: &Op) -> Vec<Term> {
+    fn op(&self, op: &Op) -> Vec<CostTerm> {
         match op {
             Op::Reserve { bytes } => {
-                vec![Term::Times(1, Symbol::Check), Term::Wire(u64::from(*bytes))]
+                vec![
+                    CostTerm::Times(1, Symbol::Check),
+                    CostTerm::Wire(u64::from(*bytes)),
+                ]
             }
-            Op::Align { to, before } => vec![Term::Align {
+            Op::Align { to, before } => vec![CostTerm::Align {
                 to: *to,
                 before: *before,
             }],
@@ -370,7 +373,7 @@ impl<'a, 'd> Body<'a, 'd> {
                 element,
             } => self.list(place, *first_bare, *element),
             Op::Call { place, plan } => self.call(place, *plan),
-            Op::External { ty, .. } => vec![Term::Unknown {
+            Op::External { ty, .. } => vec![CostTerm::Unknown {
                 name: self.type_name(*ty),
             }],
         }
@@ -382,11 +385,11 @@ impl<'a, 'd> Body<'a, 'd> {
         discriminant: Scalar,
         arms: &[Arm],
         default: Option<&[Op]>,
-    ) -> Vec<Term> {
+    ) -> Vec<CostTerm> {
         let bytes = self.with.plans.representation.bytes(discriminant);
         let mut terms = once([Symbol::Arm]);
         terms.extend(self.with.looked_at(discriminant));
-        terms.push(Term::Wire(bytes.into()));
+        terms.push(CostTerm::Wire(bytes.into()));
         let union = self.at(place).and_then(|at| at.union(self.with.schema));
         let bodies = arms.iter().map(|arm| &arm.body[..]).chain(default);
         let arms_count = arms.len();
@@ -408,7 +411,7 @@ impl<'a, 'd> Body<'a, 'd> {
             terms.extend(self.boxed_arm(place, arms_count, field));
             terms
         });
-        terms.push(Term::Choice(Choice {
+        terms.push(CostTerm::Choice(Choice {
             of: self.variable(place, u32::MAX),
             arms: arms.collect(),
             default,
@@ -418,14 +421,16 @@ impl<'a, 'd> Body<'a, 'd> {
     }
 
     /// The memory of what an arm holds behind a pointer, as it contains the union.
-    fn boxed_arm(&self, place: &Place, position: usize, field: Option<&Field>) -> Option<Term> {
+    fn boxed_arm(&self, place: &Place, position: usize, field: Option<&Field>) -> Option<CostTerm> {
         let id = self.at(place)?.named(self.with.schema)?;
         let is_boxed = self.is_decoding() && self.facts.boxed.contains(id, position);
-        let room = |field: &Field| Term::Allocate(Amount::Fixed(self.facts.rooms.of(&field.ty)));
+        let room =
+            |field: &Field| CostTerm::Allocate(ByteAmount::Fixed(self.facts.rooms.of(&field.ty)));
         field.filter(|_| is_boxed).map(room)
     }
 
-    /// The arm of the fewest bytes. It holds fewer than its union, so whoever takes it again and again comes to an end.
+    /// Returns the arm of the fewest bytes. It holds fewer than its union, so a value that takes it again and again
+    /// comes to an end.
     fn shortest(&self, union: &Union) -> Option<usize> {
         let sizes = &self.facts.sizes;
         let bytes = |arm: Option<&Field>| arm.map_or(0, |field| sizes.of(&field.ty).min);
@@ -435,23 +440,23 @@ impl<'a, 'd> Body<'a, 'd> {
         position.filter(|position| *position < union.arms.len())
     }
 
-    fn arm(&self, ops: &[Op], has_memory: bool) -> Vec<Term> {
+    fn arm(&self, ops: &[Op], has_memory: bool) -> Vec<CostTerm> {
         let mut terms = self.terms(ops);
         terms.extend(self.put_in_union(ops, has_memory));
         terms
     }
 
-    fn optional(&self, place: &Place, ops: &[Op]) -> Vec<Term> {
+    fn optional(&self, place: &Place, ops: &[Op]) -> Vec<CostTerm> {
         let bytes = self.with.plans.representation.bytes(Scalar::Bool);
         let mut terms = once([Symbol::Optional]);
-        terms.push(Term::Wire(bytes.into()));
+        terms.push(CostTerm::Wire(bytes.into()));
         let mut body = self.inside(self.element(place), place).terms(ops);
         if self.is_decoding() && self.facts.rooms.is_boxed(self.is_recursive(ops)) {
             let room = self.element_room(place);
-            body.insert(0, Term::Allocate(Amount::Fixed(room)));
+            body.insert(0, CostTerm::Allocate(ByteAmount::Fixed(room)));
         }
         let of = self.variable(place, 1);
-        terms.push(Term::Maybe { of, body });
+        terms.push(CostTerm::Maybe { of, body });
         terms
     }
 
@@ -462,8 +467,8 @@ impl<'a, 'd> Body<'a, 'd> {
         })
     }
 
-    fn call(&self, place: &Place, ty: TypeId) -> Vec<Term> {
-        let call = Term::Call {
+    fn call(&self, place: &Place, ty: TypeId) -> Vec<CostTerm> {
+        let call = CostTerm::Call {
             place: place.clone(),
             ty,
             name: self.type_name(ty),

@@ -2,8 +2,8 @@
 
 use tenon_schema::TypeId;
 
-use super::derive::{Body, once};
-use super::equation::{Amount, Term, Variable};
+use super::derive::{TermBuilder, once};
+use super::equation::{ByteAmount, CostTerm, Variable};
 use super::symbol::{Engine, Symbol};
 use crate::representation::{COUNT_BYTES, Lists};
 use crate::{Blittable, Count, Mover, Moves, Op, Place, Run, Scalar, memory};
@@ -13,8 +13,8 @@ use crate::{Blittable, Count, Mover, Moves, Op, Place, Run, Scalar, memory};
 const FIRST_ROOM: u64 = 4;
 const FIRST_ROOM_MAX: u64 = 64;
 
-impl Body<'_, '_> {
-    pub(super) fn array(&self, place: &Place, scalar: Scalar, count: u32) -> Vec<Term> {
+impl TermBuilder<'_, '_> {
+    pub(super) fn array(&self, place: &Place, scalar: Scalar, count: u32) -> Vec<CostTerm> {
         let mut terms = once([Symbol::Array]);
         terms.push(match self.with.block_unit(scalar) {
             Some(unit) => {
@@ -28,22 +28,22 @@ impl Body<'_, '_> {
     }
 
     /// Numbers that are moved one by one by one operation.
-    fn numbers(&self, place: &Place, scalar: Scalar, count: Count) -> Term {
+    fn numbers(&self, place: &Place, scalar: Scalar, count: Count) -> CostTerm {
         let mut body = once([Symbol::Loop]);
         body.extend(self.with.number(scalar));
         self.repeat(place, count, body)
     }
 
-    fn repeat(&self, place: &Place, count: Count, body: Vec<Term>) -> Term {
+    fn repeat(&self, place: &Place, count: Count, body: Vec<CostTerm>) -> CostTerm {
         let (times, bound) = match count {
             Count::Fixed(times) => (Some(times), times),
             Count::Counted(bound) => (None, bound),
         };
         let of = self.variable(place, bound);
-        Term::Loop { of, times, body }
+        CostTerm::Loop { of, times, body }
     }
 
-    pub(super) fn put_counted(&self, place: &Place, scalar: Scalar, bound: u32) -> Vec<Term> {
+    pub(super) fn put_counted(&self, place: &Place, scalar: Scalar, bound: u32) -> Vec<CostTerm> {
         let bytes = self.with.plans.representation.bytes(scalar);
         match self.with.block_unit(scalar) {
             Some(unit) => {
@@ -53,7 +53,7 @@ impl Body<'_, '_> {
             None => {
                 let mut terms = self.counted(place, bound, memory::of_scalar(scalar).bytes);
                 let count = Count::Counted(bound);
-                let Term::Loop {
+                let CostTerm::Loop {
                     of,
                     times,
                     mut body,
@@ -61,14 +61,14 @@ impl Body<'_, '_> {
                 else {
                     unreachable!("numbers are moved by a loop")
                 };
-                body.push(Term::Wire(bytes.into()));
-                terms.push(Term::Loop { of, times, body });
+                body.push(CostTerm::Wire(bytes.into()));
+                terms.push(CostTerm::Loop { of, times, body });
                 terms
             }
         }
     }
 
-    pub(super) fn blit(&self, place: &Place, item: &Blittable, count: u32) -> Vec<Term> {
+    pub(super) fn blit(&self, place: &Place, item: &Blittable, count: u32) -> Vec<CostTerm> {
         let uniform = match self.with.is_foreign() {
             true => item.unit(),
             false => Some(1),
@@ -90,12 +90,17 @@ impl Body<'_, '_> {
         terms
     }
 
-    fn runs(&self, item: &Blittable) -> impl Iterator<Item = Term> {
+    fn runs(&self, item: &Blittable) -> impl Iterator<Item = CostTerm> {
         let with = self.with;
         item.runs.iter().map(|run| with.run(*run))
     }
 
-    pub(super) fn blit_counted(&self, place: &Place, item: &Blittable, bound: u32) -> Vec<Term> {
+    pub(super) fn blit_counted(
+        &self,
+        place: &Place,
+        item: &Blittable,
+        bound: u32,
+    ) -> Vec<CostTerm> {
         let uniform = match self.with.is_foreign() {
             true => item.unit(),
             false => Some(1),
@@ -109,7 +114,7 @@ impl Body<'_, '_> {
                 let mut terms = self.counted(place, bound, item.bytes());
                 let mut body = once([Symbol::Element]);
                 body.extend(self.runs(item));
-                body.push(Term::Wire(item.bytes()));
+                body.push(CostTerm::Wire(item.bytes()));
                 terms.push(self.repeat(place, Count::Counted(bound), body));
                 terms
             }
@@ -122,26 +127,29 @@ impl Body<'_, '_> {
         count: Count,
         bytes: u64,
         ops: &[Op],
-    ) -> Vec<Term> {
+    ) -> Vec<CostTerm> {
         let mut terms = match count {
             Count::Fixed(_) => once([Symbol::Check, Symbol::Array]),
             Count::Counted(bound) => self.counted(place, bound, self.element_room(place)),
         };
         let mut body = once([round(ops)]);
         body.extend(self.inside(self.element(place), place).terms(ops));
-        body.push(Term::Wire(bytes));
+        body.push(CostTerm::Wire(bytes));
         terms.push(self.repeat(place, count, body));
         terms.extend(self.array_elsewhere(place, count));
         terms
     }
 
-    pub(super) fn each(&self, place: &Place, count: Count, ops: &[Op]) -> Vec<Term> {
+    pub(super) fn each(&self, place: &Place, count: Count, ops: &[Op]) -> Vec<CostTerm> {
         let mut terms = match count {
             Count::Fixed(_) => once([Symbol::Array]),
             Count::Counted(bound) => self.counted(place, bound, self.element_room(place)),
         };
         let body = match self.is_vector(count, ops) {
-            true => vec![Term::Times(1, Symbol::Vector), Term::Wire(of_reserved(ops))],
+            true => vec![
+                CostTerm::Times(1, Symbol::Vector),
+                CostTerm::Wire(of_reserved(ops)),
+            ],
             false => {
                 let mut body = once([round(ops)]);
                 body.extend(self.left(ops));
@@ -154,7 +162,7 @@ impl Body<'_, '_> {
         terms
     }
 
-    /// Whether compilers make a loop over numbers one over vectors, checks and all. When a stub encodes, a
+    /// Returns whether compilers make a loop over numbers one over vectors, checks and all. When a stub encodes, a
     /// check may have to make room, and they do not.
     fn is_vector(&self, count: Count, ops: &[Op]) -> bool {
         let [Op::Reserve { .. }, Op::Put { scalar, .. }] = ops else {
@@ -166,9 +174,9 @@ impl Body<'_, '_> {
         is_plain && is_known && self.with.engine == Engine::Compiled && self.is_decoding()
     }
 
-    /// What is left of a message lies in memory in a loop over records whose numbers each have a check, and
-    /// each check waits for the one before.
-    fn left(&self, ops: &[Op]) -> Option<Term> {
+    /// Returns the cost of reloading the length left: it lies in memory in a loop over records with a check for
+    /// each number, and each check waits for the one before.
+    fn left(&self, ops: &[Op]) -> Option<CostTerm> {
         let ops = match ops {
             [Op::Call { plan, .. }] if !self.is_called(*plan) => {
                 &self.with.plans.of_type(*plan).body
@@ -180,26 +188,26 @@ impl Body<'_, '_> {
         let is_inline =
             self.with.engine == Engine::Compiled && self.with.plans.moves.by == Mover::Inline;
         let is_left = is_inline && self.is_decoding() && checks > 1;
-        is_left.then_some(Term::Times(checks, Symbol::Left))
+        is_left.then_some(CostTerm::Times(checks, Symbol::Left))
     }
 
     /// A large fixed array has memory of its own.
-    fn array_elsewhere(&self, place: &Place, count: Count) -> Option<Term> {
+    fn array_elsewhere(&self, place: &Place, count: Count) -> Option<CostTerm> {
         let Count::Fixed(count) = count else {
             return None;
         };
         let bytes = self.element_room(place).saturating_mul(count.into());
         let is_taken = self.is_decoding() && bytes > self.array_max;
-        is_taken.then_some(Term::Allocate(Amount::Fixed(bytes)))
+        is_taken.then_some(CostTerm::Allocate(ByteAmount::Fixed(bytes)))
     }
 
-    /// The beginning of what is counted, whose items take so many bytes of memory each.
-    fn counted(&self, place: &Place, bound: u32, room: u64) -> Vec<Term> {
+    /// Returns the terms of the beginning of a counted value, with items of `room` bytes of memory each.
+    fn counted(&self, place: &Place, bound: u32, room: u64) -> Vec<CostTerm> {
         let mut terms = once([Symbol::Check, Symbol::Item, Symbol::Counted]);
-        terms.push(Term::Wire(COUNT_BYTES.into()));
+        terms.push(CostTerm::Wire(COUNT_BYTES.into()));
         if self.is_decoding() {
             let of = self.variable(place, bound);
-            terms.push(Term::Allocate(Amount::PerItem(room, of)));
+            terms.push(CostTerm::Allocate(ByteAmount::PerItem(room, of)));
         }
         terms
     }
@@ -212,31 +220,34 @@ impl Body<'_, '_> {
         start: Symbol,
         bytes: u64,
         padding: u32,
-    ) -> Vec<Term> {
+    ) -> Vec<CostTerm> {
         let mut terms = self.counted(place, bound, bytes);
-        terms.push(Term::Block {
+        terms.push(CostTerm::Block {
             start,
-            bytes: Amount::PerItem(bytes, self.variable(place, bound)),
+            bytes: ByteAmount::PerItem(bytes, self.variable(place, bound)),
             padding: Some(padding),
         });
         terms
     }
 
-    pub(super) fn list(&self, place: &Place, first_bare: bool, element: TypeId) -> Vec<Term> {
+    pub(super) fn list(&self, place: &Place, first_bare: bool, element: TypeId) -> Vec<CostTerm> {
         let representation = self.with.plans.representation;
         let flag = u64::from(representation.bytes(Scalar::Bool));
         let of = self.variable(place, u32::MAX);
         let (mut terms, link) = match representation.lists {
             Lists::Flagged => {
                 let last = if first_bare { 0 } else { flag };
-                let terms = vec![Term::Times(1, Symbol::List), Term::Wire(last)];
-                (terms, vec![Term::Times(1, Symbol::Link), Term::Wire(flag)])
+                let terms = vec![CostTerm::Times(1, Symbol::List), CostTerm::Wire(last)];
+                (
+                    terms,
+                    vec![CostTerm::Times(1, Symbol::Link), CostTerm::Wire(flag)],
+                )
             }
             Lists::Counted => {
                 let mut terms = once([Symbol::Check, Symbol::Item, Symbol::List]);
-                terms.push(Term::Wire(COUNT_BYTES.into()));
+                terms.push(CostTerm::Wire(COUNT_BYTES.into()));
                 let to = self.with.plans.of_type(element).align;
-                let align = (to > 1).then_some(Term::Align { to, before: 0 });
+                let align = (to > 1).then_some(CostTerm::Align { to, before: 0 });
                 let link = align.into_iter().chain(once([Symbol::Link]));
                 (terms, link.collect())
             }
@@ -244,7 +255,7 @@ impl Body<'_, '_> {
         if self.is_decoding() {
             terms.push(self.list_room(representation.lists, element, of.clone()));
         }
-        terms.push(Term::List {
+        terms.push(CostTerm::List {
             of,
             element,
             name: self.type_name(element),
@@ -253,17 +264,17 @@ impl Body<'_, '_> {
         terms
     }
 
-    /// Memory for the elements of a list. Where it is flagged nobody knows how many come.
-    fn list_room(&self, lists: Lists, element: TypeId, of: Variable) -> Term {
+    /// Memory for the elements of a list. Where it is flagged, their number is not known before the last one.
+    fn list_room(&self, lists: Lists, element: TypeId, of: Variable) -> CostTerm {
         let each = self.facts.rooms.of_element(element);
-        let bytes = Amount::PerItem(each, of);
+        let bytes = ByteAmount::PerItem(each, of);
         let first = match self.with.engine {
             Engine::Compiled if each <= FIRST_ROOM_MAX => FIRST_ROOM,
             _ => 1,
         };
         match lists {
-            Lists::Flagged => Term::Grow { bytes, first },
-            Lists::Counted => Term::Allocate(bytes),
+            Lists::Flagged => CostTerm::Grow { bytes, first },
+            Lists::Counted => CostTerm::Allocate(bytes),
         }
     }
 }
@@ -276,7 +287,7 @@ fn of_reserved(ops: &[Op]) -> u64 {
     }
 }
 
-/// What goes round: a loop over numbers, each with a check or without, or one over records.
+/// Returns the symbol of one round: of a loop over numbers, each with a check or without, or of one over records.
 fn round(ops: &[Op]) -> Symbol {
     match ops {
         [Op::Put { .. }] | [Op::Reserve { .. }, Op::Put { .. }] => Symbol::Loop,

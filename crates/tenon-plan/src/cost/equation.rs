@@ -1,4 +1,4 @@
-//! Equations: sums of terms, and how they are written.
+//! Equations: sums of terms, and their text form.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,9 +11,9 @@ use crate::Place;
 /// The equations of a whole interface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Equations {
-    /// What runs the plans.
+    /// The engine that runs the plans.
     pub engine: Engine,
-    /// Which way.
+    /// Direction of the messages.
     pub direction: Direction,
     /// One per named type, in the order of the schema. Of a link: of one element.
     pub types: Vec<Equation>,
@@ -21,18 +21,18 @@ pub struct Equations {
     pub procedures: Vec<[Equation; 2]>,
 }
 
-/// What it costs to run one plan.
+/// The cost of running one plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Equation {
-    /// What the plan belongs to: a type or a procedure.
+    /// The type or the procedure that the plan belongs to.
     pub owner: String,
     /// The sum.
-    pub terms: Vec<Term>,
+    pub terms: Vec<CostTerm>,
 }
 
 /// One part of a sum.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Term {
+pub enum CostTerm {
     /// So many times a parameter.
     Times(u64, Symbol),
     /// Bytes of the message that cost nothing by themselves.
@@ -48,17 +48,17 @@ pub enum Term {
     Block {
         /// [`Symbol::Copy`] or [`Symbol::Swap`].
         start: Symbol,
-        /// How many bytes.
-        bytes: Amount,
+        /// Number of bytes.
+        bytes: ByteAmount,
         /// If the bytes are not those of a reserved block: what they are padded to.
         padding: Option<u32>,
     },
     /// `a(n)`: nothing is taken for no bytes.
-    Allocate(Amount),
-    /// `a(n)` for a list whose end nobody knows: its room doubles when it is full.
+    Allocate(ByteAmount),
+    /// `a(n)` for a list of unknown length: its room doubles when it is full.
     Grow {
         /// Bytes of all elements.
-        bytes: Amount,
+        bytes: ByteAmount,
         /// Elements that there is room for at first.
         first: u64,
     },
@@ -68,10 +68,10 @@ pub enum Term {
     Loop {
         /// The array.
         of: Variable,
-        /// How often, if that is always the same.
+        /// Number of rounds, if that is always the same.
         times: Option<u32>,
         /// One element.
-        body: Vec<Term>,
+        body: Vec<CostTerm>,
     },
     /// A linked list.
     List {
@@ -82,7 +82,7 @@ pub enum Term {
         /// Its name.
         name: String,
         /// For each element, beside its plan.
-        link: Vec<Term>,
+        link: Vec<CostTerm>,
     },
     /// One of several sums.
     Choice(Choice),
@@ -90,29 +90,29 @@ pub enum Term {
     Maybe {
         /// The value.
         of: Variable,
-        /// What it costs then.
-        body: Vec<Term>,
+        /// Cost of moving it.
+        body: Vec<CostTerm>,
     },
     /// The equation of a named type.
     Call {
-        /// Where in memory.
+        /// Place in memory.
         place: Place,
         /// The type.
         ty: TypeId,
         /// Its name.
         name: String,
     },
-    /// Nobody knows what the user's own routine costs.
+    /// The unknown cost of the user's own routine.
     Unknown {
         /// The type that the interface only names.
         name: String,
     },
 }
 
-/// What the interface leaves open: a length, an arm, whether something is there.
+/// A quantity that the interface leaves open: a length, an arm, whether something is there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variable {
-    /// Where it is, from the `it` of its body.
+    /// Its place, from the `it` of its body.
     pub place: Place,
     /// The type or procedure it belongs to.
     pub owner: String,
@@ -124,7 +124,7 @@ pub struct Variable {
 
 /// So many bytes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Amount {
+pub enum ByteAmount {
     /// Always the same.
     Fixed(u64),
     /// So many for each of what varies.
@@ -136,10 +136,10 @@ pub enum Amount {
 pub struct Choice {
     /// The union.
     pub of: Variable,
-    /// The arms: the values that select them, what people call the first, and what they cost.
-    pub arms: Vec<(Vec<i32>, String, Vec<Term>)>,
+    /// The arms: the values that select them, the label of the first, and what they cost.
+    pub arms: Vec<(Vec<i32>, String, Vec<CostTerm>)>,
     /// The default arm.
-    pub default: Option<Vec<Term>>,
+    pub default: Option<Vec<CostTerm>>,
     /// The arm of the fewest bytes, `None` for the default one: where a value that contains others of its type ends.
     pub shortest: Option<usize>,
 }
@@ -155,8 +155,8 @@ impl Variable {
 }
 
 impl Equations {
-    /// The named types whose equations an equation stands on, each once, in the order in which
-    /// somebody who reads it comes upon them.
+    /// Returns the equations of named types that an equation stands on, each once, in the order in which
+    /// a reader comes upon them.
     pub fn below(&self, equation: &Equation) -> Vec<&Equation> {
         let mut found = equation.calls();
         let mut next = 0;
@@ -192,7 +192,7 @@ impl Equations {
 }
 
 impl Equation {
-    /// The named types whose equations stand in it, each once, in their order.
+    /// Returns the named types with an equation in it, each once, in their order.
     pub fn calls(&self) -> Vec<TypeId> {
         let mut found = Vec::new();
         calls(&self.terms, &mut found);
@@ -200,65 +200,67 @@ impl Equation {
     }
 }
 
-fn calls(terms: &[Term], found: &mut Vec<TypeId>) {
+fn calls(terms: &[CostTerm], found: &mut Vec<TypeId>) {
     for term in terms {
         match term {
-            Term::Call { ty: id, .. } | Term::List { element: id, .. } => {
+            CostTerm::Call { ty: id, .. } | CostTerm::List { element: id, .. } => {
                 if !found.contains(id) {
                     found.push(*id);
                 }
             }
-            Term::Loop { body, .. } | Term::Maybe { body, .. } => calls(body, found),
-            Term::Choice(choice) => {
+            CostTerm::Loop { body, .. } | CostTerm::Maybe { body, .. } => calls(body, found),
+            CostTerm::Choice(choice) => {
                 let arms = choice.arms.iter().map(|(_, _, terms)| terms);
                 arms.chain(&choice.default)
                     .for_each(|terms| calls(terms, found));
             }
-            Term::Times(..) | Term::Wire(_) | Term::Align { .. } => {}
-            Term::Block { .. } | Term::Allocate(_) | Term::Grow { .. } => {}
-            Term::Frame(_) | Term::Unknown { .. } => {}
+            CostTerm::Times(..) | CostTerm::Wire(_) | CostTerm::Align { .. } => {}
+            CostTerm::Block { .. } | CostTerm::Allocate(_) | CostTerm::Grow { .. } => {}
+            CostTerm::Frame(_) | CostTerm::Unknown { .. } => {}
         }
     }
 }
 
-fn variables(terms: &[Term], found: &mut BTreeSet<String>) {
+fn variables(terms: &[CostTerm], found: &mut BTreeSet<String>) {
     for term in terms {
         match term {
-            Term::Block { bytes, .. } | Term::Allocate(bytes) | Term::Grow { bytes, .. } => {
-                if let Amount::PerItem(_, of) = bytes {
+            CostTerm::Block { bytes, .. }
+            | CostTerm::Allocate(bytes)
+            | CostTerm::Grow { bytes, .. } => {
+                if let ByteAmount::PerItem(_, of) = bytes {
                     found.insert(of.name());
                 }
             }
-            Term::Loop { of, body, .. } | Term::Maybe { of, body } => {
+            CostTerm::Loop { of, body, .. } | CostTerm::Maybe { of, body } => {
                 found.insert(of.name());
                 variables(body, found);
             }
-            Term::List { of, link, .. } => {
+            CostTerm::List { of, link, .. } => {
                 found.insert(of.name());
                 variables(link, found);
             }
-            Term::Choice(choice) => {
+            CostTerm::Choice(choice) => {
                 found.insert(choice.of.name());
                 let arms = choice.arms.iter().map(|(_, _, terms)| terms);
                 arms.chain(&choice.default)
                     .for_each(|terms| variables(terms, found));
             }
-            Term::Times(..) | Term::Wire(_) | Term::Align { .. } => {}
-            Term::Frame(_) | Term::Call { .. } | Term::Unknown { .. } => {}
+            CostTerm::Times(..) | CostTerm::Wire(_) | CostTerm::Align { .. } => {}
+            CostTerm::Frame(_) | CostTerm::Call { .. } | CostTerm::Unknown { .. } => {}
         }
     }
 }
 
 impl fmt::Display for Equation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", Sum(&self.terms))
+        write!(f, "{}", DisplayTerms(&self.terms))
     }
 }
 
 /// Terms as people write them: like ones are put together, what costs nothing is left out.
-struct Sum<'a>(&'a [Term]);
+struct DisplayTerms<'a>(&'a [CostTerm]);
 
-impl fmt::Display for Sum<'_> {
+impl fmt::Display for DisplayTerms<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = parts(self.0);
         match parts.is_empty() {
@@ -268,7 +270,7 @@ impl fmt::Display for Sum<'_> {
     }
 }
 
-fn parts(terms: &[Term]) -> Vec<String> {
+fn parts(terms: &[CostTerm]) -> Vec<String> {
     let mut parts = Vec::new();
     for symbol in Symbol::ALL {
         match times(terms, symbol) {
@@ -281,9 +283,9 @@ fn parts(terms: &[Term]) -> Vec<String> {
     together(parts)
 }
 
-fn times(terms: &[Term], symbol: Symbol) -> u64 {
-    let of = |term: &Term| match term {
-        Term::Times(times, of) if *of == symbol => *times,
+fn times(terms: &[CostTerm], symbol: Symbol) -> u64 {
+    let of = |term: &CostTerm| match term {
+        CostTerm::Times(times, of) if *of == symbol => *times,
         _ => 0,
     };
     terms.iter().map(of).sum()
@@ -305,30 +307,32 @@ fn together(parts: Vec<String>) -> Vec<String> {
     texts.collect()
 }
 
-fn part(term: &Term) -> Option<String> {
+fn part(term: &CostTerm) -> Option<String> {
     Some(match term {
-        Term::Times(..) | Term::Wire(_) => return None,
-        Term::Align { .. } => Symbol::Hole.to_string(),
-        Term::Block { start, bytes, .. } => match start {
+        CostTerm::Times(..) | CostTerm::Wire(_) => return None,
+        CostTerm::Align { .. } => Symbol::Hole.to_string(),
+        CostTerm::Block { start, bytes, .. } => match start {
             Symbol::Swap => format!("s({bytes})"),
             _ => format!("b({bytes})"),
         },
-        Term::Allocate(bytes) => format!("a({bytes})"),
-        Term::Grow { bytes, .. } => format!("a({bytes}, doubling)"),
-        Term::Frame(bytes) => format!("a({bytes})"),
-        Term::Loop {
+        CostTerm::Allocate(bytes) => format!("a({bytes})"),
+        CostTerm::Grow { bytes, .. } => format!("a({bytes}, doubling)"),
+        CostTerm::Frame(bytes) => format!("a({bytes})"),
+        CostTerm::Loop {
             times: Some(times),
             body,
             ..
-        } => format!("{times} × ({})", Sum(body)),
-        Term::Loop { of, body, .. } => format!("{} × ({})", Length(of), Sum(body)),
-        Term::List { of, name, link, .. } => {
-            format!("{} × ({} + {name})", Length(of), Sum(link))
+        } => format!("{times} × ({})", DisplayTerms(body)),
+        CostTerm::Loop { of, body, .. } => {
+            format!("{} × ({})", DisplayLength(of), DisplayTerms(body))
         }
-        Term::Choice(choice) => choice.to_string(),
-        Term::Maybe { of, body } => format!("[{}] × ({})", of.short(), Sum(body)),
-        Term::Call { name, .. } => name.clone(),
-        Term::Unknown { name } => format!("{name} (unknown)"),
+        CostTerm::List { of, name, link, .. } => {
+            format!("{} × ({} + {name})", DisplayLength(of), DisplayTerms(link))
+        }
+        CostTerm::Choice(choice) => choice.to_string(),
+        CostTerm::Maybe { of, body } => format!("[{}] × ({})", of.short(), DisplayTerms(body)),
+        CostTerm::Call { name, .. } => name.clone(),
+        CostTerm::Unknown { name } => format!("{name} (unknown)"),
     })
 }
 
@@ -342,20 +346,20 @@ impl Variable {
 }
 
 /// The length of something, as mathematicians write it.
-struct Length<'a>(&'a Variable);
+struct DisplayLength<'a>(&'a Variable);
 
-impl fmt::Display for Length<'_> {
+impl fmt::Display for DisplayLength<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "|{}|", self.0.short())
     }
 }
 
-impl fmt::Display for Amount {
+impl fmt::Display for ByteAmount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(bytes) => write!(f, "{bytes}"),
-            Self::PerItem(1, of) => write!(f, "{}", Length(of)),
-            Self::PerItem(bytes, of) => write!(f, "{bytes} {}", Length(of)),
+            Self::PerItem(1, of) => write!(f, "{}", DisplayLength(of)),
+            Self::PerItem(bytes, of) => write!(f, "{bytes} {}", DisplayLength(of)),
         }
     }
 }
@@ -365,7 +369,7 @@ impl fmt::Display for Choice {
         let arms = self.arms.iter().map(|(_, label, terms)| (&**label, terms));
         let all = arms.chain(self.default.iter().map(|terms| ("default", terms)));
         let texts: Vec<String> = all
-            .map(|(label, terms)| format!("{label}: {}", Sum(terms)))
+            .map(|(label, terms)| format!("{label}: {}", DisplayTerms(terms)))
             .collect();
         write!(f, "{{{}}}", texts.join(" | "))
     }

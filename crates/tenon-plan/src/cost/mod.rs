@@ -7,9 +7,9 @@
 //! ```
 //!
 //! An equation is a sum of [`Symbol`]s, the parameters of a machine, times what the interface or
-//! the value says. A [`Tally`] is an equation whose variables (lengths, arms, what is present) a
-//! [`Shape`] has filled in: so often each parameter. What a parameter amounts to in nanoseconds
-//! somebody else measures; the model only multiplies.
+//! the value says. A [`Tally`] is an equation with its variables (lengths, arms, what is present)
+//! filled in by a [`Shape`]: so often each parameter. The nanoseconds of a parameter are measured
+//! by the study (`tenon-study`); the model only multiplies.
 //!
 //! The parameters are those of Table 6 of the paper that this follows (S. K. Chung, E. D. Lazowska,
 //! D. Notkin and J. Zahorjan, "Performance Implications of Design Alternatives for Remote Procedure
@@ -28,7 +28,7 @@ mod symbol;
 mod tally;
 
 pub use derive::Deriving;
-pub use equation::{Amount, Choice, Equation, Equations, Term, Variable};
+pub use equation::{ByteAmount, Choice, CostTerm, Equation, Equations, Variable};
 pub use price::{Level, Levels, Parameters, Share};
 pub use shape::{Assumed, Assumptions, Shape};
 pub use symbol::{Direction, Engine, Symbol};

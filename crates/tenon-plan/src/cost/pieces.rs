@@ -4,7 +4,7 @@
 //! asks for larger ones.
 
 use super::symbol::{Engine, Symbol};
-use super::tally::Times;
+use super::tally::SymbolCounts;
 
 /// Bytes of the largest piece that glibc's allocator has lists of, one for each multiple of
 /// [`CLASS`], from which it takes what was given back (`tcache` in its `malloc/malloc.c`).
@@ -25,20 +25,20 @@ const HEAD: u64 = 16;
 
 /// Pieces in the order in which they are taken.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Pieces(Vec<Piece>);
+pub(super) struct AllocationLog(Vec<AllocationGroup>);
 
 /// So many pieces of one size.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Piece {
+struct AllocationGroup {
     bytes: u64,
     times: u64,
 }
 
-impl Pieces {
+impl AllocationLog {
     pub fn take(&mut self, bytes: u64, times: u64) {
         match self.0.last_mut() {
             Some(last) if last.bytes == bytes => last.times = last.times.saturating_add(times),
-            _ => self.0.push(Piece { bytes, times }),
+            _ => self.0.push(AllocationGroup { bytes, times }),
         }
     }
 
@@ -48,22 +48,22 @@ impl Pieces {
         }
     }
 
-    /// What comes on top once all pieces are known: the chunks of an arena, or what a list has no
+    /// Returns what comes on top once all pieces are known: the chunks of an arena, or pieces that a list has no
     /// more of.
-    pub fn finish(&self, engine: Engine) -> Times {
+    pub fn finish(&self, engine: Engine) -> SymbolCounts {
         match engine {
             Engine::Compiled => self.more(),
             Engine::Machine | Engine::Interpreter => self.chunks(),
         }
     }
 
-    fn more(&self) -> Times {
-        let mut classes: Vec<Piece> = Vec::new();
+    fn more(&self) -> SymbolCounts {
+        let mut classes: Vec<AllocationGroup> = Vec::new();
         for piece in self.0.iter().filter(|piece| piece.bytes <= LISTED_MAX) {
             let class = (piece.bytes + CLASS / 2).div_ceil(CLASS);
             match classes.iter_mut().find(|known| known.bytes == class) {
                 Some(known) => known.times = known.times.saturating_add(piece.times),
-                None => classes.push(Piece {
+                None => classes.push(AllocationGroup {
                     bytes: class,
                     ..*piece
                 }),
@@ -72,13 +72,13 @@ impl Pieces {
         let more = classes
             .iter()
             .map(|class| class.times.saturating_sub(LISTED) as f64);
-        let mut times = Times::default();
+        let mut times = SymbolCounts::default();
         times.add(Symbol::AllocateMore, more.sum());
         times
     }
 
-    fn chunks(&self) -> Times {
-        let mut arena = Arena::default();
+    fn chunks(&self) -> SymbolCounts {
+        let mut arena = ArenaModel::default();
         for piece in &self.0 {
             let words = piece.bytes.checked_next_multiple_of(8);
             arena.take(words.unwrap_or(u64::MAX), piece.times);
@@ -87,10 +87,10 @@ impl Pieces {
     }
 }
 
-/// What an arena asks an allocator for, as that of `tenon-exec` does.
+/// Models the requests of an arena to an allocator, as that of `tenon-exec` makes them.
 #[derive(Default)]
-struct Arena {
-    times: Times,
+struct ArenaModel {
+    times: SymbolCounts,
     /// Bytes left in the present chunk.
     left: u64,
     /// Chunks so far, and the bytes of the latest.
@@ -98,7 +98,7 @@ struct Arena {
     latest: u64,
 }
 
-impl Arena {
+impl ArenaModel {
     fn take(&mut self, bytes: u64, mut times: u64) {
         while times > 0 {
             let there = self.left.checked_div(bytes).unwrap_or(times).min(times);
@@ -135,7 +135,7 @@ impl Arena {
 }
 
 /// Counts pieces that are taken from the allocator.
-pub(super) fn take(times: &mut Times, bytes: u64, pieces: u64) {
+pub(super) fn take(times: &mut SymbolCounts, bytes: u64, pieces: u64) {
     let symbol = match bytes <= LISTED_MAX {
         true => Symbol::Allocate,
         false => Symbol::AllocateLarge,
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn taken(engine: Engine, pieces: &[(u64, u64)]) -> [f64; 4] {
-        let mut all = Pieces::default();
+        let mut all = AllocationLog::default();
         pieces
             .iter()
             .for_each(|(bytes, times)| all.take(*bytes, *times));

@@ -1,7 +1,7 @@
-//! Where compiled stubs make values: in a place of their own, as something behind might fail, from which
-//! they are put where they belong.
+//! The cost of the places in which compiled stubs make values: each is made in a place of its own, as something
+//! behind might fail, and is then moved to where it belongs.
 //!
-//! What was made piece by piece is then read as a whole, before it has got as far as the cache. That
+//! A value that was made piece by piece is then read as a whole, before it has got as far as the cache. That
 //! waits, once for all values that are put in place together.
 
 use std::cell::RefCell;
@@ -10,15 +10,15 @@ use std::slice;
 
 use tenon_schema::TypeId;
 
-use super::derive::{BLOCK_MIN, Body};
-use super::equation::{Amount, Term};
+use super::derive::{BLOCK_MIN, TermBuilder};
+use super::equation::{ByteAmount, CostTerm};
 use super::symbol::{Engine, Symbol};
 use crate::{Count, Mover, Op, Place, Scalar};
 
 /// Bytes of a value that a routine can give back in registers.
 const REGISTERS: u64 = 16;
 
-/// What a routine with several callers may cost, in instructions, for compilers to put it into them.
+/// Most instructions of a routine with several callers that compilers inline into them.
 const WITHIN_MAX: u32 = 28;
 
 /// Operations of a routine that stubs offer to their callers; a larger one is one for the linker.
@@ -32,12 +32,12 @@ const MACHINE_MAX: u32 = 6;
 const CHECKED: u32 = 8;
 const RUN_TIME: u32 = 16;
 
-/// What was found out about types, each once: they may hold each other in very many ways.
+/// Caches facts about types, each found once: types may hold each other in very many ways.
 #[derive(Default)]
-pub(super) struct Remembered(RefCell<HashMap<(Question, TypeId), u32>>);
+pub(super) struct QueryCache(RefCell<HashMap<(TypeQuery, TypeId), u32>>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Question {
+enum TypeQuery {
     IsCalled,
     IsBranched,
     HasMemory,
@@ -46,9 +46,9 @@ enum Question {
     Instructions,
 }
 
-impl Body<'_, '_> {
-    fn asked(&self, question: Question, ty: TypeId, find: impl FnOnce(&[Op]) -> u32) -> u32 {
-        let Remembered(known) = &self.facts.remembered;
+impl TermBuilder<'_, '_> {
+    fn asked(&self, question: TypeQuery, ty: TypeId, find: impl FnOnce(&[Op]) -> u32) -> u32 {
+        let QueryCache(known) = &self.facts.remembered;
         if let Some(known) = known.borrow().get(&(question, ty)) {
             return *known;
         }
@@ -57,15 +57,15 @@ impl Body<'_, '_> {
         found
     }
 
-    fn is_so(&self, question: Question, ty: TypeId, find: impl FnOnce(&[Op]) -> bool) -> bool {
+    fn is_so(&self, question: TypeQuery, ty: TypeId, find: impl FnOnce(&[Op]) -> bool) -> bool {
         self.asked(question, ty, |ops| find(ops).into()) > 0
     }
 
-    /// Whether the plan of another type is a routine that is called. A compiler puts what has one caller,
+    /// Returns whether the plan of another type is a routine that is called. A compiler puts what has one caller,
     /// or is short, where it is called from; `tenon-exec` what has few operations. When a stub encodes, what is
     /// branched is taken for a call, which costs little then.
     pub(super) fn is_called(&self, ty: TypeId) -> bool {
-        self.is_so(Question::IsCalled, ty, |_| self.find_called(ty))
+        self.is_so(TypeQuery::IsCalled, ty, |_| self.find_called(ty))
     }
 
     fn find_called(&self, ty: TypeId) -> bool {
@@ -84,34 +84,34 @@ impl Body<'_, '_> {
 
     /// Values that routines have made for a record, or arrays that were read before something else could
     /// fail.
-    pub(super) fn put_in_place(&self, ops: &[Op]) -> Vec<Term> {
+    pub(super) fn put_in_place(&self, ops: &[Op]) -> Vec<CostTerm> {
         if !self.is_made_apart() {
             return Vec::new();
         }
         let arrays = (0..ops.len()).flat_map(|at| self.array_in_place(ops, at));
-        let mut terms: Vec<Term> = arrays.collect();
+        let mut terms: Vec<CostTerm> = arrays.collect();
         if ops.iter().any(|op| self.is_handed(op)) {
-            terms.push(Term::Times(1, Symbol::Hand));
+            terms.push(CostTerm::Times(1, Symbol::Hand));
         }
         terms
     }
 
     /// The value of an arm, where it depends on the value what is moved, of a union that may have memory to give
     /// back. Taking memory lasts longer than such a value has to wait.
-    pub(super) fn put_in_union(&self, ops: &[Op], has_memory: bool) -> Option<Term> {
+    pub(super) fn put_in_union(&self, ops: &[Op], has_memory: bool) -> Option<CostTerm> {
         let [Op::Call { plan, .. }] = ops else {
             return None;
         };
         let is_large = self.facts.rooms.of_element(*plan) > REGISTERS;
         let is_put = has_memory && is_large && self.is_branched(ops) && !self.takes_memory(ops);
-        (self.is_made_apart() && is_put).then_some(Term::Times(1, Symbol::Hand))
+        (self.is_made_apart() && is_put).then_some(CostTerm::Times(1, Symbol::Hand))
     }
 
     fn is_made_apart(&self) -> bool {
         self.with.engine == Engine::Compiled && self.is_decoding()
     }
 
-    /// Whether a routine makes a value that is too large for registers, and takes no memory for it.
+    /// Returns whether a routine makes a value that is too large for registers, and takes no memory for it.
     fn is_handed(&self, op: &Op) -> bool {
         let Op::Call { plan, .. } = op else {
             return false;
@@ -121,20 +121,20 @@ impl Body<'_, '_> {
         is_large && self.is_called(*plan) && !has_memory()
     }
 
-    /// Whether values have memory elsewhere, whatever they are: strings, sequences, or parts that have.
+    /// Returns whether values have memory elsewhere, whatever they are: strings, sequences, or parts that have.
     fn takes_memory(&self, ops: &[Op]) -> bool {
         ops.iter().any(|op| match op {
             Op::Call { plan, .. } => {
                 let is_recursive = self.with.plans.of_type(*plan).recursive;
                 is_recursive
-                    || self.is_so(Question::TakesMemory, *plan, |ops| self.takes_memory(ops))
+                    || self.is_so(TypeQuery::TakesMemory, *plan, |ops| self.takes_memory(ops))
             }
             Op::Switch { .. } | Op::Optional { .. } => false,
             op => self.has_memory(slice::from_ref(op)),
         })
     }
 
-    /// Whether values may have memory elsewhere.
+    /// Returns whether values may have memory elsewhere.
     pub(super) fn has_memory(&self, ops: &[Op]) -> bool {
         ops.iter().any(|op| match op {
             Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::BlitCounted { .. } => true,
@@ -149,15 +149,15 @@ impl Body<'_, '_> {
             }
             Op::Call { plan, .. } => {
                 let is_recursive = self.with.plans.of_type(*plan).recursive;
-                is_recursive || self.is_so(Question::HasMemory, *plan, |ops| self.has_memory(ops))
+                is_recursive || self.is_so(TypeQuery::HasMemory, *plan, |ops| self.has_memory(ops))
             }
             _ => false,
         })
     }
 
     /// An array, if something can fail behind it: it is copied once if it is swapped, twice if it was read by a
-    /// loop, and three times if it was read by a check of its own, whose result is a value or an error.
-    fn array_in_place(&self, ops: &[Op], at: usize) -> Vec<Term> {
+    /// loop, and three times if it was read by a check of its own, with a value or an error as its result.
+    fn array_in_place(&self, ops: &[Op], at: usize) -> Vec<CostTerm> {
         let (place, times, looped) = match &ops[at] {
             Op::PutArray { place, count, .. } => (place, *count, false),
             Op::Blit { place, count, .. } => (place, *count, false),
@@ -186,9 +186,9 @@ impl Body<'_, '_> {
             (false, true) => 3,
             (false, false) => usize::from(self.with.is_foreign()),
         };
-        let copy = Term::Block {
+        let copy = CostTerm::Block {
             start: Symbol::Copy,
-            bytes: Amount::Fixed(bytes),
+            bytes: ByteAmount::Fixed(bytes),
             padding: None,
         };
         vec![copy; copies]
@@ -202,7 +202,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Whether what is moved depends on the value.
+    /// Returns whether what is moved depends on the value.
     fn is_branched(&self, ops: &[Op]) -> bool {
         ops.iter().any(|op| match op {
             Op::Switch { .. } | Op::Optional { .. } | Op::List { .. } => true,
@@ -212,13 +212,13 @@ impl Body<'_, '_> {
             Op::Call { plan, .. } => {
                 let is_recursive = self.with.plans.of_type(*plan).recursive;
                 !is_recursive
-                    && self.is_so(Question::IsBranched, *plan, |ops| self.is_branched(ops))
+                    && self.is_so(TypeQuery::IsBranched, *plan, |ops| self.is_branched(ops))
             }
             _ => false,
         })
     }
 
-    /// How many operations and arms machine code has for a type.
+    /// Returns the number of operations and arms that machine code has for a type.
     fn operations(&self, ops: &[Op]) -> u32 {
         let of = |op: &Op| match op {
             Op::PutElements { body, .. } | Op::Loop { body, .. } | Op::Optional { body, .. } => {
@@ -231,7 +231,7 @@ impl Body<'_, '_> {
                 })
             }
             Op::Call { plan, .. } if !self.is_called(*plan) => {
-                self.asked(Question::Operations, *plan, |ops| self.operations(ops))
+                self.asked(TypeQuery::Operations, *plan, |ops| self.operations(ops))
             }
             _ => 1,
         };
@@ -265,7 +265,7 @@ impl Body<'_, '_> {
             Op::Optional { body, .. } => CHECKED.saturating_add(self.instructions(body)),
             Op::Call { plan, .. } => match self.is_called(*plan) {
                 true => RUN_TIME,
-                false => self.asked(Question::Instructions, *plan, |ops| self.instructions(ops)),
+                false => self.asked(TypeQuery::Instructions, *plan, |ops| self.instructions(ops)),
             },
             _ => RUN_TIME,
         }
@@ -280,7 +280,7 @@ impl Body<'_, '_> {
     }
 }
 
-/// Whether an operation may find that bytes are missing, or a value that is none.
+/// Returns whether an operation may find that bytes are missing, or a value that is none.
 fn can_fail(op: &Op) -> bool {
     !matches!(
         op,

@@ -1,4 +1,4 @@
-//! What parameters amount to on a machine, and so what a tally does.
+//! Prices of parameters on a machine, and the price of a tally that follows.
 
 use std::collections::BTreeMap;
 
@@ -19,38 +19,38 @@ pub struct Levels {
 pub struct Level {
     /// The parameter.
     pub symbol: Symbol,
-    /// Which cache, the nearest first; behind the last is memory.
+    /// Index of the cache, the nearest first; behind the last is memory.
     pub level: usize,
 }
 
 /// Nanoseconds that each parameter takes on one machine, for one engine and direction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parameters {
-    /// Where bytes can lie.
+    /// Levels of cache and memory that bytes can lie in.
     pub levels: Levels,
     /// Nanoseconds.
     pub nanoseconds: BTreeMap<Level, f64>,
 }
 
-/// How much of a time one parameter is responsible for.
+/// The part of a time that one parameter is responsible for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
     /// The parameter.
     pub symbol: Symbol,
-    /// How often.
+    /// Number of times that it occurs.
     pub times: f64,
     /// Nanoseconds all together.
     pub nanoseconds: f64,
 }
 
 impl Levels {
-    /// How many there are, memory too.
+    /// Returns the number of levels, memory included.
     pub fn count(&self) -> usize {
         self.caches.len() + 1
     }
 
-    /// Where a message of so many bytes lies, of which there are two copies: what it is moved
-    /// from, and what to.
+    /// Returns the level in which a message of so many bytes lies, of which there are two copies: what it is
+    /// moved from, and what to.
     pub fn of_message(&self, bytes: u64) -> usize {
         let fits = |cache: &u64| bytes.saturating_mul(2) <= *cache;
         self.caches
@@ -61,7 +61,7 @@ impl Levels {
 }
 
 impl Tally {
-    /// How often each parameter, where the levels are these; without those that do not occur.
+    /// Returns the count of each parameter, given these levels; without those that do not occur.
     pub fn by_level(&self, levels: &Levels) -> impl Iterator<Item = (Level, f64)> {
         let level = levels.of_message(self.wire_bytes());
         let all = Symbol::ALL.into_iter().map(move |symbol| {
@@ -84,7 +84,7 @@ impl Parameters {
             .sum()
     }
 
-    /// Gives to those of `all` that nobody measured what the nearest level takes, if that is known.
+    /// Gives to those of `all` that were not measured what the nearest level takes, if that is known.
     pub fn fill(&mut self, all: &[Level]) {
         for level in all {
             let of_symbol = self.nanoseconds.iter();
@@ -97,7 +97,7 @@ impl Parameters {
         }
     }
 
-    /// What the time consists of, the largest share first.
+    /// Returns the shares of the time, the largest first.
     pub fn shares(&self, tally: &Tally) -> Vec<Share> {
         let of = |(level, times): (Level, f64)| Share {
             symbol: level.symbol,

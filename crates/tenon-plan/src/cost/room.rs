@@ -9,19 +9,19 @@ use crate::graph;
 use crate::links::{linked_list, memory_fields};
 use crate::memory;
 
-/// What leads to memory elsewhere.
+/// Bytes of a pointer to memory elsewhere.
 const POINTER: u64 = 8;
 
 /// Estimates how large values are in memory: exactly for what has numbers only, to a few bytes for
 /// the rest, where a compiler has its freedom.
-pub(super) struct Rooms<'a> {
+pub(super) struct MemorySizes<'a> {
     schema: &'a Schema,
     engine: Engine,
     /// Of each named type that has been looked at.
     types: Vec<Option<u64>>,
 }
 
-impl<'a> Rooms<'a> {
+impl<'a> MemorySizes<'a> {
     /// Looks at each type once.
     pub fn new(schema: &'a Schema, engine: Engine) -> Self {
         let mut rooms = Self {
@@ -58,7 +58,7 @@ impl<'a> Rooms<'a> {
         }
     }
 
-    /// Whether an optional value lies behind a pointer.
+    /// Returns whether an optional value lies behind a pointer.
     pub fn is_boxed(&self, is_recursive: bool) -> bool {
         self.engine != Engine::Compiled || is_recursive
     }
@@ -123,7 +123,7 @@ impl<'a> Rooms<'a> {
         }
     }
 
-    /// Of fields, one behind the other, whose arrays lie elsewhere if they are larger than `array_max`.
+    /// Returns the size of fields one behind the other; arrays larger than `array_max` lie elsewhere.
     pub fn fields(&self, fields: &[Field], array_max: u64) -> u64 {
         let mut end: u64 = 0;
         let mut widest = 1;

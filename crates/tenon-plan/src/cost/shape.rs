@@ -1,36 +1,36 @@
-//! What fills in the variables of an equation: a real value, or what is assumed of one.
+//! Shapes of values, which fill in the variables of an equation: of a real value, or of what is assumed of one.
 
 use super::equation::{Choice, Equations, Variable};
 use crate::Place;
 
-/// What is known of a value. Whoever asks for something that the value does not have gets nothing.
+/// The known facts about a value. A question about something that the value does not have is answered with nothing.
 pub trait Shape: Copy {
-    /// Whether all values of a type at a depth are alike, so that one stands for all.
+    /// True if all values of a type at a depth are alike, so that one stands for all.
     const IS_ALIKE: bool;
 
     /// The item at a place.
     fn at(self, place: &Place) -> Self;
 
-    /// How many elements or bytes it has.
+    /// Returns the number of its elements or bytes.
     fn length(self, of: &Variable) -> u64;
 
     /// The elements, each with how many are like it; `times`, if that is always the same.
     fn elements(self, of: &Variable, times: Option<u32>) -> impl Iterator<Item = (u64, Self)>;
 
-    /// What a pointer leads to, if there is something.
+    /// Returns what a pointer leads to, if there is something.
     fn held(self, of: &Variable) -> Option<Self>;
 
-    /// Which arm is selected, `None` for the default one, and what it holds.
+    /// Returns the arm that is selected, `None` for the default one, and what it holds.
     fn arm(self, of: &Choice) -> (Option<usize>, Self);
 
     /// The value of a named type, of which there are already so many around it.
     fn entered(self, depth: u32) -> Self;
 }
 
-/// What is assumed of the values of an interface.
+/// Assumptions about the values of an interface.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assumptions {
-    /// How long everything is that has a length, unless its bound is less.
+    /// Length of everything that has one, unless its bound is less.
     pub length: u64,
     /// Lengths by name: a field, or the type and the field with a dot between them.
     pub lengths: Vec<(String, u64)>,
@@ -94,7 +94,7 @@ impl Variable {
     }
 }
 
-/// Whether a name means what has this full name: all of it, or what is behind some dot.
+/// Returns whether a name means what has this full name: all of it, or what is behind some dot.
 fn is_called(full: &str, name: &str) -> bool {
     let before = full.strip_suffix(name);
     before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
@@ -104,7 +104,7 @@ fn is_called(full: &str, name: &str) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub struct Assumed<'a> {
     assumptions: &'a Assumptions,
-    /// How often its type is around it.
+    /// Number of values of its type that are around it.
     depth: u32,
 }
 

@@ -1,13 +1,13 @@
-//! Where plans are called from. A compiler puts a routine that has one caller into it.
+//! Call sites of plans. A compiler inlines a routine that has one caller.
 
 use tenon_schema::TypeId;
 
 use crate::{Op, Plans};
 
 /// For each type, in how many places its plan is called.
-pub(super) struct Sites(Vec<u32>);
+pub(super) struct CallSites(Vec<u32>);
 
-impl Sites {
+impl CallSites {
     pub fn of(plans: &Plans) -> Self {
         let mut sites = Self(vec![0; plans.types.len()]);
         plans.types.iter().for_each(|plan| sites.count(&plan.body));
@@ -18,7 +18,7 @@ impl Sites {
         sites
     }
 
-    /// Whether it is called from several.
+    /// Returns whether it is called from several.
     pub fn are_many(&self, ty: TypeId) -> bool {
         self.0[ty.0 as usize] > 1
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What runs a plan.
+/// An engine, which runs plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Engine {
     /// Stubs made at build time.
@@ -13,7 +13,7 @@ pub enum Engine {
     Interpreter,
 }
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// From memory to bytes.
@@ -139,7 +139,7 @@ impl Symbol {
         Self::Take,
     ];
 
-    /// How it is written, with the letters of the paper where it has one.
+    /// Returns its letter, the one of the paper where it has one.
     pub fn letter(self) -> &'static str {
         match self {
             Self::Begin => "B",
@@ -180,7 +180,7 @@ impl Symbol {
         }
     }
 
-    /// What it is, in words.
+    /// Returns its meaning in words.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Begin => "begin and end a message",
@@ -221,7 +221,7 @@ impl Symbol {
         }
     }
 
-    /// Whether it depends on the level of cache that the bytes lie in.
+    /// Returns whether it depends on the level of cache that the bytes lie in.
     pub fn is_by_level(self) -> bool {
         let bytes = [Self::CopyByte, Self::SwapByte, Self::AllocateByte];
         bytes.contains(&self)
@@ -242,7 +242,7 @@ impl Engine {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Compiled, Self::Machine, Self::Interpreter];
 
-    /// What people call it.
+    /// Returns its short name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Compiled => "compiled",
@@ -256,7 +256,7 @@ impl Direction {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Encode, Self::Decode];
 
-    /// What people call it.
+    /// Returns its short name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Encode => "encode",

@@ -1,39 +1,39 @@
-//! How often each parameter stands in an equation whose variables are known.
+//! Counts how often each parameter stands in an equation with known variables.
 
 use std::collections::{BTreeMap, HashMap};
 
 use tenon_schema::TypeId;
 
-use super::equation::{Amount, Choice, Equation, Equations, Term, Variable};
-use super::pieces::{self, Pieces};
+use super::equation::{ByteAmount, Choice, CostTerm, Equation, Equations, Variable};
+use super::pieces::{self, AllocationLog};
 use super::shape::Shape;
 use super::symbol::{Engine, Symbol};
 
 /// So often each parameter, and what a message takes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tally {
-    times: Times,
+    times: SymbolCounts,
     /// Bytes of the message.
     wire: u64,
     /// Of what varies in size or lies in types of its own: so much of the whole, by full name.
-    parts: BTreeMap<String, Times>,
+    parts: BTreeMap<String, SymbolCounts>,
     /// Pieces of memory, in their order.
-    pieces: Pieces,
-    /// Whether something is in it that nobody knows the cost of.
+    pieces: AllocationLog,
+    /// True if it contains something of unknown cost.
     unknown: bool,
 }
 
 /// One for each symbol.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Times([f64; Symbol::ALL.len()]);
+pub(super) struct SymbolCounts([f64; Symbol::ALL.len()]);
 
-impl Default for Times {
+impl Default for SymbolCounts {
     fn default() -> Self {
         Self([0.0; Symbol::ALL.len()])
     }
 }
 
-impl Times {
+impl SymbolCounts {
     pub fn of(&self, symbol: Symbol) -> f64 {
         self.0[symbol.index()]
     }
@@ -52,7 +52,7 @@ impl Times {
 impl Tally {
     /// Of an equation, for a value of this shape.
     pub fn of(equations: &Equations, equation: &Equation, shape: impl Shape) -> Self {
-        let mut walk = Walk {
+        let mut walk = EquationEvaluator {
             equations,
             open: Vec::new(),
             known: HashMap::new(),
@@ -65,7 +65,7 @@ impl Tally {
         tally
     }
 
-    /// How often one parameter.
+    /// Returns the count of one parameter.
     pub fn times(&self, symbol: Symbol) -> f64 {
         self.times.of(symbol)
     }
@@ -89,7 +89,7 @@ impl Tally {
         self.times.of(Symbol::AllocateByte) as u64
     }
 
-    /// Whether a type is in it that the interface only names: its cost and its bytes are missing.
+    /// Returns whether a type is in it that the interface only names: its cost and its bytes are missing.
     pub fn has_unknown(&self) -> bool {
         self.unknown
     }
@@ -116,9 +116,9 @@ impl Tally {
         }
     }
 
-    fn part(&mut self, name: &str) -> &mut Times {
+    fn part(&mut self, name: &str) -> &mut SymbolCounts {
         if !self.parts.contains_key(name) {
-            self.parts.insert(name.to_owned(), Times::default());
+            self.parts.insert(name.to_owned(), SymbolCounts::default());
         }
         self.parts.entry(name.to_owned()).or_default()
     }
@@ -128,7 +128,7 @@ impl Tally {
 /// overlap, of half of this or of less. Kernels begin behind.
 const FEW: u64 = 128;
 
-/// How often the pieces that so few bytes are copied in are halved, until they are no longer than what
+/// Returns how often the pieces that so few bytes are copied in are halved, until they are no longer than what
 /// there is.
 fn halvings(bytes: u64) -> f64 {
     let pieces = [64, 32, 16, 8, 4, 2, 1];
@@ -139,10 +139,10 @@ fn halvings(bytes: u64) -> f64 {
     pieces.iter().filter(longer).count() as f64
 }
 
-/// What stands for a type that has been seen: the type, its depth, and its position modulo 8.
+/// The key of a type that has been seen: the type, its depth, and its position modulo 8.
 type Seen = (TypeId, u32, u64);
 
-struct Walk<'e> {
+struct EquationEvaluator<'e> {
     equations: &'e Equations,
     /// The types that the present one is in.
     open: Vec<TypeId>,
@@ -150,42 +150,42 @@ struct Walk<'e> {
     tally: Tally,
 }
 
-impl Walk<'_> {
-    fn terms<S: Shape>(&mut self, terms: &[Term], shape: S) {
+impl EquationEvaluator<'_> {
+    fn terms<S: Shape>(&mut self, terms: &[CostTerm], shape: S) {
         for term in terms {
             self.term(term, shape);
         }
     }
 
-    fn term<S: Shape>(&mut self, term: &Term, shape: S) {
+    fn term<S: Shape>(&mut self, term: &CostTerm, shape: S) {
         match term {
-            Term::Times(times, symbol) => self.tally.times.add(*symbol, *times as f64),
-            Term::Wire(bytes) => self.wire(*bytes),
-            Term::Align { to, before } => self.align(u64::from(*to), u64::from(*before)),
-            Term::Block {
+            CostTerm::Times(times, symbol) => self.tally.times.add(*symbol, *times as f64),
+            CostTerm::Wire(bytes) => self.wire(*bytes),
+            CostTerm::Align { to, before } => self.align(u64::from(*to), u64::from(*before)),
+            CostTerm::Block {
                 start,
                 bytes,
                 padding,
             } => self.block(*start, bytes, *padding, shape),
-            Term::Allocate(bytes) => self.allocate(bytes, shape),
-            Term::Grow { bytes, first } => self.grow(bytes, *first, shape),
-            Term::Frame(bytes) => pieces::take(&mut self.tally.times, *bytes, 1),
-            Term::Loop { of, times, body } => {
+            CostTerm::Allocate(bytes) => self.allocate(bytes, shape),
+            CostTerm::Grow { bytes, first } => self.grow(bytes, *first, shape),
+            CostTerm::Frame(bytes) => pieces::take(&mut self.tally.times, *bytes, 1),
+            CostTerm::Loop { of, times, body } => {
                 self.part(of, |walk| walk.elements(of, *times, body, shape));
             }
-            Term::List {
+            CostTerm::List {
                 of, element, link, ..
             } => self.part(of, |walk| walk.list(of, *element, link, shape)),
-            Term::Choice(choice) => self.choice(choice, shape),
-            Term::Maybe { of, body } => {
+            CostTerm::Choice(choice) => self.choice(choice, shape),
+            CostTerm::Maybe { of, body } => {
                 if let Some(held) = shape.at(&of.place).held(of) {
                     self.part(of, |walk| walk.terms(body, held));
                 }
             }
-            Term::Call { place, ty, name } => {
+            CostTerm::Call { place, ty, name } => {
                 self.named(name, |walk| walk.call(*ty, shape.at(place)));
             }
-            Term::Unknown { .. } => self.tally.unknown = true,
+            CostTerm::Unknown { .. } => self.tally.unknown = true,
         }
     }
 
@@ -214,16 +214,22 @@ impl Walk<'_> {
         self.tally.times.add(Symbol::Hole, 1.0);
     }
 
-    fn amount<S: Shape>(amount: &Amount, shape: S) -> u64 {
+    fn amount<S: Shape>(amount: &ByteAmount, shape: S) -> u64 {
         match amount {
-            Amount::Fixed(bytes) => *bytes,
-            Amount::PerItem(bytes, of) => bytes.saturating_mul(shape.at(&of.place).length(of)),
+            ByteAmount::Fixed(bytes) => *bytes,
+            ByteAmount::PerItem(bytes, of) => bytes.saturating_mul(shape.at(&of.place).length(of)),
         }
     }
 
-    fn block<S: Shape>(&mut self, start: Symbol, amount: &Amount, padding: Option<u32>, shape: S) {
+    fn block<S: Shape>(
+        &mut self,
+        start: Symbol,
+        amount: &ByteAmount,
+        padding: Option<u32>,
+        shape: S,
+    ) {
         let bytes = Self::amount(amount, shape);
-        let is_counted = matches!(amount, Amount::PerItem(..));
+        let is_counted = matches!(amount, ByteAmount::PerItem(..));
         let run = |walk: &mut Self| {
             let times = &mut walk.tally.times;
             match start {
@@ -242,8 +248,8 @@ impl Walk<'_> {
             }
         };
         match amount {
-            Amount::Fixed(_) => run(self),
-            Amount::PerItem(_, of) => self.part(of, run),
+            ByteAmount::Fixed(_) => run(self),
+            ByteAmount::PerItem(_, of) => self.part(of, run),
         }
         if let Some(padding) = padding {
             let padded = bytes.checked_next_multiple_of(padding.into());
@@ -251,15 +257,15 @@ impl Walk<'_> {
         }
     }
 
-    fn allocate<S: Shape>(&mut self, amount: &Amount, shape: S) {
+    fn allocate<S: Shape>(&mut self, amount: &ByteAmount, shape: S) {
         let bytes = Self::amount(amount, shape);
         if bytes == 0 {
             return;
         }
         let run = |walk: &mut Self| walk.piece(bytes);
         match amount {
-            Amount::Fixed(_) => run(self),
-            Amount::PerItem(_, of) => self.part(of, run),
+            ByteAmount::Fixed(_) => run(self),
+            ByteAmount::PerItem(_, of) => self.part(of, run),
         }
     }
 
@@ -272,8 +278,8 @@ impl Walk<'_> {
     }
 
     /// Ever larger rooms, to each of which what is in the one before is moved.
-    fn grow<S: Shape>(&mut self, amount: &Amount, first: u64, shape: S) {
-        let Amount::PerItem(each, of) = amount else {
+    fn grow<S: Shape>(&mut self, amount: &ByteAmount, first: u64, shape: S) {
+        let ByteAmount::PerItem(each, of) = amount else {
             return;
         };
         let length = shape.at(&of.place).length(of);
@@ -291,13 +297,19 @@ impl Walk<'_> {
         });
     }
 
-    fn elements<S: Shape>(&mut self, of: &Variable, times: Option<u32>, body: &[Term], shape: S) {
+    fn elements<S: Shape>(
+        &mut self,
+        of: &Variable,
+        times: Option<u32>,
+        body: &[CostTerm],
+        shape: S,
+    ) {
         for (like, element) in shape.at(&of.place).elements(of, times) {
             self.repeated(like, |walk| walk.terms(body, element));
         }
     }
 
-    fn list<S: Shape>(&mut self, of: &Variable, element: TypeId, link: &[Term], shape: S) {
+    fn list<S: Shape>(&mut self, of: &Variable, element: TypeId, link: &[CostTerm], shape: S) {
         for (like, held) in shape.at(&of.place).elements(of, None) {
             self.repeated(like, |walk| {
                 walk.terms(link, held);

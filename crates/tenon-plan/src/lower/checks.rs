@@ -1,18 +1,18 @@
-//! What no plan can be made of.
+//! Refuses interfaces of which no plan can be made.
 
 use tenon_schema::{Schema, Type, TypeDef, TypeId, TypeKind};
 use thiserror::Error;
 
-use crate::graph::{self, Components};
+use crate::graph::{self, StronglyConnectedComponents};
 use crate::item::Scalar;
 use crate::nothing::{self, MAX_IN_PLACE as MAX_NOTHINGS};
 use crate::size::Sizes;
 
-/// How many types may be nested in each other, each in the next, without counting recursion:
-/// whoever runs a plan uses stack for each of them.
+/// Most types that may be nested in each other, each in the next, without counting recursion:
+/// an engine uses stack for each of them.
 const MAX_NESTING: usize = 64;
 
-/// How many arrays and pointers may be nested in each other where a type is used. They are
+/// Most arrays and pointers that may be nested in each other where a type is used. They are
 /// followed on the stack at every level of a recursive type.
 const MAX_IN_PLACE: usize = 8;
 
@@ -60,7 +60,10 @@ impl LowerError {
 }
 
 /// Refuses what has no sizes, or would take too much stack to find them out.
-pub(super) fn before_sizes(schema: &Schema, components: &Components) -> Result<(), LowerError> {
+pub(super) fn before_sizes(
+    schema: &Schema,
+    components: &StronglyConnectedComponents,
+) -> Result<(), LowerError> {
     nesting(schema, components)?;
     typedefs(schema, components)?;
     in_place(schema)?;
@@ -70,7 +73,7 @@ pub(super) fn before_sizes(schema: &Schema, components: &Components) -> Result<(
         .try_for_each(|def| discriminant(schema, def))
 }
 
-/// Refuses a union whose arms nothing selects.
+/// Refuses a union with a discriminant that can select no arm.
 fn discriminant(schema: &Schema, def: &TypeDef) -> Result<(), LowerError> {
     let TypeKind::Union(union) = &def.kind else {
         return Ok(());
@@ -88,7 +91,7 @@ fn discriminant(schema: &Schema, def: &TypeDef) -> Result<(), LowerError> {
     })
 }
 
-fn nesting(schema: &Schema, components: &Components) -> Result<(), LowerError> {
+fn nesting(schema: &Schema, components: &StronglyConnectedComponents) -> Result<(), LowerError> {
     let mut depth = vec![0; schema.types.len()];
     for members in &components.order {
         let below = members.iter().flat_map(|id| graph::contained(schema, *id));
@@ -104,7 +107,7 @@ fn nesting(schema: &Schema, components: &Components) -> Result<(), LowerError> {
 }
 
 /// Refuses typedefs that lead to nothing but each other.
-fn typedefs(schema: &Schema, components: &Components) -> Result<(), LowerError> {
+fn typedefs(schema: &Schema, components: &StronglyConnectedComponents) -> Result<(), LowerError> {
     let cyclic = |members: &&Vec<TypeId>| components.is_cyclic(members[0]);
     let mut cycles = components.order.iter().filter(cyclic);
     match cycles.find(|members| members.iter().all(|id| is_typedef(schema, *id))) {
@@ -132,8 +135,11 @@ fn nests_too_deep(schema: &Schema, ty: &Type) -> bool {
     true
 }
 
-/// Refuses values of which whoever makes one would look at more items than its bytes tell.
-pub(super) fn nothings(schema: &Schema, components: &Components) -> Result<(), LowerError> {
+/// Refuses values for which a decoder would look at more items than their bytes tell.
+pub(super) fn nothings(
+    schema: &Schema,
+    components: &StronglyConnectedComponents,
+) -> Result<(), LowerError> {
     let known = nothing::in_place(schema, components);
     let types = schema.types.iter().zip(&known);
     let types = types.map(|(def, items)| (def.name.as_str(), *items));

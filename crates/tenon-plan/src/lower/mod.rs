@@ -10,7 +10,7 @@ mod checks;
 
 pub use checks::LowerError;
 
-use crate::graph::{self, Components};
+use crate::graph::{self, StronglyConnectedComponents};
 use crate::item::{Place, Scalar};
 use crate::links::{LinkedList, linked_list, memory_fields};
 use crate::op::{Arm, Body, Count, Moves, Op, Plan, Plans, ProcedurePlan};
@@ -33,7 +33,7 @@ pub fn lower(schema: &Schema, representation: Representation) -> Result<Plans, L
     checks::nothings(schema, &components)?;
     let sizes = Sizes::by_components(schema, representation, &components);
     checks::ends(schema, &sizes)?;
-    let with = Given {
+    let with = LoweringContext {
         schema,
         representation,
         sizes: &sizes,
@@ -48,17 +48,21 @@ pub fn lower(schema: &Schema, representation: Representation) -> Result<Plans, L
     })
 }
 
-/// What every body is made from.
+/// The inputs that every body is made from.
 #[derive(Clone, Copy)]
-struct Given<'a> {
+struct LoweringContext<'a> {
     schema: &'a Schema,
     representation: Representation,
     sizes: &'a Sizes<'a>,
 }
 
-fn named_plan(with: Given<'_>, components: &Components, id: TypeId) -> Result<Plan, LowerError> {
+fn named_plan(
+    with: LoweringContext<'_>,
+    components: &StronglyConnectedComponents,
+    id: TypeId,
+) -> Result<Plan, LowerError> {
     let def = with.schema.type_def(id);
-    let mut lowering = Lowering::new(with, &def.name);
+    let mut lowering = BodyBuilder::new(with, &def.name);
     match &def.kind {
         TypeKind::Enum(_) => lowering.scalar(Scalar::Enum(id), Place::it()),
         TypeKind::Struct(_) => {
@@ -79,7 +83,7 @@ fn named_plan(with: Given<'_>, components: &Components, id: TypeId) -> Result<Pl
     })
 }
 
-fn procedure_plans(with: Given<'_>) -> Result<Vec<ProcedurePlan>, LowerError> {
+fn procedure_plans(with: LoweringContext<'_>) -> Result<Vec<ProcedurePlan>, LowerError> {
     let mut plans = Vec::new();
     for (program, definition) in with.schema.programs.iter().enumerate() {
         for (version, definition) in definition.versions.iter().enumerate() {
@@ -98,8 +102,12 @@ fn procedure_plans(with: Given<'_>) -> Result<Vec<ProcedurePlan>, LowerError> {
     Ok(plans)
 }
 
-fn record_plan(with: Given<'_>, name: &str, fields: &[Field]) -> Result<Plan, LowerError> {
-    let mut lowering = Lowering::new(with, name);
+fn record_plan(
+    with: LoweringContext<'_>,
+    name: &str,
+    fields: &[Field],
+) -> Result<Plan, LowerError> {
+    let mut lowering = BodyBuilder::new(with, name);
     lowering.fields(fields)?;
     Ok(Plan {
         body: lowering.body,
@@ -109,29 +117,33 @@ fn record_plan(with: Given<'_>, name: &str, fields: &[Field]) -> Result<Plan, Lo
     })
 }
 
-fn result_plan(with: Given<'_>, name: &str, result: Option<&Type>) -> Result<Plan, LowerError> {
-    let mut lowering = Lowering::new(with, name);
+fn result_plan(
+    with: LoweringContext<'_>,
+    name: &str,
+    result: Option<&Type>,
+) -> Result<Plan, LowerError> {
+    let mut lowering = BodyBuilder::new(with, name);
     if let Some(ty) = result {
         lowering.aligned_item(ty, Place::it())?;
     }
     Ok(Plan {
         body: lowering.body,
-        size: result.map_or(crate::Size::exactly(0), |ty| with.sizes.of(ty)),
+        size: result.map_or(crate::WireSize::exactly(0), |ty| with.sizes.of(ty)),
         align: with.sizes.of_message(),
         recursive: false,
     })
 }
 
 /// One body in the making.
-struct Lowering<'a> {
-    with: Given<'a>,
+struct BodyBuilder<'a> {
+    with: LoweringContext<'a>,
     /// The type or procedure it belongs to.
     name: &'a str,
     body: Body,
 }
 
-impl<'a> Lowering<'a> {
-    fn new(with: Given<'a>, name: &'a str) -> Self {
+impl<'a> BodyBuilder<'a> {
+    fn new(with: LoweringContext<'a>, name: &'a str) -> Self {
         Self {
             with,
             name,
@@ -165,7 +177,7 @@ impl<'a> Lowering<'a> {
         self.moved(ty, place)
     }
 
-    /// An item whose position is a multiple of what its type wants.
+    /// An item at a position that already has the alignment of its type.
     fn aligned_item(&mut self, ty: &Type, place: Place) -> Result<(), LowerError> {
         if let Some(to) = self.elements_align(ty) {
             self.align(to, COUNT_BYTES);
@@ -212,14 +224,14 @@ impl<'a> Lowering<'a> {
 
     /// The body of what lies inside an item, where `it` is that.
     fn inner(&self, ty: &Type) -> Result<Body, LowerError> {
-        let mut inner = Lowering::new(self.with, self.name);
+        let mut inner = BodyBuilder::new(self.with, self.name);
         inner.item(ty, Place::it())?;
         Ok(inner.body)
     }
 
     /// The body of an element. Those of one size lie one behind the other.
     fn element(&self, ty: &Type) -> Result<Body, LowerError> {
-        let mut inner = Lowering::new(self.with, self.name);
+        let mut inner = BodyBuilder::new(self.with, self.name);
         match self.with.sizes.fixed(ty) {
             Some(_) => inner.aligned_item(ty, Place::it())?,
             None => inner.item(ty, Place::it())?,

@@ -1,4 +1,4 @@
-//! `fold_aligns`: where the interface fixes a position, nobody looks whether it is aligned.
+//! `fold_aligns`: where the interface fixes a position, its alignment is not computed at run time.
 //!
 //! Law: at a position that is known to be `r` modulo `m`, and `to` divides `m`,
 //!
@@ -8,13 +8,13 @@
 //! ```
 //!
 //! and with `before b`, `r + b` in the place of `r`. A plan begins at a multiple of its `align`, a
-//! message at one of 8. Behind an item whose size varies a position may be known modulo less, or
+//! message at one of 8. Behind an item of varying size a position may be known modulo less, or
 //! not at all: there the operation stays.
 
 use tenon_schema::Schema;
 
 use crate::op::{Body, Op, Plan, Plans};
-use crate::position::Position;
+use crate::position::MessagePosition;
 use crate::size::Sizes;
 
 /// Rewrites all plans.
@@ -26,10 +26,10 @@ pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
 }
 
 fn fold(plan: &mut Plan, sizes: &Sizes<'_>) {
-    fold_body(&mut plan.body, Position::aligned(plan.align), sizes);
+    fold_body(&mut plan.body, MessagePosition::aligned(plan.align), sizes);
 }
 
-fn fold_body(body: &mut Body, mut position: Position, sizes: &Sizes<'_>) {
+fn fold_body(body: &mut Body, mut position: MessagePosition, sizes: &Sizes<'_>) {
     let mut folded = Body::with_capacity(body.len());
     for mut op in body.drain(..) {
         let behind = position.behind(&op, sizes);
@@ -47,7 +47,7 @@ fn fold_body(body: &mut Body, mut position: Position, sizes: &Sizes<'_>) {
     *body = folded;
 }
 
-fn hole(op: &Op, position: Position) -> Option<u32> {
+fn hole(op: &Op, position: MessagePosition) -> Option<u32> {
     match op {
         Op::Align { to, before } => position.hole(*to, *before),
         _ => None,

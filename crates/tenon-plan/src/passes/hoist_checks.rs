@@ -12,7 +12,7 @@
 //! because `n` elements take `8 n` bytes, whatever they hold, so there is room for all of them or
 //! not. A message that ends inside an element is refused before the first one is looked at.
 
-use crate::op::{Body, Element, Op, Plan, Plans};
+use crate::op::{Body, ElementSize, Op, Plan, Plans};
 
 /// Most items of a struct that stand in the loop itself; a larger one is worth its own check.
 const MAX_ITEMS: usize = 16;
@@ -31,7 +31,7 @@ fn one_block(plan: &Plan) -> Option<Body> {
     (!plan.recursive && items.len() <= MAX_ITEMS).then(|| items.to_vec())
 }
 
-/// What lies in the one block that a body consists of.
+/// Returns the items in the one block that a body consists of.
 fn items(body: &Body) -> Option<&[Op]> {
     match body.as_slice() {
         [Op::Reserve { .. }, items @ ..] => items.iter().all(Op::is_fixed).then_some(items),
@@ -48,7 +48,7 @@ fn hoist(body: &mut Body, blocks: &[Option<Body>]) {
             place,
             count,
             element:
-                Element {
+                ElementSize {
                     extent: Some(element),
                     ..
                 },

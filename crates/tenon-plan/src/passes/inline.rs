@@ -13,7 +13,7 @@
 //! items. They come as one block, which no later pass takes apart: so a source back end can
 //! read such a struct as one literal.
 //!
-//! What is gained is the check: `merge_checks` joins the block to its neighbours. Where there
+//! The gain is the check: `merge_checks` joins the block to its neighbours. Where there
 //! is no such neighbour (an element of an array, an arm, an item between variable ones) a call
 //! says the same in less code, and stays.
 
@@ -24,7 +24,7 @@ use crate::item::Place;
 use crate::op::{Body, Op, Plan, Plans};
 use crate::representation::Representation;
 
-/// What the items of a struct that is not called may cost, in items that cannot fail: as much
+/// Highest cost of the items of a struct that is not called, in items that cannot fail: as much
 /// code as a call takes with its room check and the test of its result. Measured on compiled
 /// stubs for x86-64: three uses of a struct of 16 integers take 950 bytes to decode when
 /// inlined, and 1383 bytes and a function of 461 when called; of two booleans 2201, or 1366 and
@@ -32,7 +32,7 @@ use crate::representation::Representation;
 /// used, and the literal that a source back end prints is still read at a glance.
 const MAX_COST: u32 = 16;
 
-/// What an item costs whose value must be looked at: its failure has a name and a way out.
+/// Cost of an item with a value that must be checked: its failure has a name and a way out.
 const CHECKED_COST: u32 = 8;
 
 /// Most bytes of a struct that is not called: moving more takes so long that the call is free.
@@ -44,28 +44,28 @@ const MAX_BODY: usize = 128;
 
 /// Rewrites the records of all plans, contained types before those that contain them.
 pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
-    let mut smalls = Smalls {
+    let mut candidates = InlineCandidates {
         representation: plans.representation,
         types: vec![None; plans.types.len()],
     };
     for id in graph::components(schema).order.into_iter().flatten() {
         let plan = &mut plans.types[id.0 as usize];
-        smalls.open(&mut plan.body);
-        smalls.types[id.0 as usize] = smalls.small(plan);
+        candidates.open(&mut plan.body);
+        candidates.types[id.0 as usize] = candidates.candidate(plan);
     }
     for plan in &mut plans.procedures {
-        smalls.open(&mut plan.arguments.body);
+        candidates.open(&mut plan.arguments.body);
     }
 }
 
 /// The body of a type that may be inlined, as one block.
 #[derive(Clone)]
-struct Small {
+struct InlineCandidate {
     items: Body,
     bytes: u32,
 }
 
-impl Small {
+impl InlineCandidate {
     fn push(&mut self, mut op: Op, representation: &Representation) -> Option<()> {
         let (_, bytes) = op.fixed(representation)?;
         *op.offset_mut()? = self.bytes;
@@ -87,13 +87,13 @@ impl Small {
 }
 
 /// Of each type that has been seen, what may stand for a call of it.
-struct Smalls {
+struct InlineCandidates {
     representation: Representation,
-    types: Vec<Option<Small>>,
+    types: Vec<Option<InlineCandidate>>,
 }
 
-impl Smalls {
-    fn small(&self, plan: &Plan) -> Option<Small> {
+impl InlineCandidates {
+    fn candidate(&self, plan: &Plan) -> Option<InlineCandidate> {
         let items = plan.body.iter().filter(|op| !op.is_reserve());
         let cost = items.clone().map(|op| self.cost(op)).sum();
         let fits =
@@ -101,16 +101,16 @@ impl Smalls {
         if plan.recursive || !fits {
             return None;
         }
-        let mut small = Small {
+        let mut candidate = InlineCandidate {
             items: Body::new(),
             bytes: 0,
         };
         let mut items = items.cloned();
-        items.try_for_each(|op| small.push(op, &self.representation))?;
-        Some(small)
+        items.try_for_each(|op| candidate.push(op, &self.representation))?;
+        Some(candidate)
     }
 
-    /// What an item costs that a block holds; nothing else is inlined.
+    /// Returns the cost of an item that a block holds; nothing else is inlined.
     fn cost(&self, op: &Op) -> u32 {
         match op {
             Op::Zero { .. } | Op::Blit { .. } => 1,
@@ -123,7 +123,7 @@ impl Smalls {
         }
     }
 
-    fn called<'a>(&'a self, op: &'a Op) -> Option<(&'a Small, &'a Place)> {
+    fn called<'a>(&'a self, op: &'a Op) -> Option<(&'a InlineCandidate, &'a Place)> {
         match op {
             Op::Call { place, plan } => Some((self.types[plan.0 as usize].as_ref()?, place)),
             _ => None,
@@ -134,13 +134,13 @@ impl Smalls {
         let mut items = body.iter().filter(|op| !op.is_reserve()).count();
         let mut opened = Body::with_capacity(body.len());
         for (index, op) in body.iter().enumerate() {
-            let small = self.called(op).filter(|(small, _)| {
-                self.has_neighbour(body, index) && items + small.items.len() - 1 <= MAX_BODY
+            let candidate = self.called(op).filter(|(candidate, _)| {
+                self.has_neighbour(body, index) && items + candidate.items.len() - 1 <= MAX_BODY
             });
-            match small {
-                Some((small, place)) => {
-                    items += small.items.len() - 1;
-                    opened.extend(small.at(place));
+            match candidate {
+                Some((candidate, place)) => {
+                    items += candidate.items.len() - 1;
+                    opened.extend(candidate.at(place));
                 }
                 None => opened.push(op.clone()),
             }
@@ -148,7 +148,7 @@ impl Smalls {
         *body = opened;
     }
 
-    /// Whether a block stands or will stand right before or behind an operation.
+    /// Returns whether a block stands or will stand right before or behind an operation.
     fn has_neighbour(&self, body: &Body, index: usize) -> bool {
         let before = index.checked_sub(1).and_then(|before| body.get(before));
         let mut around = before.into_iter().chain(body.get(index + 1));

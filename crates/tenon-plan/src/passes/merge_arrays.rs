@@ -12,7 +12,7 @@
 //! ```
 //!
 //! because both move the same items one behind the other, and the bytes of all are known before
-//! the first is moved. Whoever runs the plan then has the whole array in hand, for a kernel.
+//! the first is moved. An engine then has the whole array in hand, for a kernel.
 
 use crate::item::{Place, Scalar};
 use crate::lower::MAX_FIXED;
@@ -35,7 +35,7 @@ fn merge(body: &mut Body) {
     *body = merged;
 }
 
-/// What moves the numbers that a loop moves one by one.
+/// Returns the operations that move at once the numbers that a loop moves one by one.
 fn array(op: &Op) -> Option<Body> {
     let Op::Loop {
         place,

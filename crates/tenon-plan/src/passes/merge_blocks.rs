@@ -16,7 +16,7 @@
 
 use tenon_schema::{Length, Schema, Type, TypeId, TypeKind};
 
-use crate::blittable::Blittables;
+use crate::blittable::BlittableTypes;
 use crate::item::{Blittable, Place};
 use crate::layout::Layout;
 use crate::links::is_link;
@@ -25,9 +25,9 @@ use crate::op::{Body, Op, Plans};
 
 /// Rewrites all plans.
 pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
-    let blocks = Blocks {
+    let blocks = BlockMerger {
         schema,
-        blittables: Blittables::new(schema, plans.representation),
+        blittables: BlittableTypes::new(schema, plans.representation),
     };
     for id in (0..schema.types.len() as u32).map(TypeId) {
         let plan = plans.of_type_mut(id);
@@ -47,12 +47,12 @@ pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
     }
 }
 
-struct Blocks<'a> {
+struct BlockMerger<'a> {
     schema: &'a Schema,
-    blittables: Blittables<'a>,
+    blittables: BlittableTypes<'a>,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> BlockMerger<'a> {
     fn of_struct(&self, id: TypeId) -> Option<Body> {
         match &self.schema.type_def(id).kind {
             TypeKind::Struct(fields) if !is_link(self.schema, id) => {
@@ -77,7 +77,7 @@ impl<'a> Blocks<'a> {
         *body = merged;
     }
 
-    /// What moves the item of `op` as a block, if it is one and not moved so already.
+    /// Returns the operations that move the item of `op` as a block, if it is one and not moved so already.
     fn whole(&self, op: &Op, at: Layout<'a>) -> Option<Body> {
         let Layout::Use(ty) = at else { return None };
         match (op, self.schema.resolve(ty)) {

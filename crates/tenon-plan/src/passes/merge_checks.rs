@@ -30,7 +30,7 @@ pub(super) fn rewrite(body: &mut Body) {
             if extend(&mut merged, &mut block, bytes) {
                 continue;
             }
-            block = Some(Block {
+            block = Some(MergedBlock {
                 position: merged.len(),
                 base: 0,
                 bytes,
@@ -46,16 +46,16 @@ pub(super) fn rewrite(body: &mut Body) {
 }
 
 /// The block that items are being added to.
-struct Block {
+struct MergedBlock {
     /// Of its `Reserve` in the merged body.
     position: usize,
-    /// What is added to the offsets of the items that come now.
+    /// Bytes that are added to the offsets of the items that come now.
     base: u32,
     bytes: u32,
 }
 
 /// Makes the present block larger by `bytes`, if there is one and it may grow so far.
-fn extend(merged: &mut Body, block: &mut Option<Block>, bytes: u32) -> bool {
+fn extend(merged: &mut Body, block: &mut Option<MergedBlock>, bytes: u32) -> bool {
     let Some(block) = block else { return false };
     let Some(total) = block
         .bytes

@@ -19,11 +19,11 @@ use crate::verify::{VerifyError, verify};
 /// A pass, to be switched on by naming it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pass {
-    /// Where the interface fixes a position, nobody looks whether it is aligned.
+    /// Alignment is not computed at run time where the interface fixes a position.
     FoldAligns,
     /// An array of numbers is moved at once.
     MergeArrays,
-    /// What lies on the wire as it lies in memory is moved as a block.
+    /// A value that lies on the wire as it lies in memory is moved as a block.
     MergeBlocks,
     /// Small structs inside records are moved field by field.
     Inline,
@@ -44,7 +44,7 @@ impl Pass {
         Self::HoistChecks,
     ];
 
-    /// What people call it.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::FoldAligns => "fold_aligns",

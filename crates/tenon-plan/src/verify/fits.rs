@@ -1,24 +1,24 @@
-//! Whether an operation fits the type of the item that it moves.
+//! Checks that an operation fits the type of the item that it moves.
 
 use tenon_schema::{Field, Length, Type, TypeId, TypeKind, Union};
 
-use super::expected::Block;
-use super::{Problem, Verifier, VerifyError};
+use super::expected::ReservedBlock;
+use super::{PlanVerifier, VerifyError, VerifyErrorKind};
 use crate::item::{Blittable, Scalar};
 use crate::layout::Layout;
 use crate::links::{is_link, linked_list};
-use crate::op::{Arm, Count, Element, Op};
-use crate::position::Position;
-use crate::representation::Extent;
+use crate::op::{Arm, Count, ElementSize, Op};
+use crate::position::MessagePosition;
+use crate::representation::WireExtent;
 
-impl<'a> Verifier<'a> {
+impl<'a> PlanVerifier<'a> {
     /// Holds an operation against the type of the item it moves.
     pub(super) fn item(
         &self,
         op: &Op,
         item: Layout<'_>,
         at: &str,
-        position: Position,
+        position: MessagePosition,
     ) -> Result<(), VerifyError> {
         let fits = match item {
             Layout::Nothing => false,
@@ -32,7 +32,7 @@ impl<'a> Verifier<'a> {
         };
         match fits {
             true => Ok(()),
-            false => Err(self.error(at, Problem::Type)),
+            false => Err(self.error(at, VerifyErrorKind::Type)),
         }
     }
 
@@ -45,7 +45,13 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn fits(&self, op: &Op, ty: &Type, at: &str, position: Position) -> Result<bool, VerifyError> {
+    fn fits(
+        &self,
+        op: &Op,
+        ty: &Type,
+        at: &str,
+        position: MessagePosition,
+    ) -> Result<bool, VerifyError> {
         let inside = position.inside(op, self.sizes);
         let resolved = self.schema.resolve(ty);
         let is = |expected: Type| *resolved == expected;
@@ -134,18 +140,18 @@ impl<'a> Verifier<'a> {
     fn is_loop(
         &self,
         ty: &Type,
-        (count, element): (Count, Element),
+        (count, element): (Count, ElementSize),
         body: &[Op],
         at: &str,
-        inside: Position,
+        inside: MessagePosition,
     ) -> Result<bool, VerifyError> {
         let Type::Array(of, length) = ty else {
             return Ok(false);
         };
         if element != self.sizes.element(of) {
-            return Err(self.error(at, Problem::Element));
+            return Err(self.error(at, VerifyErrorKind::Element));
         }
-        self.body(body, Layout::Use(of), inside, Block::default())?;
+        self.body(body, Layout::Use(of), inside, ReservedBlock::default())?;
         Ok(*length == length_of(count))
     }
 
@@ -153,14 +159,19 @@ impl<'a> Verifier<'a> {
         &self,
         ty: &Type,
         count: Count,
-        element: Extent,
+        element: WireExtent,
         body: &[Op],
     ) -> Result<bool, VerifyError> {
         let Type::Array(of, length) = ty else {
             return Ok(false);
         };
-        let start = Position::aligned(element.align);
-        self.body(body, Layout::Use(of), start, Block::of(element.bytes))?;
+        let start = MessagePosition::aligned(element.align);
+        self.body(
+            body,
+            Layout::Use(of),
+            start,
+            ReservedBlock::of(element.bytes),
+        )?;
         let is_fixed = self.sizes.fixed(of) == Some(element) && body.iter().all(Op::is_fixed);
         Ok(*length == length_of(count) && is_fixed)
     }
@@ -170,12 +181,12 @@ impl<'a> Verifier<'a> {
         ty: &Type,
         resolved: &Type,
         body: &[Op],
-        inside: Position,
+        inside: MessagePosition,
     ) -> Result<bool, VerifyError> {
         let Type::Optional(to) = resolved else {
             return Ok(false);
         };
-        self.body(body, Layout::Use(to), inside, Block::default())?;
+        self.body(body, Layout::Use(to), inside, ReservedBlock::default())?;
         Ok(linked_list(self.schema, ty).is_none())
     }
 
@@ -184,7 +195,7 @@ impl<'a> Verifier<'a> {
         ty: &Type,
         discriminant: Scalar,
         (arms, default): (&[Arm], Option<&[Op]>),
-        inside: Position,
+        inside: MessagePosition,
     ) -> Result<bool, VerifyError> {
         let Some(union) = self.union(ty) else {
             return Ok(false);
@@ -216,8 +227,18 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn arm(&self, body: &[Op], field: Option<&Field>, inside: Position) -> Result<(), VerifyError> {
-        self.body(body, Layout::of_arm(field), inside, Block::default())
+    fn arm(
+        &self,
+        body: &[Op],
+        field: Option<&Field>,
+        inside: MessagePosition,
+    ) -> Result<(), VerifyError> {
+        self.body(
+            body,
+            Layout::of_arm(field),
+            inside,
+            ReservedBlock::default(),
+        )
     }
 }
 

@@ -1,22 +1,22 @@
-//! What the holes between items are for.
+//! Checks that each hole between items has a purpose.
 
-use super::Problem;
+use super::VerifyErrorKind;
 use crate::op::Op;
-use crate::position::Position;
+use crate::position::MessagePosition;
 use crate::representation::MESSAGE_ALIGN;
 
 /// The padding since the latest item.
 #[derive(Debug)]
-pub(super) struct Holes {
-    /// What there has to be a position that is a multiple of, before the next item: structs of
+pub(super) struct PendingPadding {
+    /// Alignment that a position before the next item must have: structs of
     /// fixed size have ended, each with a hole behind it, so that its like may follow.
     due: u32,
     /// Padding that is for none of those structs: for each position where it may begin, how many
     /// bytes it is then. None if there is no such padding.
-    before: Vec<(Position, u32)>,
+    before: Vec<(MessagePosition, u32)>,
 }
 
-impl Holes {
+impl PendingPadding {
     pub fn none() -> Self {
         Self {
             due: 1,
@@ -24,7 +24,7 @@ impl Holes {
         }
     }
 
-    /// A struct has ended whose size is a multiple of `align`.
+    /// Notes that a struct has ended with a size that is a multiple of `align`.
     pub fn owe(&mut self, align: u32) {
         self.due = self.due.max(align);
     }
@@ -33,8 +33,10 @@ impl Holes {
     ///
     /// # Errors
     /// A struct has no hole behind it, or nothing can be aligned so.
-    pub fn pad(&mut self, op: &Op, position: Position) -> Result<(), Problem> {
-        let due = position.hole(self.due, 0).ok_or(Problem::Alignment)?;
+    pub fn pad(&mut self, op: &Op, position: MessagePosition) -> Result<(), VerifyErrorKind> {
+        let due = position
+            .hole(self.due, 0)
+            .ok_or(VerifyErrorKind::Alignment)?;
         match *op {
             // A struct inside another may have ended with it: then they have a hole each.
             Op::Zero { bytes, .. } if bytes < due => return Ok(()),
@@ -42,9 +44,9 @@ impl Holes {
                 self.grow(position.plus(due.into()), |_| bytes - due)
             }
             Op::Align { to, before } if !matches!(to, 2 | 4 | 8) || before >= to => {
-                return Err(Problem::Alignment);
+                return Err(VerifyErrorKind::Alignment);
             }
-            Op::Align { .. } if due > 0 => return Err(Problem::Alignment),
+            Op::Align { .. } if due > 0 => return Err(VerifyErrorKind::Alignment),
             Op::Align { to, before } if position.hole(to, before) != Some(0) => {
                 self.grow(position, |at| at.hole(to, before).unwrap_or(0));
             }
@@ -57,7 +59,7 @@ impl Holes {
 
     /// Takes padding that begins at `position`, or behind what is there already; `bytes` says how many
     /// bytes it is from a position on that is known.
-    fn grow(&mut self, position: Position, bytes: impl Fn(Position) -> u32) {
+    fn grow(&mut self, position: MessagePosition, bytes: impl Fn(MessagePosition) -> u32) {
         if self.before.is_empty() {
             self.before = position.each().map(|begin| (begin, 0)).collect();
         }
@@ -66,10 +68,14 @@ impl Holes {
         }
     }
 
-    /// Whether what comes next may begin at `position`, and no earlier.
-    pub fn close(&mut self, position: Position, is_aligned: impl Fn(Position) -> bool) -> bool {
+    /// Returns whether what comes next may begin at `position`, and no earlier.
+    pub fn close(
+        &mut self,
+        position: MessagePosition,
+        is_aligned: impl Fn(MessagePosition) -> bool,
+    ) -> bool {
         let Self { due, before } = std::mem::replace(self, Self::none());
-        let is_early = |(begin, bytes): (Position, u32)| {
+        let is_early = |(begin, bytes): (MessagePosition, u32)| {
             // Alignments come again and again behind so many.
             let mut earlier = 0..bytes.min(MESSAGE_ALIGN);
             earlier.any(|bytes| is_aligned(begin.plus(bytes.into())))

@@ -10,16 +10,16 @@ mod holes;
 use tenon_schema::{Procedure, Schema, TypeId};
 use thiserror::Error;
 
-use expected::{Block, Expected, Opened};
-use holes::Holes;
+use expected::{ExpectedItems, OpenStruct, ReservedBlock};
+use holes::PendingPadding;
 
-use crate::blittable::Blittables;
+use crate::blittable::BlittableTypes;
 use crate::graph;
 use crate::item::Blittable;
 use crate::layout::Layout;
-use crate::op::{Count, Op, Plan, Plans, ProcedurePlan, Size};
-use crate::position::Position;
-use crate::representation::{COUNT_BYTES, Extent, Lists, Representation};
+use crate::op::{Count, Op, Plan, Plans, ProcedurePlan, WireSize};
+use crate::position::MessagePosition;
+use crate::representation::{COUNT_BYTES, Lists, Representation, WireExtent};
 use crate::size::Sizes;
 
 /// A plan is wrong: a bug of Tenon, not of the interface.
@@ -30,20 +30,20 @@ pub struct VerifyError {
     pub plan: String,
     /// The item, `it` if it is the whole value.
     pub at: String,
-    /// What is wrong.
-    pub problem: Problem,
+    /// The kind of the error.
+    pub problem: VerifyErrorKind,
 }
 
-/// What can be wrong with a plan.
+/// The kinds of errors in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Problem {
+pub enum VerifyErrorKind {
     /// The types or procedures of the schema and the plans are not the same.
     #[error("there is not one plan for each type and procedure, in their order")]
     Plans,
     /// The bytes on the wire are not those of the type.
     #[error("the size is not that of the type")]
     Size,
-    /// Whether the type can contain itself is not what the plan says.
+    /// The plan is wrong about whether the type can contain itself.
     #[error("recursion is marked where there is none, or is not marked")]
     Recursion,
     /// The item is not the next one of the type.
@@ -64,8 +64,8 @@ pub enum Problem {
     /// The item does not lie in a reserved block right behind the item before it.
     #[error("the item does not follow the one before it in a reserved block")]
     Offset,
-    /// The fields of a struct inside a record are not all in one block: nobody could read the
-    /// struct as a whole.
+    /// The fields of a struct inside a record are not all in one block: the struct could not be read
+    /// as a whole.
     #[error("the struct that this is a part of is not moved in one block")]
     Split,
     /// A block is not filled.
@@ -83,8 +83,8 @@ pub enum Problem {
 pub fn verify(schema: &Schema, plans: &Plans) -> Result<(), VerifyError> {
     let components = graph::components(schema);
     let sizes = Sizes::by_components(schema, plans.representation, &components);
-    let blittables = Blittables::new(schema, plans.representation);
-    let verifier = Verifier {
+    let blittables = BlittableTypes::new(schema, plans.representation);
+    let verifier = PlanVerifier {
         schema,
         representation: plans.representation,
         sizes: &sizes,
@@ -92,7 +92,7 @@ pub fn verify(schema: &Schema, plans: &Plans) -> Result<(), VerifyError> {
         plan: "",
     };
     if plans.types.len() != schema.types.len() {
-        return Err(verifier.error("types", Problem::Plans));
+        return Err(verifier.error("types", VerifyErrorKind::Plans));
     }
     for (plan, id) in plans.types.iter().zip((0..).map(TypeId)) {
         let recursive = graph::is_recursive(schema, &components, id);
@@ -101,21 +101,21 @@ pub fn verify(schema: &Schema, plans: &Plans) -> Result<(), VerifyError> {
     verifier.procedures(&plans.procedures)
 }
 
-struct Verifier<'a> {
+struct PlanVerifier<'a> {
     schema: &'a Schema,
     representation: Representation,
     sizes: &'a Sizes<'a>,
-    blittables: &'a Blittables<'a>,
+    blittables: &'a BlittableTypes<'a>,
     /// The type or procedure in hand.
     plan: &'a str,
 }
 
-impl<'a> Verifier<'a> {
+impl<'a> PlanVerifier<'a> {
     fn about(&self, plan: &'a str) -> Self {
         Self { plan, ..*self }
     }
 
-    fn error(&self, at: &str, problem: Problem) -> VerifyError {
+    fn error(&self, at: &str, problem: VerifyErrorKind) -> VerifyError {
         VerifyError {
             plan: self.plan.to_owned(),
             at: if at.is_empty() { "it" } else { at }.to_owned(),
@@ -139,13 +139,14 @@ impl<'a> Verifier<'a> {
                         (plan.program, plan.version, plan.procedure)
                             == (program, version, procedure)
                     });
-                    let plan = plan.ok_or_else(|| self.error("procedures", Problem::Plans))?;
+                    let plan =
+                        plan.ok_or_else(|| self.error("procedures", VerifyErrorKind::Plans))?;
                     self.about(&definition.name).procedure(plan, definition)?;
                 }
             }
         }
         match plans.next() {
-            Some(_) => Err(self.error("procedures", Problem::Plans)),
+            Some(_) => Err(self.error("procedures", VerifyErrorKind::Plans)),
             None => Ok(()),
         }
     }
@@ -157,7 +158,7 @@ impl<'a> Verifier<'a> {
         self.plan(&plan.arguments, arguments, (size, align), false)?;
         let (result, size) = match &definition.result {
             Some(ty) => (Layout::Use(ty), self.sizes.of(ty)),
-            None => (Layout::Nothing, Size::exactly(0)),
+            None => (Layout::Nothing, WireSize::exactly(0)),
         };
         self.plan(&plan.result, result, (size, align), false)
     }
@@ -166,21 +167,21 @@ impl<'a> Verifier<'a> {
         &self,
         plan: &Plan,
         layout: Layout<'_>,
-        expected: (Size, u32),
+        expected: (WireSize, u32),
         recursive: bool,
     ) -> Result<(), VerifyError> {
         if (plan.size, plan.align) != expected {
-            return Err(self.error("", Problem::Size));
+            return Err(self.error("", VerifyErrorKind::Size));
         }
         if plan.recursive != recursive {
-            return Err(self.error("", Problem::Recursion));
+            return Err(self.error("", VerifyErrorKind::Recursion));
         }
-        let start = Position::aligned(plan.align);
-        self.body(&plan.body, layout, start, Block::default())
+        let start = MessagePosition::aligned(plan.align);
+        self.body(&plan.body, layout, start, ReservedBlock::default())
     }
 
     /// Of what a body is about, if all such values have the same size.
-    fn extent(&self, layout: Layout<'_>) -> Option<Extent> {
+    fn extent(&self, layout: Layout<'_>) -> Option<WireExtent> {
         match layout {
             Layout::Nothing => None,
             Layout::Record(fields) => self.sizes.fixed_fields(fields),
@@ -194,12 +195,12 @@ impl<'a> Verifier<'a> {
         &self,
         body: &[Op],
         layout: Layout<'_>,
-        mut position: Position,
-        mut block: Block,
+        mut position: MessagePosition,
+        mut block: ReservedBlock,
     ) -> Result<(), VerifyError> {
-        let mut expected = Expected::new(self.schema, self.sizes, layout);
-        let mut opened = Opened::default();
-        let mut holes = Holes::none();
+        let mut expected = ExpectedItems::new(self.schema, self.sizes, layout);
+        let mut opened = OpenStruct::default();
+        let mut holes = PendingPadding::none();
         for op in body {
             let at = op.place().map(|place| layout.path(self.schema, place));
             let at = at.unwrap_or_else(|| "padding".to_owned());
@@ -210,12 +211,13 @@ impl<'a> Verifier<'a> {
                 let next = expected.take(place);
                 let begins = next.map_or(1, |(_, align)| align);
                 let align = self.align_of(op, layout).max(begins);
-                let is_aligned = |at: Position| at.is_multiple_of(align) && self.is_aligned(op, at);
+                let is_aligned =
+                    |at: MessagePosition| at.is_multiple_of(align) && self.is_aligned(op, at);
                 if !holes.close(position, is_aligned) {
-                    return Err(error(Problem::Alignment));
+                    return Err(error(VerifyErrorKind::Alignment));
                 }
                 opened.take(op, place).map_err(error)?;
-                let (item, _) = next.ok_or_else(|| error(Problem::Order))?;
+                let (item, _) = next.ok_or_else(|| error(VerifyErrorKind::Order))?;
                 self.item(op, item, &at, position)?;
             } else {
                 holes.pad(op, position).map_err(error)?;
@@ -228,16 +230,16 @@ impl<'a> Verifier<'a> {
             .map_err(|problem| self.error("end", problem))?;
         holes.owe(expected.ended());
         if let Some(place) = expected.next() {
-            return Err(self.error(&layout.path(self.schema, &place), Problem::Missing));
+            return Err(self.error(&layout.path(self.schema, &place), VerifyErrorKind::Missing));
         }
         let align = self.extent(layout).map_or(1, |extent| extent.align);
         match holes.close(position, |at| at.is_multiple_of(align)) {
             true => Ok(()),
-            false => Err(self.error("end", Problem::Alignment)),
+            false => Err(self.error("end", VerifyErrorKind::Alignment)),
         }
     }
 
-    /// What the position of the item of an operation is a multiple of by its type alone.
+    /// Returns the alignment of the position of the item of an operation, by its type alone.
     fn align_of(&self, op: &Op, layout: Layout<'_>) -> u32 {
         match op.place().and_then(|place| layout.at(self.schema, place)) {
             Some(Layout::Use(ty)) => self.sizes.align(ty),
@@ -245,8 +247,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Whether what an operation moves may lie at a position.
-    fn is_aligned(&self, op: &Op, position: Position) -> bool {
+    /// Returns whether what an operation moves may lie at a position.
+    fn is_aligned(&self, op: &Op, position: MessagePosition) -> bool {
         if !self.representation.aligned {
             return true;
         }
@@ -295,7 +297,7 @@ impl<'a> Verifier<'a> {
     }
 }
 
-/// What the position of a block of numbers is a multiple of.
+/// Returns the alignment of the position of a block of numbers.
 fn unit_max(item: &Blittable) -> u32 {
     item.runs.iter().map(|run| run.unit).max().unwrap_or(1)
 }

@@ -1,15 +1,15 @@
-//! Where blocks are broken and why, in words, and what order of the fields mends it.
+//! Reports of where blocks are broken and why, and of the order of the fields that mends it.
 
 use crate::support::schema;
 use expect_test::{Expect, expect};
 use tenon_plan::{ExplainError, Pass, Representation, explain_passes};
 
-/// What is said about the blocks of `name` in XDR.
+/// Returns the report about the blocks of `name` in XDR.
 fn check(definitions: &str, name: &str, expect: Expect) {
     check_in(Representation::XDR, definitions, name, expect);
 }
 
-/// What is said about them in any representation.
+/// Returns the report about them in any representation.
 fn check_in(representation: Representation, definitions: &str, name: &str, expect: Expect) {
     let text = explain_passes(&schema(definitions), representation, Pass::ALL, Some(name))
         .expect("a type");

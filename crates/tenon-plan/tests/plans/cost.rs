@@ -333,7 +333,7 @@ fn lean_numbers_are_copied_and_not_swapped() {
     "#]].assert_eq(&equations(&schema, &plans, Engine::Compiled, "structure"));
 }
 
-/// What compiled stubs do that decode.
+/// Returns the inputs to equations of compiled stubs that decode.
 fn decoding<'a>(schema: &'a Schema, plans: &'a Plans) -> Deriving<'a> {
     Deriving {
         schema,

@@ -2,7 +2,7 @@
 
 use crate::support::schema;
 use expect_test::{Expect, expect};
-use tenon_plan::{Op, Pass, Problem, Representation, explain, lower, specialize, verify};
+use tenon_plan::{Op, Pass, Representation, VerifyErrorKind, explain, lower, specialize, verify};
 
 /// The plan of the type `name` after `passes`.
 fn after(passes: &[Pass], definitions: &str, name: &str) -> String {
@@ -179,5 +179,8 @@ fn a_struct_that_is_not_in_one_block_is_a_mistake() {
     }
     body.insert(4, Op::Reserve { bytes: 4 });
     let error = verify(&schema, &plans).expect_err("`at` is in two blocks");
-    assert_eq!((error.at.as_str(), error.problem), ("at.y", Problem::Split));
+    assert_eq!(
+        (error.at.as_str(), error.problem),
+        ("at.y", VerifyErrorKind::Split)
+    );
 }

@@ -1,6 +1,6 @@
 //! Interfaces that the lowering refuses, each with its reason, and near neighbours it takes.
 
-use tenon_plan::{LowerError, Representation, Size, lower};
+use tenon_plan::{LowerError, Representation, WireSize, lower};
 use tenon_schema::{
     Arm, Case, Field, Length, Origin, Schema, Type, TypeDef, TypeId, TypeKind, Union,
 };
@@ -83,7 +83,7 @@ fn a_pointer_or_a_counted_array_ends_the_recursion() {
     let pointer = structure(&[Type::Optional(Box::new(named(0))), Type::Int]);
     let array = structure(&[Type::Array(Box::new(named(1)), Length::Counted(u32::MAX))]);
     let plans = lower(&schema(vec![pointer, array]), Representation::XDR).unwrap();
-    let size = |min| Size { min, max: None };
+    let size = |min| WireSize { min, max: None };
     assert_eq!(plans.types[0].size, size(8));
     assert_eq!(plans.types[1].size, size(4));
     assert!(plans.types.iter().all(|plan| plan.recursive));

@@ -1,4 +1,4 @@
-//! What is left of plans that are stripped of what moves nothing.
+//! Plans that are stripped of what moves nothing.
 
 use crate::support::{sample, schema};
 use expect_test::{Expect, expect};

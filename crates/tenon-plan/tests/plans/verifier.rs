@@ -3,8 +3,8 @@
 
 use crate::support::{sample, schema};
 use tenon_plan::{
-    Body, Count, Op, Pass, Place, Plan, Plans, Problem, Representation, Scalar, lower, specialize,
-    verify,
+    Body, Count, Op, Pass, Place, Plan, Plans, Representation, Scalar, VerifyErrorKind, lower,
+    specialize, verify,
 };
 use tenon_schema::{Schema, TypeId};
 
@@ -263,11 +263,14 @@ fn sizes_and_recursion_are_checked() {
         spoil(&mut plans.types[4]);
         verify(&schema, &plans).unwrap_err().problem
     };
-    assert_eq!(refusal(|plan| plan.size.min += 4), Problem::Size);
-    assert_eq!(refusal(|plan| plan.size.max = Some(8)), Problem::Size);
+    assert_eq!(refusal(|plan| plan.size.min += 4), VerifyErrorKind::Size);
+    assert_eq!(
+        refusal(|plan| plan.size.max = Some(8)),
+        VerifyErrorKind::Size
+    );
     assert_eq!(
         refusal(|plan| plan.recursive = !plan.recursive),
-        Problem::Recursion
+        VerifyErrorKind::Recursion
     );
 }
 
@@ -280,15 +283,21 @@ fn there_is_one_plan_for_each_type_and_procedure() {
         spoil(&mut plans);
         verify(&schema, &plans).unwrap_err().problem
     };
-    assert_eq!(refusal(|plans| drop(plans.types.pop())), Problem::Plans);
+    assert_eq!(
+        refusal(|plans| drop(plans.types.pop())),
+        VerifyErrorKind::Plans
+    );
     assert_eq!(
         refusal(|plans| drop(plans.procedures.pop())),
-        Problem::Plans
+        VerifyErrorKind::Plans
     );
-    assert_eq!(refusal(|plans| plans.procedures.swap(0, 1)), Problem::Plans);
+    assert_eq!(
+        refusal(|plans| plans.procedures.swap(0, 1)),
+        VerifyErrorKind::Plans
+    );
     assert_eq!(
         refusal(|plans| plans.procedures.push(plans.procedures[0].clone())),
-        Problem::Plans
+        VerifyErrorKind::Plans
     );
 }
 
@@ -302,7 +311,10 @@ fn a_union_does_not_call_itself_instead_of_having_arms() {
         place: Place::it(),
         plan: id,
     }];
-    assert_eq!(verify(&schema, &plans).unwrap_err().problem, Problem::Type);
+    assert_eq!(
+        verify(&schema, &plans).unwrap_err().problem,
+        VerifyErrorKind::Type
+    );
 }
 
 /// Structs inside of others with holes in front of them, in them and behind them.

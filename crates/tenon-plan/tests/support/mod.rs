@@ -1,4 +1,4 @@
-//! What the tests of this crate share. Each uses a part of it.
+//! Code that the tests of this crate share. Each uses a part of it.
 #![allow(dead_code)]
 
 use tenon_schema::Schema;

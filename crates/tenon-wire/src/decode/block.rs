@@ -1,4 +1,4 @@
-//! Bytes received that hold items whose place the interface fixes.
+//! Bytes received that hold items at places that the interface fixes.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -8,13 +8,13 @@ use super::Decoder;
 use crate::word::{self, width};
 use crate::{Blittable, DecodeError, DecodeErrorKind, Representation, Word, Xdr, kernels};
 
-/// Bytes received that hold items whose place the interface fixes; see
+/// Bytes received that hold items at places that the interface fixes; see
 /// [`Decoder::block`](crate::Decoder::block). It knows where in the message it lies and how much is
 /// forgiven. All methods panic if the block ends before the item does.
 #[derive(Debug, Clone, Copy)]
 pub struct Block<'a, R = Xdr> {
     bytes: &'a [u8],
-    /// Where in the message it begins.
+    /// Position in the message at which it begins.
     start: usize,
     strict: bool,
     representation: PhantomData<R>,
@@ -114,7 +114,7 @@ impl<'a, R: Representation> Block<'a, R> {
         self.get_words(offset, N).map(kernels::boxed)
     }
 
-    /// Reads `count` words, whose memory was paid for.
+    /// Reads `count` words; their memory was paid for.
     #[inline]
     pub(super) fn get_words<T: Word>(
         &self,
@@ -180,7 +180,7 @@ impl<'a, R: Representation> Block<'a, R> {
 }
 
 impl<'a, R: Representation> Decoder<'a, R> {
-    /// A block whose size the interface fixes; one check for all items in it.
+    /// Takes a block of a size that the interface fixes; one check for all items in it.
     ///
     /// # Errors
     /// [`DecodeErrorKind::Truncated`].

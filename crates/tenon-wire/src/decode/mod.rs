@@ -1,4 +1,4 @@
-//! The cursor that reads bytes nobody has checked yet.
+//! The cursor that reads unchecked bytes.
 //!
 //! Its methods are what the operations of a plan come down to, as those of the
 //! [`Encoder`](crate::Encoder) are. A [`Block`] was found to be there as a whole.
@@ -18,7 +18,7 @@ use crate::{
     BStr, BString, Blittable, Cow, DecodeError, DecodeErrorKind, Representation, Word, Xdr, kernels,
 };
 
-/// What a value from outside may cost.
+/// Limits of what a value from outside may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Levels of nesting through recursive types.
@@ -45,7 +45,7 @@ impl Default for Limits {
     }
 }
 
-/// How much a decoder forgives.
+/// The strictness of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DecodeMode {
     /// As libtirpc reads: padding may hold anything, a boolean that is not zero is true, small
@@ -101,12 +101,12 @@ impl<'a, R: Representation> Decoder<'a, R> {
         }
     }
 
-    /// How much is forgiven.
+    /// Returns the strictness.
     pub fn mode(&self) -> DecodeMode {
         self.mode
     }
 
-    /// Whether nothing is forgiven.
+    /// Returns whether nothing is forgiven.
     #[inline(always)]
     pub fn is_strict(&self) -> bool {
         matches!(self.mode, DecodeMode::Strict)
@@ -140,7 +140,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
         self.memory_left
     }
 
-    /// Takes over what somebody else has done with a copy of this decoder: how many bytes are left to read,
+    /// Takes over what other code has done with a copy of this decoder: how many bytes are left to read,
     /// and how much memory is still paid for. Nothing is taken back.
     #[inline(always)]
     pub fn catch_up(&mut self, left: usize, memory_left: usize) {
@@ -149,8 +149,8 @@ impl<'a, R: Representation> Decoder<'a, R> {
         self.memory_left = self.memory_left.min(memory_left);
     }
 
-    // Errors are made from values and not from `self`: a cursor whose address nobody takes lives
-    // in registers.
+    // Errors are made from values and not from `self`: a cursor of which the address is not taken
+    // lives in registers.
 
     /// An error of `kind` at the present position.
     #[inline(always)]
@@ -297,7 +297,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
         Ok(bytes.to_vec())
     }
 
-    /// Reads a string, whose bytes need not be UTF-8.
+    /// Reads a string, which need not be UTF-8.
     ///
     /// # Errors
     /// As [`get_opaque_ref`](Self::get_opaque_ref).

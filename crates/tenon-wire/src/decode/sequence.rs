@@ -32,7 +32,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
     /// Reads an array of `N` items.
     ///
     /// # Errors
-    /// What `decode` says.
+    /// The error that `decode` returns.
     #[inline]
     pub fn get_elements<T, const N: usize>(
         &mut self,

@@ -1,11 +1,11 @@
-//! Room for items whose place the interface fixes.
+//! Room for items at places that the interface fixes.
 
 use core::marker::PhantomData;
 
 use crate::word::{self, width};
 use crate::{Blittable, Representation, Word, Xdr, kernels};
 
-/// Room for items whose place the interface fixes; see [`Encoder::block`](crate::Encoder::block).
+/// Room for items at places that the interface fixes; see [`Encoder::block`](crate::Encoder::block).
 /// All methods panic if the block ends before the item does.
 #[derive(Debug)]
 pub struct BlockMut<'b, R = Xdr> {

@@ -1,7 +1,7 @@
 //! The cursor that writes.
 //!
-//! Its methods are what the operations of a plan come down to. A [`BlockMut`] holds items whose
-//! place the interface fixes: room was made once for the whole block, and offsets are constants, so
+//! Its methods are what the operations of a plan come down to. A [`BlockMut`] holds items at places
+//! that the interface fixes: room was made once for the whole block, and offsets are constants, so
 //! that each item comes down to a store. What varies in size makes room for itself.
 
 mod block;
@@ -14,7 +14,7 @@ pub use block::BlockMut;
 use crate::word::width;
 use crate::{Blittable, Buffer, EncodeError, EncodeErrorKind, Representation, Word, Xdr, kernels};
 
-/// How deep a value to be encoded may nest.
+/// Most levels that a value to be encoded may nest.
 const DEPTH: u32 = 128;
 
 /// Appends to a [`Buffer`]. Generated code writes every argument exactly once, right behind the
@@ -22,7 +22,7 @@ const DEPTH: u32 = 128;
 #[derive(Debug)]
 pub struct Encoder<'a, R = Xdr> {
     buffer: &'a mut Buffer,
-    /// Where in the buffer the message begins: positions count from there.
+    /// Position in the buffer at which the message begins: positions count from there.
     start: usize,
     depth_left: u32,
     representation: PhantomData<R>,
@@ -53,7 +53,7 @@ impl<'a, R: Representation> Encoder<'a, R> {
         self.buffer.len()
     }
 
-    /// Room for a block whose size the interface fixes; one check for all items in it. Every
+    /// Makes room for a block of a size that the interface fixes; one check for all items in it. Every
     /// byte must be written.
     #[inline(always)]
     pub fn block<const N: usize>(&mut self) -> BlockMut<'_, R> {
@@ -78,7 +78,8 @@ impl<'a, R: Representation> Encoder<'a, R> {
         self.buffer.capacity() - self.buffer.len()
     }
 
-    /// This encoder once more, to be handed on by value: one whose address nobody takes lives in registers.
+    /// Returns this encoder once more, to be handed on by value: one of which the address is not taken
+    /// lives in registers.
     #[inline(always)]
     pub fn again(&mut self) -> Encoder<'_, R> {
         Encoder {
@@ -110,7 +111,7 @@ impl<'a, R: Representation> Encoder<'a, R> {
     /// sent from, so that nothing is copied. Before, all of it is zero.
     ///
     /// # Errors
-    /// What `write` says; then nothing is appended.
+    /// The error that `write` returns; then nothing is appended.
     #[inline]
     pub fn fill<T: Blittable, E>(
         &mut self,
@@ -181,8 +182,8 @@ impl<'a, R: Representation> Encoder<'a, R> {
         Ok(())
     }
 
-    /// The buffer, and where in it the message begins: for whoever learns only at run time what a
-    /// message consists of.
+    /// Returns the buffer, and the position in it at which the message begins: for engines that learn
+    /// only at run time what a message consists of.
     #[inline]
     pub fn parts(&mut self) -> (&mut Buffer, usize) {
         (self.buffer, self.start)

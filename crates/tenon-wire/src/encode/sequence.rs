@@ -21,10 +21,10 @@ impl<R: Representation> Encoder<'_, R> {
         self.put_elements(items, encode)
     }
 
-    /// Appends each item of an array whose length the interface fixes.
+    /// Appends each item of an array of a length that the interface fixes.
     ///
     /// # Errors
-    /// What `encode` says.
+    /// The error that `encode` returns.
     #[inline]
     pub fn put_elements<T>(
         &mut self,
@@ -77,7 +77,7 @@ impl<R: Representation> Encoder<'_, R> {
     /// Appends the value if there is one.
     ///
     /// # Errors
-    /// What `encode` says.
+    /// The error that `encode` returns.
     #[inline]
     pub fn put_optional<T: ?Sized>(
         &mut self,

@@ -7,12 +7,12 @@ use core::mem::{self, MaybeUninit};
 /// An array of what `item` makes for each index, or its first failure.
 ///
 /// # Errors
-/// What `item` says.
+/// The error that `item` returns.
 #[inline(always)]
 pub fn try_array<T, E, const N: usize>(
     mut item: impl FnMut(usize) -> Result<T, E>,
 ) -> Result<[T; N], E> {
-    let mut filling = Filling {
+    let mut filling = PartialArray {
         items: [const { MaybeUninit::uninit() }; N],
         done: 0,
     };
@@ -29,16 +29,16 @@ pub fn try_array<T, E, const N: usize>(
     Ok(items)
 }
 
-/// An array whose first items are there.
-struct Filling<T, const N: usize> {
+/// An array of which the first items are there.
+struct PartialArray<T, const N: usize> {
     items: [MaybeUninit<T>; N],
     done: usize,
 }
 
-impl<T, const N: usize> Drop for Filling<T, N> {
+impl<T, const N: usize> Drop for PartialArray<T, N> {
     fn drop(&mut self) {
         for item in &mut self.items[..self.done] {
-            // SAFETY: so many items were written, and nobody else drops them.
+            // SAFETY: so many items were written, and nothing else drops them.
             unsafe { item.assume_init_drop() }
         }
     }
@@ -54,7 +54,7 @@ pub fn boxed_copy<T: Clone, const N: usize>(items: &[T; N]) -> Box<[T; N]> {
     boxed(items.to_vec())
 }
 
-/// What `convert` makes of each item of an array, in memory of its own and without the stack between.
+/// Returns what `convert` makes of each item of an array, in memory of its own and without the stack between.
 pub fn map_boxed<T, U, const N: usize>(
     items: Box<[T; N]>,
     convert: impl FnMut(T) -> U,

@@ -66,7 +66,7 @@ unsafe fn convert_runs<T: Blittable>(from: *const u8, to: *mut u8, bytes: usize)
 /// Reverses the bytes of each number of a value where it lies.
 ///
 /// # Safety
-/// The value lies at `at`, and nobody else looks at it.
+/// The value lies at `at`, and nothing else reads or writes it.
 #[inline(always)]
 pub(super) unsafe fn reverse<T: Blittable>(at: *mut u8) {
     let bytes = size_of::<T>();
@@ -123,7 +123,7 @@ pub fn put_one<T: Blittable>(item: &T, to: &mut [u8], swapped: bool) {
 pub fn get<T: Blittable>(from: &[u8], swapped: bool) -> T {
     assert!(from.len() == size_of::<T>(), "the items fill their bytes");
     let mut item = MaybeUninit::<T>::uninit();
-    // SAFETY: the value has as many bytes as `from`, and nobody else knows it yet; whatever they
+    // SAFETY: the value has as many bytes as `from`, and no other reference to it exists yet; whatever they
     // are, they make a value (the contract of `Blittable`).
     unsafe {
         convert::<T, true>(
@@ -137,7 +137,7 @@ pub fn get<T: Blittable>(from: &[u8], swapped: bool) -> T {
 }
 
 /// Writes `items` to `to`, their numbers `swapped` if they are to have the other order of bytes. Gives where
-/// `to` ends: who goes on there need not remember it.
+/// `to` ends: a caller that goes on there need not remember it.
 ///
 /// # Panics
 /// If the items do not fill `to` exactly.

@@ -1,4 +1,4 @@
-//! What lies on the wire as it lies in memory, but for the order of the bytes of each number.
+//! Values that lie on the wire as they lie in memory, but for the order of the bytes of each number.
 
 /// A value without holes for which every pattern of bytes is a value.
 ///
@@ -17,7 +17,7 @@ pub unsafe trait Blittable: Sized + 'static {
 pub struct Run {
     /// Bytes of a number, which change their order together: 1, 2, 4 or 8.
     pub unit: usize,
-    /// How many numbers.
+    /// Count of the numbers.
     pub units: usize,
 }
 
@@ -40,7 +40,7 @@ unsafe impl<T: Blittable, const N: usize> Blittable for [T; N] {
     const RUNS: &'static [Run] = T::RUNS;
 }
 
-/// What all numbers of a type have the size of, if they have the same.
+/// Returns the size of all numbers of a type, if they have the same.
 pub(super) const fn unit<T: Blittable>() -> Option<usize> {
     match T::RUNS {
         [run] => Some(run.unit),
@@ -48,7 +48,7 @@ pub(super) const fn unit<T: Blittable>() -> Option<usize> {
     }
 }
 
-/// Whether all numbers of a type are single bytes, which no order changes.
+/// Returns whether all numbers of a type are single bytes, which no order changes.
 pub const fn has_no_order<T: Blittable>() -> bool {
     matches!(unit::<T>(), Some(1))
 }
@@ -89,7 +89,7 @@ impl Part {
         bytes
     }
 
-    /// How many runs all fields consist of, neighbours of one unit taken together.
+    /// Returns the number of runs that all fields consist of, neighbours of one unit taken together.
     pub const fn count(parts: &[Self]) -> usize {
         merge::<0>(parts).1
     }

@@ -1,13 +1,13 @@
-//! What moves items of one size, once it was chosen.
+//! The kernel that moves items of one size, once it was chosen.
 
 use core::mem;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Copies items and reverses the bytes of each; what it may be handed, [`super::swap::swap`] says. It gives where
-/// the last item written ends, so that whoever goes on there need not remember it across the call.
+/// the last item written ends, so that a caller that goes on there need not remember it across the call.
 pub(super) type Move = unsafe extern "C" fn(*const u8, *mut u8, usize) -> *mut u8;
 
-/// What moves items of one size on this processor. To find out anew each time would take longer than
+/// The kernel that moves items of one size on this processor. To choose it anew each time would take longer than
 /// to move a short array.
 pub struct Chosen(AtomicPtr<()>);
 
@@ -17,7 +17,7 @@ impl Chosen {
         Self(AtomicPtr::new(find as *mut ()))
     }
 
-    /// Where the address of it is, an `unsafe extern "C" fn(from, to, bytes)`, which gives where the last
+    /// Returns the cell with the address of it, an `unsafe extern "C" fn(from, to, bytes)`, which gives where the last
     /// item written ends: for machine code that is made at run time. What it may be handed, [`Kernel::swap`](super::Kernel::swap) checks.
     pub fn cell(&self) -> *const *mut () {
         self.0.as_ptr()

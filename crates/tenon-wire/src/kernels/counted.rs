@@ -6,14 +6,14 @@ use super::Blittable;
 use super::blit::put;
 use super::blittable::unit;
 use super::item::Bits;
-use super::storage::{Storage, WORD};
+use super::storage::{BufferStorage, WORD};
 use crate::Representation;
 
 /// Appends a count and the values that it counts, their numbers `swapped` if they are to have the
 /// other order of bytes.
 #[inline(always)]
 pub(crate) fn put_counted<T: Blittable>(
-    storage: &mut Storage,
+    storage: &mut BufferStorage,
     count: u32,
     values: &[T],
     swapped: bool,
@@ -40,7 +40,7 @@ pub(crate) fn put_counted<T: Blittable>(
 
 /// Appends a count, the bytes that it counts and their padding, as `R` has them.
 #[inline(always)]
-pub(crate) fn put_opaque<R: Representation>(storage: &mut Storage, count: u32, bytes: &[u8]) {
+pub(crate) fn put_opaque<R: Representation>(storage: &mut BufferStorage, count: u32, bytes: &[u8]) {
     let count = match R::SWAPPED {
         true => count.swap_bytes(),
         false => count,

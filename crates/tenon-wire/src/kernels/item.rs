@@ -1,4 +1,4 @@
-//! What an array consists of.
+//! Items that arrays consist of.
 
 use super::chosen::Chosen;
 
@@ -8,7 +8,7 @@ use super::chosen::Chosen;
 /// The type is as large as its [`Bits`](Self::Bits), has no padding, and every pattern of bytes is
 /// a value of it.
 pub unsafe trait Item: Copy {
-    /// The unsigned integer of its size, in whose shape it is moved.
+    /// The unsigned integer of its size, as which it is moved.
     type Bits: Bits;
 }
 
@@ -18,6 +18,6 @@ pub trait Bits: Copy {
     /// The integer with its bytes in the other order.
     fn swapped(self) -> Self;
 
-    /// What moves arrays of such integers.
+    /// Returns the kernel that moves arrays of such integers.
     fn chosen() -> &'static Chosen;
 }

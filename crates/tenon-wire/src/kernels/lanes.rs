@@ -7,7 +7,7 @@ use super::lengths::LONG;
 use super::portable;
 
 /// A vector register of 16 bytes or more, and at most [`LONG`].
-pub(super) trait Vector: Copy {
+pub(super) trait SimdVector: Copy {
     /// Reads a vector; no alignment is asked for.
     ///
     /// # Safety
@@ -38,7 +38,7 @@ const AT_ONCE: usize = 4;
 /// processors do by themselves, and the last vector is moved first: so it is faster, wherever they lie.
 const FAR: usize = 2 << 20;
 
-/// How far ahead, in bytes.
+/// Distance that is fetched ahead, in bytes.
 const AHEAD: usize = 2 << 10;
 
 /// Bytes up to which vectors copy as well as the platform's copy, which knows how to write lines
@@ -50,7 +50,7 @@ const NEAR: usize = 256 << 10;
 /// # Safety
 /// As [`super::swap::swap`]; and the processor has the instructions of `V`.
 #[inline(always)]
-pub(super) unsafe fn swap<V: Vector, B: Bits>(
+pub(super) unsafe fn swap<V: SimdVector, B: Bits>(
     from: *const u8,
     to: *mut u8,
     bytes: usize,
@@ -86,7 +86,7 @@ pub(super) unsafe fn swap<V: Vector, B: Bits>(
 /// # Safety
 /// As [`swap`]; `bytes` are as many as `N` vectors have or more, and at most twice as many.
 #[inline(always)]
-unsafe fn swap_ends<V: Vector, B: Bits, const N: usize>(
+unsafe fn swap_ends<V: SimdVector, B: Bits, const N: usize>(
     from: *const u8,
     to: *mut u8,
     bytes: usize,
@@ -117,7 +117,7 @@ unsafe fn swap_ends<V: Vector, B: Bits, const N: usize>(
 /// # Safety
 /// As [`swap`]; `bytes` are as many as two vectors have or more.
 #[inline(always)]
-unsafe fn swap_many<V: Vector, B: Bits, const FETCHED: bool>(
+unsafe fn swap_many<V: SimdVector, B: Bits, const FETCHED: bool>(
     from: *const u8,
     to: *mut u8,
     bytes: usize,
@@ -139,12 +139,12 @@ unsafe fn swap_many<V: Vector, B: Bits, const FETCHED: bool>(
     }
 }
 
-/// Bytes from whose beginning on processors look for a store that a load has to wait for: two addresses that
-/// differ by a multiple of it are the same at first sight.
+/// Distance in bytes that processors cannot tell from 0 when they look for a store that a load has to wait for: two
+/// addresses that differ by a multiple of it are the same at first sight.
 const ALIAS: usize = 4096;
 
-/// Whether `to` is by less behind `from` than `from` behind `to`, at first sight. To read there what was
-/// just written that little before, as whoever goes forwards does, takes up to twice as long.
+/// Returns whether `to` is by less behind `from` than `from` behind `to`, at first sight. To read there what was
+/// just written that little before, as a loop forwards does, takes up to twice as long.
 #[inline(always)]
 fn follows(from: *const u8, to: *const u8) -> bool {
     to.addr().wrapping_sub(from.addr()) % ALIAS < ALIAS / 2
@@ -155,7 +155,7 @@ fn follows(from: *const u8, to: *const u8) -> bool {
 /// # Safety
 /// As [`swap`], for `end` and a vector more.
 #[inline(always)]
-unsafe fn swap_forwards<V: Vector, B: Bits>(
+unsafe fn swap_forwards<V: SimdVector, B: Bits>(
     from: *const u8,
     to: *mut u8,
     mut at: usize,
@@ -184,7 +184,7 @@ unsafe fn swap_forwards<V: Vector, B: Bits>(
 /// # Safety
 /// As [`swap_forwards`].
 #[inline(always)]
-unsafe fn swap_backwards<V: Vector, B: Bits, const FETCHED: bool>(
+unsafe fn swap_backwards<V: SimdVector, B: Bits, const FETCHED: bool>(
     from: *const u8,
     to: *mut u8,
     start: usize,

@@ -48,7 +48,7 @@ pub use whole::{duplicate, same, zeroed};
 pub(crate) use array::boxed;
 pub(crate) use counted::{put_counted, put_opaque};
 pub(crate) use number::{put as put_number, take as take_number};
-pub(crate) use storage::Storage;
+pub(crate) use storage::BufferStorage;
 
 use blit::convert;
 use swap::swap;

@@ -3,9 +3,9 @@
 use core::arch::aarch64::{uint8x16_t, vld1q_u8, vrev16q_u8, vrev32q_u8, vrev64q_u8, vst1q_u8};
 
 use super::item::Bits;
-use super::lanes::{self, Vector};
+use super::lanes::{self, SimdVector};
 
-impl Vector for uint8x16_t {
+impl SimdVector for uint8x16_t {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: the caller's promise.

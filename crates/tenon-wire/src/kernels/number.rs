@@ -37,7 +37,7 @@ pub(crate) fn take<T: Blittable, R: Representation>(from: &[u8]) -> T {
 type Put<T> = fn(&T, &mut [u8]);
 type Take<T> = fn(&[u8]) -> T;
 
-/// Whether a value is one number and no more.
+/// Returns whether a value is one number and no more.
 const fn is_number<T: Blittable>() -> bool {
     matches!(unit::<T>(), Some(unit) if unit == size_of::<T>())
 }
@@ -95,7 +95,7 @@ fn take_bytes<T: Blittable>(from: &[u8], swapped: bool) -> T {
     unsafe { item.assume_init() }
 }
 
-/// Where in memory the byte is that comes at `at` on the wire.
+/// Returns the offset in memory of the byte that comes at `at` on the wire.
 #[inline(always)]
 fn place<T>(at: usize, swapped: bool) -> usize {
     match swapped {

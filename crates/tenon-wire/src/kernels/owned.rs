@@ -15,7 +15,7 @@ use super::chosen::Chosen;
 use super::item::Bits;
 use super::swap::copy;
 
-/// Reads the `count` items that fill `from` into a vector whose memory is written once.
+/// Reads the `count` items that fill `from` into a vector, the memory of which is written once.
 ///
 /// # Panics
 /// If the items do not fill it exactly.
@@ -59,7 +59,7 @@ unsafe fn own<T: Blittable>(from: &[u8], swapped: bool) -> NonNull<T> {
 /// There are bytes.
 #[inline(never)]
 unsafe fn own_copy(from: &[u8], align: usize) -> NonNull<u8> {
-    // SAFETY: there are bytes, and memory for as many, which nobody else knows yet.
+    // SAFETY: there are bytes, and memory for as many, to which no other reference exists yet.
     unsafe {
         let memory = take(from.len(), align);
         copy(from.as_ptr(), memory.as_ptr(), from.len());
@@ -71,7 +71,7 @@ unsafe fn own_copy(from: &[u8], align: usize) -> NonNull<u8> {
 /// There are bytes, and they are whole numbers such as `chosen` moves.
 #[inline(never)]
 unsafe fn own_swapped(from: &[u8], align: usize, chosen: &Chosen) -> NonNull<u8> {
-    // SAFETY: the caller's promise; there is memory for as many bytes, which nobody else knows yet.
+    // SAFETY: the caller's promise; there is memory for as many bytes, to which no other reference exists yet.
     unsafe {
         let memory = take(from.len(), align);
         chosen.get()(from.as_ptr(), memory.as_ptr(), from.len());
@@ -85,7 +85,7 @@ unsafe fn own_swapped(from: &[u8], align: usize, chosen: &Chosen) -> NonNull<u8>
 /// There are bytes, and they are whole items.
 #[inline(never)]
 unsafe fn own_converted<T: Blittable>(from: &[u8]) -> NonNull<u8> {
-    // SAFETY: the caller's promise; there is memory for as many bytes, which nobody else knows yet.
+    // SAFETY: the caller's promise; there is memory for as many bytes, to which no other reference exists yet.
     unsafe {
         let memory = take(from.len(), align_of::<T>());
         convert::<T, false>(from.as_ptr(), memory.as_ptr(), from.len(), true);

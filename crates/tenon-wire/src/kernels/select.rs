@@ -1,4 +1,4 @@
-//! Which kernels this processor can run, and which of them is best: the one place that asks.
+//! Finds the kernels that this processor can run, and the best of them: the one place that asks.
 
 use super::chosen::Move;
 use super::item::{Bits, Item};
@@ -6,10 +6,10 @@ use super::portable;
 
 /// A kernel that this processor can run. One that it cannot run is never handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kernel(Instructions);
+pub struct Kernel(InstructionSet);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Instructions {
+enum InstructionSet {
     #[cfg(target_arch = "x86_64")]
     Avx512,
     #[cfg(target_arch = "x86_64")]
@@ -21,10 +21,10 @@ enum Instructions {
     Portable,
 }
 
-use Instructions::*;
+use InstructionSet::*;
 
 /// The widest first.
-const ALL: &[Instructions] = &[
+const ALL: &[InstructionSet] = &[
     #[cfg(target_arch = "x86_64")]
     Avx512,
     #[cfg(target_arch = "x86_64")]
@@ -36,8 +36,8 @@ const ALL: &[Instructions] = &[
     Portable,
 ];
 
-/// Whether the processor has a feature, and the system lets it be used. Without `std` nobody knows
-/// but the compiler.
+/// True if the processor has a feature, and the system lets it be used. Without `std` only the
+/// compiler knows.
 #[cfg(target_arch = "x86_64")]
 macro_rules! has {
     ($feature:tt) => {{
@@ -49,7 +49,7 @@ macro_rules! has {
     }};
 }
 
-impl Instructions {
+impl InstructionSet {
     #[inline(always)]
     fn are_here(self) -> bool {
         match self {
@@ -66,8 +66,8 @@ impl Instructions {
     }
 }
 
-/// Copies up to 64 bytes without a look at how many they are, if this processor can; says whether it did. Whoever
-/// looks at the lengths of strings mostly has not foreseen them.
+/// Copies up to 64 bytes without a look at how many they are, if this processor can; says whether it did.
+/// A branch on the length of a string is mostly mispredicted.
 ///
 /// # Safety
 /// `bytes`, at most 64, can be read at `from` and written at `to`, which do not overlap.
@@ -100,7 +100,7 @@ impl Kernel {
         suitable.unwrap_or(Kernel(Portable))
     }
 
-    /// What its instructions are called.
+    /// Returns the name of its instructions.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -139,7 +139,7 @@ impl Kernel {
         unsafe { self.of::<T::Bits>()(at, at, bytes.len()) };
     }
 
-    /// Whether it moves such items better than those behind it do, if it is here. To copy, vectors of 16
+    /// Returns whether it moves such items better than those behind it do, if it is here. To copy, vectors of 16
     /// bytes gain nothing on the platform's own copy. The first generations of processors with AVX-512
     /// lower their clock for a while when its widest registers are touched, so that whatever comes
     /// after a short array runs slower: a call with 4 KiB each way took 10 % longer than with AVX2.
@@ -158,8 +158,8 @@ impl Kernel {
         }
     }
 
-    /// What moves such items. The instructions are here, or the kernel would not have been handed
-    /// out.
+    /// Returns the function that moves such items. The instructions are here, or the kernel would not have been
+    /// handed out.
     fn of<B: Bits>(self) -> Move {
         match self.0 {
             #[cfg(target_arch = "x86_64")]

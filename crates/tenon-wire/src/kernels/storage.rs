@@ -1,5 +1,5 @@
 //! Bytes that stay initialised, and how many of them are in use. What was compared once need not be
-//! compared again: whoever writes a short message would spend more on that than on the message.
+//! compared again: for a short message that would take longer than to write the message.
 
 use alloc::vec::Vec;
 use core::{ptr, slice};
@@ -21,13 +21,13 @@ pub(super) const WORD: usize = 4;
 
 /// Initialised bytes of which the first are in use.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Storage {
+pub(crate) struct BufferStorage {
     bytes: Vec<u8>,
     /// Never more than there are.
     used: usize,
 }
 
-impl Storage {
+impl BufferStorage {
     /// So many bytes, none of them in use.
     pub(crate) fn of(bytes: usize) -> Self {
         Self {
@@ -36,13 +36,13 @@ impl Storage {
         }
     }
 
-    /// How many are in use.
+    /// Returns the number of bytes in use.
     #[inline(always)]
     pub(crate) fn used(&self) -> usize {
         self.used
     }
 
-    /// How many there are.
+    /// Returns the number of all bytes.
     #[inline(always)]
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
@@ -140,7 +140,7 @@ impl Storage {
     /// zero. If its numbers are to be `swapped`, they are when `write` is done. A value that `write`
     /// fails over, or panics, is not taken into use.
     ///
-    /// What does not lie where such a value may is filled in a few bytes further and moved.
+    /// A value that would not be aligned there is filled in a few bytes further and moved.
     #[inline]
     pub(crate) fn fill<T: Blittable, E>(
         &mut self,
@@ -157,7 +157,7 @@ impl Storage {
         let gap = to.addr().wrapping_neg() & (align_of::<T>() - 1);
         // SAFETY: the gap is smaller than the alignment, so that there is room for the value behind it,
         // where such a value may lie; all of it is written here, and zeros are a value of `T` (the
-        // contract of `Blittable`). Nobody else knows these bytes as long as the value is borrowed.
+        // contract of `Blittable`). No other reference to these bytes exists as long as the value is borrowed.
         let (from, value) = unsafe {
             let from = to.add(gap);
             ptr::write_bytes(from, 0, bytes);
@@ -178,14 +178,14 @@ impl Storage {
         Ok(())
     }
 
-    /// Takes a count, whose bytes are in their order already, and the bytes that it counts into use.
-    /// In one place: so whoever appends a string has but to hand it over.
+    /// Takes a count, its bytes in their order already, and the bytes that it counts into use.
+    /// In one place: so code that appends a string has but to hand it over.
     #[inline(never)]
     pub(crate) fn append(&mut self, count: u32, bytes: &[u8]) {
         let Some(to) = self.take_counted(count, bytes.len()) else {
             return self.append_to_more(count, bytes);
         };
-        // SAFETY: so many bytes were just taken into use behind the count; nobody else knows them.
+        // SAFETY: so many bytes were just taken into use behind the count; no other reference to them exists.
         unsafe { copy_string(bytes.as_ptr(), to, bytes.len()) };
     }
 
@@ -204,7 +204,7 @@ impl Storage {
         let Some(to) = self.take_counted(count, padded) else {
             return self.append_padded_to_more(count, bytes);
         };
-        // SAFETY: so many bytes were just taken into use behind the count; nobody else knows them.
+        // SAFETY: so many bytes were just taken into use behind the count; no other reference to them exists.
         // The last word is zeroed first and then overwritten, so that its size is known.
         unsafe {
             if padded > 0 {
@@ -222,14 +222,14 @@ impl Storage {
         self.append_padded(count, bytes);
     }
 
-    /// Takes a count, whose bytes are in their order already, and the items that it counts into use, which
+    /// Takes a count, its bytes in their order already, and the items that it counts into use, which
     /// `chosen` moves. Where there is enough, that alone is called.
     ///
     /// # Safety
     /// The bytes are whole items.
     #[inline(always)]
     pub(super) unsafe fn append_items(&mut self, count: u32, items: &[u8], chosen: &Chosen) {
-        // SAFETY: so many bytes were just taken into use behind the count; nobody else knows them.
+        // SAFETY: so many bytes were just taken into use behind the count; no other reference to them exists.
         // The items are whole, as the caller promises.
         unsafe {
             match self.take_counted(count, items.len()) {
@@ -308,7 +308,7 @@ impl Storage {
         is_there
     }
 
-    /// How many there are to be so that `bytes` more can be in use.
+    /// Returns the number of bytes that there are to be so that `bytes` more can be in use.
     fn target(&self, bytes: usize) -> usize {
         let needed = self.used.saturating_add(bytes);
         needed.max(self.bytes.len().saturating_mul(2)).max(SMALLEST)
@@ -327,7 +327,7 @@ pub(super) unsafe fn copy_string(from: *const u8, to: *mut u8, bytes: usize) -> 
     // SAFETY: the caller's promise.
     unsafe {
         match bytes {
-            // Of no bytes nobody knows where they lie: to read none of them where no memory is takes 80 ns.
+            // The address of zero bytes may be anything: to read none of them where no memory is takes 80 ns.
             1..=FEW if copies_masked(from, to, bytes) => to.add(bytes),
             _ => copy_by_length(from, to, bytes),
         }

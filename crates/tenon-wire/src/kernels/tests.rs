@@ -10,7 +10,7 @@ use std::vec::Vec;
 
 use super::select::copies_masked;
 use super::{Blittable, Item, Kernel, Part, Run, get, get_boxed, get_vec, put, put_one};
-use super::{Storage, borrowed, put_counted, swap_in_place, try_array, whole};
+use super::{BufferStorage, borrowed, put_counted, swap_in_place, try_array, whole};
 
 /// Miri runs these tests too, a thousand times slower.
 const LONGEST: usize = if cfg!(miri) { 140 } else { 300 };
@@ -19,7 +19,7 @@ const STEP: usize = if cfg!(miri) { 35 } else { 1 };
 /// Surrounds what a kernel writes; no byte of it may change.
 const UNTOUCHED: u8 = 0xA5;
 
-/// Whether this machine's order of bytes is not the one with the most significant byte first.
+/// True if this machine's order of bytes is not the one with the most significant byte first.
 const SWAPPED: bool = cfg!(target_endian = "little");
 
 /// Bytes of which neighbours differ.
@@ -35,14 +35,14 @@ fn place(memory: &[u8], misaligned: usize, bytes: usize) -> Range<usize> {
     start..start + bytes
 }
 
-/// What a kernel is to read, and to write.
-struct Case<T> {
+/// The bytes that a kernel is to read, and to write.
+struct SwapCase<T> {
     source: Vec<u8>,
     expected: Vec<u8>,
     items: PhantomData<T>,
 }
 
-impl<T: Item> Case<T> {
+impl<T: Item> SwapCase<T> {
     fn new(bytes: usize) -> Self {
         let source = pattern(bytes);
         let items = source.chunks_exact(size_of::<T>());
@@ -89,7 +89,7 @@ fn for_each_kernel(check: impl FnMut(Kernel)) {
 
 fn every_length<T: Item>() {
     for count in (0..=LONGEST).step_by(STEP) {
-        let case = Case::<T>::new(count * size_of::<T>());
+        let case = SwapCase::<T>::new(count * size_of::<T>());
         for_each_kernel(|kernel| {
             for misaligned in [0, 1, 4, 31] {
                 case.check(kernel, 3, misaligned);
@@ -100,7 +100,7 @@ fn every_length<T: Item>() {
 
 fn every_alignment<T: Item>() {
     for bytes in [64, 200, 712] {
-        let case = Case::<T>::new(bytes);
+        let case = SwapCase::<T>::new(bytes);
         for_each_kernel(|kernel| {
             for misaligned_from in (0..64).step_by(STEP) {
                 for misaligned_to in (0..64).step_by(STEP) {
@@ -114,7 +114,7 @@ fn every_alignment<T: Item>() {
 /// Both places lie in one memory, so that it is certain how far they are from each other: kernels go
 /// backwards where the second soon follows the first in a page, as it does up to 2047 bytes behind.
 fn every_distance<T: Item>() {
-    let case = Case::<T>::new(712);
+    let case = SwapCase::<T>::new(712);
     let bytes = case.source.len();
     for_each_kernel(|kernel| {
         for distance in [712, 720, 1999, 2047, 2048, 2049, 3000, 4088, 4096, 4100] {
@@ -155,10 +155,10 @@ fn every_alignment_is_swapped() {
 #[cfg_attr(miri, ignore = "hours")]
 fn large_arrays_are_swapped() {
     for bytes in [4096, 65_536 + 8, (1 << 20) + 24, (2 << 20) + 328] {
-        for_each_kernel(|kernel| Case::<u8>::new(bytes).check(kernel, 3, 5));
-        for_each_kernel(|kernel| Case::<u16>::new(bytes).check(kernel, 1, 2));
-        for_each_kernel(|kernel| Case::<u32>::new(bytes).check(kernel, 4, 20));
-        for_each_kernel(|kernel| Case::<u64>::new(bytes).check(kernel, 0, 8));
+        for_each_kernel(|kernel| SwapCase::<u8>::new(bytes).check(kernel, 3, 5));
+        for_each_kernel(|kernel| SwapCase::<u16>::new(bytes).check(kernel, 1, 2));
+        for_each_kernel(|kernel| SwapCase::<u32>::new(bytes).check(kernel, 4, 20));
+        for_each_kernel(|kernel| SwapCase::<u64>::new(bytes).check(kernel, 0, 8));
     }
 }
 
@@ -214,10 +214,10 @@ const STRINGS: [usize; 20] = [
 ];
 
 /// A storage that grows on the way, and what it must hold.
-fn check_appended(append: impl Fn(&mut Storage, &[u8]), expected: impl Fn(&[u8]) -> Vec<u8>) {
+fn check_appended(append: impl Fn(&mut BufferStorage, &[u8]), expected: impl Fn(&[u8]) -> Vec<u8>) {
     for length in STRINGS {
         let bytes = pattern(length);
-        let mut storage = Storage::default();
+        let mut storage = BufferStorage::default();
         let mut all = Vec::new();
         for _ in 0..4 {
             append(&mut storage, &bytes);
@@ -284,7 +284,7 @@ fn numbers_are_appended_behind_their_count() {
 
 #[test]
 fn zeros_are_appended() {
-    let mut storage = Storage::default();
+    let mut storage = BufferStorage::default();
     let mut expected = Vec::new();
     for zeros in (0..8).cycle().take(100) {
         storage.append_zeros(zeros);
@@ -338,19 +338,19 @@ fn kernels_refuse_places_of_different_sizes() {
 }
 
 crate::blittable! {
-    /// What consists of numbers of several sizes: 2, 2, 4 and 8 bytes, then twice 4, 1, 1 and 2.
+    /// A struct of numbers of several sizes: 2, 2, 4 and 8 bytes, then twice 4, 1, 1 and 2.
     #[derive(Debug, Clone, Copy, PartialEq)]
-    struct Mixed {
+    struct MixedStruct {
         pair: [i16; 2],
         word: u32,
         wide: f64,
-        twice: [Inner; 2],
+        twice: [NestedStruct; 2],
     }
 }
 
 crate::blittable! {
     #[derive(Debug, Clone, Copy, PartialEq)]
-    struct Inner {
+    struct NestedStruct {
         word: i32,
         bytes: [u8; 2],
         half: u16,
@@ -358,13 +358,13 @@ crate::blittable! {
 }
 
 /// A value of 32 bytes, and its bytes with the most significant one of each number first.
-fn mixed() -> (Mixed, Vec<u8>) {
-    let inner = |word, half| Inner {
+fn mixed() -> (MixedStruct, Vec<u8>) {
+    let inner = |word, half| NestedStruct {
         word,
         bytes: [21, 22],
         half,
     };
-    let value = Mixed {
+    let value = MixedStruct {
         pair: [0x0102, 0x0304],
         word: 0x05060708,
         wide: f64::from_bits(0x090A_0B0C_0D0E_0F10),
@@ -381,25 +381,25 @@ fn numbers_of_several_sizes_keep_their_own_orders() {
     let mut bytes = [0; 32];
     put_one(&value, &mut bytes, SWAPPED);
     assert_eq!(bytes.as_slice(), expected);
-    assert_eq!(get::<Mixed>(&bytes, SWAPPED), value);
+    assert_eq!(get::<MixedStruct>(&bytes, SWAPPED), value);
     let mut many = vec![0; 320];
     put(&[value; 10], &mut many, SWAPPED);
     assert_eq!(many, expected.repeat(10));
-    assert_eq!(get_vec::<Mixed>(&many, 10, SWAPPED), [value; 10]);
+    assert_eq!(get_vec::<MixedStruct>(&many, 10, SWAPPED), [value; 10]);
     put(&[value; 10], &mut many, false);
-    assert_eq!(get_vec::<Mixed>(&many, 10, false), [value; 10]);
+    assert_eq!(get_vec::<MixedStruct>(&many, 10, false), [value; 10]);
 }
 
 #[test]
 fn runs_are_as_long_as_they_can_be() {
     let run = |unit, units| Run { unit, units };
-    assert_eq!(Inner::RUNS, [run(4, 1), run(1, 2), run(2, 1)]);
+    assert_eq!(NestedStruct::RUNS, [run(4, 1), run(1, 2), run(2, 1)]);
     let inner = [run(1, 2), run(2, 1), run(4, 1), run(1, 2), run(2, 1)];
     let whole: Vec<_> = [run(2, 2), run(4, 1), run(8, 1), run(4, 1)]
         .into_iter()
         .chain(inner)
         .collect();
-    assert_eq!(Mixed::RUNS, whole);
+    assert_eq!(MixedStruct::RUNS, whole);
     let parts = [
         Part::of::<[i32; 7]>(),
         Part::of::<[[u32; 2]; 0]>(),
@@ -444,11 +444,11 @@ fn what_was_made_before_a_failure_is_dropped() {
     assert_eq!(std::rc::Rc::strong_count(&witness), 1);
 }
 
-/// What a storage has in use in front of a value, so that the value lies at every place there is.
-fn storages() -> impl Iterator<Item = (Storage, Vec<u8>)> {
+/// Returns storages with more and more bytes in use, so that a value behind them lies at every place there is.
+fn storages() -> impl Iterator<Item = (BufferStorage, Vec<u8>)> {
     let places = 0..if cfg!(miri) { 9 } else { 300 };
     places.map(|before| {
-        let mut storage = Storage::of(if before % 2 == 0 { 0 } else { 400 });
+        let mut storage = BufferStorage::of(if before % 2 == 0 { 0 } else { 400 });
         storage.take(before + 40).fill(UNTOUCHED);
         storage.truncate(before);
         (storage, vec![UNTOUCHED; before])
@@ -462,8 +462,8 @@ fn values_are_filled_in_where_they_lie() {
         let mut bytes = [0; 32];
         put_one(&value, &mut bytes, swapped);
         for (mut storage, mut expected) in storages() {
-            let done = storage.fill::<Mixed, ()>(swapped, |room| {
-                assert_eq!(room, &whole::zeroed::<Mixed>());
+            let done = storage.fill::<MixedStruct, ()>(swapped, |room| {
+                assert_eq!(room, &whole::zeroed::<MixedStruct>());
                 *room = value;
                 Ok(())
             });
@@ -498,7 +498,7 @@ fn numbers_of_each_size_are_filled_in() {
 #[test]
 fn what_is_not_filled_in_is_not_there() {
     for (mut storage, expected) in storages() {
-        let failed = storage.fill::<Mixed, &str>(SWAPPED, |room| {
+        let failed = storage.fill::<MixedStruct, &str>(SWAPPED, |room| {
             *room = mixed().0;
             Err("half way")
         });

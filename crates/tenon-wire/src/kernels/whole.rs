@@ -6,7 +6,7 @@ use core::{ptr, slice};
 
 use super::Blittable;
 
-/// Whether two values consist of the same bytes. Of integers: whether they are equal.
+/// Returns whether two values consist of the same bytes. Of integers: whether they are equal.
 #[inline]
 pub fn same<T: Blittable>(one: &T, other: &T) -> bool {
     bytes_of(one) == bytes_of(other)
@@ -19,7 +19,7 @@ pub fn duplicate<T: Blittable>(value: &T) -> T {
     unsafe { ptr::read(value) }
 }
 
-/// The value whose numbers are all 0.
+/// The value of which all numbers are 0.
 #[inline]
 pub fn zeroed<T: Blittable>() -> T {
     // SAFETY: every pattern of bytes is a value of `T`.

@@ -7,13 +7,13 @@ use core::arch::x86_64::{
 };
 
 use super::item::Bits;
-use super::lanes::{self, Vector};
+use super::lanes::{self, SimdVector};
 use super::lengths::LONG;
 
 /// For each byte of a vector, which byte of its lane comes there.
-struct Order<B>(core::marker::PhantomData<B>);
+struct ShuffleMask<B>(core::marker::PhantomData<B>);
 
-impl<B> Order<B> {
+impl<B> ShuffleMask<B> {
     const BYTES: [u8; LONG] = {
         assert!(size_of::<B>().is_power_of_two() && size_of::<B>() <= 8);
         let mut order = [0; LONG];
@@ -29,7 +29,7 @@ impl<B> Order<B> {
 
 macro_rules! vector {
     ($vector:ty, $name:ident: $feature:literal, $load:ident, $shuffle:ident, $store:ident) => {
-        impl Vector for $vector {
+        impl SimdVector for $vector {
             #[inline(always)]
             unsafe fn load(from: *const u8) -> Self {
                 // SAFETY: the caller's promise.
@@ -48,7 +48,7 @@ macro_rules! vector {
                     return self;
                 }
                 // SAFETY: the caller's promise; the order is as long as the longest vector.
-                unsafe { $shuffle(self, $load(Order::<B>::BYTES.as_ptr().cast())) }
+                unsafe { $shuffle(self, $load(ShuffleMask::<B>::BYTES.as_ptr().cast())) }
             }
 
             #[inline(always)]
