@@ -1,31 +1,31 @@
 //! Writes source text: skeletons as raw text with `$name$` holes, indentation by nesting, and
-//! the one place where text from an interface file is made harmless.
+//! the one place where text from an interface file is escaped.
 //!
 //! A skeleton knows its holes: an unknown or a forgotten one is a bug of the back end and
-//! panics. A hole that stands alone on a line may be filled by a callback, whose lines inherit
-//! the indentation of the hole; if it writes none, the line disappears.
+//! panics. A hole that stands alone on a line may be filled by a callback: the lines that it writes
+//! inherit the indentation of the hole; if it writes none, the line disappears.
 
 use std::fmt::Write;
 
 const INDENT: &str = "    ";
 
-/// Source text in the making.
+/// Writes source text line by line.
 #[derive(Debug, Default)]
-pub struct Writer {
+pub struct SourceWriter {
     text: String,
     depth: usize,
     tabs: bool,
 }
 
-/// What fills a hole.
-pub enum Hole<'a> {
+/// The text that fills a hole of a skeleton.
+pub enum HoleContent<'a> {
     /// Text within a line.
     Text(&'a str),
     /// Whole lines.
-    Lines(&'a dyn Fn(&mut Writer)),
+    Lines(&'a dyn Fn(&mut SourceWriter)),
 }
 
-impl Writer {
+impl SourceWriter {
     /// Nothing written yet.
     pub fn new() -> Self {
         Self::default()
@@ -48,7 +48,7 @@ impl Writer {
         }
     }
 
-    /// What has been written.
+    /// Returns the text that has been written.
     pub fn finish(self) -> String {
         self.text
     }
@@ -115,7 +115,7 @@ impl Writer {
     ///
     /// # Panics
     /// If a hole of the skeleton is not in `holes`, or one of `holes` not in the skeleton.
-    pub fn skeleton(&mut self, skeleton: &str, holes: &[(&str, Hole<'_>)]) {
+    pub fn skeleton(&mut self, skeleton: &str, holes: &[(&str, HoleContent<'_>)]) {
         for (name, _) in holes {
             assert!(
                 skeleton.contains(&format!("${name}$")),
@@ -128,7 +128,7 @@ impl Writer {
         }
     }
 
-    fn skeleton_line(&mut self, line: &str, holes: &[(&str, Hole<'_>)]) {
+    fn skeleton_line(&mut self, line: &str, holes: &[(&str, HoleContent<'_>)]) {
         let text = line.trim_start();
         let levels = (line.len() - text.len()) / INDENT.len();
         self.depth += levels;
@@ -139,8 +139,8 @@ impl Writer {
             .filter(|name| !name.contains('$'))
             .map(|name| find(holes, name))
         {
-            Some(Hole::Lines(lines)) => lines(self),
-            Some(Hole::Text(filling)) => self.line(filling),
+            Some(HoleContent::Lines(lines)) => lines(self),
+            Some(HoleContent::Text(filling)) => self.line(filling),
             None => self.line(fill(text, holes)),
         }
         self.depth -= levels;
@@ -155,21 +155,21 @@ impl Writer {
     }
 }
 
-fn fill(text: &str, holes: &[(&str, Hole<'_>)]) -> String {
+fn fill(text: &str, holes: &[(&str, HoleContent<'_>)]) -> String {
     let mut filled = String::new();
     for (index, part) in text.split('$').enumerate() {
         match (index % 2 == 0, part) {
             (true, text) => filled.push_str(text),
             (false, name) => match find(holes, name) {
-                Hole::Text(text) => filled.push_str(text),
-                Hole::Lines(_) => panic!("the lines of ${name}$ do not stand alone"),
+                HoleContent::Text(text) => filled.push_str(text),
+                HoleContent::Lines(_) => panic!("the lines of ${name}$ do not stand alone"),
             },
         }
     }
     filled
 }
 
-fn find<'h, 'a>(holes: &'h [(&str, Hole<'a>)], name: &str) -> &'h Hole<'a> {
+fn find<'h, 'a>(holes: &'h [(&str, HoleContent<'a>)], name: &str) -> &'h HoleContent<'a> {
     match holes.iter().find(|(known, _)| *known == name) {
         Some((_, hole)) => hole,
         None => panic!("nothing fills the hole ${name}$"),
@@ -200,8 +200,8 @@ pub fn markdown(line: &str) -> String {
     shown
 }
 
-/// Where the character is that would make the line a heading, a quotation, a table or an item of a
-/// list.
+/// Returns the position of the character that would make the line a heading, a quotation, a table
+/// or an item of a list.
 fn block_mark(line: &str) -> Option<usize> {
     let first_other = line.find(|char: char| !char.is_ascii_digit())?;
     let marks = match first_other {
@@ -221,7 +221,7 @@ pub fn comment(text: &str) -> String {
 }
 
 /// Writes documentation from an interface file as a comment of C.
-pub fn c_comment(w: &mut Writer, doc: &str) {
+pub fn c_comment(w: &mut SourceWriter, doc: &str) {
     let harmless = |line: &str| {
         let line = comment(line).replace("*/", "* /").replace("/*", "/ *");
         line.trim().to_owned()
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn holes_are_filled_and_lines_inherit_their_indentation() {
-        let mut w = Writer::new();
+        let mut w = SourceWriter::new();
         w.skeleton(
             "
 fn $name$() {
@@ -276,12 +276,12 @@ fn $name$() {
 }
 ",
             &[
-                ("name", Hole::Text("f")),
+                ("name", HoleContent::Text("f")),
                 (
                     "body",
-                    Hole::Lines(&|w| w.braces("loop", |w| w.line("x();"))),
+                    HoleContent::Lines(&|w| w.braces("loop", |w| w.line("x();"))),
                 ),
-                ("nothing", Hole::Lines(&|_| {})),
+                ("nothing", HoleContent::Lines(&|_| {})),
             ],
         );
         assert_eq!(w.finish(), "fn f() {\n    loop {\n        x();\n    }\n}\n");
@@ -290,13 +290,16 @@ fn $name$() {
     #[test]
     #[should_panic(expected = "nothing fills the hole $b$")]
     fn an_unknown_hole_is_a_bug() {
-        Writer::new().skeleton("$a$ $b$", &[("a", Hole::Text(""))]);
+        SourceWriter::new().skeleton("$a$ $b$", &[("a", HoleContent::Text(""))]);
     }
 
     #[test]
     #[should_panic(expected = "the skeleton has no hole $b$")]
     fn a_hole_that_is_not_there_is_a_bug() {
-        Writer::new().skeleton("$a$", &[("a", Hole::Text("")), ("b", Hole::Text(""))]);
+        SourceWriter::new().skeleton(
+            "$a$",
+            &[("a", HoleContent::Text("")), ("b", HoleContent::Text(""))],
+        );
     }
 
     #[test]
@@ -307,7 +310,7 @@ fn $name$() {
         );
         assert_eq!(markdown("``` one ` \u{202e}two\r"), r"\`\`\` one \` two");
         assert_eq!(literal("a\"\n\u{202e}'\\"), r#""a\"\n\u{202e}'\\""#);
-        let mut w = Writer::new();
+        let mut w = SourceWriter::new();
         w.doc("///", "one\n\n*/ two");
         assert_eq!(w.finish(), "/// one\n///\n/// \\*/ two\n");
     }

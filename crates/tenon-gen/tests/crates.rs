@@ -11,10 +11,10 @@ use std::process::Command;
 use tenon_gen::rust::Options;
 use tenon_plan::Representation;
 
-/// What the stubs of a user are made for if nothing else is said.
+/// The representations that the stubs of a user are made for by default.
 const BOTH: [Representation; 2] = [Representation::XDR, Representation::LEAN];
 
-/// Where the interfaces of the system are.
+/// The folder of the system's interfaces.
 const SYSTEM: &str = "/usr/include/rpcsvc";
 
 /// A crate called `name` with `source`.
@@ -72,13 +72,13 @@ fn stubs_of_the_systems_interfaces_compile() {
         true => {
             let _ = writeln!(io::stderr(), "\nSKIPPED: {SYSTEM} has no interfaces\n");
         }
-        // What nis_callback.x leaves to the module around it.
+        // The types that nis_callback.x leaves to the module around it.
         false => source.push_str("pub use nis::{NisError, NisObject};\n"),
     }
     cargo(&write_crate("system", &source), &["check"]);
 }
 
-/// What an interface calls things, and how it puts them together, is nothing that its user can mend in Rust.
+/// A user cannot mend in Rust the names of an interface and the structure of its types.
 #[test]
 fn neither_rustc_nor_clippy_warns_of_stubs() {
     let interface = "

@@ -34,8 +34,7 @@ impl Representation for Packed {
     const FLAGGED_LISTS: bool = false;
 }
 
-/// The lean representation of a sender whose numbers begin with the least significant byte, and of
-/// the other.
+/// The lean representation of a little-endian sender, and of a big-endian one.
 #[cfg(target_endian = "little")]
 type Orders = (Lean<Native>, Lean<Swapped>);
 #[cfg(target_endian = "big")]

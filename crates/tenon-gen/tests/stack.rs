@@ -1,4 +1,4 @@
-//! Interfaces whose values are too large for the stack of a thread: Rust's stubs are refused, and the
+//! Interfaces with values that are too large for the stack of a thread: Rust's stubs are refused, and the
 //! error says which type is at fault.
 
 use tenon_gen::rust::{self, Form, Options, Refused};
@@ -36,7 +36,7 @@ fn a_type_that_contains_itself_may_not_be_wide() {
     let done = |text: String| generate(&text).map(drop);
     assert_eq!(done(node(126)), Ok(()));
     assert_eq!(done(node(127)), deep("node", 8 * 129));
-    // What it holds in place counts; what has memory of its own does not.
+    // Values that it holds in place count; those with memory of their own do not.
     let held = wide("held", "hyper", 200, "");
     let around = "struct node { held it; node *left; int tag; };";
     assert_eq!(done(format!("{held}{around}")), deep("node", 8 * 201 + 4));

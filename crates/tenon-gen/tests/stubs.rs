@@ -50,7 +50,7 @@ mod torture;
 #[path = "golden/unions.rs"]
 mod unions;
 
-/// What the interface `external.x` leaves to the module around its stubs.
+/// The type that the interface `external.x` leaves to the module around its stubs.
 pub type ElsewhereT = arrays::Point;
 
 /// Holds the stubs of one interface against the interpreter.
@@ -430,7 +430,7 @@ fn large_values_live_on_the_heap() {
     assert!(size_of::<arrays::Reply>() < 64);
 }
 
-/// What the documentation of an element's type says.
+/// The promise of the documentation of an element's type.
 #[test]
 fn an_element_moves_alone_and_lists_by_cursors() {
     let entry = |fileid| lists::Entry {

@@ -1,16 +1,16 @@
 //! The client's stubs.
 
 use super::declare::spaced;
-use super::procedures::{Procedure, Side, has_record, procedures};
+use super::procedures::{StubSide, VersionedProcedure, has_record, procedures};
 use super::{Interface, Options, heading, names};
-use crate::writer::Writer;
+use crate::writer::SourceWriter;
 
 /// The file of the stubs; empty if there are no programs.
 pub fn write(of: Interface<'_>, options: &Options) -> String {
     if of.schema.programs.is_empty() {
         return String::new();
     }
-    let mut w = Writer::with_tabs();
+    let mut w = SourceWriter::with_tabs();
     heading(&mut w, options);
     w.line("#include <memory.h> /* for memset */");
     w.line(format!("#include \"{}\"", options.header));
@@ -25,9 +25,14 @@ pub fn write(of: Interface<'_>, options: &Options) -> String {
     w.finish()
 }
 
-fn stub(w: &mut Writer, of: Interface<'_>, procedure: &Procedure<'_>, options: &Options) {
-    let parameters = procedure.named_parameters(of, options, Side::Client, "clnt_res");
-    w.line(procedure.returns(of, options, Side::Client).trim_end());
+fn stub(
+    w: &mut SourceWriter,
+    of: Interface<'_>,
+    procedure: &VersionedProcedure<'_>,
+    options: &Options,
+) {
+    let parameters = procedure.named_parameters(of, options, StubSide::Client, "clnt_res");
+    w.line(procedure.returns(of, options, StubSide::Client).trim_end());
     w.line(format!("{}({parameters})", procedure.c_name()));
     w.braces_below(|w| {
         if has_record(procedure, options) {
@@ -44,7 +49,7 @@ fn stub(w: &mut Writer, of: Interface<'_>, procedure: &Procedure<'_>, options: &
 }
 
 /// With `-M`: what the call returns is the caller's to judge.
-fn reentrant(w: &mut Writer, procedure: &Procedure<'_>, options: &Options) {
+fn reentrant(w: &mut SourceWriter, procedure: &VersionedProcedure<'_>, options: &Options) {
     fill_record(w, procedure, options);
     w.line(format!(
         "return (clnt_call (clnt, {},",
@@ -55,9 +60,9 @@ fn reentrant(w: &mut Writer, procedure: &Procedure<'_>, options: &Options) {
 }
 
 fn with_static_result(
-    w: &mut Writer,
+    w: &mut SourceWriter,
     of: Interface<'_>,
-    procedure: &Procedure<'_>,
+    procedure: &VersionedProcedure<'_>,
     options: &Options,
 ) {
     let result = procedure.result();
@@ -88,7 +93,7 @@ fn with_static_result(
     }
 }
 
-fn fill_record(w: &mut Writer, procedure: &Procedure<'_>, options: &Options) {
+fn fill_record(w: &mut SourceWriter, procedure: &VersionedProcedure<'_>, options: &Options) {
     if !has_record(procedure, options) {
         return;
     }
@@ -98,7 +103,12 @@ fn fill_record(w: &mut Writer, procedure: &Procedure<'_>, options: &Options) {
 }
 
 /// The arguments and the result, as `clnt_call` takes them.
-fn parts(w: &mut Writer, procedure: &Procedure<'_>, options: &Options, result: &str) {
+fn parts(
+    w: &mut SourceWriter,
+    procedure: &VersionedProcedure<'_>,
+    options: &Options,
+    result: &str,
+) {
     let arguments = &procedure.definition.arguments;
     let argument = match (options.by_value, arguments.as_slice()) {
         (false, _) => "argp".to_owned(),

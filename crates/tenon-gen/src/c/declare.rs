@@ -1,26 +1,26 @@
-//! How things are declared in C: what rpcgen makes of arrays, pointers and strings.
+//! Declarations in C: what rpcgen makes of arrays, pointers and strings.
 
 use tenon_schema::written::Spelling;
 use tenon_schema::{Length, Type};
 
 use super::{Dialect, Interface};
-use crate::writer::Writer;
+use crate::writer::SourceWriter;
 
-/// Something with a name and a type.
+/// A declaration in C: a name and a type.
 #[derive(Debug, Clone, Copy)]
-pub struct Declared<'a> {
+pub struct CDeclaration<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its type.
     pub ty: &'a Type,
-    /// How that is written.
+    /// The spelling of the type in the interface file.
     pub spelling: &'a Spelling,
 }
 
-impl Declared<'_> {
+impl CDeclaration<'_> {
     /// As a part of a struct or union; `owner` is the type that the part may point to before it has
     /// a name without `struct`.
-    pub fn member(self, w: &mut Writer, of: Interface<'_>, owner: &str) {
+    pub fn member(self, w: &mut SourceWriter, of: Interface<'_>, owner: &str) {
         let words = match of.dialect {
             Dialect::Libtirpc => self.own_or(owner, of.c_type(self.ty, self.spelling)),
             Dialect::Plain => of.c_type_beside(self.ty, self.spelling, self.name),
@@ -38,11 +38,11 @@ impl Declared<'_> {
     }
 
     /// As a typedef; `words` is what its words are there.
-    pub fn typedef(self, w: &mut Writer, dialect: Dialect, words: &str) {
+    pub fn typedef(self, w: &mut SourceWriter, dialect: Dialect, words: &str) {
         self.write(w, dialect, words, "typedef ");
     }
 
-    /// How many elements an array has. Names that C's headers declare are arrays without a bound.
+    /// Returns the number of elements of an array. Names that C's headers declare are arrays without a bound.
     pub fn bound(self, dialect: Dialect) -> String {
         match (dialect, self.ty, &self.spelling.bound) {
             (_, _, Some(bound)) => bound.clone(),
@@ -52,7 +52,7 @@ impl Declared<'_> {
         }
     }
 
-    fn write(self, w: &mut Writer, dialect: Dialect, of: &str, lead: &str) {
+    fn write(self, w: &mut SourceWriter, dialect: Dialect, of: &str, lead: &str) {
         let (name, bound) = (self.name, self.bound(dialect));
         let count = match dialect {
             Dialect::Libtirpc => "u_int",

@@ -3,14 +3,14 @@
 use tenon_schema::written::{Item, Spelling, WrittenType, WrittenUnion};
 use tenon_schema::{EnumMember, Field, Length, Type, TypeDef, TypeId, TypeKind, Union};
 
-use super::declare::Declared;
-use super::procedures::{Procedure, Side, has_record, procedures};
+use super::declare::CDeclaration;
+use super::procedures::{StubSide, VersionedProcedure, has_record, procedures};
 use super::{Dialect, Interface, Options, heading, names};
-use crate::writer::{Hole, Writer, c_comment};
+use crate::writer::{HoleContent, SourceWriter, c_comment};
 
 /// The text of the header.
 pub fn write(of: Interface<'_>, options: &Options) -> String {
-    let mut w = Writer::with_tabs();
+    let mut w = SourceWriter::with_tabs();
     heading(&mut w, options);
     w.skeleton(
         "
@@ -36,31 +36,34 @@ $prototypes$
 #endif /* !$guard$ */
 ",
         &[
-            ("guard", Hole::Text(&names::guard(&options.header))),
-            ("run_time", Hole::Lines(&|w| run_time(w, options))),
+            ("guard", HoleContent::Text(&names::guard(&options.header))),
+            ("run_time", HoleContent::Lines(&|w| run_time(w, options))),
             (
                 "threads",
-                Hole::Lines(&|w| {
+                HoleContent::Lines(&|w| {
                     if options.reentrant {
                         w.line("#include <pthread.h>");
                     }
                 }),
             ),
-            ("items", Hole::Lines(&|w| items(w, of, options))),
-            ("prototypes", Hole::Lines(&|w| prototypes(w, of, options))),
+            ("items", HoleContent::Lines(&|w| items(w, of, options))),
+            (
+                "prototypes",
+                HoleContent::Lines(&|w| prototypes(w, of, options)),
+            ),
         ],
     );
     w.finish()
 }
 
-/// Whose clients and servers they are, if not libtirpc's.
-fn run_time(w: &mut Writer, options: &Options) {
+/// Includes the header that selects Tenon's clients and servers, if they are not to be libtirpc's.
+fn run_time(w: &mut SourceWriter, options: &Options) {
     if options.fast {
         w.line("#include <tenon/tirpc.h>");
     }
 }
 
-fn items(w: &mut Writer, of: Interface<'_>, options: &Options) {
+fn items(w: &mut SourceWriter, of: Interface<'_>, options: &Options) {
     for (position, item) in of.written.items.iter().enumerate() {
         match item {
             Item::Passthrough(line) => w.raw(&line.text),
@@ -85,7 +88,7 @@ fn items(w: &mut Writer, of: Interface<'_>, options: &Options) {
 }
 
 /// Writes the definition of a type, which stands at `position` among the items.
-pub fn define(w: &mut Writer, of: Interface<'_>, id: TypeId, position: usize) {
+pub fn define(w: &mut SourceWriter, of: Interface<'_>, id: TypeId, position: usize) {
     let def = of.schema.type_def(id);
     match (&def.kind, of.written_type(id)) {
         (TypeKind::Enum(members), WrittenType::Enum(values)) => {
@@ -98,7 +101,7 @@ pub fn define(w: &mut Writer, of: Interface<'_>, id: TypeId, position: usize) {
             write_union(w, of, &def.name, union, written);
         }
         (TypeKind::Typedef(ty), WrittenType::Typedef(spelling)) => {
-            let declared = Declared {
+            let declared = CDeclaration {
                 name: &def.name,
                 ty,
                 spelling,
@@ -113,7 +116,7 @@ pub fn define(w: &mut Writer, of: Interface<'_>, id: TypeId, position: usize) {
     }
 }
 
-/// What a typedef stands for. Once a type is defined it has a name without `struct`.
+/// Returns the C type that a typedef stands for. Once a type is defined it has a name without `struct`.
 fn aliased(of: Interface<'_>, spelling: &Spelling, position: usize) -> String {
     let is_known = of
         .defined_before(position)
@@ -125,7 +128,7 @@ fn aliased(of: Interface<'_>, spelling: &Spelling, position: usize) -> String {
 }
 
 fn enumeration(
-    w: &mut Writer,
+    w: &mut SourceWriter,
     dialect: Dialect,
     name: &str,
     members: &[EnumMember],
@@ -155,7 +158,7 @@ fn enumeration(
 
 /// A struct, or the record of the arguments of a procedure.
 pub fn record(
-    w: &mut Writer,
+    w: &mut SourceWriter,
     of: Interface<'_>,
     name: &str,
     fields: &[Field],
@@ -174,9 +177,9 @@ pub fn record(
     name_it(w, of.dialect, name);
 }
 
-/// What stands where there are no members. To libtirpc's C that is a value of no bytes, which routines and programs
-/// are compiled for; C++ gives it one, and would look for what lies behind it at another place.
-fn nothing(w: &mut Writer, dialect: Dialect) {
+/// Writes the body of a struct without members. To libtirpc's C that is a value of no bytes, which routines and
+/// programs are compiled for; C++ gives it one, and would look for the member behind it at another offset.
+fn nothing(w: &mut SourceWriter, dialect: Dialect) {
     match dialect {
         Dialect::Plain => w.line("char tenon_nothing; /* C wants a member */"),
         Dialect::Libtirpc => {
@@ -188,7 +191,7 @@ fn nothing(w: &mut Writer, dialect: Dialect) {
 }
 
 /// Names a struct without `struct`; where all of them are announced, that is done.
-fn name_it(w: &mut Writer, dialect: Dialect, name: &str) {
+fn name_it(w: &mut SourceWriter, dialect: Dialect, name: &str) {
     match dialect {
         Dialect::Libtirpc => w.line(format!("typedef struct {name} {name};")),
         Dialect::Plain => {}
@@ -196,16 +199,22 @@ fn name_it(w: &mut Writer, dialect: Dialect, name: &str) {
 }
 
 /// Carries over what the interface says; rpcgen does not.
-fn document(w: &mut Writer, dialect: Dialect, doc: &str) {
+fn document(w: &mut SourceWriter, dialect: Dialect, doc: &str) {
     match dialect {
         Dialect::Libtirpc => {}
         Dialect::Plain => c_comment(w, doc),
     }
 }
 
-fn member(w: &mut Writer, of: Interface<'_>, owner: &str, field: &Field, spelling: &Spelling) {
+fn member(
+    w: &mut SourceWriter,
+    of: Interface<'_>,
+    owner: &str,
+    field: &Field,
+    spelling: &Spelling,
+) {
     document(w, of.dialect, &field.doc);
-    let declared = Declared {
+    let declared = CDeclaration {
         name: &field.name,
         ty: &field.ty,
         spelling,
@@ -214,7 +223,7 @@ fn member(w: &mut Writer, of: Interface<'_>, owner: &str, field: &Field, spellin
 }
 
 fn write_union(
-    w: &mut Writer,
+    w: &mut SourceWriter,
     of: Interface<'_>,
     name: &str,
     union: &Union,
@@ -222,7 +231,7 @@ fn write_union(
 ) {
     w.line(format!("struct {name} {{"));
     w.indented(|w| {
-        let discriminant = Declared {
+        let discriminant = CDeclaration {
             name: &union.discriminant,
             ty: &union.discriminant_type,
             spelling: &written.discriminant,
@@ -254,7 +263,7 @@ fn write_union(
 }
 
 /// The structs that hold several arguments of a procedure.
-fn write_records(w: &mut Writer, of: Interface<'_>, options: &Options, program: usize) {
+fn write_records(w: &mut SourceWriter, of: Interface<'_>, options: &Options, program: usize) {
     for procedure in procedures(of).filter(|procedure| procedure.program == program) {
         if has_record(&procedure, options) {
             w.line("");
@@ -270,7 +279,7 @@ fn write_records(w: &mut Writer, of: Interface<'_>, options: &Options, program: 
     }
 }
 
-fn write_program(w: &mut Writer, of: Interface<'_>, options: &Options, position: usize) {
+fn write_program(w: &mut SourceWriter, of: Interface<'_>, options: &Options, position: usize) {
     let program = &of.schema.programs[position];
     let written = &of.written.programs[position];
     w.line(format!("#define {} {}", program.name, written.number));
@@ -291,7 +300,7 @@ fn write_program(w: &mut Writer, of: Interface<'_>, options: &Options, position:
         w.line("#if defined(__STDC__) || defined(__cplusplus)");
         for procedure in &mine {
             number(w, of, procedure);
-            for side in [Side::Client, Side::Server] {
+            for side in [StubSide::Client, StubSide::Server] {
                 w.line(procedure.prototype(of, options, side));
             }
         }
@@ -302,7 +311,7 @@ fn write_program(w: &mut Writer, of: Interface<'_>, options: &Options, position:
         w.line("#else /* K&R C */");
         for procedure in &mine {
             number(w, of, procedure);
-            for side in [Side::Client, Side::Server] {
+            for side in [StubSide::Client, StubSide::Server] {
                 w.line(procedure.old_prototype(of, options, side));
             }
         }
@@ -312,7 +321,7 @@ fn write_program(w: &mut Writer, of: Interface<'_>, options: &Options, position:
 }
 
 /// The number of a procedure, unless a version in front has a procedure of this name.
-fn number(w: &mut Writer, of: Interface<'_>, procedure: &Procedure<'_>) {
+fn number(w: &mut SourceWriter, of: Interface<'_>, procedure: &VersionedProcedure<'_>) {
     let versions = &of.schema.programs[procedure.program].versions[..procedure.version];
     let name = &procedure.definition.name;
     let mut before = versions.iter().flat_map(|version| &version.procedures);
@@ -321,7 +330,7 @@ fn number(w: &mut Writer, of: Interface<'_>, procedure: &Procedure<'_>) {
     }
 }
 
-fn prototypes(w: &mut Writer, of: Interface<'_>, options: &Options) {
+fn prototypes(w: &mut SourceWriter, of: Interface<'_>, options: &Options) {
     let types = of.defined_before(of.written.items.len());
     let mut routines: Vec<(String, String)> =
         types.map(|id| parameter(of.schema.type_def(id))).collect();
@@ -359,7 +368,7 @@ fn parameter(def: &TypeDef) -> (String, String) {
     (name.clone(), format!("{name}{star}"))
 }
 
-fn table_type(w: &mut Writer) {
+fn table_type(w: &mut SourceWriter) {
     w.raw_text(
         "struct rpcgen_table {
 	char	*(*proc)();

@@ -1,11 +1,11 @@
-//! What names and words of an interface are in C: the one place where they are decided.
+//! Names and words of an interface in C: the one place where they are decided.
 
 use tenon_schema::written::{Item, Spelling, WrittenType};
 use tenon_schema::{Length, Type, TypeDef, TypeId, TypeKind};
 
 use super::{Dialect, Interface};
 
-/// What the words of a type are in C for libtirpc: `u_int`, `struct node`, `char *`.
+/// Returns the words of a type in C for libtirpc: `u_int`, `struct node`, `char *`.
 pub fn c_type(spelling: &Spelling) -> String {
     match &spelling.tag {
         Some(tag) => format!("{tag} {}", spelling.base),
@@ -58,7 +58,7 @@ fn words(base: &str) -> &str {
     }
 }
 
-/// What a type, or what an array of it consists of, is in C that needs no libtirpc: `uint32_t`, `node`.
+/// Returns the C type of a type, or of the elements of an array, where libtirpc is not needed: `uint32_t`, `node`.
 fn plain_type(ty: &Type, spelling: &Spelling) -> String {
     let name = match ty {
         Type::Array(inner, _) | Type::Optional(inner) => return plain_type(inner, spelling),
@@ -82,7 +82,7 @@ fn plain_type(ty: &Type, spelling: &Spelling) -> String {
     name.to_owned()
 }
 
-/// Whether the words are a C integer whose size in memory is that of a pointer and not that on the
+/// Returns whether the words are a C integer that has in memory the size of a pointer and not its size on the
 /// wire.
 pub fn is_long(spelling: &Spelling) -> bool {
     matches!(words(&spelling.base), "long" | "u_long")
@@ -96,12 +96,12 @@ pub fn procedure(name: &str, version: VersionSuffix<'_>) -> String {
     }
 }
 
-/// What says in a name which version it belongs to.
+/// The part of a name that tells the version.
 #[derive(Debug, Clone, Copy)]
 pub enum VersionSuffix<'a> {
     /// Its number.
     Number(u32),
-    /// What is written in the place of its number: `0x1`, or the name of a constant.
+    /// The text in the place of its number: `0x1`, or the name of a constant.
     Written(&'a str),
 }
 
@@ -117,7 +117,7 @@ pub fn guard(header: &str) -> String {
 }
 
 impl<'a> Interface<'a> {
-    /// What a type is in C, or what an array of it consists of, or what a pointer leads to.
+    /// Returns the C type of a type, of the elements of an array, or of the target of a pointer.
     pub fn c_type(self, ty: &Type, spelling: &Spelling) -> String {
         match self.dialect {
             Dialect::Libtirpc => c_type(spelling),
@@ -134,8 +134,8 @@ impl<'a> Interface<'a> {
         }
     }
 
-    /// What stands in front of the name of a type in C, of what an array consists of or what a pointer leads
-    /// to; a typedef has nothing.
+    /// Returns the tag in front of the name of a type in C, of the elements of an array, or of the target of a
+    /// pointer; a typedef has none.
     fn tag(self, ty: &Type) -> Option<&'static str> {
         match ty {
             Type::Array(inner, _) | Type::Optional(inner) => self.tag(inner),
@@ -148,7 +148,7 @@ impl<'a> Interface<'a> {
         }
     }
 
-    /// What stands behind the names of a version: as rpcgen has it the number as it is written, if that is a word.
+    /// Returns the suffix of the names of a version: as in rpcgen the number as it is written, if that is a word.
     pub fn version_suffix(self, program: usize, version: usize) -> VersionSuffix<'a> {
         let is_letter = |char: char| char.is_ascii_alphanumeric() || char == '_';
         match self.written.programs[program].versions[version].as_str() {
@@ -159,24 +159,24 @@ impl<'a> Interface<'a> {
         }
     }
 
-    /// The name of the dispatcher of a version, which what belongs to the whole of it begins with.
+    /// The name of the dispatcher of a version, which is the prefix of names that belong to the whole version.
     pub fn dispatcher(self, program: usize, version: usize) -> String {
         let name = &self.schema.programs[program].name;
         procedure(name, self.version_suffix(program, version))
     }
 
-    /// Whether a type of a plan is declared elsewhere, or stands for an array whose length C alone knows.
+    /// Returns whether a type of a plan is declared elsewhere, or stands for an array of a length that only C knows.
     pub fn is_elsewhere(self, id: TypeId) -> bool {
         let def = self.schema.types.get(id.0 as usize);
         def.is_none_or(|def| def.kind == TypeKind::External)
     }
 
-    /// How the type `id` is written.
+    /// Returns the spelling of the type `id` in the interface file.
     pub fn written_type(self, id: TypeId) -> &'a WrittenType {
         &self.written.types[id.0 as usize]
     }
 
-    /// What a typedef stands for, if `id` is one.
+    /// Returns the type that a typedef stands for, if `id` is one.
     pub fn alias(self, id: TypeId) -> Option<(&'a Type, &'a Spelling)> {
         match (&self.schema.type_def(id).kind, self.written_type(id)) {
             (TypeKind::Typedef(ty), WrittenType::Typedef(spelling)) => Some((ty, spelling)),

@@ -1,5 +1,5 @@
-//! The schema that plans are made of. It is the interface's own, but where only C knows a number, or where C does
-//! what plans know nothing of: there it has types from elsewhere, which the printer of routines moves as rpcgen does.
+//! The schema that plans are lowered from. It is the interface's own, but where only C knows a number, or where C does
+//! what plans know nothing of: there it has external types, which the printer of routines moves as rpcgen does.
 
 use tenon_plan::Scalar;
 use tenon_schema::written::{Spelling, WrittenType};
@@ -7,20 +7,20 @@ use tenon_schema::{Field, Length, Origin, Schema, Type, TypeDef, TypeId, TypeKin
 
 use super::Interface;
 
-/// What plans are made of.
+/// The schema that plans are lowered from.
 #[derive(Debug)]
-pub struct Planned {
-    /// Types behind those of the interface stand for arrays whose length C alone knows.
+pub struct LoweringSchema {
+    /// The schema; types behind those of the interface stand for arrays of a length that only C knows.
     pub schema: Schema,
-    /// How many types the interface has.
+    /// The number of types of the interface.
     own: usize,
     /// Those arrays.
     arrays: Vec<Type>,
 }
 
 /// The schema for the plans of `of`.
-pub fn schema(of: Interface<'_>) -> Planned {
-    let mut planned = Planned::new(of.schema);
+pub fn schema(of: Interface<'_>) -> LoweringSchema {
+    let mut planned = LoweringSchema::new(of.schema);
     for index in 0..of.schema.types.len() {
         let mut kind = of.schema.types[index].kind.clone();
         match (&mut kind, &of.written.types[index]) {
@@ -49,13 +49,13 @@ pub fn schema(of: Interface<'_>) -> Planned {
     planned
 }
 
-/// Whether the discriminant is moved by a routine of its own: plans switch by 32 bits that they know.
+/// Returns whether the discriminant is moved by a routine of its own: plans switch by 32 bits that they know.
 pub fn is_left_to_c(schema: &Schema, union: &Union) -> bool {
     let scalar = Scalar::of(schema, &union.discriminant_type);
     !scalar.is_some_and(Scalar::is_discriminant)
 }
 
-/// Whether a type is an array whose length C alone knows.
+/// Returns whether a type is an array of a length that only C knows.
 pub fn is_foreign_array(ty: &Type, spelling: &Spelling) -> bool {
     let is_fixed = matches!(
         ty,
@@ -64,8 +64,8 @@ pub fn is_foreign_array(ty: &Type, spelling: &Spelling) -> bool {
     is_fixed && spelling.foreign
 }
 
-impl Planned {
-    /// What plans are made of where C knows no more than they do.
+impl LoweringSchema {
+    /// Returns the schema itself, for plans that know as much as C does.
     pub fn new(schema: &Schema) -> Self {
         Self {
             schema: schema.clone(),

@@ -1,4 +1,4 @@
-//! Procedures as C has them: how they are called, what they take and return.
+//! Procedures in C: their names, parameters and results.
 
 use tenon_schema::written::{Spelling, WrittenProcedure};
 use tenon_schema::{self as schema, Type};
@@ -7,24 +7,24 @@ use super::declare::spaced;
 use super::names::VersionSuffix;
 use super::{Interface, Options, names};
 
-/// A procedure and where it stands.
+/// A procedure of a version of a program.
 #[derive(Debug, Clone, Copy)]
-pub struct Procedure<'a> {
+pub struct VersionedProcedure<'a> {
     /// The position of its program.
     pub program: usize,
     /// The position of its version.
     pub version: usize,
-    /// What its name ends in.
+    /// The suffix of its name.
     pub version_suffix: VersionSuffix<'a>,
     /// The procedure.
     pub definition: &'a schema::Procedure,
-    /// How it is written.
+    /// Its spelling in the interface file.
     pub written: &'a WrittenProcedure,
 }
 
-/// Who is to be called.
+/// The side of a call that a function belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum StubSide {
     /// The stub, which sends the call.
     Client,
     /// The user's function, which carries it out.
@@ -32,7 +32,7 @@ pub enum Side {
 }
 
 /// The procedures of an interface, in order.
-pub fn procedures(of: Interface<'_>) -> impl Iterator<Item = Procedure<'_>> {
+pub fn procedures(of: Interface<'_>) -> impl Iterator<Item = VersionedProcedure<'_>> {
     let programs = of.schema.programs.iter().enumerate();
     let places = programs.flat_map(|(program, definition)| {
         let versions = definition.versions.iter().enumerate();
@@ -42,21 +42,23 @@ pub fn procedures(of: Interface<'_>) -> impl Iterator<Item = Procedure<'_>> {
         })
     });
     let each = places.zip(&of.written.procedures);
-    each.map(move |((program, version, definition), written)| Procedure {
-        program,
-        version,
-        version_suffix: of.version_suffix(program, version),
-        definition,
-        written,
-    })
+    each.map(
+        move |((program, version, definition), written)| VersionedProcedure {
+            program,
+            version,
+            version_suffix: of.version_suffix(program, version),
+            definition,
+            written,
+        },
+    )
 }
 
-/// Whether a struct holds the arguments of `procedure`: with `-N`, of several.
-pub fn has_record(procedure: &Procedure<'_>, options: &Options) -> bool {
+/// Returns whether a struct holds the arguments of `procedure`: with `-N`, of several.
+pub fn has_record(procedure: &VersionedProcedure<'_>, options: &Options) -> bool {
     options.by_value && procedure.definition.arguments.len() > 1
 }
 
-impl<'a> Procedure<'a> {
+impl<'a> VersionedProcedure<'a> {
     /// Its name in C; with `_svc` behind it, that of the function that carries it out.
     pub fn c_name(&self) -> String {
         names::procedure(&self.definition.name, self.version_suffix)
@@ -104,17 +106,17 @@ impl<'a> Procedure<'a> {
         format!("{}*", spaced(to.as_deref().unwrap_or("void")))
     }
 
-    /// What it returns: a pointer to the result, or with `-M` how the call went.
-    pub fn returns(&self, of: Interface<'_>, options: &Options, side: Side) -> String {
+    /// Returns the type that it returns: a pointer to the result, or with `-M` the status of the call.
+    pub fn returns(&self, of: Interface<'_>, options: &Options, side: StubSide) -> String {
         match (options.reentrant, side) {
             (false, _) => self.result_pointer(of),
-            (true, Side::Client) => "enum clnt_stat".to_owned(),
-            (true, Side::Server) => "bool_t".to_owned(),
+            (true, StubSide::Client) => "enum clnt_stat".to_owned(),
+            (true, StubSide::Server) => "bool_t".to_owned(),
         }
     }
 
     /// The types of its parameters.
-    fn parameters(&self, of: Interface<'_>, options: &Options, side: Side) -> Vec<String> {
+    fn parameters(&self, of: Interface<'_>, options: &Options, side: StubSide) -> Vec<String> {
         let mut types: Vec<String> = match options.by_value {
             true => self
                 .arguments()
@@ -126,8 +128,8 @@ impl<'a> Procedure<'a> {
             types.push(self.result_pointer(of));
         }
         types.push(match side {
-            Side::Client => "CLIENT *".to_owned(),
-            Side::Server => "struct svc_req *".to_owned(),
+            StubSide::Client => "CLIENT *".to_owned(),
+            StubSide::Server => "struct svc_req *".to_owned(),
         });
         types
     }
@@ -144,7 +146,7 @@ impl<'a> Procedure<'a> {
         &self,
         of: Interface<'_>,
         options: &Options,
-        side: Side,
+        side: StubSide,
         result: &str,
     ) -> String {
         let mut parameters: Vec<String> = match options.by_value {
@@ -161,34 +163,34 @@ impl<'a> Procedure<'a> {
             parameters.push(format!("{}{result}", self.result_pointer(of)));
         }
         parameters.push(match side {
-            Side::Client => "CLIENT *clnt".to_owned(),
-            Side::Server => "struct svc_req *rqstp".to_owned(),
+            StubSide::Client => "CLIENT *clnt".to_owned(),
+            StubSide::Server => "struct svc_req *rqstp".to_owned(),
         });
         parameters.join(", ")
     }
 
     /// Its prototype.
-    pub fn prototype(&self, of: Interface<'_>, options: &Options, side: Side) -> String {
+    pub fn prototype(&self, of: Interface<'_>, options: &Options, side: StubSide) -> String {
         let parameters = self.parameters(of, options, side).join(", ");
         format!("{}({parameters});", self.declarator(of, options, side))
     }
 
     /// Its prototype for compilers from before ANSI C.
-    pub fn old_prototype(&self, of: Interface<'_>, options: &Options, side: Side) -> String {
+    pub fn old_prototype(&self, of: Interface<'_>, options: &Options, side: StubSide) -> String {
         format!("{}();", self.declarator(of, options, side))
     }
 
-    fn declarator(&self, of: Interface<'_>, options: &Options, side: Side) -> String {
+    fn declarator(&self, of: Interface<'_>, options: &Options, side: StubSide) -> String {
         let suffix = match side {
-            Side::Client => "",
-            Side::Server => "_svc",
+            StubSide::Client => "",
+            StubSide::Server => "_svc",
         };
         let returns = self.returns(of, options, side);
         format!("extern  {returns} {}{suffix}", self.c_name())
     }
 }
 
-/// What a pointer to a value of the type leads to.
+/// Returns the C type of the target of a pointer to a value of the type.
 fn pointed_at<'a>(of: Interface<'a>, ty: &'a Type, spelling: &'a Spelling) -> String {
     let spelling = of.vector(ty).map_or(spelling, |(_, elements)| elements);
     names::c_type(spelling)

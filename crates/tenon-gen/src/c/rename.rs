@@ -8,9 +8,9 @@ use tenon_schema::written::{
 };
 use tenon_schema::{Field, Program, Schema, TypeId, TypeKind, namespace};
 
-/// What has a name.
+/// A kind of named definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
+pub enum NameKind {
     /// A type.
     Type(TypeId),
     /// A member of an enum.
@@ -23,9 +23,9 @@ pub enum Named {
 
 /// Two things that would have one name in C: what they are called in the interface, and that name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SameName(pub String, pub String, pub String);
+pub struct NameCollision(pub String, pub String, pub String);
 
-impl std::fmt::Display for SameName {
+impl std::fmt::Display for NameCollision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self(one, other, name) = self;
         write!(
@@ -35,13 +35,13 @@ impl std::fmt::Display for SameName {
     }
 }
 
-impl std::error::Error for SameName {}
+impl std::error::Error for NameCollision {}
 
 /// The same interface, and how it is written, with names for C, in which namespaces are prefixes.
 ///
 /// # Errors
 /// Two names become one.
-pub fn for_c(schema: &Schema, written: &Written) -> Result<(Schema, Written), SameName> {
+pub fn for_c(schema: &Schema, written: &Written) -> Result<(Schema, Written), NameCollision> {
     for_c_without(schema, written, &|_, _| false)
 }
 
@@ -52,9 +52,9 @@ pub fn for_c(schema: &Schema, written: &Written) -> Result<(Schema, Written), Sa
 pub fn for_c_without(
     schema: &Schema,
     written: &Written,
-    is_reserved: &dyn Fn(Named, &str) -> bool,
-) -> Result<(Schema, Written), SameName> {
-    let names = Names::of(schema, is_reserved)?;
+    is_reserved: &dyn Fn(NameKind, &str) -> bool,
+) -> Result<(Schema, Written), NameCollision> {
+    let names = RenameMap::of(schema, is_reserved)?;
     let (mut schema, mut written) = (schema.clone(), written.clone());
     names.rename_schema(&mut schema);
     rename_parts(&mut schema, is_reserved);
@@ -63,12 +63,12 @@ pub fn for_c_without(
 }
 
 /// Renames what is reserved among the fields of each type, and the parameters of each procedure.
-fn rename_parts(schema: &mut Schema, is_reserved: &dyn Fn(Named, &str) -> bool) {
+fn rename_parts(schema: &mut Schema, is_reserved: &dyn Fn(NameKind, &str) -> bool) {
     for def in &mut schema.types {
         match &mut def.kind {
             TypeKind::Struct(fields) => rename_in_scope(fields.iter_mut().collect(), is_reserved),
             TypeKind::Union(union) => {
-                while is_reserved(Named::Part, &union.discriminant) {
+                while is_reserved(NameKind::Part, &union.discriminant) {
                     union.discriminant.push('_');
                 }
                 let arms = union.arms.iter_mut().filter_map(|arm| arm.field.as_mut());
@@ -86,12 +86,12 @@ fn rename_parts(schema: &mut Schema, is_reserved: &dyn Fn(Named, &str) -> bool) 
 }
 
 /// Renames what is reserved among names that have to differ.
-fn rename_in_scope(fields: Vec<&mut Field>, is_reserved: &dyn Fn(Named, &str) -> bool) {
+fn rename_in_scope(fields: Vec<&mut Field>, is_reserved: &dyn Fn(NameKind, &str) -> bool) {
     let names = fields.iter().map(|field| field.name.clone());
     let mut taken: HashSet<String> = names.collect();
     for field in fields {
-        if is_reserved(Named::Part, &field.name) {
-            while is_reserved(Named::Part, &field.name) || taken.contains(&field.name) {
+        if is_reserved(NameKind::Part, &field.name) {
+            while is_reserved(NameKind::Part, &field.name) || taken.contains(&field.name) {
                 field.name.push('_');
             }
             taken.insert(field.name.clone());
@@ -99,13 +99,16 @@ fn rename_in_scope(fields: Vec<&mut Field>, is_reserved: &dyn Fn(Named, &str) ->
     }
 }
 
-/// What names become, of those that change.
-struct Names(HashMap<String, String>);
+/// The new names of definitions that are renamed.
+struct RenameMap(HashMap<String, String>);
 
-impl Names {
-    fn of(schema: &Schema, is_reserved: &dyn Fn(Named, &str) -> bool) -> Result<Self, SameName> {
+impl RenameMap {
+    fn of(
+        schema: &Schema,
+        is_reserved: &dyn Fn(NameKind, &str) -> bool,
+    ) -> Result<Self, NameCollision> {
         let mut names = Self(HashMap::new());
-        // What each name of C stands for.
+        // The path that each name of C stands for.
         let mut taken: HashMap<String, String> = HashMap::new();
         let mut reserved = Vec::new();
         for (what, path) in paths(schema) {
@@ -115,7 +118,9 @@ impl Names {
                 continue;
             }
             match taken.get(&name) {
-                Some(other) if *other != path => return Err(SameName(other.clone(), path, name)),
+                Some(other) if *other != path => {
+                    return Err(NameCollision(other.clone(), path, name));
+                }
                 Some(_) => {}
                 None => names.add(&mut taken, path, name),
             }
@@ -138,7 +143,7 @@ impl Names {
         taken.insert(name, path);
     }
 
-    /// The name of what is called `name` in a namespace.
+    /// Renames `name`, which is defined in a namespace.
     fn within(&self, namespace: &str, name: &mut String) {
         match namespace {
             "" => self.path(name),
@@ -273,7 +278,7 @@ impl Names {
 }
 
 /// All names that C has in one scope, with their namespaces.
-fn paths(schema: &Schema) -> impl Iterator<Item = (Named, String)> {
+fn paths(schema: &Schema) -> impl Iterator<Item = (NameKind, String)> {
     let types = schema.types.iter().zip((0..).map(TypeId));
     let types = types.flat_map(|(def, id)| {
         let members = match &def.kind {
@@ -281,8 +286,8 @@ fn paths(schema: &Schema) -> impl Iterator<Item = (Named, String)> {
             _ => &[],
         };
         let members = members.iter().map(|member| within(&def.name, &member.name));
-        let members = members.map(|path| (Named::Member, path));
-        std::iter::once((Named::Type(id), def.name.clone())).chain(members)
+        let members = members.map(|path| (NameKind::Member, path));
+        std::iter::once((NameKind::Type(id), def.name.clone())).chain(members)
     });
     let constants = schema.constants.iter();
     let constants = constants.map(|constant| constant.name.clone());
@@ -295,10 +300,10 @@ fn paths(schema: &Schema) -> impl Iterator<Item = (Named, String)> {
         std::iter::once(program.name.clone()).chain(versions)
     });
     let numbers = constants.chain(programs);
-    types.chain(numbers.map(|path| (Named::Number, path)))
+    types.chain(numbers.map(|path| (NameKind::Number, path)))
 }
 
-/// The path of what is called `name` beside `other`.
+/// The path of the name `name` beside `other`.
 fn within(other: &str, name: &str) -> String {
     match namespace(other) {
         "" => name.to_owned(),
@@ -313,7 +318,7 @@ mod tests {
     #[test]
     fn expressions_have_their_names_changed_and_nothing_else() {
         let names = [("a::B".to_owned(), "a_B".to_owned())];
-        let names = Names(names.into());
+        let names = RenameMap(names.into());
         for (given, expected) in [
             ("a::B", "a_B"),
             ("(a::B + 1)", "(a_B + 1)"),

@@ -1,12 +1,12 @@
 //! Samples: a client, a server and a Makefile for users to go on from.
 
 use super::declare::spaced;
-use super::procedures::{Procedure, Side, procedures};
+use super::procedures::{StubSide, VersionedProcedure, procedures};
 use super::{Interface, Options, names};
-use crate::writer::{Hole, Writer};
+use crate::writer::{HoleContent, SourceWriter};
 
-fn begin(options: &Options) -> Writer {
-    let mut w = Writer::with_tabs();
+fn begin(options: &Options) -> SourceWriter {
+    let mut w = SourceWriter::with_tabs();
     w.skeleton(
         "
 /*
@@ -17,12 +17,12 @@ fn begin(options: &Options) -> Writer {
 
 #include \"$header$\"
 ",
-        &[("header", Hole::Text(&options.header))],
+        &[("header", HoleContent::Text(&options.header))],
     );
     w
 }
 
-/// A server whose procedures do nothing yet; empty if there are no programs.
+/// A server with procedures that do nothing yet; empty if there are no programs.
 pub fn server(of: Interface<'_>, options: &Options) -> String {
     if of.schema.programs.is_empty() {
         return String::new();
@@ -44,9 +44,14 @@ pub fn server(of: Interface<'_>, options: &Options) -> String {
     w.finish()
 }
 
-fn service(w: &mut Writer, of: Interface<'_>, procedure: &Procedure<'_>, options: &Options) {
-    let returns = procedure.returns(of, options, Side::Server);
-    let parameters = procedure.named_parameters(of, options, Side::Server, "result");
+fn service(
+    w: &mut SourceWriter,
+    of: Interface<'_>,
+    procedure: &VersionedProcedure<'_>,
+    options: &Options,
+) {
+    let returns = procedure.returns(of, options, StubSide::Server);
+    let parameters = procedure.named_parameters(of, options, StubSide::Server, "result");
     let held = procedure
         .result()
         .map(|(ty, spelling)| match of.vector(ty) {
@@ -79,7 +84,7 @@ fn service(w: &mut Writer, of: Interface<'_>, procedure: &Procedure<'_>, options
     });
 }
 
-fn free_result(w: &mut Writer, dispatcher: &str) {
+fn free_result(w: &mut SourceWriter, dispatcher: &str) {
     w.line("int");
     w.line(format!(
         "{dispatcher}_freeresult (SVCXPRT *transp, xdrproc_t xdr_result, caddr_t result)"
@@ -144,16 +149,16 @@ main (int argc, char *argv[])
 ",
         &[(
             "calls",
-            Hole::Lines(&|w| calls.iter().for_each(|call| w.line(call))),
+            HoleContent::Lines(&|w| calls.iter().for_each(|call| w.line(call))),
         )],
     );
     w.finish()
 }
 
 fn call_all(
-    w: &mut Writer,
+    w: &mut SourceWriter,
     of: Interface<'_>,
-    procedures: Vec<Procedure<'_>>,
+    procedures: Vec<VersionedProcedure<'_>>,
     options: &Options,
     (program, version): (&str, &str),
 ) {
@@ -183,8 +188,8 @@ if (clnt == NULL) {
 
 ",
         &[
-            ("program", Hole::Text(program)),
-            ("version", Hole::Text(version)),
+            ("program", HoleContent::Text(program)),
+            ("version", HoleContent::Text(version)),
         ],
     );
     for (position, procedure) in procedures.iter().enumerate() {
@@ -198,7 +203,7 @@ if (clnt == NULL) {
 /// The variables that hold the arguments of a call, and whether each is an array.
 fn argument_variables(
     of: Interface<'_>,
-    procedure: &Procedure<'_>,
+    procedure: &VersionedProcedure<'_>,
     options: &Options,
 ) -> Vec<(String, bool)> {
     let name = procedure.c_name();
@@ -214,9 +219,9 @@ fn argument_variables(
 }
 
 fn variables(
-    w: &mut Writer,
+    w: &mut SourceWriter,
     of: Interface<'_>,
-    procedure: &Procedure<'_>,
+    procedure: &VersionedProcedure<'_>,
     options: &Options,
     number: usize,
 ) {
@@ -237,9 +242,9 @@ fn variables(
 }
 
 fn call(
-    w: &mut Writer,
+    w: &mut SourceWriter,
     of: Interface<'_>,
-    procedure: &Procedure<'_>,
+    procedure: &VersionedProcedure<'_>,
     options: &Options,
     number: usize,
 ) {
@@ -292,7 +297,7 @@ pub fn makefile(options: &Options, flags: &str, samples: bool) -> String {
         false => String::new(),
     };
     let (client, server) = (sample("client"), sample("server"));
-    let mut w = Writer::with_tabs();
+    let mut w = SourceWriter::with_tabs();
     w.skeleton(
         "
 
@@ -326,32 +331,32 @@ RPCGENFLAGS = $flags$
 
 ",
         &[
-            ("stem", Hole::Text(stem)),
+            ("stem", HoleContent::Text(stem)),
             (
                 "cflags",
-                Hole::Text(match options.fast {
+                HoleContent::Text(match options.fast {
                     true => "$(shell pkg-config --cflags tenon-tirpc)",
                     false => "-I/usr/include/tirpc",
                 }),
             ),
             (
                 "libs",
-                Hole::Text(match options.fast {
+                HoleContent::Text(match options.fast {
                     true => "$(shell pkg-config --libs tenon-tirpc)",
                     false => "-ltirpc",
                 }),
             ),
-            ("source", Hole::Text(&options.source)),
-            ("server", Hole::Text(&server)),
-            ("client", Hole::Text(&client)),
-            ("flags", Hole::Text(flags)),
+            ("source", HoleContent::Text(&options.source)),
+            ("server", HoleContent::Text(&server)),
+            ("client", HoleContent::Text(&client)),
+            ("flags", HoleContent::Text(flags)),
             (
                 "make_clnt",
-                Hole::Text("$(SOURCES_CLNT.c:%.c=%.o) $(TARGETS_CLNT.c:%.c=%.o)"),
+                HoleContent::Text("$(SOURCES_CLNT.c:%.c=%.o) $(TARGETS_CLNT.c:%.c=%.o)"),
             ),
             (
                 "make_svc",
-                Hole::Text("$(SOURCES_SVC.c:%.c=%.o) $(TARGETS_SVC.c:%.c=%.o)"),
+                HoleContent::Text("$(SOURCES_SVC.c:%.c=%.o) $(TARGETS_SVC.c:%.c=%.o)"),
             ),
         ],
     );

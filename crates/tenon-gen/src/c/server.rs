@@ -1,21 +1,21 @@
 //! The server: a dispatcher for each version of each program, and `main`.
 
 use super::declare::spaced;
-use super::procedures::{Procedure, Side, has_record, procedures};
+use super::procedures::{StubSide, VersionedProcedure, has_record, procedures};
 use super::{Interface, Options, Transport, heading, names};
-use crate::writer::{Hole, Writer};
+use crate::writer::{HoleContent, SourceWriter};
 
 /// The file of the server; empty if there are no programs.
 pub fn write(of: Interface<'_>, options: &Options) -> String {
     if of.schema.programs.is_empty() {
         return String::new();
     }
-    let file = File {
+    let file = ServerFile {
         of,
         options,
         has_main: !options.server.transports.is_empty(),
     };
-    let mut w = Writer::with_tabs();
+    let mut w = SourceWriter::with_tabs();
     heading(&mut w, options);
     file.includes(&mut w);
     of.passthrough(&mut w);
@@ -37,26 +37,26 @@ pub fn write(of: Interface<'_>, options: &Options) -> String {
     w.finish()
 }
 
-struct File<'a> {
+struct ServerFile<'a> {
     of: Interface<'a>,
     options: &'a Options,
     has_main: bool,
 }
 
 /// A version of a program.
-struct Version<'a> {
+struct ServerVersion<'a> {
     program: &'a str,
     name: &'a str,
     dispatcher: String,
-    procedures: Vec<Procedure<'a>>,
+    procedures: Vec<VersionedProcedure<'a>>,
 }
 
-impl<'a> File<'a> {
-    fn versions(&self) -> Vec<Version<'a>> {
+impl<'a> ServerFile<'a> {
+    fn versions(&self) -> Vec<ServerVersion<'a>> {
         let programs = self.of.schema.programs.iter().enumerate();
         let versions = programs.flat_map(|(position, program)| {
             let versions = program.versions.iter().enumerate();
-            versions.map(move |(index, version)| Version {
+            versions.map(move |(index, version)| ServerVersion {
                 program: &program.name,
                 name: &version.name,
                 dispatcher: self.of.dispatcher(position, index),
@@ -72,7 +72,7 @@ impl<'a> File<'a> {
         self.options.server.inetd && self.has_main
     }
 
-    fn includes(&self, w: &mut Writer) {
+    fn includes(&self, w: &mut SourceWriter) {
         let mut headers = vec!["stdio.h", "stdlib.h", "rpc/pmap_clnt.h", "string.h"];
         if self.is_inetd() {
             headers.extend([
@@ -97,8 +97,8 @@ impl<'a> File<'a> {
         w.line("#endif");
     }
 
-    /// What a server that inetd may start knows of itself.
-    fn state(&self, w: &mut Writer) {
+    /// Writes the state of a server that inetd may start.
+    fn state(&self, w: &mut SourceWriter) {
         let idle = self.options.server.idle_seconds;
         w.raw_text(
             "
@@ -156,7 +156,7 @@ closedown (int sig)
     }
 
     /// With `-N`: hands the values on that the arguments consist of.
-    fn unpack(&self, w: &mut Writer, procedure: &Procedure<'_>) {
+    fn unpack(&self, w: &mut SourceWriter, procedure: &VersionedProcedure<'_>) {
         let (of, options) = (self.of, self.options);
         let name = procedure.c_name();
         let argument = match procedure.written.arguments.as_slice() {
@@ -180,7 +180,7 @@ closedown (int sig)
         }
         parameters.push("struct svc_req *rqstp".to_owned());
         values.push("rqstp".to_owned());
-        let returns = procedure.returns(of, options, Side::Server);
+        let returns = procedure.returns(of, options, StubSide::Server);
         w.line(format!("static {}", returns.trim_end()));
         w.line(format!("_{name} ({})", parameters.join(", ")));
         w.braces_below(|w| {
@@ -191,7 +191,7 @@ closedown (int sig)
         });
     }
 
-    fn dispatcher(&self, w: &mut Writer, version: &Version<'_>) {
+    fn dispatcher(&self, w: &mut SourceWriter, version: &ServerVersion<'_>) {
         let linkage = match self.has_main {
             true => "static void",
             false => "void",
@@ -216,14 +216,14 @@ closedown (int sig)
         });
     }
 
-    /// Notes what the server does, if anybody asks.
-    fn enter(&self, w: &mut Writer, state: &str) {
+    /// Records the state of the server, if the idle timer reads it.
+    fn enter(&self, w: &mut SourceWriter, state: &str) {
         if self.is_inetd() && self.options.server.idle_seconds.is_some() {
             w.line(format!("_rpcsvcstate = {state};"));
         }
     }
 
-    fn variables(&self, w: &mut Writer, version: &Version<'_>) {
+    fn variables(&self, w: &mut SourceWriter, version: &ServerVersion<'_>) {
         let arguments = version.procedures.iter().filter_map(|procedure| {
             let ty = match procedure.written.arguments.as_slice() {
                 _ if has_record(procedure, self.options) => procedure.record_name(),
@@ -252,7 +252,7 @@ closedown (int sig)
         });
     }
 
-    fn cases(&self, w: &mut Writer, version: &Version<'_>) {
+    fn cases(&self, w: &mut SourceWriter, version: &ServerVersion<'_>) {
         let has_null = version
             .procedures
             .iter()
@@ -291,7 +291,7 @@ closedown (int sig)
         }
     }
 
-    fn carry_out(&self, w: &mut Writer, version: &Version<'_>) {
+    fn carry_out(&self, w: &mut SourceWriter, version: &ServerVersion<'_>) {
         w.line("memset ((char *)&argument, 0, sizeof (argument));");
         if self.options.reentrant {
             w.line("memset ((char *)&result, 0, sizeof (result));");
@@ -331,8 +331,8 @@ closedown (int sig)
         self.enter(w, "_SERVED");
     }
 
-    /// Tells whoever is in charge.
-    fn say(&self, w: &mut Writer, what: &str) {
+    /// Writes a message to the log or to standard error.
+    fn say(&self, w: &mut SourceWriter, what: &str) {
         w.line(match (self.is_inetd(), self.options.server.syslog) {
             (true, _) => format!("_msgout (\"{what}\");"),
             (false, true) => format!("syslog (LOG_ERR, \"%s\", \"{what}\");"),
@@ -340,7 +340,7 @@ closedown (int sig)
         });
     }
 
-    fn main(&self, w: &mut Writer) {
+    fn main(&self, w: &mut SourceWriter) {
         w.line("int");
         w.line("main (void)");
         w.braces_below(|w| {
@@ -378,13 +378,13 @@ closedown (int sig)
         });
     }
 
-    fn open_log(&self, w: &mut Writer) {
+    fn open_log(&self, w: &mut SourceWriter) {
         let stem = self.options.source.trim_end_matches(".x");
         let name = crate::writer::literal(stem);
         w.line(format!("openlog({name}, LOG_PID, LOG_DAEMON);"));
     }
 
-    fn unset(&self, w: &mut Writer) {
+    fn unset(&self, w: &mut SourceWriter) {
         for version in self.versions() {
             w.line(format!(
                 "pmap_unset ({}, {});",
@@ -394,7 +394,7 @@ closedown (int sig)
     }
 
     /// Takes the socket that inetd has opened, or goes to the background to open others.
-    fn find_socket(&self, w: &mut Writer) {
+    fn find_socket(&self, w: &mut SourceWriter) {
         w.skeleton(
             "
 int sock;
@@ -426,13 +426,13 @@ if (getsockname (0, (struct sockaddr *)&saddr, &asize) == 0) {
 transp = NULL;
 ",
             &[
-                ("log", Hole::Lines(&|w| self.open_log(w))),
-                ("unset", Hole::Lines(&|w| self.unset(w))),
+                ("log", HoleContent::Lines(&|w| self.open_log(w))),
+                ("unset", HoleContent::Lines(&|w| self.unset(w))),
             ],
         );
     }
 
-    fn listen_unless_other(&self, w: &mut Writer, transport: Transport) {
+    fn listen_unless_other(&self, w: &mut SourceWriter, transport: Transport) {
         let kind = match transport {
             Transport::Udp => "SOCK_DGRAM",
             Transport::Tcp => "SOCK_STREAM",
@@ -441,7 +441,7 @@ transp = NULL;
         w.braces(&head, |w| self.listen(w, transport));
     }
 
-    fn listen(&self, w: &mut Writer, transport: Transport) {
+    fn listen(&self, w: &mut SourceWriter, transport: Transport) {
         let socket = match self.is_inetd() {
             true => "sock",
             false => "RPC_ANYSOCK",
@@ -488,7 +488,7 @@ transp = NULL;
 }
 
 /// Room for any one of what procedures take or return.
-fn union(w: &mut Writer, mut members: Vec<String>, name: &str) {
+fn union(w: &mut SourceWriter, mut members: Vec<String>, name: &str) {
     if members.is_empty() {
         members.push("int fill;".to_owned());
     }

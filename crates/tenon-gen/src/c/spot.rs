@@ -1,4 +1,4 @@
-//! Where a value is in C: how its name, its address, its length and its elements are written.
+//! Lvalues in C: the expressions for a value, its address, its length and its elements.
 
 use tenon_plan::Place;
 use tenon_schema::written::{Spelling, WrittenType};
@@ -6,55 +6,58 @@ use tenon_schema::{Field, Length, Type, TypeId, TypeKind};
 
 use crate::c::{Interface, names};
 
-/// A value in C.
+/// A value in memory of C: an lvalue and its type.
 #[derive(Debug, Clone)]
-pub struct Spot<'a> {
-    access: Access,
-    what: What<'a>,
+pub struct CLvalue<'a> {
+    access: LvalueAccess,
+    what: LvalueKind<'a>,
 }
 
-/// How one gets at a value.
+/// The expression that designates a value.
 #[derive(Debug, Clone)]
-enum Access {
+enum LvalueAccess {
     /// By an expression that is the value.
     Value(String),
     /// By an expression that points to it.
     Behind(String),
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy)]
-enum What<'a> {
+enum LvalueKind<'a> {
     /// One of a type that the interface defines.
     Definition(TypeId),
     /// The record of the arguments of a procedure.
     Record(&'a [Field], &'a [Spelling]),
     /// The single argument of a procedure, as the only field of a record that is not there.
     Sole(&'a Field, &'a Spelling),
-    /// What is declared with a type; the name is that of a counted array's length and elements.
+    /// A declaration with a type; the name is that of a counted array's length and elements.
     Declared(&'a Type, &'a Spelling, &'a str),
 }
 
-impl<'a> Spot<'a> {
-    /// What the routine of the type `id` is handed as `objp`.
+impl<'a> CLvalue<'a> {
+    /// Returns the value that the routine of the type `id` is handed as `objp`.
     pub fn of_type(of: Interface<'a>, id: TypeId) -> Self {
         let def = of.schema.type_def(id);
         let (access, what) = match (&def.kind, of.written_type(id)) {
             (TypeKind::Typedef(ty), WrittenType::Typedef(spelling)) => {
                 let access = match ty {
                     Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_)) => {
-                        Access::Value("objp".to_owned())
+                        LvalueAccess::Value("objp".to_owned())
                     }
-                    _ => Access::Behind("objp".to_owned()),
+                    _ => LvalueAccess::Behind("objp".to_owned()),
                 };
-                (access, What::Declared(ty, spelling, &def.name))
+                (access, LvalueKind::Declared(ty, spelling, &def.name))
             }
-            _ => (Access::Behind("objp".to_owned()), What::Definition(id)),
+            _ => (
+                LvalueAccess::Behind("objp".to_owned()),
+                LvalueKind::Definition(id),
+            ),
         };
         Self { access, what }
     }
 
-    /// What the routine of the arguments of a procedure is handed as `objp`.
+    /// Returns the value that the routine of the arguments of a procedure is handed as `objp`.
     pub fn of_record(fields: &'a [Field], spellings: &'a [Spelling]) -> Self {
         Self::record_behind("objp", fields, spellings)
     }
@@ -62,16 +65,16 @@ impl<'a> Spot<'a> {
     /// The record of the arguments of a procedure that `pointer` leads to.
     pub fn record_behind(pointer: &str, fields: &'a [Field], spellings: &'a [Spelling]) -> Self {
         Self {
-            access: Access::Behind(pointer.to_owned()),
-            what: What::Record(fields, spellings),
+            access: LvalueAccess::Behind(pointer.to_owned()),
+            what: LvalueKind::Record(fields, spellings),
         }
     }
 
     /// The same of a single argument, which has no record around it: `pointer` leads to itself.
     pub fn sole_behind(pointer: &str, field: &'a Field, spelling: &'a Spelling) -> Self {
         Self {
-            access: Access::Behind(pointer.to_owned()),
-            what: What::Sole(field, spelling),
+            access: LvalueAccess::Behind(pointer.to_owned()),
+            what: LvalueKind::Sole(field, spelling),
         }
     }
 
@@ -80,11 +83,11 @@ impl<'a> Spot<'a> {
         let def = of.schema.type_def(id);
         let what = match (&def.kind, of.written_type(id)) {
             (TypeKind::Typedef(ty), WrittenType::Typedef(spelling)) => {
-                What::Declared(ty, spelling, &def.name)
+                LvalueKind::Declared(ty, spelling, &def.name)
             }
-            _ => What::Definition(id),
+            _ => LvalueKind::Definition(id),
         };
-        let access = Access::Behind(pointer.to_owned());
+        let access = LvalueAccess::Behind(pointer.to_owned());
         Self { access, what }
     }
 
@@ -96,34 +99,34 @@ impl<'a> Spot<'a> {
         name: &'a str,
     ) -> Self {
         Self {
-            access: Access::Behind(pointer.to_owned()),
-            what: What::Declared(ty, spelling, name),
+            access: LvalueAccess::Behind(pointer.to_owned()),
+            what: LvalueKind::Declared(ty, spelling, name),
         }
     }
 
     /// The value itself.
     pub fn value(&self) -> String {
         match &self.access {
-            Access::Value(value) => value.clone(),
-            Access::Behind(pointer) => format!("(*{pointer})"),
+            LvalueAccess::Value(value) => value.clone(),
+            LvalueAccess::Behind(pointer) => format!("(*{pointer})"),
         }
     }
 
     /// A pointer to the value; to its first element, if it is an array of fixed length.
     pub fn address(&self, of: Interface<'a>) -> String {
         match &self.access {
-            Access::Value(value) if self.is_vector(of) => value.clone(),
-            Access::Value(value) => format!("&{value}"),
-            Access::Behind(_) if self.is_vector(of) => self.value(),
-            Access::Behind(pointer) => pointer.clone(),
+            LvalueAccess::Value(value) if self.is_vector(of) => value.clone(),
+            LvalueAccess::Value(value) => format!("&{value}"),
+            LvalueAccess::Behind(_) if self.is_vector(of) => self.value(),
+            LvalueAccess::Behind(pointer) => pointer.clone(),
         }
     }
 
     /// A pointer to the value, with the type that its declaration gives it.
     pub fn pointer(&self) -> String {
         match &self.access {
-            Access::Value(value) => format!("&{value}"),
-            Access::Behind(pointer) => pointer.clone(),
+            LvalueAccess::Value(value) => format!("&{value}"),
+            LvalueAccess::Behind(pointer) => pointer.clone(),
         }
     }
 
@@ -137,14 +140,14 @@ impl<'a> Spot<'a> {
 
     fn member(&self, name: &str) -> String {
         match &self.access {
-            Access::Value(value) => format!("{value}.{name}"),
-            Access::Behind(pointer) => format!("{pointer}->{name}"),
+            LvalueAccess::Value(value) => format!("{value}.{name}"),
+            LvalueAccess::Behind(pointer) => format!("{pointer}->{name}"),
         }
     }
 
     /// Typedefs followed: the type, how it is written, and the name that it is declared with.
     fn declared(&self, of: Interface<'a>) -> (Option<&'a Type>, Option<&'a Spelling>, &'a str) {
-        let What::Declared(mut ty, mut spelling, mut name) = self.what else {
+        let LvalueKind::Declared(mut ty, mut spelling, mut name) = self.what else {
             return (None, None, "");
         };
         for _ in 0..=of.schema.types.len() {
@@ -160,8 +163,8 @@ impl<'a> Spot<'a> {
     /// The type that it is declared to have, by whatever name, and how that is written.
     pub fn declaration(&self) -> Option<(&'a Type, &'a Spelling)> {
         match self.what {
-            What::Declared(ty, spelling, _) => Some((ty, spelling)),
-            What::Definition(_) | What::Record(..) | What::Sole(..) => None,
+            LvalueKind::Declared(ty, spelling, _) => Some((ty, spelling)),
+            LvalueKind::Definition(_) | LvalueKind::Record(..) | LvalueKind::Sole(..) => None,
         }
     }
 
@@ -171,7 +174,7 @@ impl<'a> Spot<'a> {
         ty.zip(spelling)
     }
 
-    /// How many elements or bytes it may have, as C has it; `None` if there is no bound.
+    /// Returns the bound on its elements or bytes, as C has it; `None` if there is no bound.
     pub fn bound(&self, of: Interface<'a>, bound: u32) -> Option<String> {
         let written = self.resolved(of).filter(|(_, spelling)| spelling.foreign);
         match written.and_then(|(_, spelling)| spelling.bound.as_ref()) {
@@ -184,13 +187,13 @@ impl<'a> Spot<'a> {
     /// The struct or union that it is.
     fn definition(&self, of: Interface<'a>) -> Option<TypeId> {
         match (self.what, self.declared(of).0) {
-            (What::Definition(id), _) => Some(id),
+            (LvalueKind::Definition(id), _) => Some(id),
             (_, Some(Type::Named(id))) => Some(*id),
             _ => None,
         }
     }
 
-    /// What is found at `place`.
+    /// Returns the value at `place`.
     pub fn at(&self, of: Interface<'a>, place: &Place) -> Self {
         let fields = place.0.iter();
         fields.fold(self.clone(), |spot, position| {
@@ -200,14 +203,14 @@ impl<'a> Spot<'a> {
 
     /// The field at a position of the struct that it is.
     pub fn field(&self, of: Interface<'a>, position: usize) -> Self {
-        if let What::Sole(field, spelling) = self.what {
+        if let LvalueKind::Sole(field, spelling) = self.what {
             return Self {
                 access: self.access.clone(),
-                what: What::Declared(&field.ty, spelling, &field.name),
+                what: LvalueKind::Declared(&field.ty, spelling, &field.name),
             };
         }
         let (fields, spellings): (&[Field], &[Spelling]) = match self.what {
-            What::Record(fields, spellings) => (fields, spellings),
+            LvalueKind::Record(fields, spellings) => (fields, spellings),
             _ => match self.definition(of).map(|id| record(of, id)) {
                 Some(Some(parts)) => parts,
                 _ => unreachable!("the plan leads through structs"),
@@ -215,33 +218,33 @@ impl<'a> Spot<'a> {
         };
         let field = &fields[position];
         Self {
-            access: Access::Value(self.member(&field.name)),
-            what: What::Declared(&field.ty, &spellings[position], &field.name),
+            access: LvalueAccess::Value(self.member(&field.name)),
+            what: LvalueKind::Declared(&field.ty, &spellings[position], &field.name),
         }
     }
 
-    /// What an arm of the union holds.
+    /// Returns the value that an arm of the union holds.
     pub fn arm(&self, of: Interface<'a>, field: &'a Field, spelling: &'a Spelling) -> Self {
         let id = self.definition(of);
         let name = id.map_or("", |id| &of.schema.type_def(id).name);
         let part = format!("{name}_u.{}", field.name);
         Self {
-            access: Access::Value(self.member(&part)),
-            what: What::Declared(&field.ty, spelling, &field.name),
+            access: LvalueAccess::Value(self.member(&part)),
+            what: LvalueKind::Declared(&field.ty, spelling, &field.name),
         }
     }
 
     /// A part that is no field of a struct: a discriminant.
     pub fn discriminant(&self, name: &'a str, ty: &'a Type, spelling: &'a Spelling) -> Self {
         Self {
-            access: Access::Value(self.member(name)),
-            what: What::Declared(ty, spelling, name),
+            access: LvalueAccess::Value(self.member(name)),
+            what: LvalueKind::Declared(ty, spelling, name),
         }
     }
 
-    /// Whether it is a struct or a union, and not what is declared by another type's name.
+    /// Returns whether it is a struct or a union, and not declared by another type's name.
     pub fn is_record(&self, of: Interface<'a>) -> bool {
-        let What::Definition(id) = self.what else {
+        let LvalueKind::Definition(id) = self.what else {
             return false;
         };
         let kind = &of.schema.type_def(id).kind;
@@ -256,12 +259,12 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// How many elements or bytes a counted array has: its `_len`.
+    /// Returns the count of elements or bytes of a counted array: its `_len`.
     pub fn length(&self, of: Interface<'a>) -> String {
         self.member(&format!("{}_len", self.declared(of).2))
     }
 
-    /// Where the elements or bytes of a counted array are: its `_val`.
+    /// Returns the pointer to the elements or bytes of a counted array: its `_val`.
     pub fn elements(&self, of: Interface<'a>) -> String {
         self.member(&format!("{}_val", self.declared(of).2))
     }
@@ -277,20 +280,20 @@ impl<'a> Spot<'a> {
             Length::Counted(_) => self.elements(of),
         };
         Self {
-            access: Access::Value(format!("{array}[{index}]")),
-            what: What::Declared(element, spelling, name),
+            access: LvalueAccess::Value(format!("{array}[{index}]")),
+            what: LvalueKind::Declared(element, spelling, name),
         }
     }
 
-    /// What the pointer points to.
+    /// Returns the value that the pointer points to.
     pub fn target(&self, of: Interface<'a>) -> Self {
         let (ty, spelling, name) = self.declared(of);
         let (Some(Type::Optional(to)), Some(spelling)) = (ty, spelling) else {
             unreachable!("the plan has pointers for optional data")
         };
         Self {
-            access: Access::Behind(self.value()),
-            what: What::Declared(to, spelling, name),
+            access: LvalueAccess::Behind(self.value()),
+            what: LvalueKind::Declared(to, spelling, name),
         }
     }
 
@@ -304,13 +307,13 @@ impl<'a> Spot<'a> {
     /// C's type of a value that is no array, as it is declared.
     pub fn own_type(&self, of: Interface<'a>) -> String {
         match self.what {
-            What::Declared(ty, spelling, _) => of.c_type(ty, spelling),
-            What::Definition(id) => of.schema.type_def(id).name.clone(),
-            What::Record(..) | What::Sole(..) => String::new(),
+            LvalueKind::Declared(ty, spelling, _) => of.c_type(ty, spelling),
+            LvalueKind::Definition(id) => of.schema.type_def(id).name.clone(),
+            LvalueKind::Record(..) | LvalueKind::Sole(..) => String::new(),
         }
     }
 
-    /// Whether it is, or consists of, C's `long`, whose size in memory is not that on the wire.
+    /// Returns whether it is, or consists of, C's `long`, which has in memory another size than on the wire.
     pub fn has_long(&self, of: Interface<'a>) -> bool {
         if let Some(spelling) = self.declared(of).1
             && names::is_long(spelling)
@@ -319,7 +322,7 @@ impl<'a> Spot<'a> {
         }
         match (self.declared(of).0, self.what) {
             (Some(Type::Array(..)), _) => self.element(of, "0").has_long(of),
-            (Some(Type::Named(_)), _) | (_, What::Definition(_)) => self.has_long_fields(of),
+            (Some(Type::Named(_)), _) | (_, LvalueKind::Definition(_)) => self.has_long_fields(of),
             _ => false,
         }
     }
@@ -340,10 +343,10 @@ impl<'a> Spot<'a> {
     pub fn path(&self, of: Interface<'a>, place: &Place) -> String {
         let mut at = self.clone();
         let names = place.0.iter().filter_map(|position| {
-            let is_sole = matches!(at.what, What::Sole(..));
+            let is_sole = matches!(at.what, LvalueKind::Sole(..));
             at = at.field(of, *position as usize);
             match at.what {
-                What::Declared(_, _, name) if !is_sole => Some(name),
+                LvalueKind::Declared(_, _, name) if !is_sole => Some(name),
                 _ => None,
             }
         });

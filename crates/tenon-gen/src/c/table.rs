@@ -1,15 +1,16 @@
-//! Dispatch tables: for each version, what carries a procedure out and what moves its parameters.
+//! Dispatch tables: for each version, the functions that carry procedures out and the routines that move their
+//! parameters.
 
-use super::procedures::{Procedure, procedures};
+use super::procedures::{VersionedProcedure, procedures};
 use super::{Interface, Options, heading, names};
-use crate::writer::Writer;
+use crate::writer::SourceWriter;
 
 /// The file of the tables; empty if there are no programs.
 pub fn write(of: Interface<'_>, options: &Options) -> String {
     if of.schema.programs.is_empty() {
         return String::new();
     }
-    let mut w = Writer::with_tabs();
+    let mut w = SourceWriter::with_tabs();
     heading(&mut w, options);
     of.passthrough(&mut w);
     for (position, program) in of.schema.programs.iter().enumerate() {
@@ -29,7 +30,7 @@ pub fn write(of: Interface<'_>, options: &Options) -> String {
 
 /// One entry for each number from 0 on, so that a number is the index of its procedure: the tables say
 /// where they have to leave that out.
-fn entries(w: &mut Writer, procedures: Vec<Procedure<'_>>, options: &Options) {
+fn entries(w: &mut SourceWriter, procedures: Vec<VersionedProcedure<'_>>, options: &Options) {
     let mut next = 0;
     for procedure in procedures {
         if procedure.definition.number != next {

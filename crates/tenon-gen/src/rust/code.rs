@@ -1,7 +1,7 @@
-//! Statements and expressions of generated functions, and how they are laid out. The layout is
-//! that of rustfmt, so that nobody needs to run it.
+//! Statements and expressions of generated functions, and their layout. It is that of rustfmt, so
+//! that users need not run it.
 
-use crate::writer::{Writer, literal};
+use crate::writer::{SourceWriter, literal};
 
 /// Most columns of a line.
 const WIDTH: usize = 100;
@@ -26,7 +26,7 @@ pub enum Expr {
     /// `path(arguments)`
     Call(String, Vec<Expr>),
     /// `|parameters| body`
-    Closure(&'static str, Box<Block>),
+    Closure(&'static str, Box<BlockExpr>),
     /// `of.field("name")`
     InField(Box<Expr>, String),
     /// `of.method`
@@ -40,12 +40,12 @@ pub enum Expr {
     /// `path { name: value, .. }`
     Struct(String, Vec<(String, Expr)>),
     /// `match on { pattern => .., }`
-    Match(Box<Expr>, Vec<(String, Block)>),
+    Match(Box<Expr>, Vec<(String, BlockExpr)>),
 }
 
-/// Statements and what they come to.
+/// A block: statements, and the expression of its value.
 #[derive(Debug, Clone, Default)]
-pub struct Block {
+pub struct BlockExpr {
     /// In order.
     pub statements: Vec<Statement>,
     /// The value; none is `()`.
@@ -75,7 +75,7 @@ impl Expr {
     }
 
     /// `|parameters| body`
-    pub fn closure(parameters: &'static str, body: Block) -> Self {
+    pub fn closure(parameters: &'static str, body: BlockExpr) -> Self {
         Self::Closure(parameters, Box::new(body))
     }
 
@@ -117,7 +117,7 @@ impl Expr {
         }
     }
 
-    /// Whether it is a chain of several methods that gets several lines.
+    /// Returns whether it is a chain of several methods that gets several lines.
     fn is_long_chain(&self, flat: &str) -> bool {
         // rustfmt counts a `?` at the end twice.
         let tries = flat.len() - flat.trim_end_matches('?').len();
@@ -125,12 +125,12 @@ impl Expr {
     }
 
     /// Writes a public static that has this value.
-    pub fn write_static(&self, w: &mut Writer, name: &str, ty: &str) {
+    pub fn write_static(&self, w: &mut SourceWriter, name: &str, ty: &str) {
         self.write(w, &format!("pub static {name}: {ty} = "), ";");
     }
 
     /// Writes the expression between `before` and `after`, on as many lines as it needs.
-    fn write(&self, w: &mut Writer, before: &str, after: &str) {
+    fn write(&self, w: &mut SourceWriter, before: &str, after: &str) {
         if let Some(flat) = self.flat()
             && w.column() + before.len() + flat.len() + after.len() <= self.width()
         {
@@ -142,7 +142,7 @@ impl Expr {
     }
 
     /// Writes the expression on several lines, if it can be broken.
-    fn write_broken(&self, w: &mut Writer, before: &str, after: &str) {
+    fn write_broken(&self, w: &mut SourceWriter, before: &str, after: &str) {
         let chain = self.chain();
         if chain.links.len() > 1 {
             return chain.write(w, before, after);
@@ -176,11 +176,11 @@ impl Expr {
     }
 
     /// The methods that are called one behind the other, `?` with each.
-    fn chain(&self) -> Chain {
+    fn chain(&self) -> MethodChain {
         match self {
-            Self::Text(text) => Chain::of(text),
+            Self::Text(text) => MethodChain::of(text),
             Self::Call(path, arguments) => {
-                let mut chain = Chain::of(path);
+                let mut chain = MethodChain::of(path);
                 let last = chain.links.last_mut().unwrap_or(&mut chain.root);
                 if let Self::Text(path) = last {
                     *last = Self::call(std::mem::take(path), arguments.iter().cloned());
@@ -204,7 +204,7 @@ impl Expr {
                 *last = Self::Try(Box::new(last.clone()));
                 chain
             }
-            other => Chain {
+            other => MethodChain {
                 root: other.clone(),
                 links: Vec::new(),
             },
@@ -213,13 +213,13 @@ impl Expr {
 }
 
 /// Methods that are called one behind the other.
-struct Chain {
+struct MethodChain {
     root: Expr,
     /// Each begins with a dot.
     links: Vec<Expr>,
 }
 
-impl Chain {
+impl MethodChain {
     /// The chain in a text that stays on one line: cut at each dot that is in no brackets.
     fn of(text: &str) -> Self {
         let (mut depth, mut cuts) = (0, Vec::new());
@@ -243,9 +243,9 @@ impl Chain {
 
     /// Writes each method on a line of its own, but for one behind a root that is no wider than
     /// the indentation.
-    fn write(mut self, w: &mut Writer, before: &str, after: &str) {
+    fn write(mut self, w: &mut SourceWriter, before: &str, after: &str) {
         let root = self.root.flat().unwrap_or_default();
-        // A last method whose arguments run over several lines stays behind those before it.
+        // A last method with arguments that run over several lines stays behind those before it.
         if let Some(last) = self.links.pop_if(|last| last.flat().is_none()) {
             let before_it: Option<String> = self.links.iter().map(Expr::flat).collect();
             match before_it {
@@ -274,7 +274,7 @@ impl Chain {
     }
 }
 
-fn write_links(w: &mut Writer, links: impl ExactSizeIterator<Item = Expr>, after: &str) {
+fn write_links(w: &mut SourceWriter, links: impl ExactSizeIterator<Item = Expr>, after: &str) {
     let count = links.len();
     for (index, link) in links.enumerate() {
         let after = if index + 1 == count { after } else { "" };
@@ -289,7 +289,7 @@ fn write_links(w: &mut Writer, links: impl ExactSizeIterator<Item = Expr>, after
 
 impl Expr {
     /// Writes a method of a chain on several lines.
-    fn write_link(&self, w: &mut Writer, before: &str, after: &str) {
+    fn write_link(&self, w: &mut SourceWriter, before: &str, after: &str) {
         match self {
             Self::Try(of) => of.write_link(w, before, &format!("?{after}")),
             Self::Call(path, arguments) => write_call(w, path, arguments, before, after),
@@ -302,7 +302,7 @@ impl Expr {
 }
 
 /// `match on {`, the brace on a line of its own if the expression needs several.
-fn write_head_of_match(w: &mut Writer, on: &Expr, before: &str) {
+fn write_head_of_match(w: &mut SourceWriter, on: &Expr, before: &str) {
     match on.flat() {
         Some(flat) if w.column() + before.len() + flat.len() + 2 <= WIDTH => {
             w.line(format!("{before}{flat} {{"));
@@ -326,7 +326,7 @@ impl Expr {
     }
 
     /// Writes the expression behind `name =` on the next line, if it fits there as a whole.
-    fn write_on_next_line(&self, w: &mut Writer, before: &str, after: &str) -> bool {
+    fn write_on_next_line(&self, w: &mut SourceWriter, before: &str, after: &str) -> bool {
         let (Some(flat), Some(name)) = (self.flat(), before.strip_suffix(' ')) else {
             return false;
         };
@@ -339,9 +339,9 @@ impl Expr {
     }
 }
 
-/// What stands before the body of a function.
+/// The signature of a function: everything before its body.
 #[derive(Debug, Clone)]
-pub struct Head {
+pub struct FunctionSignature {
     /// Everything up to the name.
     pub name: String,
     /// The parameters with their types.
@@ -350,9 +350,9 @@ pub struct Head {
     pub result: String,
 }
 
-impl Head {
-    /// Writes the head and `after`, on one line if there is room.
-    pub fn write(&self, w: &mut Writer, after: &str) {
+impl FunctionSignature {
+    /// Writes the signature and `after`, on one line if there is room.
+    pub fn write(&self, w: &mut SourceWriter, after: &str) {
         let (name, result) = (&self.name, &self.result);
         let flat = format!("{name}({}) -> {result}{after}", self.parameters.join(", "));
         match w.column() + flat.len() {
@@ -390,15 +390,15 @@ impl Head {
         }
     }
 
-    /// Writes the head and the body.
-    pub fn write_function(&self, w: &mut Writer, body: &Block) {
+    /// Writes the signature and the body.
+    pub fn write_function(&self, w: &mut SourceWriter, body: &BlockExpr) {
         self.write(w, " {");
         w.indented(|w| body.write(w));
         w.line("}");
     }
 }
 
-impl Block {
+impl BlockExpr {
     /// Only a value.
     pub fn value(value: Expr) -> Self {
         Self {
@@ -408,7 +408,7 @@ impl Block {
     }
 
     /// Writes the statements and the value, a line or more each.
-    pub fn write(&self, w: &mut Writer) {
+    pub fn write(&self, w: &mut SourceWriter) {
         for statement in &self.statements {
             match statement {
                 Statement::Let(name, value) => value.write(w, &format!("let {name} = "), ";"),
@@ -424,7 +424,7 @@ impl Block {
         }
     }
 
-    fn write_braced(&self, w: &mut Writer, before: &str, after: &str) {
+    fn write_braced(&self, w: &mut SourceWriter, before: &str, after: &str) {
         w.line(format!("{before} {{"));
         w.indented(|w| self.write(w));
         w.line(format!("}}{after}"));
@@ -468,7 +468,7 @@ fn flat_arguments(arguments: &[Expr]) -> Option<String> {
 }
 
 /// `of.field(name)`, the call on a line of its own.
-fn write_in_field(w: &mut Writer, of: &Expr, name: &str, before: &str, after: &str) {
+fn write_in_field(w: &mut SourceWriter, of: &Expr, name: &str, before: &str, after: &str) {
     let call = format!(".field({}){after}", literal(name));
     let width = |flat: String| w.column() + flat.len();
     let width = of.flat().map_or(usize::MAX, width);
@@ -486,7 +486,7 @@ fn write_in_field(w: &mut Writer, of: &Expr, name: &str, before: &str, after: &s
 
 /// A call on several lines: either only its last argument, a closure, needs them, or each
 /// argument gets its own.
-fn write_call(w: &mut Writer, path: &str, arguments: &[Expr], before: &str, after: &str) {
+fn write_call(w: &mut SourceWriter, path: &str, arguments: &[Expr], before: &str, after: &str) {
     if let [only] = arguments
         && only.is_call()
     {
@@ -514,7 +514,7 @@ fn write_call(w: &mut Writer, path: &str, arguments: &[Expr], before: &str, afte
 }
 
 impl Expr {
-    /// Whether the expression ends with the arguments of a call.
+    /// Returns whether the expression ends with the arguments of a call.
     fn is_call(&self) -> bool {
         match self {
             Self::Call(..) => true,
@@ -523,7 +523,7 @@ impl Expr {
         }
     }
 
-    /// How the first line of a last argument begins that may run over several.
+    /// Returns the beginning of the first line of a last argument that may run over several.
     fn tail(&self) -> Option<String> {
         match self {
             Self::Closure(parameters, _) => Some(format!("{parameters} {{")),
@@ -532,7 +532,7 @@ impl Expr {
         }
     }
 
-    fn write_tail(&self, w: &mut Writer, before: &str, after: &str) {
+    fn write_tail(&self, w: &mut SourceWriter, before: &str, after: &str) {
         match self {
             Self::Closure(parameters, body) => {
                 body.write_braced(w, &format!("{before}{parameters}"), after);
@@ -542,14 +542,14 @@ impl Expr {
     }
 }
 
-fn write_field(w: &mut Writer, (name, value): &(String, Expr)) {
+fn write_field(w: &mut SourceWriter, (name, value): &(String, Expr)) {
     match value {
         Expr::Text(text) if text == name => w.line(format!("{name},")),
         value => value.write(w, &format!("{name}: "), ","),
     }
 }
 
-fn write_arm(w: &mut Writer, (pattern, body): &(String, Block)) {
+fn write_arm(w: &mut SourceWriter, (pattern, body): &(String, BlockExpr)) {
     let before = format!("{pattern} =>");
     match (body.statements.as_slice(), &body.value) {
         ([], None) => w.line(format!("{before} {{}}")),

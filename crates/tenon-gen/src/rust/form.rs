@@ -2,7 +2,7 @@
 
 use tenon_plan::{Mover, Moves, Plans, Representation, Unit};
 
-/// The plans of an interface in one representation, and what generated code calls that.
+/// The plans of an interface in one representation, and its name in generated code.
 #[derive(Debug, Clone)]
 pub struct Form<'a> {
     /// The plans.
@@ -18,10 +18,10 @@ pub struct Marker {
     pub path: String,
     /// The parameters that the type needs, as they are declared: `O: Order`.
     pub parameters: String,
-    /// What has to be imported for that from the module `wire` of the run time.
+    /// Names that have to be imported for that from the module `wire` of the run time.
     pub imports: Vec<&'static str>,
-    /// What the names of the functions of a typedef end with, so that several representations may
-    /// have such functions in one file.
+    /// The suffix of the names of functions of a typedef, so that several representations may have
+    /// such functions in one file.
     pub suffix: String,
 }
 
@@ -94,12 +94,12 @@ impl Marker {
         self
     }
 
-    /// Whether it is the one that need not be named.
+    /// Returns whether it is the one that need not be named.
     pub(super) fn is_default(&self) -> bool {
         *self == Self::xdr()
     }
 
-    /// Whether it is the one that the lean protocol carries.
+    /// Returns whether it is the one that the lean protocol carries.
     pub(super) fn is_lean(&self) -> bool {
         *self == Self::lean()
     }

@@ -1,12 +1,12 @@
-//! What number stands for which member of an enum.
+//! The conversion of numbers to members of an enum.
 //!
-//! A compiler makes a routine of a `match` over many numbers, or not, depending on who else looks for them. So
-//! many members are looked for in tables, wherever that is.
+//! A compiler makes a routine of a `match` over many numbers, or not, depending on which other code looks for them. So
+//! many members are looked up in tables, wherever that is.
 
 use tenon_schema::EnumMember;
 
-use super::Rust;
-use crate::writer::{Hole, Writer};
+use super::RustFile;
+use crate::writer::{HoleContent, SourceWriter};
 
 /// Members among which a `match` looks, as compilers make it a few comparisons.
 const FEW: usize = 8;
@@ -17,19 +17,24 @@ const TABLES: usize = 4;
 /// Places of a table for each member in it, at most.
 const PLACES: usize = 8;
 
-/// Members whose numbers lie near to each other, in the order of their numbers.
-struct Near<'a> {
+/// A lookup table of members with numbers near to each other, in the order of their numbers.
+struct MemberTable<'a> {
     members: Vec<(i32, &'a str)>,
 }
 
-/// Writes what makes numbers members of the enum `name`, which has `members`, each with a number of its own.
-pub fn write(w: &mut Writer, rust: &Rust<'_>, name: &str, members: &[(&EnumMember, &String)]) {
+/// Writes the conversion of numbers to the enum `name`, which has `members`, each with a number of its own.
+pub fn write(
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
+    name: &str,
+    members: &[(&EnumMember, &String)],
+) {
     rust.uses(&["wire::DecodeErrorKind"]);
     let tables = match members.len() <= FEW {
         true => None,
         false => tables(members),
     };
-    let (inline, body): (_, &dyn Fn(&mut Writer)) = match &tables {
+    let (inline, body): (_, &dyn Fn(&mut SourceWriter)) = match &tables {
         Some(tables) => {
             rust.uses(&["wire::ByNumber"]);
             ("#[inline(always)]", &|w| write_tables(w, name, tables))
@@ -48,14 +53,14 @@ impl TryFrom<i32> for $name$ {
 }
 ",
         &[
-            ("name", Hole::Text(name)),
-            ("inline", Hole::Text(inline)),
-            ("body", Hole::Lines(body)),
+            ("name", HoleContent::Text(name)),
+            ("inline", HoleContent::Text(inline)),
+            ("body", HoleContent::Lines(body)),
         ],
     );
 }
 
-fn write_match(w: &mut Writer, members: &[(&EnumMember, &String)]) {
+fn write_match(w: &mut SourceWriter, members: &[(&EnumMember, &String)]) {
     w.braces("match value", |w| {
         for (member, name) in members {
             w.line(format!("{} => Ok(Self::{name}),", member.value));
@@ -64,7 +69,7 @@ fn write_match(w: &mut Writer, members: &[(&EnumMember, &String)]) {
     });
 }
 
-fn write_tables(w: &mut Writer, name: &str, tables: &[Near<'_>]) {
+fn write_tables(w: &mut SourceWriter, name: &str, tables: &[MemberTable<'_>]) {
     let mut found = String::new();
     for table in tables {
         let (label, span) = (table.label(), table.span());
@@ -87,17 +92,17 @@ fn write_tables(w: &mut Writer, name: &str, tables: &[Near<'_>]) {
 }
 
 /// The members in as few tables as hold them, if they are few and no table is mostly empty.
-fn tables<'a>(members: &[(&EnumMember, &'a String)]) -> Option<Vec<Near<'a>>> {
+fn tables<'a>(members: &[(&EnumMember, &'a String)]) -> Option<Vec<MemberTable<'a>>> {
     let mut sorted: Vec<(i32, &str)> = members
         .iter()
         .map(|(member, name)| (member.value, name.as_str()))
         .collect();
     sorted.sort_unstable();
-    let mut tables: Vec<Near<'_>> = Vec::new();
+    let mut tables: Vec<MemberTable<'_>> = Vec::new();
     for member in sorted {
         match tables.last_mut().filter(|table| table.takes(member.0)) {
             Some(table) => table.members.push(member),
-            None => tables.push(Near {
+            None => tables.push(MemberTable {
                 members: vec![member],
             }),
         }
@@ -105,12 +110,12 @@ fn tables<'a>(members: &[(&EnumMember, &'a String)]) -> Option<Vec<Near<'a>>> {
     (tables.len() <= TABLES).then_some(tables)
 }
 
-impl Near<'_> {
+impl MemberTable<'_> {
     fn least(&self) -> i32 {
         self.members[0].0
     }
 
-    /// Whether `number`, which is above all others, is near enough.
+    /// Returns whether `number`, which is above all others, is near enough.
     fn takes(&self, number: i32) -> bool {
         let places = (self.members.len() + 1).saturating_mul(PLACES);
         (number.abs_diff(self.least()) as usize) < places
@@ -122,7 +127,7 @@ impl Near<'_> {
         greatest.abs_diff(self.least()) as usize + 1
     }
 
-    /// What its table is called.
+    /// Returns the name of its static.
     fn label(&self) -> String {
         let (least, sign) = (self.least(), if self.least() < 0 { "MINUS_" } else { "" });
         format!("FROM_{sign}{}", least.unsigned_abs())
@@ -133,7 +138,7 @@ impl Near<'_> {
 mod tests {
     use super::*;
 
-    /// What the tables of such members are called, their places, and how many members are in each.
+    /// Returns the names of the tables of such members, their places, and the number of members in each.
     fn laid_out(values: impl IntoIterator<Item = i32>) -> Option<Vec<(String, usize, usize)>> {
         let member = |value| EnumMember {
             name: String::new(),
@@ -144,7 +149,7 @@ mod tests {
         let members: Vec<EnumMember> = values.into_iter().map(member).collect();
         let named: Vec<_> = members.iter().map(|member| (member, &name)).collect();
         let tables = tables(&named)?;
-        let of = |table: &Near<'_>| (table.label(), table.span(), table.members.len());
+        let of = |table: &MemberTable<'_>| (table.label(), table.span(), table.members.len());
         Some(tables.iter().map(of).collect())
     }
 

@@ -1,7 +1,7 @@
 //! The Rust back end: one source file for one interface.
 //!
-//! Names are decided in [`names`], memory in `shape`, traits in `traits`; what is moved the plan
-//! says. The file stands on the crate `tenon` alone.
+//! Names are decided in [`names`], memory in `shape`, traits in `traits`; the items that are moved
+//! in the plan. The file needs the crate `tenon` alone.
 
 mod code;
 mod form;
@@ -29,37 +29,36 @@ use tenon_schema::{Origin, Schema, TypeId, TypeKind};
 pub use form::{Form, Marker};
 pub use stack::Refused;
 
-use crate::writer::{Writer, comment};
-use marshal::Marshalling;
-use modules::Module;
-use names::{Case, Names, Scope};
-use shape::{Shape, Shapes};
-use traits::Traits;
+use crate::writer::{SourceWriter, comment};
+use marshal::MarshalGenerator;
+use modules::RustModule;
+use names::{IdentifierCase, NameScope, Names};
+use shape::{TypeShape, TypeShapes};
+use traits::TypeTraits;
 
-/// What a user may choose about the generated file.
+/// Options of the generated file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// The interface file's name, for the heading.
     pub source: String,
     /// The path of the crate `tenon`.
     pub tenon: String,
-    /// Whether the file is brought in by `include!`, which permits no heading of a module.
+    /// Set if the file is brought in by `include!`, which permits no heading of a module.
     pub for_include: bool,
     /// Derives that every type gets beside its own, such as `serde::Serialize`.
     pub derives: Vec<String>,
-    /// Whether definitions of included files are left out; then they are looked for in the
-    /// module around this one.
+    /// Set if definitions of included files are left out; then they are looked for in the module
+    /// around this one.
     pub skip_included: bool,
-    /// Whether there are views beside the types: values that borrow what they can from a message.
+    /// Set if there are views beside the types: values that borrow what they can from a message.
     /// Servers are then handed views of the arguments.
     pub views: bool,
-    /// Whether servers are handed room for results that lie on the wire as in memory, and write them
-    /// where they are sent from.
+    /// Set if servers are handed room for results that are blittable, and write them where they are
+    /// sent from.
     pub reserved: bool,
-    /// Whether strings are `String`, which is checked where one is read, and not `BString`, which holds any bytes.
+    /// Set if strings are `String`, which is checked where one is read, and not `BString`, which holds any bytes.
     pub utf8_strings: bool,
-    /// The path of the crate `tenon-tokio` if there are to be clients whose calls are awaited, and
-    /// services whose methods are asynchronous.
+    /// The path of the crate `tenon-tokio` if there are to be asynchronous clients and services.
     pub tokio: Option<String>,
 }
 
@@ -84,15 +83,15 @@ impl Default for Options {
 /// representation is, too, they also speak the lean protocol.
 ///
 /// # Errors
-/// A value of the interface would take too much of the stack of whoever reads it.
+/// A value of the interface would take too much of the stack of the thread that reads it.
 ///
 /// # Panics
 /// If there is no form, or the plans of one are not those of `schema`.
 pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> Result<String, Refused> {
-    let shapes = Shapes::new(schema, forms[0].plans);
+    let shapes = TypeShapes::new(schema, forms[0].plans);
     stack::check(schema, &shapes)?;
     let suffixes: Vec<&str> = forms.iter().map(|form| &*form.marker.suffix).collect();
-    let rust = Rust {
+    let rust = RustFile {
         schema,
         forms,
         shared: SharedForm::of(forms),
@@ -100,11 +99,11 @@ pub fn generate(schema: &Schema, forms: &[Form<'_>], options: &Options) -> Resul
         names: Names::of(schema, &suffixes),
         module: Cell::new(modules::ROOT),
         borrowing: RefCell::default(),
-        traits: Traits::new(&shapes),
+        traits: TypeTraits::new(&shapes),
         shapes: &shapes,
         imports: RefCell::default(),
     };
-    let mut file = Writer::new();
+    let mut file = SourceWriter::new();
     rust.write_heading(&mut file);
     rust.write_module(&mut file, modules::ROOT);
     Ok(file.finish())
@@ -120,10 +119,13 @@ pub fn file_name(interface: &Path) -> String {
         false => '_',
     };
     let name: String = stem.chars().map(legal).collect();
-    format!("{}.rs", Scope::default().name(&name, Case::Snake))
+    format!(
+        "{}.rs",
+        NameScope::default().name(&name, IdentifierCase::Snake)
+    )
 }
 
-/// What is written once for XDR and the lean representation.
+/// The form of code that is written once for XDR and the lean representation.
 struct SharedForm<'a> {
     alike: Alike,
     form: Form<'a>,
@@ -145,31 +147,31 @@ impl<'a> SharedForm<'a> {
     }
 }
 
-/// All that is decided about the file before it is written.
-struct Rust<'a> {
+/// The generated file: all that is decided about it before it is written.
+struct RustFile<'a> {
     schema: &'a Schema,
     forms: &'a [Form<'a>],
-    /// If there are two: what is written once for both.
+    /// If there are two: the form that is written once for both.
     shared: Option<SharedForm<'a>>,
     options: &'a Options,
     names: Names,
     /// The module that is being written.
     module: Cell<usize>,
-    shapes: &'a Shapes<'a>,
-    traits: Traits<'a>,
-    /// The types whose values hold something that a view borrows, as soon as somebody asks.
+    shapes: &'a TypeShapes<'a>,
+    traits: TypeTraits<'a>,
+    /// The types with values that a view borrows from, once they have been determined.
     borrowing: RefCell<Option<HashSet<TypeId>>>,
     /// Paths below `tenon` that the module names.
     imports: RefCell<BTreeSet<&'static str>>,
 }
 
-impl Rust<'_> {
+impl RustFile<'_> {
     /// Notes that the module names these paths below the crate `tenon`.
     fn uses(&self, paths: &[&'static str]) {
         self.imports.borrow_mut().extend(paths);
     }
 
-    fn write_heading(&self, w: &mut Writer) {
+    fn write_heading(&self, w: &mut SourceWriter) {
         let marker = if self.options.for_include {
             "//"
         } else {
@@ -179,16 +181,17 @@ impl Rust<'_> {
         w.line(format!(
             "{marker} Generated by tenon from {source}. Do not edit."
         ));
-        // What `tenon::stubs!` says of those that it includes. Whoever brings the file in may have said some of it.
+        // The attributes that `tenon::stubs!` gives to stubs that it includes. The module that includes the file may
+        // have some of them already.
         if !self.options.for_include {
             w.line("#![allow(dead_code, missing_docs, unreachable_pub)]");
-            // What is named so in an interface, and how many parameters a procedure has, is not for Rust to say.
+            // The interface decides on names and on the number of parameters, whatever lints of Rust say.
             w.line("#![allow(clippy::all, clippy::pedantic)]");
         }
     }
 
-    /// Writes what stands in a module: what it imports, its definitions, and the modules inside.
-    fn write_module(&self, w: &mut Writer, module: usize) {
+    /// Writes the items of a module: its imports, its definitions, and the modules inside.
+    fn write_module(&self, w: &mut SourceWriter, module: usize) {
         let around = self.module.replace(module);
         let mut body = w.beside();
         self.write_constants(&mut body);
@@ -205,8 +208,8 @@ impl Rust<'_> {
         self.module.set(around);
     }
 
-    /// Writes what the module imports, in front of its definitions.
-    fn write_imports(&self, w: &mut Writer, module: usize) {
+    /// Writes the imports of the module, in front of its definitions.
+    fn write_imports(&self, w: &mut SourceWriter, module: usize) {
         let imports = self.imports.take();
         let (wire, top): (Vec<&str>, Vec<&str>) =
             imports.iter().partition(|path| path.starts_with("wire::"));
@@ -221,7 +224,7 @@ impl Rust<'_> {
         write_use(w, &self.options.tenon, top);
     }
 
-    fn write_constants(&self, w: &mut Writer) {
+    fn write_constants(&self, w: &mut SourceWriter) {
         let here = self.here().constants.iter();
         let here = here.map(|position| (&self.schema.constants[*position], position));
         for (constant, position) in here.filter(|(constant, _)| self.is_wanted(&constant.origin)) {
@@ -230,7 +233,7 @@ impl Rust<'_> {
         }
     }
 
-    fn write_types(&self, w: &mut Writer) {
+    fn write_types(&self, w: &mut SourceWriter) {
         for id in self.here().types.iter().copied() {
             let def = self.schema.type_def(id);
             w.line("");
@@ -244,7 +247,7 @@ impl Rust<'_> {
             }
             for form in self.forms_of(id) {
                 w.line("");
-                Marshalling::of(self, form).write(w, id);
+                MarshalGenerator::of(self, form).write(w, id);
             }
             if self.options.views {
                 views::write(w, self, id);
@@ -252,18 +255,18 @@ impl Rust<'_> {
         }
     }
 
-    fn write_services(&self, w: &mut Writer) {
+    fn write_services(&self, w: &mut SourceWriter) {
         let find = |is: fn(&Marker) -> bool| self.forms.iter().find(|form| is(&form.marker));
         let Some(onc) = find(Marker::is_default) else {
             return;
         };
         let fingerprints = Fingerprints::new(self.schema);
-        let lean = find(Marker::is_lean).map(|form| service::Lean {
-            with: Marshalling::of(self, form),
+        let lean = find(Marker::is_lean).map(|form| service::LeanMarshalling {
+            with: MarshalGenerator::of(self, form),
             fingerprints: &fingerprints,
         });
-        let onc = Marshalling::of(self, onc);
-        service::write(w, service::Protocols { onc, lean });
+        let onc = MarshalGenerator::of(self, onc);
+        service::write(w, service::ProtocolSet { onc, lean });
     }
 
     /// Returns the representations that the marshalling of a type is written for: one, if that serves all.
@@ -275,7 +278,7 @@ impl Rust<'_> {
         }
     }
 
-    /// Whether the struct `id` lies on the wire as it lies in memory, in some representation.
+    /// Returns whether the struct `id` is blittable, in some representation.
     fn is_block(&self, id: TypeId) -> bool {
         let mut plans = self.forms.iter().map(|form| form.plans.of_type(id));
         plans.any(marshal::is_block)
@@ -296,21 +299,21 @@ impl Rust<'_> {
     }
 
     /// The type as it is written.
-    fn type_text(&self, shape: &Shape) -> String {
+    fn type_text(&self, shape: &TypeShape) -> String {
         match shape {
-            Shape::Scalar(scalar) => self.scalar_text(*scalar),
-            Shape::Bytes(bytes) => format!("[u8; {bytes}]"),
-            Shape::Opaque => "Vec<u8>".to_owned(),
-            Shape::Text if self.options.utf8_strings => "String".to_owned(),
-            Shape::Text => {
+            TypeShape::Scalar(scalar) => self.scalar_text(*scalar),
+            TypeShape::Bytes(bytes) => format!("[u8; {bytes}]"),
+            TypeShape::Opaque => "Vec<u8>".to_owned(),
+            TypeShape::Text if self.options.utf8_strings => "String".to_owned(),
+            TypeShape::Text => {
                 self.uses(&["wire::BString"]);
                 "BString".to_owned()
             }
-            Shape::Array(element, count) => format!("[{}; {count}]", self.type_text(element)),
-            Shape::Vec(element) => format!("Vec<{}>", self.type_text(element)),
-            Shape::Option(to) => format!("Option<{}>", self.type_text(to)),
-            Shape::Boxed(to) => format!("Box<{}>", self.type_text(to)),
-            Shape::Named(id) | Shape::Alias(id, _) => self.type_name(*id),
+            TypeShape::Array(element, count) => format!("[{}; {count}]", self.type_text(element)),
+            TypeShape::Vec(element) => format!("Vec<{}>", self.type_text(element)),
+            TypeShape::Option(to) => format!("Option<{}>", self.type_text(to)),
+            TypeShape::Boxed(to) => format!("Box<{}>", self.type_text(to)),
+            TypeShape::Named(id) | TypeShape::Alias(id, _) => self.type_name(*id),
         }
     }
 
@@ -319,7 +322,7 @@ impl Rust<'_> {
         self.path_to(id) + &self.names.of_type(id).name
     }
 
-    /// What stands in front of the names of a type in the module that is being written.
+    /// Returns the path in front of the names of a type in the module that is being written.
     fn path_to(&self, id: TypeId) -> String {
         let module = self.names.modules().of(&self.schema.type_def(id).name);
         self.names.path(self.module.get(), module)
@@ -330,8 +333,8 @@ impl Rust<'_> {
         self.names.path_outside(self.module.get()) + &self.names.of_type(id).name
     }
 
-    /// What stands in the module that is being written.
-    fn here(&self) -> &Module {
+    /// Returns the module that is being written.
+    fn here(&self) -> &RustModule {
         self.names.modules().get(self.module.get())
     }
 
@@ -356,7 +359,7 @@ impl Rust<'_> {
 }
 
 /// A `use` as rustfmt sorts and breaks it.
-fn write_use(w: &mut Writer, path: &str, mut names: Vec<&str>) {
+fn write_use(w: &mut SourceWriter, path: &str, mut names: Vec<&str>) {
     names.sort_unstable();
     match names.as_slice() {
         [] => {}
@@ -374,7 +377,7 @@ fn write_use(w: &mut Writer, path: &str, mut names: Vec<&str>) {
 }
 
 /// Names with commas, as many on a line as there is room for.
-fn write_wrapped(w: &mut Writer, names: &[&str]) {
+fn write_wrapped(w: &mut SourceWriter, names: &[&str]) {
     let mut line = String::new();
     for (index, name) in names.iter().enumerate() {
         // rustfmt leaves the last column free, but at the end of a list that is in no module.

@@ -1,4 +1,4 @@
-//! Namespaces as modules: which there are, and what stands in them.
+//! Namespaces as modules: the tree of modules, and their items.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ pub const ROOT: usize = 0;
 
 /// The modules of a file, each behind the one that it stands in.
 #[derive(Debug, Clone)]
-pub struct Modules {
-    list: Vec<Module>,
+pub struct ModuleTree {
+    list: Vec<RustModule>,
     by_path: HashMap<String, usize>,
 }
 
-/// A module and what stands in it, as positions in the schema.
+/// A module and its items, as positions in the schema.
 #[derive(Debug, Clone, Default)]
-pub struct Module {
+pub struct RustModule {
     /// The path of the namespace.
     path: String,
     around: usize,
@@ -30,11 +30,11 @@ pub struct Module {
     pub programs: Vec<usize>,
 }
 
-impl Modules {
+impl ModuleTree {
     /// One for each namespace, in the order in which they first hold something.
     pub fn new(schema: &Schema) -> Self {
         let mut modules = Self {
-            list: vec![Module::default()],
+            list: vec![RustModule::default()],
             by_path: HashMap::from([(String::new(), ROOT)]),
         };
         for (id, def) in (0..).map(TypeId).zip(&schema.types) {
@@ -49,8 +49,8 @@ impl Modules {
         modules
     }
 
-    /// The module of what is called `name`, which may be the first there.
-    fn add_name(&mut self, name: &str) -> &mut Module {
+    /// The module of the definition with the name `name`, which may be the first there.
+    fn add_name(&mut self, name: &str) -> &mut RustModule {
         let id = self.add(namespace(name));
         &mut self.list[id]
     }
@@ -61,10 +61,10 @@ impl Modules {
         }
         let around = self.add(namespace(path));
         let id = self.list.len();
-        self.list.push(Module {
+        self.list.push(RustModule {
             path: path.to_owned(),
             around,
-            ..Module::default()
+            ..RustModule::default()
         });
         self.list[around].inside.push(id);
         self.by_path.insert(path.to_owned(), id);
@@ -76,12 +76,12 @@ impl Modules {
         0..self.list.len()
     }
 
-    /// What stands in a module.
-    pub fn get(&self, id: usize) -> &Module {
+    /// Returns a module.
+    pub fn get(&self, id: usize) -> &RustModule {
         &self.list[id]
     }
 
-    /// The module of what is called `name` in the interface.
+    /// The module of the definition that has the name `name` in the interface.
     pub fn of(&self, name: &str) -> usize {
         self.by_path.get(namespace(name)).copied().unwrap_or(ROOT)
     }
@@ -92,7 +92,7 @@ impl Modules {
         (id != ROOT).then(|| (module.around, local_name(&module.path)))
     }
 
-    /// The modules from the file down to one, itself included and the file not.
+    /// The path of modules from the file down to one, itself included and the file not.
     pub fn way_to(&self, id: usize) -> Vec<usize> {
         let mut way = Vec::new();
         let mut at = id;

@@ -14,7 +14,7 @@
 //!    behind that: `Value7`, `VoidMinus1`. A default arm that stands for several values is called as
 //!    its field, or `Default`.
 //! 5. A keyword, or a name that the generated code needs for itself, gets a `_` at its end.
-//! 6. A namespace is a module, whose name is in `snake_case`.
+//! 6. A namespace is a module; its name is in `snake_case`.
 //! 7. Of names that are now the same in one scope, the first in the interface keeps it and the
 //!    others get `2`, `3`, ... at the end (`_2`, `_3` unless in `UpperCamelCase`).
 
@@ -26,11 +26,11 @@ use tenon_schema::{
     local_name,
 };
 
-use super::modules::Modules;
+use super::modules::ModuleTree;
 
 /// The three ways to join words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Case {
+pub enum IdentifierCase {
     /// `UpperCamelCase`
     Camel,
     /// `snake_case`
@@ -41,13 +41,13 @@ pub enum Case {
 
 /// Names that must differ from each other.
 #[derive(Debug, Clone, Default)]
-pub struct Scope {
+pub struct NameScope {
     reserved: &'static [&'static str],
     /// The names that are taken, with the number to try next.
     taken: HashMap<String, u32>,
 }
 
-impl Scope {
+impl NameScope {
     /// A scope in which the generated code needs `reserved` for itself.
     pub fn new(reserved: &'static [&'static str]) -> Self {
         let taken = HashMap::new();
@@ -55,7 +55,7 @@ impl Scope {
     }
 
     /// The identifier for `name`, different from all handed out before.
-    pub fn name(&mut self, name: &str, case: Case) -> String {
+    pub fn name(&mut self, name: &str, case: IdentifierCase) -> String {
         let mut wanted = join(&words(name), case);
         if KEYWORDS.contains(&wanted.as_str()) || self.reserved.contains(&wanted.as_str()) {
             wanted.push('_');
@@ -65,7 +65,11 @@ impl Scope {
             let number = self.taken.entry(wanted.clone()).or_insert(1);
             *number += 1;
             let stem = wanted.trim_end_matches('_');
-            let separator = if case == Case::Camel { "" } else { "_" };
+            let separator = if case == IdentifierCase::Camel {
+                ""
+            } else {
+                "_"
+            };
             name = format!("{stem}{separator}{number}");
         }
         self.taken.insert(name.clone(), 1);
@@ -89,7 +93,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a word starts at `index` though no `_` stands before it.
+/// Returns whether a word starts at `index` though no `_` stands before it.
 fn starts_word(chars: &[char], index: usize) -> bool {
     let char = chars[index];
     let Some(before) = index.checked_sub(1).map(|before| chars[before]) else {
@@ -107,11 +111,11 @@ fn starts_word(chars: &[char], index: usize) -> bool {
         && before_digits.is_some_and(|char| char.is_uppercase())
 }
 
-fn join(words: &[String], case: Case) -> String {
+fn join(words: &[String], case: IdentifierCase) -> String {
     let joined = match case {
-        Case::Camel => words.iter().map(|word| capitalized(word)).collect(),
-        Case::Snake => words.join("_"),
-        Case::Screaming => words.join("_").to_uppercase(),
+        IdentifierCase::Camel => words.iter().map(|word| capitalized(word)).collect(),
+        IdentifierCase::Snake => words.join("_"),
+        IdentifierCase::Screaming => words.join("_").to_uppercase(),
     };
     match joined.chars().next() {
         Some(first) if first.is_ascii_digit() => format!("_{joined}"),
@@ -132,7 +136,7 @@ fn capitalized(word: &str) -> String {
 #[derive(Debug, Clone)]
 pub struct Names {
     /// The modules in which they stand.
-    modules: Modules,
+    modules: ModuleTree,
     /// Of these modules; that of the file itself is empty.
     module_names: Vec<String>,
     /// Of types.
@@ -151,7 +155,7 @@ pub struct TypeNames {
     /// The view of it.
     pub view: String,
     /// If it is a typedef, the functions that encode, decode and view it in each representation.
-    pub functions: Vec<Functions>,
+    pub functions: Vec<TypedefFunctions>,
     /// Fields of a struct, members of an enum, or the variants of a union: one for each case of
     /// each arm, and one for the default arm at the end.
     pub parts: Vec<String>,
@@ -159,7 +163,7 @@ pub struct TypeNames {
 
 /// The functions of a typedef in one representation.
 #[derive(Debug, Clone)]
-pub struct Functions {
+pub struct TypedefFunctions {
     /// Encodes.
     pub encode: String,
     /// Decodes.
@@ -192,7 +196,7 @@ pub struct VersionNames {
     pub calls: String,
     /// The adapter from a server to that trait.
     pub in_process: String,
-    /// The client whose calls are awaited.
+    /// The asynchronous client.
     pub async_client: String,
     /// The trait that a server of tasks implements.
     pub async_server: String,
@@ -202,7 +206,7 @@ pub struct VersionNames {
     pub async_calls: String,
     /// The adapter from a server of tasks to that trait.
     pub async_in_process: String,
-    /// What it was made from.
+    /// The constant of the fingerprints of the version.
     pub interface: String,
     /// Of its procedures.
     pub procedures: Vec<ProcedureNames>,
@@ -213,7 +217,7 @@ pub struct VersionNames {
 pub struct ProcedureNames {
     /// The constant of its number.
     pub number: String,
-    /// Whether an earlier procedure of the file has the same constant.
+    /// An earlier procedure of the file has the same constant.
     pub number_is_known: bool,
     /// The method that calls it, and the one that serves it.
     pub method: String,
@@ -221,7 +225,7 @@ pub struct ProcedureNames {
     pub start: String,
     /// The type of a call as a value.
     pub call: String,
-    /// Why a call has no result.
+    /// The error of a call that has no result.
     pub error: String,
     /// The type of a call as it comes in.
     pub request: String,
@@ -229,30 +233,30 @@ pub struct ProcedureNames {
     pub parameters: Vec<String>,
 }
 
-/// What has to differ in one module.
-struct Space {
-    types: Scope,
-    values: Scope,
+/// The scopes of names in one module.
+struct ModuleScope {
+    types: NameScope,
+    values: NameScope,
     /// The constants of procedures, by their names and numbers.
     numbers: HashMap<(String, u32), String>,
 }
 
-impl Space {
+impl ModuleScope {
     fn new() -> Self {
         Self {
-            types: Scope::new(RESERVED_TYPES),
-            values: Scope::new(&[]),
+            types: NameScope::new(RESERVED_TYPES),
+            values: NameScope::new(&[]),
             numbers: HashMap::new(),
         }
     }
 }
 
 impl Names {
-    /// The names of everything in `schema`, with functions of typedefs for representations whose
-    /// names end with `suffixes`.
+    /// The names of everything in `schema`, with functions of typedefs for the representations that
+    /// have `suffixes`.
     pub fn of(schema: &Schema, suffixes: &[&str]) -> Self {
-        let modules = Modules::new(schema);
-        let mut spaces: Vec<Space> = modules.ids().map(|_| Space::new()).collect();
+        let modules = ModuleTree::new(schema);
+        let mut spaces: Vec<ModuleScope> = modules.ids().map(|_| ModuleScope::new()).collect();
         let types = schema.types.iter().map(|def| {
             let space = &mut spaces[modules.of(&def.name)];
             type_names(schema, def, suffixes, space)
@@ -260,7 +264,7 @@ impl Names {
         let types = types.collect();
         let constants = schema.constants.iter().map(|constant| {
             let values = &mut spaces[modules.of(&constant.name)].values;
-            values.name(local_name(&constant.name), Case::Screaming)
+            values.name(local_name(&constant.name), IdentifierCase::Screaming)
         });
         let constants = constants.collect();
         let programs = schema.programs.iter().map(|program| {
@@ -279,12 +283,15 @@ impl Names {
         names
     }
 
-    /// Names that must not make others step aside, and so come behind them.
-    fn add_behind(&mut self, schema: &Schema, spaces: &mut [Space]) {
+    /// Adds names that must not make others step aside, and so come behind them.
+    fn add_behind(&mut self, schema: &Schema, spaces: &mut [ModuleScope]) {
         let modules = &self.modules;
         for (names, def) in self.types.iter_mut().zip(&schema.types) {
             let types = &mut spaces[modules.of(&def.name)].types;
-            names.view = types.name(&format!("{}_view", local_name(&def.name)), Case::Camel);
+            names.view = types.name(
+                &format!("{}_view", local_name(&def.name)),
+                IdentifierCase::Camel,
+            );
         }
         for (names, program) in self.programs.iter_mut().zip(&schema.programs) {
             let space = &mut spaces[modules.of(&program.name)];
@@ -296,7 +303,7 @@ impl Names {
         }
         for id in modules.ids() {
             if let Some((around, name)) = modules.place(id) {
-                self.module_names[id] = spaces[around].types.name(name, Case::Snake);
+                self.module_names[id] = spaces[around].types.name(name, IdentifierCase::Snake);
             }
         }
     }
@@ -307,7 +314,7 @@ impl Names {
     }
 
     /// The modules in which names stand.
-    pub fn modules(&self) -> &Modules {
+    pub fn modules(&self) -> &ModuleTree {
         &self.modules
     }
 
@@ -316,7 +323,7 @@ impl Names {
         &self.module_names[id]
     }
 
-    /// What stands in front of a name of the module `to` in the module `from`.
+    /// Returns the path in front of a name of the module `to` in the module `from`.
     pub fn path(&self, from: usize, to: usize) -> String {
         let (from, to) = (self.modules.way_to(from), self.modules.way_to(to));
         let shared = from.iter().zip(&to).take_while(|(from, to)| from == to);
@@ -324,8 +331,8 @@ impl Names {
         "super::".repeat(from.len() - shared) + &self.down(&to[shared..])
     }
 
-    /// What stands in front of a name in the module `id` that is defined in a module of the same path, below the module
-    /// around the file.
+    /// Returns the path in front of a name in the module `id` that is defined in a module of the same path, below the
+    /// module around the file.
     pub fn path_outside(&self, id: usize) -> String {
         let way = self.modules.way_to(id);
         "super::".repeat(way.len() + 1) + &self.down(&way)
@@ -338,10 +345,10 @@ impl Names {
     }
 }
 
-fn program_names(program: &Program, space: &mut Space) -> ProgramNames {
+fn program_names(program: &Program, space: &mut ModuleScope) -> ProgramNames {
     let number = space
         .values
-        .name(local_name(&program.name), Case::Screaming);
+        .name(local_name(&program.name), IdentifierCase::Screaming);
     let versions = program.versions.iter();
     ProgramNames {
         number,
@@ -351,15 +358,15 @@ fn program_names(program: &Program, space: &mut Space) -> ProgramNames {
     }
 }
 
-fn version_names(version: &Version, space: &mut Space) -> VersionNames {
+fn version_names(version: &Version, space: &mut ModuleScope) -> VersionNames {
     let mut type_name = |ending: &str| {
         space
             .types
-            .name(&format!("{}{ending}", version.name), Case::Camel)
+            .name(&format!("{}{ending}", version.name), IdentifierCase::Camel)
     };
     let (server, service, client) = (type_name(""), type_name("_service"), type_name("_client"));
     VersionNames {
-        number: space.values.name(&version.name, Case::Screaming),
+        number: space.values.name(&version.name, IdentifierCase::Screaming),
         server,
         service,
         client,
@@ -376,16 +383,17 @@ fn version_names(version: &Version, space: &mut Space) -> VersionNames {
 }
 
 impl ProgramNames {
-    /// What clients stand on.
-    fn add_clients(&mut self, program: &Program, space: &mut Space) {
+    /// Adds the names that clients need.
+    fn add_clients(&mut self, program: &Program, space: &mut ModuleScope) {
         for (names, version) in self.versions.iter_mut().zip(&program.versions) {
-            names.interface = space
-                .values
-                .name(&format!("{}_interface", version.name), Case::Screaming);
+            names.interface = space.values.name(
+                &format!("{}_interface", version.name),
+                IdentifierCase::Screaming,
+            );
             let mut name = |rest: &str| {
                 space
                     .types
-                    .name(&format!("{}_{rest}", version.name), Case::Camel)
+                    .name(&format!("{}_{rest}", version.name), IdentifierCase::Camel)
             };
             names.async_client = name("async_client");
             names.calls = name("calls");
@@ -399,13 +407,13 @@ impl ProgramNames {
         }
     }
 
-    /// What services for tasks stand on.
-    fn add_tasks(&mut self, program: &Program, space: &mut Space) {
+    /// Adds the names that services for tasks need.
+    fn add_tasks(&mut self, program: &Program, space: &mut ModuleScope) {
         for (names, version) in self.versions.iter_mut().zip(&program.versions) {
             let mut name = |rest: &str| {
                 space
                     .types
-                    .name(&format!("{}_{rest}", version.name), Case::Camel)
+                    .name(&format!("{}_{rest}", version.name), IdentifierCase::Camel)
             };
             names.async_server = name("async");
             names.async_service = name("async_service");
@@ -418,17 +426,22 @@ impl ProgramNames {
     }
 }
 
-fn type_names(schema: &Schema, def: &TypeDef, suffixes: &[&str], space: &mut Space) -> TypeNames {
+fn type_names(
+    schema: &Schema,
+    def: &TypeDef,
+    suffixes: &[&str],
+    space: &mut ModuleScope,
+) -> TypeNames {
     let local = local_name(&def.name);
     let mut function = |does: &str, suffix: &str| {
         space
             .values
-            .name(&format!("{does}_{local}{suffix}"), Case::Snake)
+            .name(&format!("{does}_{local}{suffix}"), IdentifierCase::Snake)
     };
     let functions = match def.kind {
         TypeKind::Typedef(_) => suffixes
             .iter()
-            .map(|suffix| Functions {
+            .map(|suffix| TypedefFunctions {
                 encode: function("encode", suffix),
                 decode: function("decode", suffix),
                 view: function("view", suffix),
@@ -437,7 +450,7 @@ fn type_names(schema: &Schema, def: &TypeDef, suffixes: &[&str], space: &mut Spa
         _ => Vec::new(),
     };
     TypeNames {
-        name: space.types.name(local, Case::Camel),
+        name: space.types.name(local, IdentifierCase::Camel),
         view: String::new(),
         functions,
         parts: match &def.kind {
@@ -451,14 +464,14 @@ fn type_names(schema: &Schema, def: &TypeDef, suffixes: &[&str], space: &mut Spa
 
 /// The first member of a value is a variant, the others are constants.
 fn member_names(members: &[EnumMember]) -> Vec<String> {
-    let mut scope = Scope::new(&[]);
+    let mut scope = NameScope::new(&[]);
     let mut values = HashSet::new();
     let common = common_words_of_members(members);
     let names = members.iter().map(|member| {
         let name = without_words(&member.name, common);
         match values.insert(member.value) {
-            true => scope.name(&name, Case::Camel),
-            false => scope.name(&name, Case::Screaming),
+            true => scope.name(&name, IdentifierCase::Camel),
+            false => scope.name(&name, IdentifierCase::Screaming),
         }
     });
     names.collect()
@@ -469,10 +482,10 @@ fn common_words_of_members(members: &[EnumMember]) -> usize {
 }
 
 fn field_names(fields: &[Field]) -> Vec<String> {
-    let mut scope = Scope::new(&[]);
+    let mut scope = NameScope::new(&[]);
     let names = fields
         .iter()
-        .map(|field| scope.name(&field.name, Case::Snake));
+        .map(|field| scope.name(&field.name, IdentifierCase::Snake));
     names.collect()
 }
 
@@ -490,8 +503,10 @@ fn variant_names(schema: &Schema, union: &Union) -> Vec<String> {
         Some(members) => names_of_members(members, union),
         None => names_of_fields(union, scalar == Some(Scalar::Bool)),
     };
-    let mut scope = Scope::new(&[]);
-    let names = names.iter().map(|name| scope.name(name, Case::Camel));
+    let mut scope = NameScope::new(&[]);
+    let names = names
+        .iter()
+        .map(|name| scope.name(name, IdentifierCase::Camel));
     names.collect()
 }
 
@@ -558,21 +573,24 @@ fn numeral(label: &str) -> String {
 
 fn procedure_names(
     procedures: &[Procedure],
-    values: &mut Scope,
+    values: &mut NameScope,
     numbers: &mut HashMap<(String, u32), String>,
 ) -> Vec<ProcedureNames> {
-    let mut scope = Scope::new(RESERVED_METHODS);
+    let mut scope = NameScope::new(RESERVED_METHODS);
     let common = common_words(procedures.iter().map(|procedure| procedure.name.as_str()));
     let mut name_of = |procedure: &Procedure| {
         let key = (procedure.name.clone(), procedure.number);
         let number_is_known = numbers.contains_key(&key);
         let number = numbers
             .entry(key)
-            .or_insert_with(|| values.name(&procedure.name, Case::Screaming));
+            .or_insert_with(|| values.name(&procedure.name, IdentifierCase::Screaming));
         ProcedureNames {
             number: number.clone(),
             number_is_known,
-            method: scope.name(&without_words(&procedure.name, common), Case::Snake),
+            method: scope.name(
+                &without_words(&procedure.name, common),
+                IdentifierCase::Snake,
+            ),
             start: String::new(),
             call: String::new(),
             error: String::new(),
@@ -582,7 +600,7 @@ fn procedure_names(
     };
     let mut names: Vec<_> = procedures.iter().map(&mut name_of).collect();
     for name in &mut names {
-        name.start = scope.name(&format!("start_{}", name.method), Case::Snake);
+        name.start = scope.name(&format!("start_{}", name.method), IdentifierCase::Snake);
     }
     names
 }
@@ -593,10 +611,10 @@ fn parameter_names(arguments: &[Field]) -> Vec<String> {
     {
         return vec!["args".to_owned()];
     }
-    let mut scope = Scope::new(RESERVED_PARAMETERS);
+    let mut scope = NameScope::new(RESERVED_PARAMETERS);
     let names = arguments
         .iter()
-        .map(|field| scope.name(&field.name, Case::Snake));
+        .map(|field| scope.name(&field.name, IdentifierCase::Snake));
     names.collect()
 }
 
@@ -605,7 +623,7 @@ fn without_words(name: &str, count: usize) -> String {
     words(name)[count..].join("_")
 }
 
-/// How many words all names start with, such that each keeps a name of its own.
+/// Returns the number of words that all names start with, such that each keeps a name of its own.
 fn common_words<'a>(names: impl Iterator<Item = &'a str>) -> usize {
     let names: Vec<_> = names.map(words).collect();
     let [first, others @ ..] = names.as_slice() else {
@@ -723,8 +741,8 @@ const RESERVED_PARAMETERS: &[&str] = &["block", "call", "input", "out", "reply"]
 mod tests {
     use super::*;
 
-    fn name(name: &str, case: Case) -> String {
-        Scope::new(&["Vec"]).name(name, case)
+    fn name(name: &str, case: IdentifierCase) -> String {
+        NameScope::new(&["Vec"]).name(name, case)
     }
 
     #[test]
@@ -740,23 +758,23 @@ mod tests {
             ("_", "Underscore", "underscore"),
             ("_3d", "_3d", "_3d"),
         ] {
-            assert_eq!(name(given, Case::Camel), camel);
-            assert_eq!(name(given, Case::Snake), snake);
+            assert_eq!(name(given, IdentifierCase::Camel), camel);
+            assert_eq!(name(given, IdentifierCase::Snake), snake);
         }
-        assert_eq!(name("maxSize", Case::Screaming), "MAX_SIZE");
+        assert_eq!(name("maxSize", IdentifierCase::Screaming), "MAX_SIZE");
     }
 
     #[test]
     fn keywords_and_needed_names_step_aside() {
-        assert_eq!(name("type", Case::Snake), "type_");
-        assert_eq!(name("self", Case::Camel), "Self_");
-        assert_eq!(name("vec", Case::Camel), "Vec_");
+        assert_eq!(name("type", IdentifierCase::Snake), "type_");
+        assert_eq!(name("self", IdentifierCase::Camel), "Self_");
+        assert_eq!(name("vec", IdentifierCase::Camel), "Vec_");
     }
 
     #[test]
     fn the_first_of_equal_names_keeps_it() {
-        let mut scope = Scope::new(&[]);
-        let mut next = |name| scope.name(name, Case::Snake);
+        let mut scope = NameScope::new(&[]);
+        let mut next = |name| scope.name(name, IdentifierCase::Snake);
         assert_eq!(
             [next("a_b"), next("aB"), next("a_b_2"), next("A_B")],
             ["a_b", "a_b_2", "a_b_2_2", "a_b_3"]

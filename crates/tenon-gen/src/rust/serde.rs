@@ -1,21 +1,21 @@
-//! What `derive` of serde's traits is told of a field: serde knows no arrays of more than [`ARRAY_MAX`] elements.
+//! Attributes of fields for `derive` of serde's traits: serde knows no arrays of more than [`ARRAY_MAX`] elements.
 
-use super::Rust;
-use super::shape::Shape;
+use super::RustFile;
+use super::shape::TypeShape;
 
 /// Most elements of an array that serde has implementations for.
 const ARRAY_MAX: u32 = 32;
 
-/// What writes and reads an item instead of its own implementation.
-enum Marker {
-    /// What holds others, and how they are written; `None` by their own implementation.
-    Of(Option<Box<Marker>>),
+/// An adapter that serialises and deserialises an item instead of its own implementation.
+enum SerdeAdapter {
+    /// The adapter of a container, and that of its items; `None` is their own implementation.
+    Of(Option<Box<SerdeAdapter>>),
     /// A box of something that is no array.
-    Boxed(Box<Marker>),
+    Boxed(Box<SerdeAdapter>),
 }
 
 /// The attribute of a field of this shape, if it needs one.
-pub fn attribute(rust: &Rust<'_>, shape: &Shape) -> Option<String> {
+pub fn attribute(rust: &RustFile<'_>, shape: &TypeShape) -> Option<String> {
     let mut derives = rust.options.derives.iter();
     if !derives.any(|derive| is_of_serde(derive)) {
         return None;
@@ -25,7 +25,7 @@ pub fn attribute(rust: &Rust<'_>, shape: &Shape) -> Option<String> {
     Some(format!("#[serde(with = \"{path}\")]"))
 }
 
-/// Whether one of the traits is serde's: `Serialize` or `Deserialize`, of no other crate.
+/// Returns whether one of the traits is serde's: `Serialize` or `Deserialize`, of no other crate.
 fn is_of_serde(derives: &str) -> bool {
     derives.split(',').any(|path| {
         let mut words = path.rsplit("::").map(str::trim);
@@ -34,26 +34,26 @@ fn is_of_serde(derives: &str) -> bool {
     })
 }
 
-fn marker(shape: &Shape) -> Option<Marker> {
+fn marker(shape: &TypeShape) -> Option<SerdeAdapter> {
     let held = |to| marker(to).map(Box::new);
     match shape.real() {
-        Shape::Bytes(count) => (*count > ARRAY_MAX).then_some(Marker::Of(None)),
-        Shape::Array(element, count) => {
+        TypeShape::Bytes(count) => (*count > ARRAY_MAX).then_some(SerdeAdapter::Of(None)),
+        TypeShape::Array(element, count) => {
             let element = held(element);
-            (*count > ARRAY_MAX || element.is_some()).then_some(Marker::Of(element))
+            (*count > ARRAY_MAX || element.is_some()).then_some(SerdeAdapter::Of(element))
         }
-        Shape::Vec(to) | Shape::Option(to) => Some(Marker::Of(Some(held(to)?))),
-        Shape::Boxed(to) => match to.real() {
+        TypeShape::Vec(to) | TypeShape::Option(to) => Some(SerdeAdapter::Of(Some(held(to)?))),
+        TypeShape::Boxed(to) => match to.real() {
             // An array is put together in its box.
-            Shape::Bytes(_) | Shape::Array(..) => marker(to),
-            _ => Some(Marker::Boxed(held(to)?)),
+            TypeShape::Bytes(_) | TypeShape::Array(..) => marker(to),
+            _ => Some(SerdeAdapter::Boxed(held(to)?)),
         },
         _ => None,
     }
 }
 
-impl Marker {
-    /// Its path. `before` stands before what it holds.
+impl SerdeAdapter {
+    /// Its path. `before` stands before the adapters inside.
     fn text(&self, module: &str, before: &str) -> String {
         let (name, held) = match self {
             Self::Of(held) => ("Of", held.as_ref()),

@@ -1,4 +1,4 @@
-//! How values live in memory. The one place that decides what is boxed:
+//! The shapes of values in memory. The one place that decides on boxes; boxed are:
 //!
 //! - a struct or union inside itself, through whatever lies between, unless a `Vec` does;
 //! - a fixed array of more than [`ARRAY_MAX`] bytes, and one of more than [`NESTED_ARRAY_MAX`] inside
@@ -15,15 +15,15 @@ use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
 /// Most bytes of an arm that is no box though the others are smaller.
 const ARM_MAX: u64 = 512;
 
-/// How many times larger than the next an arm must be to be boxed.
+/// The factor by which an arm must be larger than the next to be boxed.
 const ARM_RATIO: u64 = 4;
 
 /// Most bytes of a type that is `Copy`.
 const COPY_MAX: u64 = 64;
 
-/// How an item lives in memory.
+/// The shape of an item in memory: its Rust type.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shape {
+pub enum TypeShape {
     /// A number, a boolean or an enum.
     Scalar(Scalar),
     /// `[u8; n]`
@@ -33,22 +33,22 @@ pub enum Shape {
     /// `BString`
     Text,
     /// `[T; n]`
-    Array(Box<Shape>, u32),
+    Array(Box<TypeShape>, u32),
     /// `Vec<T>`
-    Vec(Box<Shape>),
+    Vec(Box<TypeShape>),
     /// `Option<T>`
-    Option(Box<Shape>),
+    Option(Box<TypeShape>),
     /// `Box<T>`
-    Boxed(Box<Shape>),
+    Boxed(Box<TypeShape>),
     /// A struct, a union or an external type.
     Named(TypeId),
-    /// A typedef and what it stands for.
-    Alias(TypeId, Box<Shape>),
+    /// A typedef and the shape that it stands for.
+    Alias(TypeId, Box<TypeShape>),
 }
 
-impl Shape {
+impl TypeShape {
     /// The shape behind typedefs.
-    pub fn real(&self) -> &Shape {
+    pub fn real(&self) -> &TypeShape {
         match self {
             Self::Alias(_, shape) => shape.real(),
             shape => shape,
@@ -56,8 +56,8 @@ impl Shape {
     }
 }
 
-/// Answers questions about the types of a schema.
-pub struct Shapes<'a> {
+/// The shapes of the types of a schema.
+pub struct TypeShapes<'a> {
     /// The interface.
     pub schema: &'a Schema,
     plans: &'a Plans,
@@ -65,8 +65,8 @@ pub struct Shapes<'a> {
     flat: RefCell<HashMap<TypeId, bool>>,
 }
 
-impl<'a> Shapes<'a> {
-    /// For the types of `schema`, whose plans are `plans`.
+impl<'a> TypeShapes<'a> {
+    /// The shapes of the types of `schema`, which has `plans`.
     pub fn new(schema: &'a Schema, plans: &'a Plans) -> Self {
         Self {
             schema,
@@ -77,25 +77,25 @@ impl<'a> Shapes<'a> {
     }
 
     /// The shape of a parameter or a result.
-    pub fn of(&self, ty: &Type) -> Shape {
+    pub fn of(&self, ty: &Type) -> TypeShape {
         self.inside(ty, None)
     }
 
     /// The fields of the struct `id` in memory, with their shapes.
-    pub fn fields(&self, id: TypeId) -> Vec<(&'a Field, Shape)> {
+    pub fn fields(&self, id: TypeId) -> Vec<(&'a Field, TypeShape)> {
         let fields = memory_fields(self.schema, id).unwrap_or_default().iter();
         fields
             .map(|field| (field, self.inside(&field.ty, Some(id))))
             .collect()
     }
 
-    /// What the typedef `id` stands for.
-    pub fn target(&self, id: TypeId, to: &Type) -> Shape {
+    /// Returns the shape that the typedef `id` stands for.
+    pub fn target(&self, id: TypeId, to: &Type) -> TypeShape {
         self.inside(to, Some(id))
     }
 
-    /// What each arm of the union `id` holds, the default arm last; `None` is nothing.
-    pub fn arms(&self, id: TypeId, union: &Union) -> Vec<Option<Shape>> {
+    /// Returns the shape that each arm of the union `id` holds, the default arm last; `None` is nothing.
+    pub fn arms(&self, id: TypeId, union: &Union) -> Vec<Option<TypeShape>> {
         let default = union.default.iter().map(Option::as_ref);
         let held = union
             .arms
@@ -118,7 +118,7 @@ impl<'a> Shapes<'a> {
             .map_or(0, |next| next * ARM_RATIO)
             .max(ARM_MAX);
         let boxed = |shape| match self.size(&shape) > box_above && shapes.len() > 1 {
-            true => Shape::Boxed(Box::new(shape)),
+            true => TypeShape::Boxed(Box::new(shape)),
             false => shape,
         };
         shapes
@@ -128,8 +128,8 @@ impl<'a> Shapes<'a> {
             .collect()
     }
 
-    /// What a struct or a union holds: each field, or what each arm holds, the default last.
-    pub fn parts(&self, id: TypeId) -> Vec<Option<Shape>> {
+    /// Returns the shapes that a struct or a union holds: of each field, or of each arm, the default last.
+    pub fn parts(&self, id: TypeId) -> Vec<Option<TypeShape>> {
         match &self.schema.type_def(id).kind {
             TypeKind::Struct(_) => {
                 let fields = self.fields(id).into_iter();
@@ -141,29 +141,29 @@ impl<'a> Shapes<'a> {
         }
     }
 
-    /// Whether a value may hold another of its type, lists of it apart.
+    /// Returns whether a value may hold another of its type, lists of it apart.
     pub fn is_recursive(&self, id: TypeId) -> bool {
         self.plans.of_type(id).recursive
     }
 
     /// The shape of `ty` inside the type `owner`.
-    fn inside(&self, ty: &Type, owner: Option<TypeId>) -> Shape {
+    fn inside(&self, ty: &Type, owner: Option<TypeId>) -> TypeShape {
         if let (Some(list), false) = (linked_list(self.schema, ty), self.is_typedef(ty)) {
-            return Shape::Vec(Box::new(Shape::Named(list.element)));
+            return TypeShape::Vec(Box::new(TypeShape::Named(list.element)));
         }
         let inner = |ty: &Type| Box::new(self.inside(ty, owner));
         match ty {
             Type::Named(id) => self.named(*id, owner),
-            Type::Opaque(Length::Fixed(bytes)) => self.spread(Shape::Bytes(*bytes), owner),
-            Type::Opaque(Length::Counted(_)) => Shape::Opaque,
-            Type::String(_) => Shape::Text,
+            Type::Opaque(Length::Fixed(bytes)) => self.spread(TypeShape::Bytes(*bytes), owner),
+            Type::Opaque(Length::Counted(_)) => TypeShape::Opaque,
+            Type::String(_) => TypeShape::Text,
             Type::Array(element, Length::Fixed(count)) => {
-                self.spread(Shape::Array(inner(element), *count), owner)
+                self.spread(TypeShape::Array(inner(element), *count), owner)
             }
-            Type::Array(element, Length::Counted(_)) => Shape::Vec(Box::new(self.of(element))),
-            Type::Optional(to) => Shape::Option(inner(to)),
+            Type::Array(element, Length::Counted(_)) => TypeShape::Vec(Box::new(self.of(element))),
+            Type::Optional(to) => TypeShape::Option(inner(to)),
             scalar => match Scalar::of(self.schema, scalar) {
-                Some(scalar) => Shape::Scalar(scalar),
+                Some(scalar) => TypeShape::Scalar(scalar),
                 None => unreachable!("{scalar:?} is no scalar"),
             },
         }
@@ -174,38 +174,38 @@ impl<'a> Shapes<'a> {
         matches!(self.schema.type_def(*id).kind, TypeKind::Typedef(_))
     }
 
-    fn named(&self, id: TypeId, owner: Option<TypeId>) -> Shape {
+    fn named(&self, id: TypeId, owner: Option<TypeId>) -> TypeShape {
         match &self.schema.type_def(id).kind {
             TypeKind::Typedef(to) => {
-                let target = Shape::Alias(id, Box::new(self.target(id, to)));
+                let target = TypeShape::Alias(id, Box::new(self.target(id, to)));
                 match target.real() {
-                    Shape::Bytes(_) | Shape::Array(..) => self.spread(target, owner),
+                    TypeShape::Bytes(_) | TypeShape::Array(..) => self.spread(target, owner),
                     _ => target,
                 }
             }
-            TypeKind::Enum(_) => Shape::Scalar(Scalar::Enum(id)),
+            TypeKind::Enum(_) => TypeShape::Scalar(Scalar::Enum(id)),
             TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::External => {
                 match owner.is_some_and(|owner| self.contains(id, owner)) {
-                    true => Shape::Boxed(Box::new(Shape::Named(id))),
-                    false => Shape::Named(id),
+                    true => TypeShape::Boxed(Box::new(TypeShape::Named(id))),
+                    false => TypeShape::Named(id),
                 }
             }
         }
     }
 
     /// A fixed array inside the type `owner`, in a box if it is large.
-    fn spread(&self, shape: Shape, owner: Option<TypeId>) -> Shape {
+    fn spread(&self, shape: TypeShape, owner: Option<TypeId>) -> TypeShape {
         let most = match owner.is_some_and(|owner| self.is_recursive(owner)) {
             true => NESTED_ARRAY_MAX,
             false => ARRAY_MAX,
         };
         match self.size(&shape) > most {
-            true => Shape::Boxed(Box::new(shape)),
+            true => TypeShape::Boxed(Box::new(shape)),
             false => shape,
         }
     }
 
-    /// Whether a value of `outer` may hold one of `inner` with no `Vec` between them.
+    /// Returns whether a value of `outer` may hold one of `inner` with no `Vec` between them.
     fn contains(&self, outer: TypeId, inner: TypeId) -> bool {
         if !self.is_recursive(outer) {
             return false;
@@ -248,20 +248,22 @@ impl<'a> Shapes<'a> {
         }
     }
 
-    /// About how many bytes of memory the shape takes, without what it points to.
-    pub fn size(&self, shape: &Shape) -> u64 {
+    /// Estimates the bytes of memory that the shape takes, without those that it points to.
+    pub fn size(&self, shape: &TypeShape) -> u64 {
         match shape {
-            Shape::Scalar(scalar) => scalar_size(*scalar),
-            Shape::Bytes(bytes) => u64::from(*bytes),
-            Shape::Opaque | Shape::Text | Shape::Vec(_) => 24,
-            Shape::Array(element, count) => self.size(element).saturating_mul(u64::from(*count)),
-            Shape::Option(to) => match **to {
-                Shape::Boxed(_) => 8,
+            TypeShape::Scalar(scalar) => scalar_size(*scalar),
+            TypeShape::Bytes(bytes) => u64::from(*bytes),
+            TypeShape::Opaque | TypeShape::Text | TypeShape::Vec(_) => 24,
+            TypeShape::Array(element, count) => {
+                self.size(element).saturating_mul(u64::from(*count))
+            }
+            TypeShape::Option(to) => match **to {
+                TypeShape::Boxed(_) => 8,
                 _ => self.size(to).saturating_add(8),
             },
-            Shape::Boxed(_) => 8,
-            Shape::Named(id) => self.size_of_named(*id),
-            Shape::Alias(_, to) => self.size(to),
+            TypeShape::Boxed(_) => 8,
+            TypeShape::Named(id) => self.size_of_named(*id),
+            TypeShape::Alias(_, to) => self.size(to),
         }
     }
 
@@ -285,17 +287,19 @@ impl<'a> Shapes<'a> {
         size
     }
 
-    /// Whether a value is copied by copying its bytes, and small enough that nobody minds.
-    pub fn is_copy(&self, shape: &Shape) -> bool {
+    /// Returns whether a value is copied by copying its bytes, and small enough to be `Copy`.
+    pub fn is_copy(&self, shape: &TypeShape) -> bool {
         self.size(shape) <= COPY_MAX && self.is_flat(shape)
     }
 
-    fn is_flat(&self, shape: &Shape) -> bool {
+    fn is_flat(&self, shape: &TypeShape) -> bool {
         match shape {
-            Shape::Scalar(_) | Shape::Bytes(_) => true,
-            Shape::Opaque | Shape::Text | Shape::Vec(_) | Shape::Boxed(_) => false,
-            Shape::Array(to, _) | Shape::Option(to) | Shape::Alias(_, to) => self.is_flat(to),
-            Shape::Named(id) => self.is_named_flat(*id),
+            TypeShape::Scalar(_) | TypeShape::Bytes(_) => true,
+            TypeShape::Opaque | TypeShape::Text | TypeShape::Vec(_) | TypeShape::Boxed(_) => false,
+            TypeShape::Array(to, _) | TypeShape::Option(to) | TypeShape::Alias(_, to) => {
+                self.is_flat(to)
+            }
+            TypeShape::Named(id) => self.is_named_flat(*id),
         }
     }
 
@@ -316,7 +320,7 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// What the arms of a union hold, the default arm last.
+/// Returns the fields that the arms of a union hold, the default arm last.
 fn fields_of(union: &Union) -> impl Iterator<Item = &Field> {
     let default = union.default.iter().flatten();
     union

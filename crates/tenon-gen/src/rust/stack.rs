@@ -1,22 +1,22 @@
-//! Which values would take too much of a stack. A value is put together on the stack of the thread
-//! that reads it, field by field, and so is each value that it holds in place; of a type that contains
-//! itself the peer chooses how many there are.
+//! Refuses types with values that would take too much of a stack. A value is put together on the stack
+//! of the thread that reads it, field by field, and so is each value that it holds in place; of a type
+//! that contains itself the peer chooses how many there are.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use tenon_schema::{Schema, TypeId};
 
-use super::shape::{Shape, Shapes};
+use super::shape::{TypeShape, TypeShapes};
 
 /// Most bytes of values that are put together at a time. Threads have two mebibytes; a build that is
 /// not optimised keeps a dozen copies of each value.
 const STACK_MAX: u64 = 128 << 10;
 
-/// How many values may lie in each other, by the limits that a decoder has unless it is told others.
+/// Most levels of nested values, by the default limits of a decoder.
 const LEVELS: u64 = 128;
 
-/// No stubs are made: nobody could read such a value on an ordinary stack.
+/// The error that no stubs are made: no thread could read such a value on an ordinary stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
     /// Of a type that contains itself: its name, and the bytes of a value.
@@ -46,16 +46,16 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Refuses an interface whose values are too large for the stack of a thread.
-pub(super) fn check(schema: &Schema, shapes: &Shapes<'_>) -> Result<(), Refused> {
-    let mut needs = Needs {
+/// Refuses an interface with values that are too large for the stack of a thread.
+pub(super) fn check(schema: &Schema, shapes: &TypeShapes<'_>) -> Result<(), Refused> {
+    let mut needs = StackUsage {
         shapes,
         known: HashMap::new(),
     };
     for (def, id) in schema.types.iter().zip((0..).map(TypeId)) {
         let name = || def.name.clone();
         if shapes.is_recursive(id) {
-            let size = shapes.size(&Shape::Named(id));
+            let size = shapes.size(&TypeShape::Named(id));
             let inside = needs.inside(id);
             if size.saturating_mul(LEVELS).saturating_add(inside) > STACK_MAX {
                 return Err(Refused::TooDeep(name(), size));
@@ -76,19 +76,19 @@ pub(super) fn check(schema: &Schema, shapes: &Shapes<'_>) -> Result<(), Refused>
     Ok(())
 }
 
-/// What types that do not contain themselves need.
-struct Needs<'a> {
-    shapes: &'a Shapes<'a>,
+/// The stack that types need that do not contain themselves.
+struct StackUsage<'a> {
+    shapes: &'a TypeShapes<'a>,
     known: HashMap<TypeId, u64>,
 }
 
-impl Needs<'_> {
+impl StackUsage<'_> {
     /// Bytes of a value and of those inside it that are being put together at a time.
     fn of(&mut self, id: TypeId) -> u64 {
         if let Some(known) = self.known.get(&id) {
             return *known;
         }
-        let size = self.shapes.size(&Shape::Named(id));
+        let size = self.shapes.size(&TypeShape::Named(id));
         let need = size.saturating_add(self.inside(id));
         self.known.insert(id, need);
         need
@@ -105,11 +105,11 @@ impl Needs<'_> {
 }
 
 /// The named type that a shape leads to.
-fn held(shape: &Shape) -> Option<TypeId> {
+fn held(shape: &TypeShape) -> Option<TypeId> {
     match shape {
-        Shape::Named(id) => Some(*id),
-        Shape::Array(to, _) | Shape::Vec(to) | Shape::Option(to) => held(to),
-        Shape::Boxed(to) | Shape::Alias(_, to) => held(to),
-        Shape::Scalar(_) | Shape::Bytes(_) | Shape::Opaque | Shape::Text => None,
+        TypeShape::Named(id) => Some(*id),
+        TypeShape::Array(to, _) | TypeShape::Vec(to) | TypeShape::Option(to) => held(to),
+        TypeShape::Boxed(to) | TypeShape::Alias(_, to) => held(to),
+        TypeShape::Scalar(_) | TypeShape::Bytes(_) | TypeShape::Opaque | TypeShape::Text => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Which traits a type gets: what can be derived, and what is written out.
+//! The traits that a type gets: derived ones, and those that are written out.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -6,22 +6,22 @@ use std::collections::{HashMap, HashSet};
 use tenon_plan::Scalar;
 use tenon_schema::{TypeId, TypeKind};
 
-use super::shape::{Shape, Shapes};
+use super::shape::{TypeShape, TypeShapes};
 
 /// Longest array for which the standard library has `Default`.
 const DEFAULT_ARRAY_MAX: u32 = 32;
 
-/// Answers which traits the types of a schema have.
-pub struct Traits<'a> {
-    shapes: &'a Shapes<'a>,
+/// The traits of the types of a schema.
+pub struct TypeTraits<'a> {
+    shapes: &'a TypeShapes<'a>,
     inexact: RefCell<HashMap<TypeId, bool>>,
     /// Of each recursive union, the position among its arms of the one that its default holds.
     default_arms: HashMap<TypeId, usize>,
 }
 
-impl<'a> Traits<'a> {
+impl<'a> TypeTraits<'a> {
     /// For the types that `shapes` knows.
-    pub fn new(shapes: &'a Shapes<'a>) -> Self {
+    pub fn new(shapes: &'a TypeShapes<'a>) -> Self {
         Self {
             shapes,
             inexact: RefCell::default(),
@@ -29,12 +29,12 @@ impl<'a> Traits<'a> {
         }
     }
 
-    /// Whether equality of such a value is total, so that it can be `Eq` and `Hash`.
+    /// Returns whether equality of such a value is total, so that it can be `Eq` and `Hash`.
     pub fn is_exact(&self, id: TypeId) -> bool {
         !self.is_inexact(id)
     }
 
-    /// Whether a floating point number or an unknown type is somewhere inside.
+    /// Returns whether a floating point number or an unknown type is somewhere inside.
     fn is_inexact(&self, id: TypeId) -> bool {
         if let Some(known) = self.inexact.borrow().get(&id) {
             return *known;
@@ -53,16 +53,16 @@ impl<'a> Traits<'a> {
         inexact
     }
 
-    /// Whether `Default::default()` makes such a value.
-    pub fn has_default(&self, shape: &Shape) -> bool {
+    /// Returns whether `Default::default()` makes such a value.
+    pub fn has_default(&self, shape: &TypeShape) -> bool {
         match shape {
-            Shape::Bytes(bytes) => *bytes <= DEFAULT_ARRAY_MAX,
-            Shape::Array(element, count) => {
+            TypeShape::Bytes(bytes) => *bytes <= DEFAULT_ARRAY_MAX,
+            TypeShape::Array(element, count) => {
                 *count <= DEFAULT_ARRAY_MAX && self.has_default(element)
             }
-            Shape::Boxed(to) | Shape::Alias(_, to) => self.has_default(to),
-            Shape::Scalar(_) | Shape::Opaque | Shape::Text => true,
-            Shape::Vec(_) | Shape::Option(_) | Shape::Named(_) => true,
+            TypeShape::Boxed(to) | TypeShape::Alias(_, to) => self.has_default(to),
+            TypeShape::Scalar(_) | TypeShape::Opaque | TypeShape::Text => true,
+            TypeShape::Vec(_) | TypeShape::Option(_) | TypeShape::Named(_) => true,
         }
     }
 
@@ -72,23 +72,25 @@ impl<'a> Traits<'a> {
     }
 }
 
-/// Whether the shape itself is inexact; named types inside go to `open`.
-fn inner_inexact(shape: &Shape, open: &mut Vec<TypeId>) -> bool {
+/// Returns whether the shape itself is inexact; named types inside go to `open`.
+fn inner_inexact(shape: &TypeShape, open: &mut Vec<TypeId>) -> bool {
     match shape {
-        Shape::Scalar(scalar) => matches!(scalar, Scalar::F32 | Scalar::F64),
-        Shape::Bytes(_) | Shape::Opaque | Shape::Text => false,
-        Shape::Named(id) => {
+        TypeShape::Scalar(scalar) => matches!(scalar, Scalar::F32 | Scalar::F64),
+        TypeShape::Bytes(_) | TypeShape::Opaque | TypeShape::Text => false,
+        TypeShape::Named(id) => {
             open.push(*id);
             false
         }
-        Shape::Array(to, _) | Shape::Vec(to) | Shape::Option(to) => inner_inexact(to, open),
-        Shape::Boxed(to) | Shape::Alias(_, to) => inner_inexact(to, open),
+        TypeShape::Array(to, _) | TypeShape::Vec(to) | TypeShape::Option(to) => {
+            inner_inexact(to, open)
+        }
+        TypeShape::Boxed(to) | TypeShape::Alias(_, to) => inner_inexact(to, open),
     }
 }
 
 /// Finds an arm for each recursive union that does not lead back to it, so that defaults end.
-/// In each round types are added whose parts were there in the rounds before.
-fn default_arms(shapes: &Shapes<'_>) -> HashMap<TypeId, usize> {
+/// In each round types are added if their parts were added in the rounds before.
+fn default_arms(shapes: &TypeShapes<'_>) -> HashMap<TypeId, usize> {
     let ids = (0..shapes.schema.types.len() as u32).map(TypeId);
     let mut open: Vec<_> = ids.filter(|id| shapes.is_recursive(*id)).collect();
     let (mut ending, mut chosen) = (HashSet::new(), HashMap::new());
@@ -96,7 +98,7 @@ fn default_arms(shapes: &Shapes<'_>) -> HashMap<TypeId, usize> {
         let before = open.len();
         open.retain(|id| {
             let parts = shapes.parts(*id);
-            let ends = |part: &Option<Shape>| {
+            let ends = |part: &Option<TypeShape>| {
                 part.as_ref()
                     .is_none_or(|shape| ends(shapes, shape, &ending))
             };
@@ -118,11 +120,13 @@ fn default_arms(shapes: &Shapes<'_>) -> HashMap<TypeId, usize> {
     }
 }
 
-fn ends(shapes: &Shapes<'_>, shape: &Shape, ending: &HashSet<TypeId>) -> bool {
+fn ends(shapes: &TypeShapes<'_>, shape: &TypeShape, ending: &HashSet<TypeId>) -> bool {
     match shape {
-        Shape::Named(id) => !shapes.is_recursive(*id) || ending.contains(id),
-        Shape::Array(to, _) | Shape::Boxed(to) | Shape::Alias(_, to) => ends(shapes, to, ending),
-        Shape::Scalar(_) | Shape::Bytes(_) | Shape::Opaque | Shape::Text => true,
-        Shape::Vec(_) | Shape::Option(_) => true,
+        TypeShape::Named(id) => !shapes.is_recursive(*id) || ending.contains(id),
+        TypeShape::Array(to, _) | TypeShape::Boxed(to) | TypeShape::Alias(_, to) => {
+            ends(shapes, to, ending)
+        }
+        TypeShape::Scalar(_) | TypeShape::Bytes(_) | TypeShape::Opaque | TypeShape::Text => true,
+        TypeShape::Vec(_) | TypeShape::Option(_) => true,
     }
 }

@@ -5,17 +5,17 @@ use std::collections::HashSet;
 use tenon_plan::links::is_link;
 use tenon_schema::{Constant, ConstantValue, EnumMember, Type, TypeDef, TypeId, TypeKind, Union};
 
-use super::code::{Block, Expr};
+use super::code::{BlockExpr, Expr};
 use super::marshal;
 use super::members;
 use super::serde;
-use super::shape::Shape;
-use super::variants::{self, Variants};
-use super::{Rust, names::TypeNames};
-use crate::writer::{Hole, Writer, comment, literal};
+use super::shape::TypeShape;
+use super::variants::{self, UnionVariants};
+use super::{RustFile, names::TypeNames};
+use crate::writer::{HoleContent, SourceWriter, comment, literal};
 
 /// Writes a constant of the interface.
-pub fn write_constant(w: &mut Writer, constant: &Constant, name: &str) {
+pub fn write_constant(w: &mut SourceWriter, constant: &Constant, name: &str) {
     let (ty, value) = match &constant.value {
         ConstantValue::Number(number) => (number_type(*number), number.to_string()),
         ConstantValue::Text(text) => ("&str", literal(text)),
@@ -42,7 +42,7 @@ fn number_type(number: i128) -> &'static str {
 }
 
 /// Writes the declaration of the type `id`.
-pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+pub fn write(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
     let def = rust.schema.type_def(id);
     if !matches!(def.kind, TypeKind::Struct(_)) {
         write_doc(w, def);
@@ -56,20 +56,20 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
     }
 }
 
-fn write_doc(w: &mut Writer, def: &TypeDef) {
+fn write_doc(w: &mut SourceWriter, def: &TypeDef) {
     match def.doc.trim().is_empty() {
         true => w.line(format!("/// `{}` of the interface.", comment(&def.name))),
         false => w.doc("///", &def.doc),
     }
 }
 
-/// What is said of the element of a linked list.
+/// The documentation of the element of a linked list.
 const DOC_OF_ELEMENT: &str = "
 It is the element of a linked list, which is a `Vec` of them: `encode` and `decode` move one element
 alone, `Encoder::put_list` and `Decoder::get_list` a list, and `put_bare_list` and `get_bare_list`
 one that is never empty, as a field that is no pointer holds it.";
 
-fn write_enum(w: &mut Writer, rust: &Rust<'_>, id: TypeId, members: &[EnumMember]) {
+fn write_enum(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId, members: &[EnumMember]) {
     let names = rust.names.of_type(id);
     let mut values = HashSet::new();
     let named = members.iter().zip(&names.parts);
@@ -88,13 +88,18 @@ $aliases$
         &[
             (
                 "derives",
-                Hole::Text(&rust.derives("Debug, Clone, Copy, PartialEq, Eq, Hash, Default")),
+                HoleContent::Text(
+                    &rust.derives("Debug, Clone, Copy, PartialEq, Eq, Hash, Default"),
+                ),
             ),
-            ("name", Hole::Text(&names.name)),
-            ("variants", Hole::Lines(&|w| write_members(w, &variants))),
+            ("name", HoleContent::Text(&names.name)),
+            (
+                "variants",
+                HoleContent::Lines(&|w| write_members(w, &variants)),
+            ),
             (
                 "aliases",
-                Hole::Lines(&|w| write_aliases(w, names, &aliases, &variants)),
+                HoleContent::Lines(&|w| write_aliases(w, names, &aliases, &variants)),
             ),
         ],
     );
@@ -103,7 +108,7 @@ $aliases$
     marshal::write_word(w, rust, id);
 }
 
-fn write_members(w: &mut Writer, variants: &[(&EnumMember, &String)]) {
+fn write_members(w: &mut SourceWriter, variants: &[(&EnumMember, &String)]) {
     for (index, (member, name)) in variants.iter().enumerate() {
         w.doc("///", &member.doc);
         if index == 0 {
@@ -115,7 +120,7 @@ fn write_members(w: &mut Writer, variants: &[(&EnumMember, &String)]) {
 
 /// Members that share the value of an earlier one.
 fn write_aliases(
-    w: &mut Writer,
+    w: &mut SourceWriter,
     names: &TypeNames,
     aliases: &[(&EnumMember, &String)],
     variants: &[(&EnumMember, &String)],
@@ -135,7 +140,7 @@ fn write_aliases(
     w.gap();
 }
 
-fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+fn write_struct(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
     let names = rust.names.of_type(id);
     let fields: Vec<_> = rust
         .shapes
@@ -148,7 +153,7 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
     let has_default = fields
         .iter()
         .all(|((_, shape), _)| rust.traits.has_default(shape));
-    let declare = |w: &mut Writer| {
+    let declare = |w: &mut SourceWriter| {
         write_doc(w, rust.schema.type_def(id));
         if is_link(rust.schema, id) {
             w.doc("///", DOC_OF_ELEMENT);
@@ -199,7 +204,7 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
 
 /// The traits of a wide struct without holes, which work on all of it at once: the compiler takes
 /// many seconds over what `derive` writes.
-fn write_whole(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+fn write_whole(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
     rust.uses(&["wire::kernels"]);
     let name = &rust.names.of_type(id).name;
     let mut method = |of: &str, head: &str, value: &str| {
@@ -225,11 +230,17 @@ fn write_whole(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
     }
 }
 
-fn write_derives(w: &mut Writer, rust: &Rust<'_>, id: TypeId, is_wide: bool, has_default: bool) {
+fn write_derives(
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
+    id: TypeId,
+    is_wide: bool,
+    has_default: bool,
+) {
     let is_exact = rust.traits.is_exact(id);
     let mut derives = vec!["Debug", "Clone"];
     let mut derive = |name, is_wanted: bool| derives.extend(is_wanted.then_some(name));
-    derive("Copy", rust.shapes.is_copy(&Shape::Named(id)));
+    derive("Copy", rust.shapes.is_copy(&TypeShape::Named(id)));
     derive("PartialEq", !is_wide);
     derive("Eq", is_exact);
     derive("Hash", is_exact && !is_wide);
@@ -238,7 +249,7 @@ fn write_derives(w: &mut Writer, rust: &Rust<'_>, id: TypeId, is_wide: bool, has
 }
 
 /// Equality of a wide struct: what `derive` writes is one expression, too deep for the compiler.
-fn write_equality(w: &mut Writer, names: &TypeNames) {
+fn write_equality(w: &mut SourceWriter, names: &TypeNames) {
     let parts = names.parts.chunks(marshal::PART);
     w.gap();
     w.braces(&format!("impl PartialEq for {}", names.name), |w| {
@@ -268,32 +279,32 @@ fn write_equality(w: &mut Writer, names: &TypeNames) {
     });
 }
 
-fn write_default(w: &mut Writer, name: &str, value: Expr) {
+fn write_default(w: &mut SourceWriter, name: &str, value: Expr) {
     w.gap();
     w.braces(&format!("impl Default for {name}"), |w| {
-        w.braces("fn default() -> Self", |w| Block::value(value).write(w));
+        w.braces("fn default() -> Self", |w| BlockExpr::value(value).write(w));
     });
 }
 
 /// An expression for the default of a shape.
-pub fn default(rust: &Rust<'_>, shape: &Shape) -> Expr {
+pub fn default(rust: &RustFile<'_>, shape: &TypeShape) -> Expr {
     if rust.traits.has_default(shape) {
         return Expr::text("Default::default()");
     }
     match shape.real() {
-        Shape::Bytes(bytes) => Expr::text(format!("[0; {bytes}]")),
-        Shape::Array(element, _) => {
-            let element = Block::value(default(rust, element));
+        TypeShape::Bytes(bytes) => Expr::text(format!("[0; {bytes}]")),
+        TypeShape::Array(element, _) => {
+            let element = BlockExpr::value(default(rust, element));
             Expr::call("core::array::from_fn", [Expr::closure("|_|", element)])
         }
-        Shape::Boxed(array) => {
+        TypeShape::Boxed(array) => {
             rust.uses(&["wire::boxed_array"]);
             let element = match array.real() {
-                Shape::Array(element, _) if rust.traits.has_default(element) => {
+                TypeShape::Array(element, _) if rust.traits.has_default(element) => {
                     Expr::text("Default::default")
                 }
-                Shape::Array(element, _) => {
-                    Expr::closure("||", Block::value(default(rust, element)))
+                TypeShape::Array(element, _) => {
+                    Expr::closure("||", BlockExpr::value(default(rust, element)))
                 }
                 _ => Expr::text("u8::default"),
             };
@@ -303,7 +314,7 @@ pub fn default(rust: &Rust<'_>, shape: &Shape) -> Expr {
     }
 }
 
-fn write_union(w: &mut Writer, rust: &Rust<'_>, id: TypeId, union: &Union) {
+fn write_union(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId, union: &Union) {
     let names = rust.names.of_type(id);
     let all = variants::of(rust, id, union);
     let arm = rust.traits.default_arm(id);
@@ -342,7 +353,7 @@ fn write_union(w: &mut Writer, rust: &Rust<'_>, id: TypeId, union: &Union) {
     }
 }
 
-fn declared(rust: &Rust<'_>, all: &Variants, variant: &variants::Variant) -> String {
+fn declared(rust: &RustFile<'_>, all: &UnionVariants, variant: &variants::UnionVariant) -> String {
     let name = &variant.name;
     let held = variant.held.as_ref().map(|shape| {
         let attribute = serde::attribute(rust, shape);
@@ -357,7 +368,7 @@ fn declared(rust: &Rust<'_>, all: &Variants, variant: &variants::Variant) -> Str
     }
 }
 
-fn write_discriminant(w: &mut Writer, names: &TypeNames, all: &Variants) {
+fn write_discriminant(w: &mut SourceWriter, names: &TypeNames, all: &UnionVariants) {
     w.skeleton(
         "
 impl $name$ {
@@ -370,11 +381,11 @@ impl $name$ {
 }
 ",
         &[
-            ("name", Hole::Text(&names.name)),
-            ("ty", Hole::Text(&all.discriminant)),
+            ("name", HoleContent::Text(&names.name)),
+            ("ty", HoleContent::Text(&all.discriminant)),
             (
                 "arms",
-                Hole::Lines(&|w| {
+                HoleContent::Lines(&|w| {
                     for variant in &all.variants {
                         let value = variant.value.as_ref().map(|(_, pattern)| pattern.as_str());
                         let pattern = variant.pattern("discriminant", "_");
@@ -389,7 +400,7 @@ impl $name$ {
     );
 }
 
-fn write_typedef(w: &mut Writer, rust: &Rust<'_>, id: TypeId, to: &Type) {
+fn write_typedef(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId, to: &Type) {
     let target = rust.type_text(&rust.shapes.target(id, to));
     w.line(format!(
         "pub type {} = {target};",
@@ -397,7 +408,7 @@ fn write_typedef(w: &mut Writer, rust: &Rust<'_>, id: TypeId, to: &Type) {
     ));
 }
 
-fn write_external(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+fn write_external(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
     w.line("///");
     w.line("/// The interface only names it: the module around this one has to define it, with");
     w.line("/// `Marshal`, `Debug`, `Clone`, `PartialEq` and `Default`.");

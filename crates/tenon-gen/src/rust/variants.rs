@@ -4,38 +4,38 @@
 use tenon_plan::Scalar;
 use tenon_schema::{Field, Schema, Type, TypeId, TypeKind, Union};
 
-use super::Rust;
-use super::shape::Shape;
+use super::RustFile;
+use super::shape::TypeShape;
 
 /// The variants of a union.
-pub struct Variants {
+pub struct UnionVariants {
     /// In the order of the labels, the default last.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<UnionVariant>,
     /// The type of the discriminant.
     pub discriminant: String,
     /// The discriminant's name for errors.
     pub label: String,
-    /// Whether each value of the discriminant's type has a variant.
+    /// Set if each value of the discriminant's type has a variant.
     pub is_total: bool,
 }
 
 /// A variant.
-pub struct Variant {
+pub struct UnionVariant {
     /// Its name.
     pub name: String,
     /// The position of its arm; the default arm is the last.
     pub arm: usize,
     /// The discriminant as a number and as a pattern; `None` for the default variant.
     pub value: Option<(i32, String)>,
-    /// What it holds.
-    pub held: Option<Shape>,
-    /// The name of what it holds for errors.
+    /// The shape of the value that it holds.
+    pub held: Option<TypeShape>,
+    /// The label of that value in errors.
     pub label: String,
     /// The comment of its arm.
     pub doc: String,
 }
 
-impl Variant {
+impl UnionVariant {
     /// The pattern, with patterns for the discriminant that a default variant keeps and for what
     /// the variant holds.
     pub fn pattern(&self, discriminant: &str, held: &str) -> String {
@@ -49,7 +49,7 @@ impl Variant {
     }
 }
 
-impl Variants {
+impl UnionVariants {
     /// The expression `value`, of the type of the discriminant, as a number.
     pub fn number(discriminant: Scalar, value: &str) -> String {
         match discriminant {
@@ -62,7 +62,7 @@ impl Variants {
 
 /// The variants of the union `id`. Labels that are no value of the discriminant's type, and a
 /// default arm that nothing can select, have none. A default arm that one of the two booleans selects has its.
-pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
+pub fn of(rust: &RustFile<'_>, id: TypeId, union: &Union) -> UnionVariants {
     let name = &rust.schema.type_def(id).name;
     let held = rust.shapes.arms(id, union);
     let scalar = Scalar::of(rust.schema, &union.discriminant_type);
@@ -73,7 +73,7 @@ pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
             let Some(pattern) = pattern(rust, scalar, case.value) else {
                 continue;
             };
-            variants.push(Variant {
+            variants.push(UnionVariant {
                 name: variant.clone(),
                 arm,
                 value: Some((case.value, pattern)),
@@ -92,7 +92,7 @@ pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
             (None, false) => "any other number",
             (None, true) => "any number",
         };
-        variants.push(Variant {
+        variants.push(UnionVariant {
             name: names.next_back().cloned().unwrap_or_default(),
             arm: union.arms.len(),
             value,
@@ -101,7 +101,7 @@ pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
             doc: doc(scalar, default.as_ref(), selects),
         });
     }
-    Variants {
+    UnionVariants {
         variants,
         discriminant: discriminant_type(rust, &union.discriminant_type),
         label: label(name, Some(&union.discriminant)),
@@ -109,7 +109,7 @@ pub fn of(rust: &Rust<'_>, id: TypeId, union: &Union) -> Variants {
     }
 }
 
-/// What is said of a variant. That of an enum's member tells by its name what selects it.
+/// The documentation of a variant. The name of a variant of an enum's member tells what selects it.
 fn doc(scalar: Option<Scalar>, field: Option<&Field>, label: &str) -> String {
     let doc = field.map_or("", |field| &field.doc);
     match scalar {
@@ -120,10 +120,10 @@ fn doc(scalar: Option<Scalar>, field: Option<&Field>, label: &str) -> String {
 }
 
 /// The boolean that is left, with its pattern, if there is one variant for the other.
-fn other_boolean(scalar: Option<Scalar>, variants: &[Variant]) -> Option<(i32, String)> {
+fn other_boolean(scalar: Option<Scalar>, variants: &[UnionVariant]) -> Option<(i32, String)> {
     match variants {
         [
-            Variant {
+            UnionVariant {
                 value: Some((value, _)),
                 ..
             },
@@ -139,11 +139,11 @@ fn label(union: &str, field: Option<&String>) -> String {
     }
 }
 
-fn discriminant_type(rust: &Rust<'_>, ty: &Type) -> String {
+fn discriminant_type(rust: &RustFile<'_>, ty: &Type) -> String {
     rust.type_text(&rust.shapes.of(ty))
 }
 
-/// How many values the discriminant's type has.
+/// Returns the number of values of the discriminant's type.
 fn values_of(schema: &Schema, scalar: Option<Scalar>) -> u64 {
     match scalar {
         Some(Scalar::Bool) => 2,
@@ -162,7 +162,7 @@ fn values_of(schema: &Schema, scalar: Option<Scalar>) -> u64 {
 }
 
 /// `value` as a pattern of the discriminant's type, if it is one of its values.
-fn pattern(rust: &Rust<'_>, scalar: Option<Scalar>, value: i32) -> Option<String> {
+fn pattern(rust: &RustFile<'_>, scalar: Option<Scalar>, value: i32) -> Option<String> {
     match scalar? {
         Scalar::I32 => Some(value.to_string()),
         Scalar::U32 => Some((value as u32).to_string()),

@@ -1,20 +1,20 @@
-//! Views: for each type that holds something worth borrowing another one beside it, whose values
-//! borrow strings, opaque data and arrays of numbers from the message that they are read from.
+//! Views: for each type that holds something worth borrowing another one beside it, with values
+//! that borrow strings, opaque data and arrays of numbers from the message that they are read from.
 
 use std::collections::HashSet;
 
 use tenon_schema::{TypeId, TypeKind};
 
-use super::Rust;
-use super::code::{Block, Expr, Head};
-use super::marshal::{self, Item, Marshalling, Subject};
-use super::shape::Shape;
-use super::variants::{self, Variants};
-use crate::writer::{Hole, Writer};
+use super::RustFile;
+use super::code::{BlockExpr, Expr, FunctionSignature};
+use super::marshal::{self, ItemOperand, MarshalGenerator, PlaceBindings};
+use super::shape::TypeShape;
+use super::variants::{self, UnionVariants};
+use crate::writer::{HoleContent, SourceWriter};
 
-/// Writes the view of the type `id`, if it has one: its declaration, how it becomes a value that
-/// owns what it holds, and how it is read in each representation.
-pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+/// Writes the view of the type `id`, if it has one: its declaration, the conversion to a value that
+/// owns its contents, and the functions that read it in each representation.
+pub fn write(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
     if !rust.borrows_inside(id) {
         return;
     }
@@ -24,68 +24,67 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
         TypeKind::Typedef(to) => {
             let shape = rust.shapes.target(id, to);
             for form in rust.forms_of(id) {
-                write_function(w, Marshalling::of(rust, form).view(), id, &shape);
+                write_function(w, MarshalGenerator::of(rust, form).view(), id, &shape);
             }
         }
         TypeKind::Enum(_) | TypeKind::External => {}
     }
 }
 
-impl Rust<'_> {
-    /// Whether values of a type hold something that a view borrows.
+impl RustFile<'_> {
+    /// Returns whether values of a type hold something that a view borrows.
     pub(super) fn borrows_inside(&self, id: TypeId) -> bool {
         let mut known = self.borrowing.borrow_mut();
         known.get_or_insert_with(|| borrowing(self)).contains(&id)
     }
 
-    /// Whether a shape is an array whose elements lie on the wire as in memory, in some
-    /// representation.
-    pub(super) fn is_cow(&self, shape: &Shape) -> bool {
+    /// Returns whether a shape is an array of blittable elements, in some representation.
+    pub(super) fn is_cow(&self, shape: &TypeShape) -> bool {
         match shape.real() {
-            Shape::Vec(element) => self.is_blittable(element),
+            TypeShape::Vec(element) => self.is_blittable(element),
             _ => false,
         }
     }
 
-    fn is_blittable(&self, shape: &Shape) -> bool {
+    fn is_blittable(&self, shape: &TypeShape) -> bool {
         match shape.real() {
-            Shape::Scalar(scalar) => {
+            TypeShape::Scalar(scalar) => {
                 let mut forms = self.forms.iter();
                 forms.any(|form| !form.plans.representation.is_checked(*scalar))
             }
-            Shape::Bytes(_) => true,
-            Shape::Array(element, _) => self.is_blittable(element),
-            Shape::Named(id) => self.is_block(*id),
+            TypeShape::Bytes(_) => true,
+            TypeShape::Array(element, _) => self.is_blittable(element),
+            TypeShape::Named(id) => self.is_block(*id),
             _ => false,
         }
     }
 
-    /// The type of a view of a shape, for as long as whoever it is lent to runs.
-    pub(super) fn lent_text(&self, shape: &Shape) -> String {
+    /// The type of a view of a shape that is lent for a call: its lifetime is elided.
+    pub(super) fn lent_text(&self, shape: &TypeShape) -> String {
         let text = self.view_text(shape);
         text.replace("&'a ", "&").replace("<'a", "<'_")
     }
 
     /// The type of a view of a shape.
-    fn view_text(&self, shape: &Shape) -> String {
-        let inner = |shape: &Shape| self.view_text(shape);
+    fn view_text(&self, shape: &TypeShape) -> String {
+        let inner = |shape: &TypeShape| self.view_text(shape);
         match shape.real() {
             shape if !self.borrows(shape, &|id| self.borrows_inside(id)) => self.type_text(shape),
-            Shape::Opaque => "&'a [u8]".to_owned(),
-            Shape::Text if self.options.utf8_strings => "&'a str".to_owned(),
-            Shape::Text => {
+            TypeShape::Opaque => "&'a [u8]".to_owned(),
+            TypeShape::Text if self.options.utf8_strings => "&'a str".to_owned(),
+            TypeShape::Text => {
                 self.uses(&["wire::BStr"]);
                 "&'a BStr".to_owned()
             }
-            Shape::Vec(element) if self.is_blittable(element) => {
+            TypeShape::Vec(element) if self.is_blittable(element) => {
                 self.uses(&["wire::Cow"]);
                 format!("Cow<'a, [{}]>", self.type_text(element))
             }
-            Shape::Vec(element) => format!("Vec<{}>", inner(element)),
-            Shape::Array(element, count) => format!("[{}; {count}]", inner(element)),
-            Shape::Option(to) => format!("Option<{}>", inner(to)),
-            Shape::Boxed(to) => format!("Box<{}>", inner(to)),
-            Shape::Named(id) => {
+            TypeShape::Vec(element) => format!("Vec<{}>", inner(element)),
+            TypeShape::Array(element, count) => format!("[{}; {count}]", inner(element)),
+            TypeShape::Option(to) => format!("Option<{}>", inner(to)),
+            TypeShape::Boxed(to) => format!("Box<{}>", inner(to)),
+            TypeShape::Named(id) => {
                 let path = self.path_to(*id);
                 format!("{path}{}<'a>", self.names.of_type(*id).view)
             }
@@ -93,52 +92,54 @@ impl Rust<'_> {
         }
     }
 
-    /// Whether a shape holds something that a view borrows, as types do that `known` says.
-    fn borrows(&self, shape: &Shape, known: &dyn Fn(TypeId) -> bool) -> bool {
+    /// Returns whether a shape holds something that a view borrows, as the types do that `known` accepts.
+    fn borrows(&self, shape: &TypeShape, known: &dyn Fn(TypeId) -> bool) -> bool {
         match shape {
-            Shape::Scalar(_) | Shape::Bytes(_) => false,
-            Shape::Opaque | Shape::Text => true,
-            Shape::Vec(element) => self.is_blittable(element) || self.borrows(element, known),
-            Shape::Array(to, _) | Shape::Option(to) => self.borrows(to, known),
-            Shape::Boxed(to) | Shape::Alias(_, to) => self.borrows(to, known),
-            Shape::Named(id) => known(*id),
+            TypeShape::Scalar(_) | TypeShape::Bytes(_) => false,
+            TypeShape::Opaque | TypeShape::Text => true,
+            TypeShape::Vec(element) => self.is_blittable(element) || self.borrows(element, known),
+            TypeShape::Array(to, _) | TypeShape::Option(to) => self.borrows(to, known),
+            TypeShape::Boxed(to) | TypeShape::Alias(_, to) => self.borrows(to, known),
+            TypeShape::Named(id) => known(*id),
         }
     }
 
-    /// What makes a value that owns what it holds of the view `value` of a shape.
-    fn owned(&self, shape: &Shape, value: &str) -> Expr {
-        let element = |to: &Shape| match to.real() {
-            Shape::Named(_) => Expr::text("Into::into"),
-            to => Expr::closure("|item|", Block::value(self.owned(to, "item"))),
+    /// Returns the expression that converts the view `value` of a shape to a value that owns its contents.
+    fn owned(&self, shape: &TypeShape, value: &str) -> Expr {
+        let element = |to: &TypeShape| match to.real() {
+            TypeShape::Named(_) => Expr::text("Into::into"),
+            to => Expr::closure("|item|", BlockExpr::value(self.owned(to, "item"))),
         };
         match shape.real() {
             shape if !self.borrows(shape, &|id| self.borrows_inside(id)) => Expr::text(value),
-            Shape::Opaque => Expr::text(format!("{value}.to_vec()")),
-            Shape::Text => Expr::text(format!("{value}.to_owned()")),
-            Shape::Vec(to) if self.is_blittable(to) => Expr::text(format!("{value}.into_owned()")),
-            Shape::Vec(to) => {
+            TypeShape::Opaque => Expr::text(format!("{value}.to_vec()")),
+            TypeShape::Text => Expr::text(format!("{value}.to_owned()")),
+            TypeShape::Vec(to) if self.is_blittable(to) => {
+                Expr::text(format!("{value}.into_owned()"))
+            }
+            TypeShape::Vec(to) => {
                 let items = Expr::call(format!("{value}.into_iter().map"), [element(to)]);
                 Expr::Then(Box::new(items), "collect()")
             }
-            Shape::Array(to, _) | Shape::Option(to) => {
+            TypeShape::Array(to, _) | TypeShape::Option(to) => {
                 Expr::call(format!("{value}.map"), [element(to)])
             }
-            Shape::Boxed(to) => match to.real() {
-                Shape::Array(to, _) => {
+            TypeShape::Boxed(to) => match to.real() {
+                TypeShape::Array(to, _) => {
                     self.uses(&["wire::map_boxed"]);
                     Expr::call("map_boxed", [Expr::text(value), element(to)])
                 }
                 to => Expr::call("Box::new", [self.owned(to, &format!("(*{value})"))]),
             },
-            Shape::Named(_) => Expr::text(format!("{value}.into()")),
+            TypeShape::Named(_) => Expr::text(format!("{value}.into()")),
             other => unreachable!("{other:?} borrows nothing"),
         }
     }
 }
 
-/// All types whose values hold something that a view borrows: first those that do so by themselves,
-/// then those that hold such.
-fn borrowing(rust: &Rust<'_>) -> HashSet<TypeId> {
+/// All types with values that hold something that a view borrows: first those that do so by
+/// themselves, then those that hold such.
+fn borrowing(rust: &RustFile<'_>) -> HashSet<TypeId> {
     let mut found = HashSet::new();
     let ids: Vec<_> = (0..rust.schema.types.len() as u32).map(TypeId).collect();
     loop {
@@ -156,7 +157,7 @@ fn borrowing(rust: &Rust<'_>) -> HashSet<TypeId> {
     }
 }
 
-fn write_head(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+fn write_head(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
     let names = rust.names.of_type(id);
     w.gap();
     w.line(format!(
@@ -166,7 +167,7 @@ fn write_head(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
     w.line("#[derive(Debug, Clone, PartialEq)]");
 }
 
-fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+fn write_struct(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
     let names = rust.names.of_type(id);
     let fields = rust.shapes.fields(id).into_iter().zip(&names.parts);
     let fields: Vec<_> = fields.map(|((_, shape), name)| (name, shape)).collect();
@@ -188,7 +189,7 @@ fn write_struct(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
     });
 }
 
-fn write_union(w: &mut Writer, rust: &Rust<'_>, id: TypeId, all: &Variants) {
+fn write_union(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId, all: &UnionVariants) {
     let names = rust.names.of_type(id);
     write_head(w, rust, id);
     w.braces(&format!("pub enum {}<'a>", names.view), |w| {
@@ -213,7 +214,7 @@ fn write_union(w: &mut Writer, rust: &Rust<'_>, id: TypeId, all: &Variants) {
             true => Expr::text(path),
             false => Expr::call(path, holds),
         };
-        (pattern, Block::value(value))
+        (pattern, BlockExpr::value(value))
     });
     let owned = Expr::Match(Box::new(Expr::text("view")), arms.collect());
     write_from(w, rust, id, owned);
@@ -222,7 +223,7 @@ fn write_union(w: &mut Writer, rust: &Rust<'_>, id: TypeId, all: &Variants) {
     });
 }
 
-fn write_from(w: &mut Writer, rust: &Rust<'_>, id: TypeId, owned: Expr) {
+fn write_from(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId, owned: Expr) {
     let names = rust.names.of_type(id);
     w.gap();
     w.skeleton(
@@ -234,25 +235,25 @@ impl From<$view$<'_>> for $name$ {
 }
 ",
         &[
-            ("view", Hole::Text(&names.view)),
-            ("name", Hole::Text(&names.name)),
+            ("view", HoleContent::Text(&names.view)),
+            ("name", HoleContent::Text(&names.name)),
             (
                 "owned",
-                Hole::Lines(&|w| Block::value(owned.clone()).write(w)),
+                HoleContent::Lines(&|w| BlockExpr::value(owned.clone()).write(w)),
             ),
         ],
     );
 }
 
 fn write_impls(
-    w: &mut Writer,
-    rust: &Rust<'_>,
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
     id: TypeId,
-    body: impl Fn(Marshalling<'_>) -> Block,
+    body: impl Fn(MarshalGenerator<'_>) -> BlockExpr,
 ) {
     rust.uses(&["wire::View", "wire::Decoder", "wire::DecodeError"]);
     for form in rust.forms_of(id) {
-        let with = Marshalling::of(rust, form).view();
+        let with = MarshalGenerator::of(rust, form).view();
         let body = body(with);
         let marker = &form.marker;
         rust.uses(&marker.imports);
@@ -267,28 +268,31 @@ impl$generics$ View<'a, $marker$> for $view$<'a> {
 }
 ",
             &[
-                ("generics", Hole::Text(&marker.generics_with("'a"))),
-                ("marker", Hole::Text(&marker.path)),
-                ("view", Hole::Text(&rust.names.of_type(id).view)),
-                ("decoder", Hole::Text(&marker.cursor_of("Decoder", "'a"))),
+                ("generics", HoleContent::Text(&marker.generics_with("'a"))),
+                ("marker", HoleContent::Text(&marker.path)),
+                ("view", HoleContent::Text(&rust.names.of_type(id).view)),
+                (
+                    "decoder",
+                    HoleContent::Text(&marker.cursor_of("Decoder", "'a")),
+                ),
                 (
                     "inline",
-                    Hole::Lines(&|w| marshal::write_inline(w, form.plans.of_type(id))),
+                    HoleContent::Lines(&|w| marshal::write_inline(w, form.plans.of_type(id))),
                 ),
-                ("body", Hole::Lines(&|w| body.write(w))),
+                ("body", HoleContent::Lines(&|w| body.write(w))),
             ],
         );
     }
 }
 
-fn write_function(w: &mut Writer, with: Marshalling<'_>, id: TypeId, shape: &Shape) {
+fn write_function(w: &mut SourceWriter, with: MarshalGenerator<'_>, id: TypeId, shape: &TypeShape) {
     let (rust, names) = (with.rust, with.rust.names.of_type(id));
     let marker = &with.form.marker;
     if !marker.is_default() {
         rust.uses(&marker.imports);
     }
     let label = rust.schema.type_def(id).name.clone();
-    let subject = Subject::whole(Item::behind("value", shape.clone(), Some(label)));
+    let subject = PlaceBindings::whole(ItemOperand::behind("value", shape.clone(), Some(label)));
     w.gap();
     w.line(format!(
         "/// Reads a [`{}`] that borrows what it can from the message.",
@@ -297,7 +301,7 @@ fn write_function(w: &mut Writer, with: Marshalling<'_>, id: TypeId, shape: &Sha
     w.line("///");
     w.line("/// # Errors");
     w.line("/// The bytes are not a value of this type.");
-    let head = Head {
+    let head = FunctionSignature {
         name: format!(
             "pub fn {}{}",
             with.functions(names).view,

@@ -2,22 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::writer::Writer;
+use crate::writer::SourceWriter;
 
-/// A function.
+/// A function of C.
 #[derive(Debug, Clone)]
-pub struct Chunk {
+pub struct CFunction {
     /// Its name.
     pub name: String,
-    /// What announces it.
+    /// Its prototype.
     pub prototype: String,
-    /// The whole of it.
+    /// Its definition.
     pub text: String,
 }
 
-/// Writes the functions that `roots` need, directly or not. What is called before it is defined is
-/// announced in front.
-pub fn write(w: &mut Writer, chunks: &[Chunk], roots: &str) {
+/// Writes the functions that `roots` need, directly or not. Functions that are called before their definition
+/// have a prototype in front.
+pub fn write(w: &mut SourceWriter, chunks: &[CFunction], roots: &str) {
     let positions: BTreeMap<&str, usize> = chunks
         .iter()
         .enumerate()

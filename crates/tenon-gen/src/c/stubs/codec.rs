@@ -1,4 +1,4 @@
-//! The functions that move values: what is common to encoding and decoding, in every representation.
+//! The functions that move values: the part common to encoding and decoding, in every representation.
 
 use std::cell::Cell;
 
@@ -7,31 +7,31 @@ use tenon_plan::{Body, BoxedArms, Order, Place, Plan, Plans, Representation, Sca
 use tenon_schema::written::{WrittenType, WrittenUnion};
 use tenon_schema::{Field, TypeId, TypeKind, Union};
 
-use super::chunks::Chunk;
+use super::chunks::CFunction;
 use crate::c::Interface;
-use crate::c::spot::Spot;
-use crate::writer::{Writer, literal};
+use crate::c::spot::CLvalue;
+use crate::writer::{SourceWriter, literal};
 
-/// Which way values go.
+/// The direction in which values are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum CodecDirection {
     /// Memory to bytes.
     Encode,
     /// Bytes to memory.
     Decode,
 }
 
-/// A value, and what errors call it.
+/// A value, and its label in errors.
 #[derive(Debug, Clone)]
-pub struct Here<'a> {
-    /// Where it is.
-    pub spot: Spot<'a>,
+pub struct LabelledLvalue<'a> {
+    /// The value in memory.
+    pub spot: CLvalue<'a>,
     /// `type.field`.
     pub label: String,
 }
 
-impl<'a> Here<'a> {
-    /// What is found at `place`.
+impl<'a> LabelledLvalue<'a> {
+    /// Returns the value at `place`.
     pub fn at(&self, of: Interface<'a>, place: &Place) -> Self {
         let path = self.spot.path(of, place);
         let label = match path.is_empty() {
@@ -42,32 +42,32 @@ impl<'a> Here<'a> {
         Self { spot, label }
     }
 
-    /// Another value inside of it, which errors call the same.
-    pub fn inside(&self, spot: Spot<'a>) -> Self {
+    /// Another value inside of it, with the same label in errors.
+    pub fn inside(&self, spot: CLvalue<'a>) -> Self {
         let label = self.label.clone();
         Self { spot, label }
     }
 
-    /// What errors call it, as C has it.
+    /// Returns its label in errors, as a literal of C.
     pub fn name(&self) -> String {
         literal(&self.label)
     }
 }
 
 /// Writes the functions of values in one representation.
-pub struct Codec<'a> {
+pub struct CodecWriter<'a> {
     pub of: Interface<'a>,
     pub plans: &'a Plans,
     boxed: &'a BoxedArms,
-    /// Whether the function at hand has a block.
+    /// Set if the function at hand has a block.
     has_block: Cell<bool>,
-    /// Whether it asks for the sender's order.
+    /// Set if it asks for the sender's byte order.
     asks_order: Cell<bool>,
-    /// How many loops are open.
+    /// The number of open loops.
     loops: Cell<usize>,
 }
 
-impl<'a> Codec<'a> {
+impl<'a> CodecWriter<'a> {
     pub fn new(of: Interface<'a>, plans: &'a Plans, boxed: &'a BoxedArms) -> Self {
         Self {
             of,
@@ -83,13 +83,13 @@ impl<'a> Codec<'a> {
         self.plans.representation
     }
 
-    /// Whether numbers on the wire have another order than in memory, in C.
-    pub fn swapped(&self, way: Way) -> &'static str {
+    /// Returns the condition in C that numbers have another byte order on the wire than in memory.
+    pub fn swapped(&self, way: CodecDirection) -> &'static str {
         match (self.representation().order, way) {
             (Order::Big, _) => "TENON_BIG_SWAPS",
             (Order::Little, _) => "TENON_LITTLE_SWAPS",
-            (Order::Sender, Way::Encode) => "false",
-            (Order::Sender, Way::Decode) => {
+            (Order::Sender, CodecDirection::Encode) => "false",
+            (Order::Sender, CodecDirection::Decode) => {
                 self.asks_order.set(true);
                 "swapped"
             }
@@ -97,32 +97,32 @@ impl<'a> Codec<'a> {
     }
 
     /// The name of the function that moves values of the type `name`.
-    pub fn function_name(&self, way: Way, name: &str) -> String {
+    pub fn function_name(&self, way: CodecDirection, name: &str) -> String {
         self.function_of("", way, name)
     }
 
     /// The name of the function that moves an element of a list without the rest of it.
-    pub fn one_name(&self, way: Way, name: &str) -> String {
+    pub fn one_name(&self, way: CodecDirection, name: &str) -> String {
         self.function_of("one_", way, name)
     }
 
     /// The name of the function that moves a list that may be empty.
-    pub fn list_name(&self, way: Way, name: &str) -> String {
+    pub fn list_name(&self, way: CodecDirection, name: &str) -> String {
         self.function_of("list_", way, name)
     }
 
     /// The kind of function stands in front, so that no name of a type makes one of another.
-    fn function_of(&self, kind: &str, way: Way, name: &str) -> String {
+    fn function_of(&self, kind: &str, way: CodecDirection, name: &str) -> String {
         let (form, verb) = (self.representation().name, verb(way));
         format!("tenon_{kind}{form}_{verb}_{name}")
     }
 
     /// The functions of a type.
-    pub fn of_type(&self, id: TypeId) -> Vec<Chunk> {
+    pub fn of_type(&self, id: TypeId) -> Vec<CFunction> {
         let def = self.of.schema.type_def(id);
         let plan = self.plans.of_type(id);
-        let here = Here {
-            spot: Spot::type_behind(self.of, "it", id),
+        let here = LabelledLvalue {
+            spot: CLvalue::type_behind(self.of, "it", id),
             label: def.name.clone(),
         };
         match is_link(self.of.schema, id) {
@@ -138,10 +138,10 @@ impl<'a> Codec<'a> {
         kind: &str,
         name: &str,
         ty: &str,
-        here: &Here<'a>,
+        here: &LabelledLvalue<'a>,
         plan: &'a Plan,
-    ) -> [Chunk; 2] {
-        [Way::Encode, Way::Decode].map(|way| {
+    ) -> [CFunction; 2] {
+        [CodecDirection::Encode, CodecDirection::Decode].map(|way| {
             let name = self.function_of(kind, way, name);
             self.function(way, name, ty, here, plan)
         })
@@ -150,27 +150,27 @@ impl<'a> Codec<'a> {
     /// A function that moves a value of the C type `ty`.
     pub fn function(
         &self,
-        way: Way,
+        way: CodecDirection,
         name: String,
         ty: &str,
-        here: &Here<'a>,
+        here: &LabelledLvalue<'a>,
         plan: &'a Plan,
-    ) -> Chunk {
+    ) -> CFunction {
         self.has_block.set(false);
         self.asks_order.set(false);
-        let mut inside = Writer::with_tabs();
+        let mut inside = SourceWriter::with_tabs();
         inside.indented(|w| match way {
-            Way::Encode => self.encode(w, here, &plan.body),
-            Way::Decode => self.decode(w, here, &plan.body),
+            CodecDirection::Encode => self.encode(w, here, &plan.body),
+            CodecDirection::Decode => self.decode(w, here, &plan.body),
         });
         let inside = inside.finish();
         let (stream, value, pointer) = match way {
-            Way::Encode => ("tenon_encoder *out", "const void *value", "const "),
-            Way::Decode => ("tenon_decoder *in", "void *value", ""),
+            CodecDirection::Encode => ("tenon_encoder *out", "const void *value", "const "),
+            CodecDirection::Decode => ("tenon_decoder *in", "void *value", ""),
         };
         let cursor = stream_name(way);
         let prototype = format!("static bool {name} ({stream}, {value});");
-        let mut w = Writer::with_tabs();
+        let mut w = SourceWriter::with_tabs();
         w.line("static bool");
         w.line(format!("{name} ({stream}, {value})"));
         w.braces_below(|w| {
@@ -192,18 +192,18 @@ impl<'a> Codec<'a> {
             }
             if self.has_block.get() {
                 w.line(match way {
-                    Way::Encode => "unsigned char *to;",
-                    Way::Decode => "const unsigned char *from;",
+                    CodecDirection::Encode => "unsigned char *to;",
+                    CodecDirection::Decode => "const unsigned char *from;",
                 });
             }
             w.line("");
             if plan.recursive {
                 w.line(format!("if ({cursor}->depth_left == 0)"));
                 let too_deep = match way {
-                    Way::Encode => {
+                    CodecDirection::Encode => {
                         format!("tenon_fail (out, TENON_TOO_DEEP, 0, 0, {})", here.name())
                     }
-                    Way::Decode => format!(
+                    CodecDirection::Decode => format!(
                         "tenon_fail_at (in, in->at, TENON_TOO_DEEP, 0, 0, {})",
                         here.name()
                     ),
@@ -217,7 +217,7 @@ impl<'a> Codec<'a> {
             }
             w.line("return true;");
         });
-        Chunk {
+        CFunction {
             name,
             prototype,
             text: w.finish(),
@@ -242,7 +242,7 @@ impl<'a> Codec<'a> {
     }
 
     /// The union at `spot` and how it is written.
-    pub fn union(&self, spot: &Spot<'a>) -> (&'a Union, &'a WrittenUnion) {
+    pub fn union(&self, spot: &CLvalue<'a>) -> (&'a Union, &'a WrittenUnion) {
         let id = spot.union(self.of);
         match (&self.of.schema.type_def(id).kind, self.of.written_type(id)) {
             (TypeKind::Union(union), WrittenType::Union(written)) => (union, written),
@@ -251,25 +251,25 @@ impl<'a> Codec<'a> {
     }
 
     /// The discriminant of the union at `here`.
-    pub fn discriminant(&self, here: &Here<'a>) -> Here<'a> {
+    pub fn discriminant(&self, here: &LabelledLvalue<'a>) -> LabelledLvalue<'a> {
         let (union, written) = self.union(&here.spot);
         let ty = &union.discriminant_type;
         let spot = here
             .spot
             .discriminant(&union.discriminant, ty, &written.discriminant);
         let label = format!("{}.{}", here.label, union.discriminant);
-        Here { spot, label }
+        LabelledLvalue { spot, label }
     }
 
     /// Writes a switch over the union at `here`; `arm` writes what is to be done with what an arm holds, behind the
     /// pointer that it is if it is one, and `otherwise` is what is done where no arm is selected.
     pub fn switch(
         &self,
-        w: &mut Writer,
-        here: &Here<'a>,
+        w: &mut SourceWriter,
+        here: &LabelledLvalue<'a>,
         bodies: (&'a [tenon_plan::Arm], &'a Option<Body>),
         otherwise: &str,
-        arm: impl Fn(&mut Writer, &Held<'a>, &'a Body),
+        arm: impl Fn(&mut SourceWriter, &ArmValue<'a>, &'a Body),
     ) {
         write_switch(w, (self.of, self.boxed), here, bodies, otherwise, arm);
     }
@@ -285,22 +285,22 @@ pub fn member_test(name: &str) -> String {
     format!("tenon_is_{name}")
 }
 
-/// What an arm holds.
-pub struct Held<'a> {
-    /// Where it is.
-    pub here: Here<'a>,
+/// The value that an arm holds.
+pub struct ArmValue<'a> {
+    /// The value in memory.
+    pub here: LabelledLvalue<'a>,
     /// The pointer to it, if it lies behind one of which there is nothing on the wire.
-    pub pointer: Option<Here<'a>>,
+    pub pointer: Option<LabelledLvalue<'a>>,
 }
 
 /// Writes a switch over the union at `here`.
 pub fn write_switch<'a>(
-    w: &mut Writer,
+    w: &mut SourceWriter,
     (of, boxed): (Interface<'a>, &BoxedArms),
-    here: &Here<'a>,
+    here: &LabelledLvalue<'a>,
     bodies: (&'a [tenon_plan::Arm], &'a Option<Body>),
     otherwise: &str,
-    arm: impl Fn(&mut Writer, &Held<'a>, &'a Body),
+    arm: impl Fn(&mut SourceWriter, &ArmValue<'a>, &'a Body),
 ) {
     let id = here.spot.union(of);
     let (TypeKind::Union(union), WrittenType::Union(written)) =
@@ -316,16 +316,16 @@ pub fn write_switch<'a>(
     let held = |position, field: &'a Option<Field>, spelling| {
         let parts = field.as_ref().zip(spelling);
         parts.map(|(field, spelling)| {
-            let arm = Here {
+            let arm = LabelledLvalue {
                 spot: here.spot.arm(of, field, spelling),
                 label: format!("{}.{}", here.label, field.name),
             };
             match boxed.contains(id, position) {
-                true => Held {
+                true => ArmValue {
                     here: arm.inside(arm.spot.target(of)),
                     pointer: Some(arm),
                 },
-                false => Held {
+                false => ArmValue {
                     here: arm,
                     pointer: None,
                 },
@@ -388,21 +388,21 @@ pub fn plus(base: &str, offset: u64) -> String {
 }
 
 /// `if (condition) return false;`
-pub fn refuse_if(w: &mut Writer, condition: &str) {
+pub fn refuse_if(w: &mut SourceWriter, condition: &str) {
     w.line(format!("if ({condition})"));
     w.indented(|w| w.line("return false;"));
 }
 
-fn verb(way: Way) -> &'static str {
+fn verb(way: CodecDirection) -> &'static str {
     match way {
-        Way::Encode => "encode",
-        Way::Decode => "decode",
+        CodecDirection::Encode => "encode",
+        CodecDirection::Decode => "decode",
     }
 }
 
-fn stream_name(way: Way) -> &'static str {
+fn stream_name(way: CodecDirection) -> &'static str {
     match way {
-        Way::Encode => "out",
-        Way::Decode => "in",
+        CodecDirection::Encode => "out",
+        CodecDirection::Decode => "in",
     }
 }

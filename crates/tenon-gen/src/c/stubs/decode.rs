@@ -1,25 +1,31 @@
-//! Decoding: what each operation of the plan is in C when it reads.
+//! Decoding: the C code that reads for each operation of the plan.
 
 use tenon_plan::{Blittable, Body, Count, Op, Scalar};
 use tenon_schema::TypeId;
 
-use super::codec::{Codec, Here, Way, get_number, plus, refuse_if};
+use super::codec::{CodecDirection, CodecWriter, LabelledLvalue, get_number, plus, refuse_if};
 use super::encode::{bound_text, plain, times};
-use crate::c::xdr::pieces::{Step, steps};
-use crate::writer::Writer;
+use crate::c::xdr::pieces::{BodyStep, steps};
+use crate::writer::SourceWriter;
 
-impl<'a> Codec<'a> {
+impl<'a> CodecWriter<'a> {
     /// Reads the value at `here`.
-    pub fn decode(&self, w: &mut Writer, here: &Here<'a>, body: &'a Body) {
+    pub fn decode(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, body: &'a Body) {
         for step in steps(body) {
             match step {
-                Step::Block(bytes, block) => self.decode_block(w, here, bytes, block),
-                Step::Op(op) => self.decode_op(w, here, op),
+                BodyStep::Block(bytes, block) => self.decode_block(w, here, bytes, block),
+                BodyStep::Op(op) => self.decode_op(w, here, op),
             }
         }
     }
 
-    fn decode_block(&self, w: &mut Writer, here: &Here<'a>, bytes: u32, block: &'a [Op]) {
+    fn decode_block(
+        &self,
+        w: &mut SourceWriter,
+        here: &LabelledLvalue<'a>,
+        bytes: u32,
+        block: &'a [Op],
+    ) {
         if bytes == 0 {
             return;
         }
@@ -34,14 +40,14 @@ impl<'a> Codec<'a> {
         }
     }
 
-    fn take(&self, w: &mut Writer, call: &str) {
+    fn take(&self, w: &mut SourceWriter, call: &str) {
         self.uses_block();
         w.line(format!("from = {call};"));
         refuse_if(w, "from == NULL");
     }
 
-    /// An item in the block at `from`. What a hole holds does not matter.
-    fn decode_item(&self, w: &mut Writer, here: &Here<'a>, op: &'a Op) {
+    /// Reads an item in the block at `from`. The content of a hole does not matter.
+    fn decode_item(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, op: &'a Op) {
         let Some(place) = op.place() else { return };
         let at = here.at(self.of, place);
         match op {
@@ -96,16 +102,23 @@ impl<'a> Codec<'a> {
         }
     }
 
-    /// Whether numbers of a block are reversed; nobody asks of single bytes.
+    /// Returns the condition that numbers of a block are byte-swapped; single bytes need none.
     fn swapped_of(&self, item: &Blittable) -> &'static str {
         match item.unit() {
             Some(1) => "false",
-            _ => self.swapped(Way::Decode),
+            _ => self.swapped(CodecDirection::Decode),
         }
     }
 
     /// Numbers that are looked at one by one.
-    fn decode_each(&self, w: &mut Writer, at: &Here<'a>, scalar: Scalar, count: &str, from: &str) {
+    fn decode_each(
+        &self,
+        w: &mut SourceWriter,
+        at: &LabelledLvalue<'a>,
+        scalar: Scalar,
+        count: &str,
+        from: &str,
+    ) {
         let bytes = self.representation().bytes(scalar);
         self.with_index(|index| {
             let head = format!("for (uint32_t {index} = 0; {index} < {count}; {index}++)");
@@ -117,11 +130,17 @@ impl<'a> Codec<'a> {
         });
     }
 
-    fn decode_scalar(&self, w: &mut Writer, scalar: Scalar, at: &Here<'a>, from: &str) {
+    fn decode_scalar(
+        &self,
+        w: &mut SourceWriter,
+        scalar: Scalar,
+        at: &LabelledLvalue<'a>,
+        from: &str,
+    ) {
         let bytes = self.representation().bytes(scalar);
         let swapped = match bytes {
             1 => "",
-            _ => self.swapped(Way::Decode),
+            _ => self.swapped(CodecDirection::Decode),
         };
         let number = get_number(bytes, from, swapped);
         let value = match scalar {
@@ -155,7 +174,7 @@ impl<'a> Codec<'a> {
         w.line(format!("{} = {value};", at.spot.value()));
     }
 
-    fn decode_op(&self, w: &mut Writer, here: &Here<'a>, op: &'a Op) {
+    fn decode_op(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, op: &'a Op) {
         if let Op::Align { to, before } = op {
             let label = here.name();
             return refuse_if(w, &format!("!tenon_skip (in, {to}, {before}, {label})"));
@@ -197,7 +216,7 @@ impl<'a> Codec<'a> {
                 body,
                 ..
             } => {
-                let each = |w: &mut Writer, length: &str| {
+                let each = |w: &mut SourceWriter, length: &str| {
                     self.with_index(|index| {
                         let head = format!(
                             "for (uint32_t {index} = 0; {index} < {length}; {index}++, from += {})",
@@ -232,7 +251,7 @@ impl<'a> Codec<'a> {
                 body,
                 ..
             } => {
-                let each = |w: &mut Writer, length: &str| {
+                let each = |w: &mut SourceWriter, length: &str| {
                     if body.is_empty() {
                         return;
                     }
@@ -282,7 +301,7 @@ impl<'a> Codec<'a> {
                 self.take(w, &format!("tenon_take (in, {bytes}, {})", at.name()));
                 let swapped = match bytes {
                     1 => "",
-                    _ => self.swapped(Way::Decode),
+                    _ => self.swapped(CodecDirection::Decode),
                 };
                 let flag = get_number(bytes, "from", swapped);
                 w.braces(&format!("if ({flag} != 0)"), |w| {
@@ -296,7 +315,7 @@ impl<'a> Codec<'a> {
                 ..
             } => self.decode_list(w, &at, *element, *first_bare),
             Op::Call { plan, .. } | Op::External { ty: plan, .. } => {
-                let call = self.call(Way::Decode, *plan);
+                let call = self.call(CodecDirection::Decode, *plan);
                 let pointer = at.spot.pointer();
                 refuse_if(w, &format!("!{call} (in, {pointer})"));
             }
@@ -311,7 +330,7 @@ impl<'a> Codec<'a> {
     }
 
     /// Gets memory for what the pointer at `at` leads to.
-    fn get_memory(&self, w: &mut Writer, at: &Here<'a>) {
+    fn get_memory(&self, w: &mut SourceWriter, at: &LabelledLvalue<'a>) {
         let (pointer, ty) = (at.spot.value(), at.spot.inner_type(self.of));
         w.line(format!(
             "{pointer} = ({ty} *) tenon_zeroed (in, 1, sizeof ({ty}), {});",
@@ -321,11 +340,11 @@ impl<'a> Codec<'a> {
     }
 
     /// Reads the count of elements that take at least so many bytes each.
-    fn count(&self, w: &mut Writer, at: &Here<'a>, bound: u32, fewest: u64) {
+    fn count(&self, w: &mut SourceWriter, at: &LabelledLvalue<'a>, bound: u32, fewest: u64) {
         let length = at.spot.length(self.of);
         let bound = bound_text(bound);
-        let swapped = self.swapped(Way::Decode);
-        // What takes so much never is there: no count passes.
+        let swapped = self.swapped(CodecDirection::Decode);
+        // No message holds elements of so many bytes: no count passes.
         let fewest = u32::try_from(fewest).unwrap_or(u32::MAX);
         refuse_if(
             w,
@@ -339,10 +358,10 @@ impl<'a> Codec<'a> {
     /// Gets memory for elements, if there are any, and reads them.
     fn when_there(
         &self,
-        w: &mut Writer,
-        at: &Here<'a>,
+        w: &mut SourceWriter,
+        at: &LabelledLvalue<'a>,
         memory: &str,
-        read: impl FnOnce(&mut Writer),
+        read: impl FnOnce(&mut SourceWriter),
     ) {
         let (length, to) = (at.spot.length(self.of), at.spot.elements(self.of));
         let ty = at.spot.inner_type(self.of);
@@ -357,13 +376,13 @@ impl<'a> Codec<'a> {
     }
 
     /// The bytes of elements that were found to be there.
-    fn counted(&self, w: &mut Writer, at: &Here<'a>, bytes: u64) {
+    fn counted(&self, w: &mut SourceWriter, at: &LabelledLvalue<'a>, bytes: u64) {
         self.uses_block();
         let length = at.spot.length(self.of);
         w.line(format!("from = tenon_counted (in, {length}, {bytes});"));
     }
 
-    fn decode_bytes(&self, w: &mut Writer, at: &Here<'a>, bound: u32, text: bool) {
+    fn decode_bytes(&self, w: &mut SourceWriter, at: &LabelledLvalue<'a>, bound: u32, text: bool) {
         let what = match text {
             true => format!("tenon_get_string (in, &{}", at.spot.value()),
             false => format!(
@@ -373,18 +392,24 @@ impl<'a> Codec<'a> {
             ),
         };
         let (bound, padding) = (bound_text(bound), self.representation().padding);
-        let swapped = self.swapped(Way::Decode);
+        let swapped = self.swapped(CodecDirection::Decode);
         refuse_if(
             w,
             &format!("!{what}, {bound}, {padding}, {swapped}, {})", at.name()),
         );
     }
 
-    fn decode_list(&self, w: &mut Writer, at: &Here<'a>, element: TypeId, first_bare: bool) {
+    fn decode_list(
+        &self,
+        w: &mut SourceWriter,
+        at: &LabelledLvalue<'a>,
+        element: TypeId,
+        first_bare: bool,
+    ) {
         let name = &self.of.schema.type_def(element).name;
         let function = match first_bare {
-            true => self.function_name(Way::Decode, name),
-            false => self.list_name(Way::Decode, name),
+            true => self.function_name(CodecDirection::Decode, name),
+            false => self.list_name(CodecDirection::Decode, name),
         };
         refuse_if(w, &format!("!{function} (in, {})", at.spot.pointer()));
     }

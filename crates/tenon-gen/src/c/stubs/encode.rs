@@ -1,28 +1,34 @@
-//! Encoding: what each operation of the plan is in C when it writes.
+//! Encoding: the C code that writes for each operation of the plan.
 
 use tenon_plan::{Blittable, Body, Count, Op, Scalar};
 use tenon_schema::{TypeId, TypeKind};
 
-use super::codec::{Codec, Here, Way, plus, put_number, refuse_if};
+use super::codec::{CodecDirection, CodecWriter, LabelledLvalue, plus, put_number, refuse_if};
 use super::messages::message_name;
-use crate::c::xdr::pieces::{Step, steps};
-use crate::writer::Writer;
+use crate::c::xdr::pieces::{BodyStep, steps};
+use crate::writer::SourceWriter;
 
 /// Bytes of a block up to which its numbers are written out.
 pub const FEW_BYTES: u64 = 64;
 
-impl<'a> Codec<'a> {
+impl<'a> CodecWriter<'a> {
     /// Writes the value at `here`.
-    pub fn encode(&self, w: &mut Writer, here: &Here<'a>, body: &'a Body) {
+    pub fn encode(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, body: &'a Body) {
         for step in steps(body) {
             match step {
-                Step::Block(bytes, block) => self.encode_block(w, here, bytes, block),
-                Step::Op(op) => self.encode_op(w, here, op),
+                BodyStep::Block(bytes, block) => self.encode_block(w, here, bytes, block),
+                BodyStep::Op(op) => self.encode_op(w, here, op),
             }
         }
     }
 
-    fn encode_block(&self, w: &mut Writer, here: &Here<'a>, bytes: u32, block: &'a [Op]) {
+    fn encode_block(
+        &self,
+        w: &mut SourceWriter,
+        here: &LabelledLvalue<'a>,
+        bytes: u32,
+        block: &'a [Op],
+    ) {
         if bytes == 0 {
             return;
         }
@@ -33,8 +39,8 @@ impl<'a> Codec<'a> {
         }
     }
 
-    /// What errors call a block: its only item, or what it is part of.
-    pub fn block_label(&self, here: &Here<'a>, block: &'a [Op]) -> String {
+    /// Returns the label of a block in errors: that of its only item, or of the value that it is part of.
+    pub fn block_label(&self, here: &LabelledLvalue<'a>, block: &'a [Op]) -> String {
         let mut places = block.iter().filter_map(Op::place);
         match (places.next(), places.next()) {
             (Some(only), None) => here.at(self.of, only).name(),
@@ -42,14 +48,14 @@ impl<'a> Codec<'a> {
         }
     }
 
-    fn room(&self, w: &mut Writer, call: &str) {
+    fn room(&self, w: &mut SourceWriter, call: &str) {
         self.uses_block();
         w.line(format!("to = {call};"));
         refuse_if(w, "to == NULL");
     }
 
     /// An item in the block at `to`.
-    fn encode_item(&self, w: &mut Writer, here: &Here<'a>, op: &'a Op) {
+    fn encode_item(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, op: &'a Op) {
         if let Op::Zero { bytes, offset } = op {
             let to = plus("to", u64::from(*offset));
             return w.line(format!("memset ({to}, 0, {bytes});"));
@@ -72,7 +78,7 @@ impl<'a> Codec<'a> {
                 match plain(self.representation(), *scalar) {
                     Some(unit) => {
                         let (item, from) = (Blittable::uniform(unit, 1), at.spot.address(self.of));
-                        let swapped = self.swapped(Way::Encode);
+                        let swapped = self.swapped(CodecDirection::Encode);
                         self.move_fixed(w, (&to, &from), &item, *count, swapped);
                     }
                     None => self.encode_each(w, &at, *scalar, &count.to_string(), &to),
@@ -98,7 +104,7 @@ impl<'a> Codec<'a> {
                 ..
             } => {
                 let from = at.spot.address(self.of);
-                let swapped = self.swapped(Way::Encode);
+                let swapped = self.swapped(CodecDirection::Encode);
                 let to = plus("to", u64::from(*offset));
                 self.move_fixed(w, (&to, &from), item, *count, swapped);
             }
@@ -121,7 +127,7 @@ impl<'a> Codec<'a> {
     /// Moves a fixed number of items that lie in memory as on the wire.
     pub fn move_fixed(
         &self,
-        w: &mut Writer,
+        w: &mut SourceWriter,
         (to, from): (&str, &str),
         item: &Blittable,
         count: u32,
@@ -146,14 +152,14 @@ impl<'a> Codec<'a> {
     /// Moves items of several sizes of numbers, one by one.
     pub fn move_runs(
         &self,
-        w: &mut Writer,
+        w: &mut SourceWriter,
         (to, from): (&str, &str),
         item: &Blittable,
         count: &str,
         swapped: &str,
     ) {
         let size = item.bytes();
-        let runs = |w: &mut Writer, to: &str, from: &str| {
+        let runs = |w: &mut SourceWriter, to: &str, from: &str| {
             let mut at = 0;
             for run in &item.runs {
                 let (to, from) = (plus(to, at), plus(from, at));
@@ -163,7 +169,7 @@ impl<'a> Codec<'a> {
         };
         self.with_index(|index| {
             let head = format!("for (size_t {index} = 0; {index} < {count}; {index}++)");
-            let each = |w: &mut Writer| {
+            let each = |w: &mut SourceWriter| {
                 w.line(format!(
                     "unsigned char *item_to = (unsigned char *) {to} + {index} * {size};"
                 ));
@@ -190,7 +196,7 @@ impl<'a> Codec<'a> {
     /// Moves items to where there is room for them; how many is an expression.
     pub fn move_counted(
         &self,
-        w: &mut Writer,
+        w: &mut SourceWriter,
         (to, from): (&str, &str),
         item: &Blittable,
         count: &str,
@@ -217,7 +223,14 @@ impl<'a> Codec<'a> {
     }
 
     /// Numbers that are looked at one by one.
-    fn encode_each(&self, w: &mut Writer, at: &Here<'a>, scalar: Scalar, count: &str, to: &str) {
+    fn encode_each(
+        &self,
+        w: &mut SourceWriter,
+        at: &LabelledLvalue<'a>,
+        scalar: Scalar,
+        count: &str,
+        to: &str,
+    ) {
         let bytes = self.representation().bytes(scalar);
         self.with_index(|index| {
             let head = format!("for (uint32_t {index} = 0; {index} < {count}; {index}++)");
@@ -229,7 +242,13 @@ impl<'a> Codec<'a> {
         });
     }
 
-    fn encode_scalar(&self, w: &mut Writer, scalar: Scalar, at: &Here<'a>, to: &str) {
+    fn encode_scalar(
+        &self,
+        w: &mut SourceWriter,
+        scalar: Scalar,
+        at: &LabelledLvalue<'a>,
+        to: &str,
+    ) {
         let value = at.spot.value();
         let bytes = self.representation().bytes(scalar);
         let value = match scalar {
@@ -251,11 +270,11 @@ impl<'a> Codec<'a> {
             }
             Scalar::F128 => unreachable!("C has no quadruple precision: refused"),
         };
-        let swapped = self.swapped(Way::Encode);
+        let swapped = self.swapped(CodecDirection::Encode);
         w.line(format!("{};", put_number(bytes, to, &value, swapped)));
     }
 
-    fn encode_op(&self, w: &mut Writer, here: &Here<'a>, op: &'a Op) {
+    fn encode_op(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, op: &'a Op) {
         if let Op::Align { to, before } = op {
             let label = here.name();
             return refuse_if(w, &format!("!tenon_align (out, {to}, {before}, {label})"));
@@ -268,7 +287,7 @@ impl<'a> Codec<'a> {
             Op::BlitCounted { item, bound, .. } => {
                 self.begin(w, &at, *bound, item.bytes());
                 let (length, from) = (at.spot.length(self.of), at.spot.elements(self.of));
-                let swapped = self.swapped(Way::Encode);
+                let swapped = self.swapped(CodecDirection::Encode);
                 self.move_counted(w, ("to", &from), item, &length, swapped);
             }
             Op::PutCounted { scalar, bound, .. } => {
@@ -278,7 +297,7 @@ impl<'a> Codec<'a> {
                 match plain(self.representation(), *scalar) {
                     Some(unit) => {
                         let item = Blittable::uniform(unit, 1);
-                        let swapped = self.swapped(Way::Encode);
+                        let swapped = self.swapped(CodecDirection::Encode);
                         self.move_counted(w, ("to", &from), &item, &length, swapped);
                     }
                     None => self.encode_each(w, &at, *scalar, &length, "to"),
@@ -362,7 +381,7 @@ impl<'a> Codec<'a> {
                 let bytes = self.representation().bytes(Scalar::Bool);
                 self.room(w, &format!("tenon_room (out, {bytes}, {})", at.name()));
                 let flag = format!("{pointer} != NULL");
-                let put = put_number(bytes, "to", &flag, self.swapped(Way::Encode));
+                let put = put_number(bytes, "to", &flag, self.swapped(CodecDirection::Encode));
                 w.line(format!("{put};"));
                 if !body.is_empty() {
                     w.braces(&format!("if ({pointer} != NULL)"), |w| {
@@ -376,7 +395,7 @@ impl<'a> Codec<'a> {
                 ..
             } => self.encode_list(w, &at, *element, *first_bare),
             Op::Call { plan, .. } | Op::External { ty: plan, .. } => {
-                let call = self.call(Way::Encode, *plan);
+                let call = self.call(CodecDirection::Encode, *plan);
                 let pointer = at.spot.pointer();
                 refuse_if(w, &format!("!{call} (out, {pointer})"));
             }
@@ -390,12 +409,12 @@ impl<'a> Codec<'a> {
         }
     }
 
-    /// What moves values of a type: our function, or that of the program.
-    pub fn call(&self, way: Way, id: TypeId) -> String {
+    /// Returns the function that moves values of a type: a generated one, or that of the program.
+    pub fn call(&self, way: CodecDirection, id: TypeId) -> String {
         let def = self.of.schema.type_def(id);
         let way_name = match way {
-            Way::Encode => "encode",
-            Way::Decode => "decode",
+            CodecDirection::Encode => "encode",
+            CodecDirection::Decode => "decode",
         };
         match def.kind {
             TypeKind::External => {
@@ -407,22 +426,22 @@ impl<'a> Codec<'a> {
     }
 
     /// Writes a count, and makes room for elements of so many bytes behind it.
-    fn begin(&self, w: &mut Writer, at: &Here<'a>, bound: u32, bytes: u64) {
+    fn begin(&self, w: &mut SourceWriter, at: &LabelledLvalue<'a>, bound: u32, bytes: u64) {
         self.room(w, &self.begin_call(at, bound, bytes));
     }
 
-    fn begin_call(&self, at: &Here<'a>, bound: u32, bytes: u64) -> String {
+    fn begin_call(&self, at: &LabelledLvalue<'a>, bound: u32, bytes: u64) -> String {
         format!(
             "tenon_begin (out, {}, {}, {}, {bytes}, {}, {})",
             at.spot.length(self.of),
             at.spot.elements(self.of),
             bound_text(bound),
-            self.swapped(Way::Encode),
+            self.swapped(CodecDirection::Encode),
             at.name()
         )
     }
 
-    fn encode_bytes(&self, w: &mut Writer, at: &Here<'a>, bound: u32, text: bool) {
+    fn encode_bytes(&self, w: &mut SourceWriter, at: &LabelledLvalue<'a>, bound: u32, text: bool) {
         let what = match text {
             true => format!("tenon_put_string (out, {}", at.spot.value()),
             false => format!(
@@ -432,22 +451,28 @@ impl<'a> Codec<'a> {
             ),
         };
         let (bound, padding) = (bound_text(bound), self.representation().padding);
-        let swapped = self.swapped(Way::Encode);
+        let swapped = self.swapped(CodecDirection::Encode);
         refuse_if(
             w,
             &format!("!{what}, {bound}, {padding}, {swapped}, {})", at.name()),
         );
     }
 
-    fn encode_list(&self, w: &mut Writer, at: &Here<'a>, element: TypeId, first_bare: bool) {
+    fn encode_list(
+        &self,
+        w: &mut SourceWriter,
+        at: &LabelledLvalue<'a>,
+        element: TypeId,
+        first_bare: bool,
+    ) {
         let name = &self.of.schema.type_def(element).name;
         let call = match first_bare {
             true => {
-                let whole = self.function_name(Way::Encode, name);
+                let whole = self.function_name(CodecDirection::Encode, name);
                 format!("{whole} (out, {})", at.spot.pointer())
             }
             false => {
-                let list = self.list_name(Way::Encode, name);
+                let list = self.list_name(CodecDirection::Encode, name);
                 format!("{list} (out, {})", at.spot.value())
             }
         };
@@ -490,7 +515,7 @@ fn few_or_many(bytes: u64) -> &'static str {
     }
 }
 
-fn write_run(w: &mut Writer, (to, from): (&str, &str), unit: u32, units: u32, swapped: &str) {
+fn write_run(w: &mut SourceWriter, (to, from): (&str, &str), unit: u32, units: u32, swapped: &str) {
     let bytes = u64::from(unit) * u64::from(units);
     match unit {
         1 => w.line(format!("memcpy ({to}, {from}, {bytes});")),
@@ -504,7 +529,7 @@ fn write_run(w: &mut Writer, (to, from): (&str, &str), unit: u32, units: u32, sw
 }
 
 /// Refuses a pointer that must lead to something and does not.
-fn refuse_null(w: &mut Writer, pointer: &Here<'_>) {
+fn refuse_null(w: &mut SourceWriter, pointer: &LabelledLvalue<'_>) {
     w.line(format!("if ({} == NULL)", pointer.spot.value()));
     let name = pointer.name();
     w.indented(|w| {

@@ -1,27 +1,27 @@
-//! Freeing: what a value owns goes back to where it came from.
+//! Freeing: releases the memory that a value owns.
 
 use tenon_plan::links::is_link;
 use tenon_plan::{Body, BoxedArms, Count, Op, Plans};
 use tenon_schema::{TypeId, TypeKind};
 
-use super::chunks::Chunk;
-use super::codec::{Held, Here, write_switch};
+use super::chunks::CFunction;
+use super::codec::{ArmValue, LabelledLvalue, write_switch};
 use super::messages::message_name;
 use crate::c::Interface;
-use crate::c::spot::{Spot, link};
-use crate::c::xdr::free::Owners;
-use crate::c::xdr::pieces::{Step, steps};
-use crate::writer::Writer;
+use crate::c::spot::{CLvalue, link};
+use crate::c::xdr::free::HeapOwnership;
+use crate::c::xdr::pieces::{BodyStep, steps};
+use crate::writer::SourceWriter;
 
 /// Writes the functions that free.
-pub struct Frees<'a> {
+pub struct FreeWriter<'a> {
     pub of: Interface<'a>,
-    pub owners: &'a Owners,
+    pub owners: &'a HeapOwnership,
     pub plans: &'a Plans,
     pub boxed: &'a BoxedArms,
 }
 
-impl<'a> Frees<'a> {
+impl<'a> FreeWriter<'a> {
     /// The function that frees values of a type; `NULL` if they own nothing.
     pub fn of_named(&self, id: TypeId) -> String {
         let name = &self.of.schema.type_def(id).name;
@@ -32,12 +32,12 @@ impl<'a> Frees<'a> {
     }
 
     /// The functions of a type; none if its values own nothing.
-    pub fn of_type(&self, id: TypeId) -> Vec<Chunk> {
+    pub fn of_type(&self, id: TypeId) -> Vec<CFunction> {
         let name = &self.of.schema.type_def(id).name;
         let body = &self.plans.of_type(id).body;
-        let spot = Spot::type_behind(self.of, "it", id);
+        let spot = CLvalue::type_behind(self.of, "it", id);
         let label = String::new();
-        let here = Here { spot, label };
+        let here = LabelledLvalue { spot, label };
         match is_link(self.of.schema, id) {
             true => self.of_link(id, &here, body),
             false if !self.owners.owns(id) => Vec::new(),
@@ -46,8 +46,14 @@ impl<'a> Frees<'a> {
     }
 
     /// A function that frees a value of the C type `ty`.
-    pub fn function(&self, name: String, ty: &str, here: &Here<'a>, body: &'a Body) -> Chunk {
-        let mut w = Writer::with_tabs();
+    pub fn function(
+        &self,
+        name: String,
+        ty: &str,
+        here: &LabelledLvalue<'a>,
+        body: &'a Body,
+    ) -> CFunction {
+        let mut w = SourceWriter::with_tabs();
         w.line("static void");
         w.line(format!("{name} (void *value)"));
         w.braces_below(|w| {
@@ -55,14 +61,14 @@ impl<'a> Frees<'a> {
             w.line("");
             self.free(w, here, body, 0);
         });
-        Chunk {
+        CFunction {
             prototype: format!("static void {name} (void *value);"),
             name,
             text: w.finish(),
         }
     }
 
-    fn of_link(&self, id: TypeId, here: &Here<'a>, body: &'a Body) -> Vec<Chunk> {
+    fn of_link(&self, id: TypeId, here: &LabelledLvalue<'a>, body: &'a Body) -> Vec<CFunction> {
         let name = &self.of.schema.type_def(id).name;
         let next = link(self.of, id);
         let owns = self.owners.owns_element(id);
@@ -75,7 +81,7 @@ impl<'a> Frees<'a> {
             chunks.push(self.function(function, name, here, body));
         }
         let list = format!("tenon_list_free_{name}");
-        chunks.push(Chunk {
+        chunks.push(CFunction {
             prototype: format!("static void {list} ({name} **at);"),
             text: format!(
                 "static void
@@ -94,7 +100,7 @@ impl<'a> Frees<'a> {
             name: list.clone(),
         });
         let whole = format!("tenon_free_{name}");
-        chunks.push(Chunk {
+        chunks.push(CFunction {
             prototype: format!("static void {whole} (void *value);"),
             text: format!(
                 "static void
@@ -112,9 +118,9 @@ impl<'a> Frees<'a> {
     }
 
     /// Frees what the value at `here` owns, inside of so many loops.
-    fn free(&self, w: &mut Writer, here: &Here<'a>, body: &'a Body, loops: usize) {
+    fn free(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, body: &'a Body, loops: usize) {
         for step in steps(body) {
-            if let Step::Op(op) = step
+            if let BodyStep::Op(op) = step
                 && self.owners.owns_op(op)
             {
                 self.free_op(w, here, op, loops);
@@ -122,7 +128,7 @@ impl<'a> Frees<'a> {
         }
     }
 
-    fn free_op(&self, w: &mut Writer, here: &Here<'a>, op: &'a Op, loops: usize) {
+    fn free_op(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, op: &'a Op, loops: usize) {
         let Some(place) = op.place() else { return };
         let at = here.at(self.of, place);
         match op {
@@ -171,7 +177,7 @@ impl<'a> Frees<'a> {
         }
     }
 
-    fn free_arm(&self, w: &mut Writer, holds: &Held<'a>, body: &'a Body, loops: usize) {
+    fn free_arm(&self, w: &mut SourceWriter, holds: &ArmValue<'a>, body: &'a Body, loops: usize) {
         let Some(pointer) = &holds.pointer else {
             return self.free(w, &holds.here, body, loops);
         };
@@ -184,7 +190,7 @@ impl<'a> Frees<'a> {
         release(w, &pointer);
     }
 
-    fn free_named(&self, w: &mut Writer, at: &Here<'a>, id: TypeId) {
+    fn free_named(&self, w: &mut SourceWriter, at: &LabelledLvalue<'a>, id: TypeId) {
         let def = self.of.schema.type_def(id);
         let pointer = at.spot.pointer();
         match def.kind {
@@ -197,9 +203,16 @@ impl<'a> Frees<'a> {
         }
     }
 
-    fn free_loop(&self, w: &mut Writer, at: &Here<'a>, count: Count, body: &'a Body, loops: usize) {
+    fn free_loop(
+        &self,
+        w: &mut SourceWriter,
+        at: &LabelledLvalue<'a>,
+        count: Count,
+        body: &'a Body,
+        loops: usize,
+    ) {
         let index = format!("i{loops}");
-        let elements = |w: &mut Writer, length: &str| {
+        let elements = |w: &mut SourceWriter, length: &str| {
             let head = format!("for (uint32_t {index} = 0; {index} < {length}; {index}++)");
             w.braces(&head, |w| {
                 let item = at.inside(at.spot.element(self.of, &index));
@@ -222,7 +235,7 @@ impl<'a> Frees<'a> {
 }
 
 /// Gives memory back, and forgets it.
-fn release(w: &mut Writer, pointer: &str) {
+fn release(w: &mut SourceWriter, pointer: &str) {
     w.line(format!("free ({pointer});"));
     w.line(format!("{pointer} = NULL;"));
 }

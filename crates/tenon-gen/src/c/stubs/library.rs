@@ -1,5 +1,5 @@
-//! Names of C's library: those that the headers declare which stubs include (ISO/IEC 9899:2011 section 7). What has
-//! one of them at file scope would declare it again.
+//! Names of C's library: those that the headers declare which stubs include (ISO/IEC 9899:2011 section 7). A
+//! definition with one of them at file scope would declare it again.
 
 /// Types of `stddef.h`, `stdint.h`, `stdio.h` and `stdlib.h`.
 const TYPES: &str = "
@@ -33,16 +33,16 @@ const MACROS: &str = "
     stderr stdin stdout EXIT_FAILURE EXIT_SUCCESS RAND_MAX MB_CUR_MAX
 ";
 
-/// How the names of the macros of `stdint.h` begin, and how they end.
+/// The prefixes and the suffixes of the names of macros of `stdint.h`.
 const LIMITS: [&str; 6] = ["INT", "UINT", "PTRDIFF_", "SIG_ATOMIC_", "SIZE_", "W"];
 const LIMIT_ENDS: [&str; 4] = ["_MAX", "_MIN", "_C", "_WIDTH"];
 
-/// Whether a name at file scope is one of the library's.
+/// Returns whether a name at file scope is one of the library's.
 pub fn has(name: &str) -> bool {
     [TYPES, FUNCTIONS].iter().any(|names| is_among(names, name)) || defines(name)
 }
 
-/// Whether a name is a macro of the library's, wherever it stands.
+/// Returns whether a name is a macro of the library's, wherever it stands.
 pub fn defines(name: &str) -> bool {
     let is_limit = LIMITS.iter().any(|begin| name.starts_with(begin))
         && LIMIT_ENDS.iter().any(|end| name.ends_with(end));

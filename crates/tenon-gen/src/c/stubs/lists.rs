@@ -3,17 +3,17 @@
 use tenon_plan::{Lists, Order, Plan, Scalar};
 use tenon_schema::TypeId;
 
-use super::chunks::Chunk;
-use super::codec::{Codec, Here, Way, get_number, put_number};
+use super::chunks::CFunction;
+use super::codec::{CodecDirection, CodecWriter, LabelledLvalue, get_number, put_number};
 use crate::c::spot::link;
 
-impl<'a> Codec<'a> {
+impl<'a> CodecWriter<'a> {
     /// The functions of a link: of one element, of a list of them, and of the two together, which is what
     /// the type means where it is no pointer.
-    pub fn of_link(&self, id: TypeId, here: &Here<'a>, plan: &'a Plan) -> Vec<Chunk> {
+    pub fn of_link(&self, id: TypeId, here: &LabelledLvalue<'a>, plan: &'a Plan) -> Vec<CFunction> {
         let name = &self.of.schema.type_def(id).name;
         let next = link(self.of, id);
-        let one = [Way::Encode, Way::Decode]
+        let one = [CodecDirection::Encode, CodecDirection::Decode]
             .map(|way| self.function(way, self.one_name(way, name), name, here, plan));
         let mut chunks = Vec::from(one);
         chunks.push(self.encode_list_function(name, next, plan));
@@ -25,9 +25,9 @@ impl<'a> Codec<'a> {
         chunks
     }
 
-    fn encode_list_function(&self, name: &str, next: &str, plan: &Plan) -> Chunk {
-        let one = self.one_name(Way::Encode, name);
-        let swapped = self.swapped(Way::Encode);
+    fn encode_list_function(&self, name: &str, next: &str, plan: &Plan) -> CFunction {
+        let one = self.one_name(CodecDirection::Encode, name);
+        let swapped = self.swapped(CodecDirection::Encode);
         let align = match plan.align {
             0 | 1 => String::new(),
             align => format!(
@@ -72,33 +72,33 @@ impl<'a> Codec<'a> {
         };
         let head = format!(
             "{} (tenon_encoder *out, const {name} *at)",
-            self.list_name(Way::Encode, name)
+            self.list_name(CodecDirection::Encode, name)
         );
-        chunk(self.list_name(Way::Encode, name), &head, &body)
+        chunk(self.list_name(CodecDirection::Encode, name), &head, &body)
     }
 
-    fn encode_bare_function(&self, name: &str, next: &str) -> Chunk {
-        let list = self.list_name(Way::Encode, name);
+    fn encode_bare_function(&self, name: &str, next: &str) -> CFunction {
+        let list = self.list_name(CodecDirection::Encode, name);
         let call = match self.representation().lists {
             Lists::Flagged => {
-                let one = self.one_name(Way::Encode, name);
+                let one = self.one_name(CodecDirection::Encode, name);
                 format!("{one} (out, it) && {list} (out, it->{next})")
             }
             Lists::Counted => format!("{list} (out, it)"),
         };
-        let whole = self.function_name(Way::Encode, name);
+        let whole = self.function_name(CodecDirection::Encode, name);
         let head = format!("{whole} (tenon_encoder *out, const void *value)");
         let body = format!("\tconst {name} *it = (const {name} *) value;\n\n\treturn {call};\n");
         chunk(whole, &head, &body)
     }
 
-    fn decode_flagged_functions(&self, name: &str, next: &str, plan: &Plan) -> [Chunk; 2] {
+    fn decode_flagged_functions(&self, name: &str, next: &str, plan: &Plan) -> [CFunction; 2] {
         let (one, list) = (
-            self.one_name(Way::Decode, name),
-            self.list_name(Way::Decode, name),
+            self.one_name(CodecDirection::Decode, name),
+            self.list_name(CodecDirection::Decode, name),
         );
         let bytes = self.representation().bytes(Scalar::Bool);
-        let flag = get_number(bytes, "from", self.swapped(Way::Decode));
+        let flag = get_number(bytes, "from", self.swapped(CodecDirection::Decode));
         let swapped = match self.representation().order {
             Order::Sender => "\tconst bool swapped = in->swapped;\n",
             Order::Big | Order::Little => "",
@@ -120,7 +120,7 @@ impl<'a> Codec<'a> {
 "
         );
         let head = format!("{list} (tenon_decoder *in, {name} **at)");
-        let whole = self.function_name(Way::Decode, name);
+        let whole = self.function_name(CodecDirection::Decode, name);
         let whole_head = format!("{whole} (tenon_decoder *in, void *value)");
         let whole_body = format!(
             "	{name} *it = ({name} *) value;
@@ -134,13 +134,13 @@ impl<'a> Codec<'a> {
         ]
     }
 
-    fn decode_counted_functions(&self, name: &str, next: &str, plan: &Plan) -> [Chunk; 3] {
-        let one = self.one_name(Way::Decode, name);
-        let list = self.list_name(Way::Decode, name);
+    fn decode_counted_functions(&self, name: &str, next: &str, plan: &Plan) -> [CFunction; 3] {
+        let one = self.one_name(CodecDirection::Decode, name);
+        let list = self.list_name(CodecDirection::Decode, name);
         let rest = format!("tenon_rest_{}_decode_{name}", self.representation().name);
         let swapped = match self.representation().order {
             Order::Sender => "in->swapped",
-            Order::Big | Order::Little => self.swapped(Way::Decode),
+            Order::Big | Order::Little => self.swapped(CodecDirection::Decode),
         };
         let align = skip_align(name, plan.align);
         let fewest = u32::try_from(plan.size.min).unwrap_or(u32::MAX);
@@ -160,7 +160,7 @@ impl<'a> Codec<'a> {
 	return true;
 "
         );
-        let whole = self.function_name(Way::Decode, name);
+        let whole = self.function_name(CodecDirection::Decode, name);
         let align_first = align.replace("\t\t", "\t");
         let whole_body = format!(
             "	{name} *it = ({name} *) value;
@@ -181,7 +181,7 @@ impl<'a> Codec<'a> {
     }
 }
 
-/// What skips to where an element of a list begins.
+/// Returns the code that skips to the alignment of an element of a list.
 fn skip_align(name: &str, align: u32) -> String {
     match align {
         0 | 1 => String::new(),
@@ -191,8 +191,8 @@ fn skip_align(name: &str, align: u32) -> String {
     }
 }
 
-fn chunk(name: String, head: &str, body: &str) -> Chunk {
-    Chunk {
+fn chunk(name: String, head: &str, body: &str) -> CFunction {
+    CFunction {
         name,
         prototype: format!("static bool {head};"),
         text: format!("static bool\n{head}\n{{\n{body}}}\n"),

@@ -1,10 +1,10 @@
-//! Where the preprocessor would replace a name that means something else.
+//! Finds names that the preprocessor would replace though they mean something else.
 
 use std::collections::BTreeSet;
 
-/// Which of the two files a text is.
+/// The kind of a generated file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum File {
+pub enum StubFileKind {
     /// It defines the macros. Numbers stand in it between brackets, behind `=` and in other macros.
     Header,
     /// It includes the header, and nothing in front of that is replaced. Numbers of the interface's stand behind it
@@ -18,44 +18,49 @@ pub fn misread<'a>(
     defined: &BTreeSet<&'a str>,
     text: &str,
     passed: &BTreeSet<&str>,
-    file: File,
+    file: StubFileKind,
 ) -> Option<&'a str> {
     let code = code(text);
-    let is_in_front = |(line, _): &(&str, &str)| file == File::Source && !includes_own(line);
+    let is_in_front =
+        |(line, _): &(&str, &str)| file == StubFileKind::Source && !includes_own(line);
     let lines = code.lines().zip(text.lines()).skip_while(is_in_front);
     let mut lines = lines.filter(|(line, whole)| !is_exempt(line, file) && !passed.contains(whole));
     lines.find_map(|(line, _)| misread_in_line(defined, line, file))
 }
 
-/// Whether a line without its literals includes a header that is not the system's.
+/// Returns whether a line without its literals includes a header that is not the system's.
 fn includes_own(line: &str) -> bool {
     line.starts_with("#include") && !line.contains('<')
 }
 
-/// Whether nothing is replaced in a line, or only what is a number.
-fn is_exempt(line: &str, file: File) -> bool {
-    line.starts_with("#include") || (file == File::Header && line.starts_with("#define"))
+/// Returns whether no name is replaced in a line, or only names that are numbers.
+fn is_exempt(line: &str, file: StubFileKind) -> bool {
+    line.starts_with("#include") || (file == StubFileKind::Header && line.starts_with("#define"))
 }
 
-fn misread_in_line<'a>(defined: &BTreeSet<&'a str>, line: &str, file: File) -> Option<&'a str> {
+fn misread_in_line<'a>(
+    defined: &BTreeSet<&'a str>,
+    line: &str,
+    file: StubFileKind,
+) -> Option<&'a str> {
     let mut at = 0;
     for word in line.split(|char: char| !char.is_ascii_alphanumeric() && char != '_') {
         if let (Some(name), false) = (defined.get(word), is_number(&line[..at], file)) {
             return Some(name);
         }
-        // What separates two words is a character of its own.
+        // One character separates two words.
         at += word.len();
         at += line[at..].chars().next().map_or(0, char::len_utf8);
     }
     None
 }
 
-/// Whether what stands behind `before` in a line is a number, or what one is computed from.
-fn is_number(before: &str, file: File) -> bool {
+/// Returns whether the name behind `before` in a line is a number, or an operand that one is computed from.
+fn is_number(before: &str, file: StubFileKind) -> bool {
     let count = |mark| before.matches(mark).count();
     let is_behind = match file {
-        File::Header => before.contains('='),
-        File::Source => before.trim_start().starts_with("case ") && !before.contains(':'),
+        StubFileKind::Header => before.contains('='),
+        StubFileKind::Source => before.trim_start().starts_with("case ") && !before.contains(':'),
     };
     is_behind || count('[') > count(']')
 }
@@ -75,7 +80,7 @@ fn code(text: &str) -> String {
     code + rest
 }
 
-/// How long the comment or literal is that a text begins with; 1 for a slash that is but a slash.
+/// Returns the length of the comment or literal that a text begins with; 1 for a slash that is but a slash.
 fn skipped(text: &str) -> usize {
     if let Some(comment) = text.strip_prefix("/*") {
         return comment.find("*/").map_or(text.len(), |end| end + 4);

@@ -1,89 +1,89 @@
-//! What procedures take and return in C, and which message each of it is.
+//! The arguments and results of procedures in C, and their messages.
 
 use tenon_plan::ProcedurePlan;
 use tenon_schema::written::Spelling;
 use tenon_schema::{Field, Length, Type};
 
 use crate::c::Interface;
-use crate::c::declare::{Declared, spaced};
-use crate::c::procedures::Procedure;
-use crate::c::spot::Spot;
+use crate::c::declare::{CDeclaration, spaced};
+use crate::c::procedures::VersionedProcedure;
+use crate::c::spot::CLvalue;
 
 /// The table of the functions of a type.
 pub fn message_name(ty: &str) -> String {
     format!("{ty}_message")
 }
 
-/// A procedure, and how it moves.
+/// A procedure, and the plans of its messages.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
-    pub procedure: Procedure<'a>,
+pub struct StubProcedure<'a> {
+    pub procedure: VersionedProcedure<'a>,
     /// In each representation.
     pub plans: [&'a ProcedurePlan; 2],
-    /// Where it stands among those of its version that have messages or another number than 0; `None` for
+    /// Its index among those of its version that have messages or another number than 0; `None` for
     /// procedure 0, which every server answers.
     pub index: Option<usize>,
 }
 
-/// A message of a procedure.
+/// A message of a procedure, which is its arguments or its result.
 #[derive(Debug, Clone)]
-pub enum Message<'a> {
+pub enum StubMessage<'a> {
     /// None: it is empty.
     Nothing,
     /// That of a type that the interface names.
     Named(&'a str),
     /// That of a word of the language, which procedures share.
-    Plain(Value<'a>),
+    Plain(UnnamedValue<'a>),
     /// One of its own.
-    Own(Value<'a>),
+    Own(UnnamedValue<'a>),
 }
 
 /// A value that has no name of its own in the interface.
 #[derive(Debug, Clone)]
-pub struct Value<'a> {
-    /// What its functions are called after.
+pub struct UnnamedValue<'a> {
+    /// The name that its functions are called after.
     pub name: String,
     /// Its type in C.
     pub ty: String,
-    /// Where it is.
-    pub spot: Spot<'a>,
+    /// The value in memory.
+    pub spot: CLvalue<'a>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> StubProcedure<'a> {
     /// The message of the arguments.
-    pub fn arguments(&self, of: Interface<'a>) -> Message<'a> {
+    pub fn arguments(&self, of: Interface<'a>) -> StubMessage<'a> {
         let fields = &self.procedure.definition.arguments;
         let spellings = &self.procedure.written.arguments;
         match (fields.as_slice(), spellings.as_slice()) {
-            ([], _) => Message::Nothing,
+            ([], _) => StubMessage::Nothing,
             ([field], [spelling]) if !is_unnamed_array(&field.ty) => {
-                let spot = Spot::sole_behind("it", field, spelling);
+                let spot = CLvalue::sole_behind("it", field, spelling);
                 of_type(of, &self.procedure.record_name(), &field.ty, spelling, spot)
             }
             _ => {
                 let name = self.procedure.record_name();
-                Message::Own(Value {
+                StubMessage::Own(UnnamedValue {
                     ty: name.clone(),
                     name,
-                    spot: Spot::record_behind("it", fields, spellings),
+                    spot: CLvalue::record_behind("it", fields, spellings),
                 })
             }
         }
     }
 
     /// The message of the result. `result_name` is that of a type of its own, if it needs one.
-    pub fn result(&self, of: Interface<'a>, result_name: &'a str) -> Message<'a> {
+    pub fn result(&self, of: Interface<'a>, result_name: &'a str) -> StubMessage<'a> {
         let Some((ty, spelling)) = self.procedure.result() else {
-            return Message::Nothing;
+            return StubMessage::Nothing;
         };
         match is_unnamed_array(ty) {
-            true => Message::Own(Value {
+            true => StubMessage::Own(UnnamedValue {
                 name: result_name.to_owned(),
                 ty: result_name.to_owned(),
-                spot: Spot::declared_behind("it", ty, spelling, result_name),
+                spot: CLvalue::declared_behind("it", ty, spelling, result_name),
             }),
             false => {
-                let spot = Spot::declared_behind("it", ty, spelling, "value");
+                let spot = CLvalue::declared_behind("it", ty, spelling, "value");
                 of_type(of, result_name, ty, spelling, spot)
             }
         }
@@ -98,19 +98,19 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// What the type of the result is called, if the interface has no name for it.
+    /// Returns the name of the type of the result, if the interface has no name for it.
     pub fn result_name(&self) -> String {
         format!("{}_result", self.procedure.c_name())
     }
 
-    /// Whether the result is of such a type.
+    /// Returns whether the result is of such a type.
     pub fn has_own_result(&self) -> bool {
         self.procedure
             .result()
             .is_some_and(|(ty, _)| is_unnamed_array(ty))
     }
 
-    /// Whether a struct holds the arguments.
+    /// Returns whether a struct holds the arguments.
     pub fn has_record(&self) -> bool {
         let fields = &self.procedure.definition.arguments;
         match fields.as_slice() {
@@ -121,11 +121,11 @@ impl<'a> Call<'a> {
     }
 
     /// Its parameters.
-    pub fn parameters(&self, of: Interface<'a>) -> Vec<Parameter> {
+    pub fn parameters(&self, of: Interface<'a>) -> Vec<StubParameter> {
         let fields = self.procedure.definition.arguments.iter();
         fields
             .zip(&self.procedure.written.arguments)
-            .map(|(field, spelling)| Parameter::new(of, field, spelling))
+            .map(|(field, spelling)| StubParameter::new(of, field, spelling))
             .collect()
     }
 }
@@ -136,22 +136,22 @@ fn of_type<'a>(
     own: &str,
     ty: &'a Type,
     spelling: &'a Spelling,
-    spot: Spot<'a>,
-) -> Message<'a> {
+    spot: CLvalue<'a>,
+) -> StubMessage<'a> {
     let c_type = value_type(of, ty, spelling);
-    let value = |name: String| Value {
+    let value = |name: String| UnnamedValue {
         name,
         ty: c_type,
         spot,
     };
     match ty {
-        Type::Named(id) => Message::Named(&of.schema.type_def(*id).name),
-        Type::String(u32::MAX) => Message::Plain(value("string".to_owned())),
-        Type::String(bound) => Message::Plain(value(format!("string_{bound}"))),
-        Type::Optional(_) => Message::Own(value(own.to_owned())),
+        Type::Named(id) => StubMessage::Named(&of.schema.type_def(*id).name),
+        Type::String(u32::MAX) => StubMessage::Plain(value("string".to_owned())),
+        Type::String(bound) => StubMessage::Plain(value(format!("string_{bound}"))),
+        Type::Optional(_) => StubMessage::Own(value(own.to_owned())),
         _ => {
             let name = value_type(of, ty, spelling);
-            Message::Plain(value(name))
+            StubMessage::Plain(value(name))
         }
     }
 }
@@ -165,24 +165,24 @@ pub fn value_type(of: Interface<'_>, ty: &Type, spelling: &Spelling) -> String {
     }
 }
 
-/// Whether it is an array that has no name as a type, and so no type that C passes.
+/// Returns whether it is an array that has no name as a type, and so no type that C passes.
 fn is_unnamed_array(ty: &Type) -> bool {
     matches!(ty, Type::Array(..) | Type::Opaque(_))
 }
 
 /// A parameter: how it is declared, handed on and received.
 #[derive(Debug, Clone)]
-pub struct Parameter {
+pub struct StubParameter {
     /// Its name, as a field of a record.
     field: String,
     /// Its name in lists of parameters.
     name: String,
-    passed: Passed,
+    passed: PassMode,
 }
 
-/// How an argument is passed.
+/// The way in which an argument is passed.
 #[derive(Debug, Clone)]
-enum Passed {
+enum PassMode {
     /// By value, as this type.
     Value(String),
     /// As a pointer to this type, which is its value.
@@ -197,7 +197,7 @@ enum Passed {
     Counted(String),
 }
 
-/// What the parameters are called that every stub has.
+/// The names of the parameters that every stub has.
 pub const OWN_PARAMETERS: [&str; 13] = [
     "channel",
     "result",
@@ -214,33 +214,33 @@ pub const OWN_PARAMETERS: [&str; 13] = [
     "memcpy",
 ];
 
-impl Parameter {
+impl StubParameter {
     fn new(of: Interface<'_>, field: &Field, spelling: &Spelling) -> Self {
         let words = of.c_type(&field.ty, spelling);
         let passed = match (&field.ty, of.schema.resolve(&field.ty)) {
             (Type::Array(_, Length::Counted(_)) | Type::Opaque(Length::Counted(_)), _) => {
-                Passed::Counted(words)
+                PassMode::Counted(words)
             }
             (Type::Array(..) | Type::Opaque(_), _) => {
-                let declared = Declared {
+                let declared = CDeclaration {
                     name: &field.name,
                     ty: &field.ty,
                     spelling,
                 };
-                Passed::Elements(words, declared.bound(of.dialect))
+                PassMode::Elements(words, declared.bound(of.dialect))
             }
-            (_, Type::String(_)) => Passed::Pointer("char".to_owned()),
-            (Type::Optional(_), _) => Passed::Pointer(words),
-            (_, Type::Optional(_)) => Passed::Pointer(pointed_at(of, &field.ty)),
+            (_, Type::String(_)) => PassMode::Pointer("char".to_owned()),
+            (Type::Optional(_), _) => PassMode::Pointer(words),
+            (_, Type::Optional(_)) => PassMode::Pointer(pointed_at(of, &field.ty)),
             (_, Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_))) => {
-                Passed::Vector(words)
+                PassMode::Vector(words)
             }
-            (_, Type::Array(..) | Type::Opaque(_)) => Passed::Behind(words),
+            (_, Type::Array(..) | Type::Opaque(_)) => PassMode::Behind(words),
             (_, Type::Named(id)) => match of.schema.type_def(*id).kind {
-                tenon_schema::TypeKind::Enum(_) => Passed::Value(words),
-                _ => Passed::Behind(words),
+                tenon_schema::TypeKind::Enum(_) => PassMode::Value(words),
+                _ => PassMode::Behind(words),
             },
-            _ => Passed::Value(words),
+            _ => PassMode::Value(words),
         };
         let is_taken = OWN_PARAMETERS.contains(&field.name.as_str())
             || of.schema.find_type(&field.name).is_some();
@@ -256,21 +256,21 @@ impl Parameter {
         }
     }
 
-    /// How a client's stub declares it.
+    /// Returns its declaration in a client's stub.
     pub fn declared(&self) -> String {
         let name = &self.name;
         match &self.passed {
-            Passed::Value(ty) => format!("{}{name}", spaced(ty)),
-            Passed::Pointer(to) | Passed::Behind(to) => format!("const {}*{name}", spaced(to)),
-            Passed::Vector(ty) => format!("const {ty} {name}"),
-            Passed::Elements(of, count) => format!("const {}{name}[{count}]", spaced(of)),
-            Passed::Counted(of) => {
+            PassMode::Value(ty) => format!("{}{name}", spaced(ty)),
+            PassMode::Pointer(to) | PassMode::Behind(to) => format!("const {}*{name}", spaced(to)),
+            PassMode::Vector(ty) => format!("const {ty} {name}"),
+            PassMode::Elements(of, count) => format!("const {}{name}[{count}]", spaced(of)),
+            PassMode::Counted(of) => {
                 format!("uint32_t {name}_len, const {}*{name}_val", spaced(of))
             }
         }
     }
 
-    /// How a handler declares it: what it is handed it may take.
+    /// Returns its declaration in a handler, which may take what it is handed.
     pub fn received(&self) -> String {
         self.declared().replace("const ", "")
     }
@@ -279,69 +279,70 @@ impl Parameter {
     pub fn fill(&self) -> Vec<String> {
         let (name, field) = (&self.name, format!("tenon_arguments.{}", self.field));
         match &self.passed {
-            Passed::Value(_) => vec![format!("{field} = {name};")],
-            Passed::Pointer(to) => vec![format!("{field} = ({}*) {name};", spaced(to))],
-            Passed::Behind(_) => vec![format!("{field} = *{name};")],
-            Passed::Vector(_) | Passed::Elements(..) => {
+            PassMode::Value(_) => vec![format!("{field} = {name};")],
+            PassMode::Pointer(to) => vec![format!("{field} = ({}*) {name};", spaced(to))],
+            PassMode::Behind(_) => vec![format!("{field} = *{name};")],
+            PassMode::Vector(_) | PassMode::Elements(..) => {
                 vec![format!("memcpy ({field}, {name}, sizeof ({field}));")]
             }
-            Passed::Counted(of) => vec![
+            PassMode::Counted(of) => vec![
                 format!("{field}.{}_len = {name}_len;", self.field),
                 format!("{field}.{}_val = ({}*) {name}_val;", self.field, spaced(of)),
             ],
         }
     }
 
-    /// What is true if it leads to nothing that could be put into a record; `None` if nothing is copied from
-    /// behind a pointer.
+    /// Returns the condition that it is a null pointer, so that it cannot be copied into a record; `None` if nothing is
+    /// copied from behind a pointer.
     pub fn missing(&self) -> Option<String> {
         match self.passed {
-            Passed::Behind(_) | Passed::Vector(_) | Passed::Elements(..) => {
+            PassMode::Behind(_) | PassMode::Vector(_) | PassMode::Elements(..) => {
                 Some(format!("{} == NULL", self.name))
             }
-            Passed::Value(_) | Passed::Pointer(_) | Passed::Counted(_) => None,
+            PassMode::Value(_) | PassMode::Pointer(_) | PassMode::Counted(_) => None,
         }
     }
 
     /// A pointer to its value, if it is the only one.
     pub fn pointer(&self) -> String {
         match &self.passed {
-            Passed::Value(_) | Passed::Pointer(_) => format!("&{}", self.name),
-            Passed::Behind(_) | Passed::Vector(_) => self.name.clone(),
-            Passed::Elements(..) | Passed::Counted(_) => {
+            PassMode::Value(_) | PassMode::Pointer(_) => format!("&{}", self.name),
+            PassMode::Behind(_) | PassMode::Vector(_) => self.name.clone(),
+            PassMode::Elements(..) | PassMode::Counted(_) => {
                 unreachable!("an array without a name is part of a record")
             }
         }
     }
 
-    /// What a handler is handed, out of the record `it`.
+    /// Returns the argument for a handler, out of the record `it`.
     pub fn out_of_record(&self) -> String {
         let field = format!("it->{}", self.field);
         match &self.passed {
-            Passed::Behind(_) => format!("&{field}"),
-            Passed::Counted(_) => {
+            PassMode::Behind(_) => format!("&{field}"),
+            PassMode::Counted(_) => {
                 format!("{field}.{0}_len, {field}.{0}_val", self.field)
             }
-            Passed::Value(_) | Passed::Pointer(_) | Passed::Vector(_) | Passed::Elements(..) => {
-                field
-            }
+            PassMode::Value(_)
+            | PassMode::Pointer(_)
+            | PassMode::Vector(_)
+            | PassMode::Elements(..) => field,
         }
     }
 
-    /// What a handler is handed, where `arguments` leads to the only one.
+    /// Returns the argument for a handler, where `arguments` leads to the only one.
     pub fn alone(&self) -> String {
         match &self.passed {
-            Passed::Value(ty) | Passed::Vector(ty) => format!("*({}*) arguments", spaced(ty)),
-            Passed::Pointer(to) => format!("*({}**) arguments", spaced(to)),
-            Passed::Behind(ty) => format!("({}*) arguments", spaced(ty)),
-            Passed::Elements(..) | Passed::Counted(_) => {
+            PassMode::Value(ty) | PassMode::Vector(ty) => format!("*({}*) arguments", spaced(ty)),
+            PassMode::Pointer(to) => format!("*({}**) arguments", spaced(to)),
+            PassMode::Behind(ty) => format!("({}*) arguments", spaced(ty)),
+            PassMode::Elements(..) | PassMode::Counted(_) => {
                 unreachable!("an array without a name is part of a record")
             }
         }
     }
 }
 
-/// What a type that is a pointer under another name leads to.
+/// Returns the type of the target of a type that is a pointer under another name.
 fn pointed_at(of: Interface<'_>, ty: &Type) -> String {
     let mut at = ty;
     for _ in 0..=of.schema.types.len() {

@@ -26,11 +26,11 @@ use tenon_plan::{BoxedArms, Fingerprints, Pass, Plans, Representation};
 use tenon_schema::Schema;
 use tenon_schema::written::{Item, Written};
 
-pub use refused::{Refusal, Refused};
+pub use refused::{Refusal, StubErrorKind};
 
 use super::procedures::procedures as all_procedures;
 use super::{Dialect, Interface, rename};
-use messages::Call;
+use messages::StubProcedure;
 
 /// The two files of stubs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,34 +41,34 @@ pub struct Stubs {
     pub source: String,
 }
 
-/// What the files are made of.
-struct File<'a> {
+/// Prints the two files of stubs.
+struct StubPrinter<'a> {
     of: Interface<'a>,
-    /// What the interface file is called.
+    /// The name of the interface file.
     interface: &'a str,
-    /// The same without what is behind its last dot.
+    /// The name without its extension.
     stem: &'a str,
-    /// In each representation.
+    /// The plans in each representation.
     plans: &'a [Plans; 2],
     /// Arms that are pointers though the interface has none there.
     boxed: &'a BoxedArms,
     fingerprints: &'a Fingerprints<'a>,
-    versions: Vec<Version<'a>>,
-    /// One for each procedure: what a type of its result is called, if it needs one.
+    versions: Vec<StubVersion<'a>>,
+    /// The name of the type of each procedure's result, which is used if it needs one.
     result_names: &'a [String],
 }
 
 /// A version of a program.
-struct Version<'a> {
+struct StubVersion<'a> {
     program: &'a tenon_schema::Program,
     version: &'a tenon_schema::Version,
-    /// How the numbers are written.
+    /// The spelling of the numbers in the interface file.
     program_number: &'a str,
     version_number: &'a str,
-    /// What its functions and tables are called after: `store_program_1`.
+    /// The name that its functions and tables are called after: `store_program_1`.
     name: String,
     /// Its procedures by number, with their positions among all.
-    calls: Vec<(usize, Call<'a>)>,
+    calls: Vec<(usize, StubProcedure<'a>)>,
 }
 
 /// Writes stubs for the interface in the file `name`, such as `nfs3.x`.
@@ -76,30 +76,31 @@ struct Version<'a> {
 /// # Errors
 /// C has no word for something, or two things would have one name.
 pub fn generate(schema: &Schema, written: &Written, name: &str) -> Result<Stubs, Refusal> {
-    // Fingerprints are those of the interface, whatever C calls its parts.
+    // Fingerprints are those of the interface, not of the names in C.
     let fingerprints = Fingerprints::new(schema);
     let is_reserved = |what, name: &str| reserved::is_reserved(schema, what, name);
     let renamed = rename::for_c_without(schema, written, &is_reserved);
-    let (renamed, written) = renamed.map_err(|error| refusal(schema, Refused::SameName(error)))?;
+    let (renamed, written) =
+        renamed.map_err(|error| refusal(schema, StubErrorKind::SameName(error)))?;
     let made = stubs(&renamed, &written, &fingerprints, name);
     made.map_err(|why| refusal(&renamed, why))
 }
 
-fn refusal(schema: &Schema, why: Refused) -> Refusal {
+fn refusal(schema: &Schema, why: StubErrorKind) -> Refusal {
     let origin = why.origin(schema);
     Refusal { why, origin }
 }
 
-/// Writes stubs of an interface whose names C can have.
+/// Writes stubs of an interface with names that C can have.
 fn stubs(
     schema: &Schema,
     written: &Written,
     fingerprints: &Fingerprints<'_>,
     name: &str,
-) -> Result<Stubs, Refused> {
+) -> Result<Stubs, StubErrorKind> {
     refused::check(schema)?;
     let plan = |representation| {
-        let plans = Plans::new(schema, representation, Pass::ALL).map_err(Refused::Plan)?;
+        let plans = Plans::new(schema, representation, Pass::ALL).map_err(StubErrorKind::Plan)?;
         Ok(plans.stripped())
     };
     let plans = [plan(Representation::XDR)?, plan(Representation::LEAN)?];
@@ -113,7 +114,7 @@ fn stubs(
     let result_names: Vec<String> = all_procedures(of)
         .map(|procedure| format!("{}_result", procedure.c_name()))
         .collect();
-    let file = File {
+    let file = StubPrinter {
         of,
         interface: name,
         stem: name.rsplit_once('.').map_or(name, |(stem, _)| stem),
@@ -132,12 +133,12 @@ fn stubs(
     Ok(stubs)
 }
 
-fn versions<'a>(of: Interface<'a>, plans: &'a [Plans; 2]) -> Vec<Version<'a>> {
+fn versions<'a>(of: Interface<'a>, plans: &'a [Plans; 2]) -> Vec<StubVersion<'a>> {
     let mut versions = Vec::new();
     for (position, program) in of.schema.programs.iter().enumerate() {
         let written = &of.written.programs[position];
         for (index, version) in program.versions.iter().enumerate() {
-            versions.push(Version {
+            versions.push(StubVersion {
                 program,
                 version,
                 program_number: &written.number,
@@ -155,12 +156,12 @@ fn calls<'a>(
     of: Interface<'a>,
     plans: &'a [Plans; 2],
     place: (usize, usize),
-) -> Vec<(usize, Call<'a>)> {
+) -> Vec<(usize, StubProcedure<'a>)> {
     let each = all_procedures(of).enumerate();
     let mine = each.filter(|(_, it)| (it.program, it.version) == place);
-    let mut calls: Vec<(usize, Call<'a>)> = mine
+    let mut calls: Vec<(usize, StubProcedure<'a>)> = mine
         .map(|(position, procedure)| {
-            let call = Call {
+            let call = StubProcedure {
                 procedure,
                 plans: [
                     &plans[0].procedures[position],
@@ -186,7 +187,7 @@ fn calls<'a>(
     calls
 }
 
-impl<'a> File<'a> {
+impl<'a> StubPrinter<'a> {
     /// The lines of the header that are the interface's own C.
     fn passed(&self) -> BTreeSet<&'a str> {
         let items = self.of.written.items.iter();

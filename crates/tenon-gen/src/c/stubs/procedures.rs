@@ -1,13 +1,13 @@
 //! Clients and services: a function for each procedure, and for each version a struct of handlers.
 
-use super::messages::{Call, Message};
-use super::{File, Version};
-use crate::c::declare::{Declared, spaced};
+use super::messages::{StubMessage, StubProcedure};
+use super::{StubPrinter, StubVersion};
+use crate::c::declare::{CDeclaration, spaced};
 use crate::c::header::record;
-use crate::writer::{Writer, c_comment, literal};
+use crate::writer::{SourceWriter, c_comment, literal};
 
-impl<'a> File<'a> {
-    pub fn declare_clients(&self, w: &mut Writer, version: &Version<'a>) {
+impl<'a> StubPrinter<'a> {
+    pub fn declare_clients(&self, w: &mut SourceWriter, version: &StubVersion<'a>) {
         for (_, call) in &version.calls {
             let procedure = &call.procedure;
             if call.has_record() {
@@ -22,7 +22,7 @@ impl<'a> File<'a> {
             }
             if let (true, Some((ty, spelling))) = (call.has_own_result(), procedure.result()) {
                 let name = call.result_name();
-                let declared = Declared {
+                let declared = CDeclaration {
                     name: &name,
                     ty,
                     spelling,
@@ -45,7 +45,7 @@ impl<'a> File<'a> {
         }
     }
 
-    fn client_head(&self, call: &Call<'a>) -> String {
+    fn client_head(&self, call: &StubProcedure<'a>) -> String {
         let mut parameters = vec!["tenon_channel *channel".to_owned()];
         let own = call.parameters(self.of);
         parameters.extend(own.iter().map(|parameter| parameter.declared()));
@@ -56,7 +56,7 @@ impl<'a> File<'a> {
         format!("{} ({})", call.procedure.c_name(), parameters.join(", "))
     }
 
-    fn start_head(&self, call: &Call<'a>) -> String {
+    fn start_head(&self, call: &StubProcedure<'a>) -> String {
         let mut parameters = vec!["tenon_channel *channel".to_owned()];
         let own = call.parameters(self.of);
         parameters.extend(own.iter().map(|parameter| parameter.declared()));
@@ -68,12 +68,12 @@ impl<'a> File<'a> {
         )
     }
 
-    /// Whether a version has procedures that somebody has to carry out.
-    fn has_handlers(version: &Version<'a>) -> bool {
+    /// Returns whether a version has procedures that need a handler.
+    fn has_handlers(version: &StubVersion<'a>) -> bool {
         version.calls.iter().any(|(_, call)| call.index.is_some())
     }
 
-    pub fn declare_service(&self, w: &mut Writer, version: &Version<'a>) {
+    pub fn declare_service(&self, w: &mut SourceWriter, version: &StubVersion<'a>) {
         if !Self::has_handlers(version) {
             return;
         }
@@ -102,7 +102,7 @@ impl<'a> File<'a> {
     }
 
     /// A handler as a member of the struct.
-    fn handler(&self, call: &Call<'a>) -> String {
+    fn handler(&self, call: &StubProcedure<'a>) -> String {
         let mut parameters = vec!["void *context".to_owned()];
         let own = call.parameters(self.of);
         parameters.extend(own.iter().map(|parameter| parameter.received()));
@@ -114,19 +114,19 @@ impl<'a> File<'a> {
     }
 
     /// A pointer to the table of a message, or `NULL`.
-    fn message(message: &Message<'_>) -> String {
+    fn message(message: &StubMessage<'_>) -> String {
         match message {
-            Message::Nothing => "NULL".to_owned(),
-            Message::Named(ty) => format!("&{}", super::messages::message_name(ty)),
-            Message::Plain(value) => format!("&tenon_message_plain_{}", plain_key(&value.name)),
-            Message::Own(value) => format!("&tenon_message_own_{}", value.name),
+            StubMessage::Nothing => "NULL".to_owned(),
+            StubMessage::Named(ty) => format!("&{}", super::messages::message_name(ty)),
+            StubMessage::Plain(value) => format!("&tenon_message_plain_{}", plain_key(&value.name)),
+            StubMessage::Own(value) => format!("&tenon_message_own_{}", value.name),
         }
     }
 
     /// The tables of a version, and its clients and service.
-    pub fn write_version(&self, w: &mut Writer, version: &Version<'a>) {
+    pub fn write_version(&self, w: &mut SourceWriter, version: &StubVersion<'a>) {
         let name = &version.name;
-        let handled: Vec<&(usize, Call<'a>)> = version
+        let handled: Vec<&(usize, StubProcedure<'a>)> = version
             .calls
             .iter()
             .filter(|(_, call)| call.index.is_some())
@@ -161,7 +161,7 @@ impl<'a> File<'a> {
         }
     }
 
-    fn write_interface(&self, w: &mut Writer, version: &Version<'a>, procedures: usize) {
+    fn write_interface(&self, w: &mut SourceWriter, version: &StubVersion<'a>, procedures: usize) {
         let name = &version.name;
         let parts = self.fingerprints.parts(version.version);
         let part_table = match parts.is_empty() {
@@ -200,7 +200,12 @@ impl<'a> File<'a> {
         w.line("};");
     }
 
-    fn write_client(&self, w: &mut Writer, version: &Version<'a>, call: &Call<'a>) {
+    fn write_client(
+        &self,
+        w: &mut SourceWriter,
+        version: &StubVersion<'a>,
+        call: &StubProcedure<'a>,
+    ) {
         w.line("bool");
         w.line(self.client_head(call));
         let Some(index) = call.index else {
@@ -232,7 +237,12 @@ impl<'a> File<'a> {
 
     /// Puts arguments where they are encoded from, and returns a pointer to them. If one of them cannot be put there,
     /// because it is `NULL`, `send` is asked to send none, which is refused as a pointer that is `NULL` always is.
-    fn fill(&self, w: &mut Writer, call: &Call<'a>, send: &dyn Fn(&str) -> String) -> String {
+    fn fill(
+        &self,
+        w: &mut SourceWriter,
+        call: &StubProcedure<'a>,
+        send: &dyn Fn(&str) -> String,
+    ) -> String {
         let parameters = call.parameters(self.of);
         match (call.has_record(), parameters.as_slice()) {
             (false, []) => "NULL".to_owned(),
@@ -254,7 +264,12 @@ impl<'a> File<'a> {
         }
     }
 
-    fn write_service(&self, w: &mut Writer, version: &Version<'a>, handled: &[&(usize, Call<'a>)]) {
+    fn write_service(
+        &self,
+        w: &mut SourceWriter,
+        version: &StubVersion<'a>,
+        handled: &[&(usize, StubProcedure<'a>)],
+    ) {
         let name = &version.name;
         for (_, call) in handled {
             w.line("");
@@ -290,7 +305,12 @@ impl<'a> File<'a> {
         });
     }
 
-    fn write_handler(&self, w: &mut Writer, version: &Version<'a>, call: &Call<'a>) {
+    fn write_handler(
+        &self,
+        w: &mut SourceWriter,
+        version: &StubVersion<'a>,
+        call: &StubProcedure<'a>,
+    ) {
         let procedure = call.procedure.c_name();
         let parameters = call.parameters(self.of);
         w.line("static bool");
@@ -329,7 +349,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// What the functions of a plain type are called after.
+/// Returns the name that the functions of a plain type are called after.
 pub fn plain_key(name: &str) -> String {
     name.chars()
         .filter(|char| char.is_ascii_alphanumeric() || *char == '_')

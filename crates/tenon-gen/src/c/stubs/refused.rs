@@ -1,4 +1,4 @@
-//! What cannot be written in C, and why.
+//! Errors of interfaces that have no stubs in C.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::fmt;
 use tenon_plan::PlanError;
 use tenon_schema::{ConstantValue, Origin, Procedure, Schema, Type, TypeKind};
 
-use super::super::SameName;
+use super::super::NameCollision;
 use super::Stubs;
-use super::macros::{self, File};
+use super::macros::{self, StubFileKind};
 
-/// Why there are no stubs for an interface.
+/// The reason why there are no stubs for an interface.
 #[derive(Debug)]
-pub enum Refused {
+pub enum StubErrorKind {
     /// It has types that no message can hold.
     Plan(PlanError),
     /// A name begins as those of Tenon's header do, so that no end makes it another.
@@ -24,17 +24,17 @@ pub enum Refused {
     /// A union contains an array of itself in place, in this arm.
     InPlace(String, String),
     /// Two things would have one name, as C has no namespaces.
-    SameName(SameName),
+    SameName(NameCollision),
     /// C has no quadruple precision.
     Quadruple(String),
 }
 
-/// Why there are no stubs for an interface, and which of its definitions is to blame.
+/// The error that there are no stubs for an interface, and the definition that causes it.
 #[derive(Debug)]
 pub struct Refusal {
-    /// What is wrong.
-    pub why: Refused,
-    /// Where.
+    /// The reason.
+    pub why: StubErrorKind,
+    /// The definition that causes it.
     pub origin: Option<Origin>,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-impl fmt::Display for Refused {
+impl fmt::Display for StubErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plan(error) => write!(f, "{error}"),
@@ -67,10 +67,10 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for StubErrorKind {}
 
-impl Refused {
-    /// What to do about it.
+impl StubErrorKind {
+    /// Returns advice on a remedy.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Plan(_) => "no value of it fits into a message",
@@ -82,17 +82,17 @@ impl Refused {
         }
     }
 
-    /// The definition in `schema` that is to blame.
+    /// The definition in `schema` that causes it.
     pub(super) fn origin(&self, schema: &Schema) -> Option<Origin> {
         let name = match self {
             Self::Plan(PlanError::Lower(error)) => error.name(),
             Self::Plan(PlanError::Verify(_)) => return None,
-            Self::SameName(SameName(_, other, _)) => other,
+            Self::SameName(NameCollision(_, other, _)) => other,
             Self::InPlace(name, _) => name,
             Self::Defined(name) | Self::Twice(name) => name,
             Self::Ours(name) | Self::Quadruple(name) => name,
         };
-        // What stubs make of a name begins with it.
+        // Names that stubs derive from a name begin with it.
         let is_it = |known: &str| known == name;
         let is_part = |known: &str| {
             name.strip_prefix(known)
@@ -132,29 +132,29 @@ fn origin_of(schema: &Schema, is_it: &dyn Fn(&str) -> bool) -> Option<Origin> {
 }
 
 /// Refuses names and types that C cannot have.
-pub fn check(schema: &Schema) -> Result<(), Refused> {
+pub fn check(schema: &Schema) -> Result<(), StubErrorKind> {
     let is_ours =
         |name: &&str| *name == "tenon" || name.starts_with("tenon_") || name.starts_with("TENON_");
     let globals = declared(schema).chain(defined(schema));
     if let Some(name) = globals.chain(parts(schema)).find(is_ours) {
-        return Err(Refused::Ours(name.to_owned()));
+        return Err(StubErrorKind::Ours(name.to_owned()));
     }
     let is_quadruple = |(_, ty): &(&str, &Type)| *ty.innermost() == Type::Quadruple;
     match schema.uses().find(is_quadruple) {
-        Some((name, _)) => Err(Refused::Quadruple(name.to_owned())),
+        Some((name, _)) => Err(StubErrorKind::Quadruple(name.to_owned())),
         None => Ok(()),
     }
 }
 
 /// Refuses names that stubs need and the interface or other stubs have.
-pub fn check_made(schema: &Schema, made: &[String]) -> Result<(), Refused> {
+pub fn check_made(schema: &Schema, made: &[String]) -> Result<(), StubErrorKind> {
     let mut taken = BTreeSet::new();
     if let Some(name) = declared(schema).find(|name| !taken.insert(*name)) {
-        return Err(Refused::Twice(name.to_owned()));
+        return Err(StubErrorKind::Twice(name.to_owned()));
     }
     taken.extend(defined(schema));
     match made.iter().find(|name| !taken.insert(name)) {
-        Some(name) => Err(Refused::Twice(name.clone())),
+        Some(name) => Err(StubErrorKind::Twice(name.clone())),
         None => Ok(()),
     }
 }
@@ -165,15 +165,17 @@ pub fn check_defined(
     schema: &Schema,
     stubs: &Stubs,
     passed: &BTreeSet<&str>,
-) -> Result<(), Refused> {
+) -> Result<(), StubErrorKind> {
     let constants: BTreeSet<&str> = constants(schema).collect();
     if let Some(name) = numbered(schema).find(|name| constants.contains(name)) {
-        return Err(Refused::Twice(name.to_owned()));
+        return Err(StubErrorKind::Twice(name.to_owned()));
     }
     let defined: BTreeSet<&str> = defined(schema).collect();
     let misread = |text, file| macros::misread(&defined, text, passed, file);
-    match misread(&stubs.header, File::Header).or_else(|| misread(&stubs.source, File::Source)) {
-        Some(name) => Err(Refused::Defined(name.to_owned())),
+    match misread(&stubs.header, StubFileKind::Header)
+        .or_else(|| misread(&stubs.source, StubFileKind::Source))
+    {
+        Some(name) => Err(StubErrorKind::Defined(name.to_owned())),
         None => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::library;
 use super::messages::OWN_PARAMETERS;
-use crate::c::rename::Named;
+use crate::c::rename::NameKind;
 
 /// The words of C, and of the headers that stubs include.
 const WORDS: [&str; 61] = [
@@ -86,26 +86,26 @@ const BESIDE_MEMBERS: [&str; 8] = [
     "in", "out", "it", "from", "to", "value", "swapped", "number",
 ];
 
-/// Whether something is to have another name in C than `name`.
-pub fn is_reserved(schema: &Schema, what: Named, name: &str) -> bool {
-    // What C's own headers declare has the name that it has there.
-    if matches!(what, Named::Type(id) if schema.type_def(id).kind == TypeKind::External) {
+/// Returns whether a definition is to have another name in C than `name`.
+pub fn is_reserved(schema: &Schema, what: NameKind, name: &str) -> bool {
+    // Definitions of C's own headers keep the name that they have there.
+    if matches!(what, NameKind::Type(id) if schema.type_def(id).kind == TypeKind::External) {
         return false;
     }
     if WORDS.contains(&name) || library::defines(name) {
-        // What means to C what the interface says is as good as C's own.
-        return !matches!(what, Named::Type(id) if is_standard(schema, id, name));
+        // A name with the same meaning in C and in the interface is as good as C's own.
+        return !matches!(what, NameKind::Type(id) if is_standard(schema, id, name));
     }
     match what {
-        Named::Type(id) => library::has(name) || is_hidden(schema, id, name),
-        Named::Member => library::has(name) || BESIDE_MEMBERS.contains(&name),
-        // A macro of the name would be in the way of who includes the header.
-        Named::Number => library::has(name),
-        Named::Part => false,
+        NameKind::Type(id) => library::has(name) || is_hidden(schema, id, name),
+        NameKind::Member => library::has(name) || BESIDE_MEMBERS.contains(&name),
+        // A macro of the name would break programs that include the header.
+        NameKind::Number => library::has(name),
+        NameKind::Part => false,
     }
 }
 
-/// Whether the type `id` is a typedef that C's headers have, too, with the same meaning.
+/// Returns whether the type `id` is a typedef that C's headers have, too, with the same meaning.
 pub fn is_standard(schema: &Schema, id: TypeId, name: &str) -> bool {
     let TypeKind::Typedef(to) = &schema.type_def(id).kind else {
         return false;
@@ -123,7 +123,7 @@ pub fn is_standard(schema: &Schema, id: TypeId, name: &str) -> bool {
     }
 }
 
-/// Whether a variable has the name of a type where stubs name that.
+/// Returns whether a variable has the name of a type where stubs name that.
 fn is_hidden(schema: &Schema, id: TypeId, name: &str) -> bool {
     let has_procedures = !schema.programs.is_empty();
     let is_enum = || match schema.resolve(&Type::Named(id)) {

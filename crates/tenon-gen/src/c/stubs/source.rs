@@ -5,53 +5,53 @@ use std::collections::BTreeSet;
 use tenon_plan::{Plan, ProcedurePlan};
 use tenon_schema::{TypeId, TypeKind};
 
-use super::File;
-use super::chunks::{self, Chunk};
-use super::codec::{Codec, Here, Way, member_test};
-use super::free::Frees;
-use super::messages::{Message, Value, message_name};
+use super::StubPrinter;
+use super::chunks::{self, CFunction};
+use super::codec::{CodecDirection, CodecWriter, LabelledLvalue, member_test};
+use super::free::FreeWriter;
+use super::messages::{StubMessage, UnnamedValue, message_name};
 use super::procedures::plain_key;
-use crate::c::planned::Planned;
-use crate::c::xdr::free::Owners;
+use crate::c::planned::LoweringSchema;
+use crate::c::xdr::free::HeapOwnership;
 use crate::c::xdr::runtime;
-use crate::writer::Writer;
+use crate::writer::SourceWriter;
 
-/// What functions share, in C.
+/// The code that functions share, in C.
 const RUNTIME: &str = include_str!("runtime.c");
 
-/// A table of functions, and the functions.
-struct Table {
+/// A table of the functions that move and free a message, and the functions.
+struct CodecTable {
     text: String,
-    chunks: Vec<Chunk>,
+    chunks: Vec<CFunction>,
 }
 
-impl<'a> File<'a> {
+impl<'a> StubPrinter<'a> {
     /// The text of the source file.
     pub fn source(&self) -> String {
-        let planned = Planned::new(self.of.schema);
-        let owners = Owners::with(&planned, &self.plans[0], |id| self.boxed.any_of(id));
-        let maker = Maker {
+        let planned = LoweringSchema::new(self.of.schema);
+        let owners = HeapOwnership::with(&planned, &self.plans[0], |id| self.boxed.any_of(id));
+        let maker = TableBuilder {
             file: self,
             codecs: self
                 .plans
                 .each_ref()
-                .map(|plans| Codec::new(self.of, plans, self.boxed)),
-            frees: Frees {
+                .map(|plans| CodecWriter::new(self.of, plans, self.boxed)),
+            frees: FreeWriter {
                 of: self.of,
                 owners: &owners,
                 plans: &self.plans[0],
                 boxed: self.boxed,
             },
         };
-        let mut tables: Vec<Table> = self
+        let mut tables: Vec<CodecTable> = self
             .defined()
             .into_iter()
             .map(|id| maker.of_type(id))
             .collect();
         tables.extend(maker.of_procedures());
         let roots: String = tables.iter().map(|table| table.text.as_str()).collect();
-        let functions: Vec<Chunk> = tables.into_iter().flat_map(|table| table.chunks).collect();
-        let mut body = Writer::with_tabs();
+        let functions: Vec<CFunction> = tables.into_iter().flat_map(|table| table.chunks).collect();
+        let mut body = SourceWriter::with_tabs();
         chunks::write(&mut body, &functions, &roots);
         body.raw_text(roots.strip_suffix('\n').unwrap_or(&roots));
         for version in &self.versions {
@@ -59,7 +59,7 @@ impl<'a> File<'a> {
             self.write_version(&mut body, version);
         }
         let body = body.finish();
-        let mut w = Writer::with_tabs();
+        let mut w = SourceWriter::with_tabs();
         self.heading(&mut w);
         for header in ["stdlib.h", "string.h", "tenon.h"] {
             w.line(format!("#include <{header}>"));
@@ -73,15 +73,15 @@ impl<'a> File<'a> {
     }
 }
 
-/// Makes tables.
-struct Maker<'f, 'a> {
-    file: &'f File<'a>,
-    codecs: [Codec<'a>; 2],
-    frees: Frees<'f>,
+/// Builds tables of functions.
+struct TableBuilder<'f, 'a> {
+    file: &'f StubPrinter<'a>,
+    codecs: [CodecWriter<'a>; 2],
+    frees: FreeWriter<'f>,
 }
 
-impl<'f, 'a: 'f> Maker<'f, 'a> {
-    fn of_type(&self, id: TypeId) -> Table {
+impl<'f, 'a: 'f> TableBuilder<'f, 'a> {
+    fn of_type(&self, id: TypeId) -> CodecTable {
         let def = self.file.of.schema.type_def(id);
         let mut chunks = Vec::new();
         if let TypeKind::Enum(members) = &def.kind {
@@ -94,19 +94,19 @@ impl<'f, 'a: 'f> Maker<'f, 'a> {
             chunks.extend(codec.of_type(id));
         }
         chunks.extend(self.frees.of_type(id));
-        let names = self
-            .codecs
-            .each_ref()
-            .map(|codec| [Way::Encode, Way::Decode].map(|way| codec.function_name(way, &def.name)));
+        let names = self.codecs.each_ref().map(|codec| {
+            [CodecDirection::Encode, CodecDirection::Decode]
+                .map(|way| codec.function_name(way, &def.name))
+        });
         let lead = format!("const tenon_message {}", message_name(&def.name));
-        Table {
+        CodecTable {
             text: table(&lead, &def.name, &names, &self.frees.of_named(id)),
             chunks,
         }
     }
 
     /// The messages of procedures that are not those of types.
-    fn of_procedures(&self) -> Vec<Table> {
+    fn of_procedures(&self) -> Vec<CodecTable> {
         let mut tables = Vec::new();
         let mut plain = BTreeSet::new();
         for version in &self.file.versions {
@@ -123,14 +123,14 @@ impl<'f, 'a: 'f> Maker<'f, 'a> {
                 for (message, plan) in messages {
                     let plans = call.plans.map(plan);
                     match message {
-                        Message::Nothing | Message::Named(_) => {}
-                        Message::Plain(value) => {
+                        StubMessage::Nothing | StubMessage::Named(_) => {}
+                        StubMessage::Plain(value) => {
                             let key = plain_key(&value.name);
                             if plain.insert(key.clone()) {
                                 tables.push(self.of_value(("plain", &key), &value, plans));
                             }
                         }
-                        Message::Own(value) => {
+                        StubMessage::Own(value) => {
                             tables.push(self.of_value(("own", &value.name), &value, plans));
                         }
                     }
@@ -143,10 +143,10 @@ impl<'f, 'a: 'f> Maker<'f, 'a> {
     fn of_value(
         &self,
         (kind, name): (&str, &str),
-        value: &Value<'a>,
+        value: &UnnamedValue<'a>,
         plans: [&'a Plan; 2],
-    ) -> Table {
-        let here = Here {
+    ) -> CodecTable {
+        let here = LabelledLvalue {
             spot: value.spot.clone(),
             label: value.name.clone(),
         };
@@ -166,7 +166,7 @@ impl<'f, 'a: 'f> Maker<'f, 'a> {
             );
         }
         let lead = format!("static const tenon_message tenon_message_{kind}_{name}");
-        Table {
+        CodecTable {
             text: table(&lead, &value.ty, &names, &free),
             chunks,
         }
@@ -185,7 +185,7 @@ fn table(lead: &str, ty: &str, names: &[[String; 2]; 2], free: &str) -> String {
 }
 
 /// The function that says whether a number belongs to an enum.
-fn member_chunk(name: &str, members: &[&str]) -> Chunk {
+fn member_chunk(name: &str, members: &[&str]) -> CFunction {
     let function = member_test(name);
     let head = format!("{function} (int32_t number)");
     let cases: String = members
@@ -198,7 +198,7 @@ fn member_chunk(name: &str, members: &[&str]) -> Chunk {
             "static bool\n{head}\n{{\n\tswitch (number) {{\n{cases}\t\treturn true;\n\tdefault:\n\t\treturn false;\n\t}}\n}}\n"
         ),
     };
-    Chunk {
+    CFunction {
         prototype: format!("static bool {head};"),
         name: function,
         text,

@@ -1,4 +1,4 @@
-//! Which counts may be believed, as libtirpc's own routines believe them: those that cannot announce much memory.
+//! Counts that are trusted, as libtirpc's own routines trust them: those that cannot announce much memory.
 
 use tenon_schema::{Field, Length, Type, TypeId, TypeKind, Union};
 
@@ -10,10 +10,10 @@ const BYTES_MAX: u64 = 65536;
 /// Bytes of a pointer, and what a value is a multiple of at most.
 const WORD: u64 = 8;
 
-/// How many types in types are looked into.
+/// Most levels of nested types that are looked into.
 const DEPTH_MAX: u32 = 32;
 
-/// Whether so many elements of the type `ty` may be announced.
+/// Returns whether a count of up to `bound` elements of the type `ty` is trusted.
 pub fn is_believed(of: Interface<'_>, bound: u32, ty: &Type) -> bool {
     let bytes = bytes_of(of, ty, DEPTH_MAX).and_then(|bytes| bytes.checked_mul(bound.into()));
     bytes.is_some_and(|bytes| bytes <= BYTES_MAX)

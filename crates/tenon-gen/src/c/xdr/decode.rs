@@ -1,38 +1,38 @@
-//! Decoding: what each operation of the plan is in C when it reads.
+//! Decoding: the C code that reads for each operation of the plan.
 
 use tenon_plan::{Body, Count, Op, Scalar};
 use tenon_schema::TypeId;
 
-use super::emit::{WORD, Way, bytes_of, position, refuse_if, swap};
-use super::pieces::{Numbers, Piece, Step, extent, narrow, numbers, pieces, steps};
-use super::routine::Routine;
-use crate::c::spot::Spot;
-use crate::writer::Writer;
+use super::emit::{WORD, XdrDirection, bytes_of, position, refuse_if, swap};
+use super::pieces::{BlockPiece, BodyStep, NumberLayout, extent, narrow, numbers, pieces, steps};
+use super::routine::RoutineWriter;
+use crate::c::spot::CLvalue;
+use crate::writer::SourceWriter;
 
-const WAY: Way = Way::Decode;
+const WAY: XdrDirection = XdrDirection::Decode;
 
-impl<'a> Routine<'a> {
+impl<'a> RoutineWriter<'a> {
     /// Reads the value at `spot`.
-    pub fn decode(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a [Op]) {
+    pub fn decode(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, body: &'a [Op]) {
         let steps = steps(body);
         for (index, step) in steps.iter().enumerate() {
             match step {
-                Step::Block(_, block) => {
+                BodyStep::Block(_, block) => {
                     let behind = self.word_of(WAY, spot, steps.get(index + 1));
                     self.decode_block(w, spot, block, behind);
                 }
-                Step::Op(op) => self.decode_op(w, spot, op),
+                BodyStep::Op(op) => self.decode_op(w, spot, op),
             }
         }
     }
 
     /// Items of fixed size, with one check for them and so many bytes `behind` them.
-    fn decode_block(&self, w: &mut Writer, spot: &Spot<'a>, block: &'a [Op], behind: u32) {
+    fn decode_block(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, block: &'a [Op], behind: u32) {
         let pieces = pieces(block);
         let last = pieces.len().saturating_sub(1);
         for (index, piece) in pieces.into_iter().enumerate() {
             match piece {
-                Piece::Items { start, bytes, ops } => {
+                BlockPiece::Items { start, bytes, ops } => {
                     let behind = if index == last { behind } else { 0 };
                     self.need(w, WAY, bytes + behind);
                     for op in ops {
@@ -40,13 +40,13 @@ impl<'a> Routine<'a> {
                     }
                     self.step(w, bytes);
                 }
-                Piece::Large(op) => self.decode_large(w, spot, op),
+                BlockPiece::Large(op) => self.decode_large(w, spot, op),
             }
         }
     }
 
     /// An item that lies so many bytes behind the position.
-    fn decode_item(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op, offset: u32) {
+    fn decode_item(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op, offset: u32) {
         let Some(place) = op.place() else {
             unreachable!("xdr has no holes")
         };
@@ -55,11 +55,11 @@ impl<'a> Routine<'a> {
         match op {
             Op::Put { scalar, .. } => self.decode_scalar(w, *scalar, &at, &from),
             Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
-                Numbers::Plain(unit) => {
+                NumberLayout::Plain(unit) => {
                     let (swap, to) = (swap(unit, (*count).into()), at.address(self.of));
                     w.line(format!("{swap} ({to}, {from}, {count});"));
                 }
-                Numbers::Single => self.for_each(w, &format!("{count}u"), |w, index| {
+                NumberLayout::Single => self.for_each(w, &format!("{count}u"), |w, index| {
                     let from = format!("{from} + 4 * (size_t) {index}");
                     self.decode_scalar(w, *scalar, &at.element(self.of, index), &from);
                 }),
@@ -96,7 +96,7 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn decode_scalar(&self, w: &mut Writer, scalar: Scalar, to: &Spot<'a>, from: &str) {
+    fn decode_scalar(&self, w: &mut SourceWriter, scalar: Scalar, to: &CLvalue<'a>, from: &str) {
         let number = format!("tenon_get4 ({from})");
         let value = match scalar {
             Scalar::I64 => format!("(int64_t) tenon_get8 ({from})"),
@@ -119,7 +119,7 @@ impl<'a> Routine<'a> {
     }
 
     /// An item that is too large for a space.
-    fn decode_large(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op) {
+    fn decode_large(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op) {
         let Some(place) = op.place() else {
             unreachable!("xdr has no holes")
         };
@@ -128,8 +128,8 @@ impl<'a> Routine<'a> {
         let total = extent(op).1;
         let unit = match op {
             Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
-                Numbers::Plain(unit) => Some(unit),
-                Numbers::Single => {
+                NumberLayout::Plain(unit) => Some(unit),
+                NumberLayout::Single => {
                     self.for_each(w, &format!("{count}u"), |w, index| {
                         self.decode_single(w, *scalar, &at.element(self.of, index));
                     });
@@ -151,7 +151,7 @@ impl<'a> Routine<'a> {
     }
 
     /// A number with a check of its own.
-    fn decode_single(&self, w: &mut Writer, scalar: Scalar, to: &Spot<'a>) {
+    fn decode_single(&self, w: &mut SourceWriter, scalar: Scalar, to: &CLvalue<'a>) {
         let bytes = bytes_of(scalar);
         self.forget();
         self.need(w, WAY, bytes);
@@ -159,12 +159,12 @@ impl<'a> Routine<'a> {
         self.step(w, bytes);
     }
 
-    fn decode_opaque(&self, w: &mut Writer, to: &str, bytes: u32) {
+    fn decode_opaque(&self, w: &mut SourceWriter, to: &str, bytes: u32) {
         let call = format!("tenon_get_opaque (_s, _at, (char *) {to}, {bytes})");
         self.must(w, &call);
     }
 
-    fn decode_op(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op) {
+    fn decode_op(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op) {
         let at = op.place().map(|place| spot.at(self.of, place));
         let Some(at) = at else {
             unreachable!("xdr aligns nothing")
@@ -180,8 +180,8 @@ impl<'a> Routine<'a> {
                 }
             },
             Op::PutCounted { scalar, bound, .. } => match numbers(self.of, &at, *scalar) {
-                Numbers::Plain(unit) => self.decode_array(w, &at, *bound, (unit.into(), unit)),
-                Numbers::Single => {
+                NumberLayout::Plain(unit) => self.decode_array(w, &at, *bound, (unit.into(), unit)),
+                NumberLayout::Single => {
                     let count = Count::Counted(*bound);
                     self.decode_each(w, &at, (count, bytes_of(*scalar)), |w, spot| {
                         self.decode_single(w, *scalar, spot);
@@ -250,7 +250,7 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn decode_discriminant(&self, w: &mut Writer, at: &Spot<'a>, scalar: Scalar) {
+    fn decode_discriminant(&self, w: &mut SourceWriter, at: &CLvalue<'a>, scalar: Scalar) {
         let discriminant = self.discriminant(at);
         if self.is_left_to_c(at) {
             return self.external(w, &discriminant);
@@ -260,7 +260,7 @@ impl<'a> Routine<'a> {
         self.step(w, WORD);
     }
 
-    fn decode_optional(&self, w: &mut Writer, at: &Spot<'a>, body: &'a Body) {
+    fn decode_optional(&self, w: &mut SourceWriter, at: &CLvalue<'a>, body: &'a Body) {
         let (pointer, ty) = (at.value(), at.inner_type(self.of));
         self.need(w, WAY, WORD);
         self.step(w, WORD);
@@ -276,7 +276,7 @@ impl<'a> Routine<'a> {
         self.forget();
     }
 
-    fn decode_array(&self, w: &mut Writer, at: &Spot<'a>, bound: u32, item: (u64, u32)) {
+    fn decode_array(&self, w: &mut SourceWriter, at: &CLvalue<'a>, bound: u32, item: (u64, u32)) {
         let (length, elements) = (at.length(self.of), at.elements(self.of));
         let (ty, (bytes, unit)) = (at.inner_type(self.of), item);
         let bound = self.any_bound(at, bound);
@@ -293,7 +293,7 @@ impl<'a> Routine<'a> {
         self.forget();
     }
 
-    fn decode_bytes(&self, w: &mut Writer, at: &Spot<'a>, bound: u32, text: bool) {
+    fn decode_bytes(&self, w: &mut SourceWriter, at: &CLvalue<'a>, bound: u32, text: bool) {
         let bound = self.any_bound(at, bound);
         self.need(w, WAY, WORD);
         if text {
@@ -314,10 +314,10 @@ impl<'a> Routine<'a> {
     /// Elements one by one, each of at least so many bytes.
     fn decode_each(
         &self,
-        w: &mut Writer,
-        at: &Spot<'a>,
+        w: &mut SourceWriter,
+        at: &CLvalue<'a>,
         (count, fewest): (Count, u32),
-        element: impl Fn(&mut Writer, &Spot<'a>),
+        element: impl Fn(&mut SourceWriter, &CLvalue<'a>),
     ) {
         let bound = match count {
             Count::Fixed(count) => {
@@ -345,7 +345,14 @@ impl<'a> Routine<'a> {
     }
 
     /// Reads a count, which is at hand, and gets the memory that it may take so far.
-    fn decode_count(&self, w: &mut Writer, at: &Spot<'a>, index: &str, bound: u32, fewest: u32) {
+    fn decode_count(
+        &self,
+        w: &mut SourceWriter,
+        at: &CLvalue<'a>,
+        index: &str,
+        bound: u32,
+        fewest: u32,
+    ) {
         let (length, memory) = (at.length(self.of), at.elements(self.of));
         let ty = at.inner_type(self.of);
         let index = match index {
@@ -367,7 +374,7 @@ impl<'a> Routine<'a> {
     }
 
     /// In front of an element there is memory for it.
-    fn grow(&self, w: &mut Writer, at: &Spot<'a>, index: &str) {
+    fn grow(&self, w: &mut SourceWriter, at: &CLvalue<'a>, index: &str) {
         let (length, memory) = (at.length(self.of), at.elements(self.of));
         let ty = at.inner_type(self.of);
         w.braces(&format!("if ({index} == {length})"), |w| {
@@ -378,7 +385,13 @@ impl<'a> Routine<'a> {
         });
     }
 
-    fn decode_list(&self, w: &mut Writer, at: &Spot<'a>, element: TypeId, first_bare: bool) {
+    fn decode_list(
+        &self,
+        w: &mut SourceWriter,
+        at: &CLvalue<'a>,
+        element: TypeId,
+        first_bare: bool,
+    ) {
         if self.is_alone(element) {
             return self.alone(w, at);
         }

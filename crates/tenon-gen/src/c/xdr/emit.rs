@@ -1,13 +1,13 @@
-//! What encoding and decoding have in common: the position in a stream, and what is at hand behind it.
+//! Code common to encoding and decoding: the position in a stream, and the bytes at hand behind it.
 
 use tenon_plan::{Count, Op, Scalar};
 use tenon_schema::TypeId;
 
 use super::generic;
-use super::pieces::Step;
-use super::routine::Routine;
-use crate::c::spot::Spot;
-use crate::writer::Writer;
+use super::pieces::BodyStep;
+use super::routine::RoutineWriter;
+use crate::c::spot::CLvalue;
+use crate::writer::SourceWriter;
 
 /// Bytes of a count, a discriminant, or what says whether there is a value.
 pub const WORD: u32 = 4;
@@ -15,22 +15,22 @@ pub const WORD: u32 = 4;
 /// Most numbers of an array that are reversed where they are used.
 const FEW: u32 = 16;
 
-/// Which way values go.
+/// The direction in which values are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum XdrDirection {
     Encode,
     Decode,
 }
 
-impl<'a> Routine<'a> {
-    /// Sees to it that so many bytes, or room for them, are at hand.
-    pub fn need(&self, w: &mut Writer, way: Way, bytes: u32) {
+impl<'a> RoutineWriter<'a> {
+    /// Ensures that so many bytes, or room for them, are at hand.
+    pub fn need(&self, w: &mut SourceWriter, way: XdrDirection, bytes: u32) {
         if self.at_hand.get() >= bytes {
             return;
         }
         let more = match way {
-            Way::Encode => format!("tenon_room (_s, _at, {bytes})"),
-            Way::Decode => format!("tenon_fetch (_s, {bytes})"),
+            XdrDirection::Encode => format!("tenon_room (_s, _at, {bytes})"),
+            XdrDirection::Decode => format!("tenon_fetch (_s, {bytes})"),
         };
         refuse_if(
             w,
@@ -40,24 +40,24 @@ impl<'a> Routine<'a> {
     }
 
     /// Steps over bytes that are at hand.
-    pub fn step(&self, w: &mut Writer, bytes: u32) {
+    pub fn step(&self, w: &mut SourceWriter, bytes: u32) {
         w.line(format!("_at += {bytes};"));
         self.at_hand.set(self.at_hand.get().saturating_sub(bytes));
     }
 
-    /// Nothing is known of what is at hand: behind what varies in size, and where roads meet.
+    /// Forgets the bytes at hand: behind items of varying size, and where branches join.
     pub fn forget(&self) {
         self.at_hand.set(0);
     }
 
     /// Calls a function that moves something and returns the position behind it.
-    pub fn must(&self, w: &mut Writer, call: &str) {
+    pub fn must(&self, w: &mut SourceWriter, call: &str) {
         refuse_if(w, &format!("(_at = {call}) == NULL"));
         self.forget();
     }
 
     /// Calls the function of a type, or its routine where it stands by itself.
-    pub fn call(&self, w: &mut Writer, way: Way, at: &Spot<'a>, id: TypeId) {
+    pub fn call(&self, w: &mut SourceWriter, way: XdrDirection, at: &CLvalue<'a>, id: TypeId) {
         if self.of.is_elsewhere(id) {
             return self.external(w, at);
         }
@@ -70,7 +70,7 @@ impl<'a> Routine<'a> {
     }
 
     /// Calls a routine that stands by itself, where it may be.
-    pub fn alone(&self, w: &mut Writer, at: &Spot<'a>) {
+    pub fn alone(&self, w: &mut SourceWriter, at: &CLvalue<'a>) {
         match generic::routine(self.of, at) {
             Some(routine) => {
                 let to = at.address(self.of);
@@ -82,7 +82,7 @@ impl<'a> Routine<'a> {
     }
 
     /// Calls the program's own routine, or one of libtirpc's. As rpcgen's code, it compiles if nothing declares that.
-    pub fn external(&self, w: &mut Writer, at: &Spot<'a>) {
+    pub fn external(&self, w: &mut SourceWriter, at: &CLvalue<'a>) {
         let call = self.generic.call(at, "_s->xdrs");
         refuse_if(w, &format!("!tenon_leave (_s, _at) || !{call}"));
         w.line("_at = tenon_enter (_s, _s->xdrs);");
@@ -90,25 +90,32 @@ impl<'a> Routine<'a> {
     }
 
     /// Bytes that an operation wants at hand before it begins, beside those of the block in front of it.
-    pub fn word_of(&self, way: Way, spot: &Spot<'a>, step: Option<&Step<'a>>) -> u32 {
-        let Some(Step::Op(op)) = step else { return 0 };
+    pub fn word_of(
+        &self,
+        way: XdrDirection,
+        spot: &CLvalue<'a>,
+        step: Option<&BodyStep<'a>>,
+    ) -> u32 {
+        let Some(BodyStep::Op(op)) = step else {
+            return 0;
+        };
         let has_word = match op {
             Op::Switch { place, .. } => !self.is_left_to_c(&spot.at(self.of, place)),
             Op::Optional { .. } => true,
-            Op::List { first_bare, .. } => !first_bare && way == Way::Encode,
+            Op::List { first_bare, .. } => !first_bare && way == XdrDirection::Encode,
             Op::Loop { count, .. } | Op::PutElements { count, .. } => {
                 matches!(count, Count::Counted(_))
             }
             // Functions see to the room for their counts themselves.
             Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::BlitCounted { .. } => {
-                way == Way::Decode
+                way == XdrDirection::Decode
             }
             _ => false,
         };
         if has_word { WORD } else { 0 }
     }
 
-    /// Whether a body calls routines or functions with the stream when it is freed.
+    /// Returns whether a body calls routines or functions with the stream when it is freed.
     pub fn passes_stream(&self, body: &[Op]) -> bool {
         body.iter().any(|op| {
             self.owners.owns_op(op)
@@ -125,8 +132,8 @@ impl<'a> Routine<'a> {
     }
 }
 
-impl Way {
-    /// What functions are called by.
+impl XdrDirection {
+    /// Returns the verb in the names of functions.
     pub fn verb(self) -> &'static str {
         match self {
             Self::Encode => "encode",
@@ -136,7 +143,7 @@ impl Way {
 }
 
 /// `if (condition) return NULL;`
-pub fn refuse_if(w: &mut Writer, condition: &str) {
+pub fn refuse_if(w: &mut SourceWriter, condition: &str) {
     w.line(format!("if ({condition})"));
     w.indented(|w| w.line("return NULL;"));
 }

@@ -1,38 +1,38 @@
-//! Encoding: what each operation of the plan is in C when it writes.
+//! Encoding: the C code that writes for each operation of the plan.
 
 use tenon_plan::{Count, Op, Scalar};
 use tenon_schema::TypeId;
 
-use super::emit::{WORD, Way, bytes_of, position, refuse_if, swap};
-use super::pieces::{Numbers, Piece, Step, extent, numbers, pieces, steps};
-use super::routine::Routine;
-use crate::c::spot::Spot;
-use crate::writer::Writer;
+use super::emit::{WORD, XdrDirection, bytes_of, position, refuse_if, swap};
+use super::pieces::{BlockPiece, BodyStep, NumberLayout, extent, numbers, pieces, steps};
+use super::routine::RoutineWriter;
+use crate::c::spot::CLvalue;
+use crate::writer::SourceWriter;
 
-const WAY: Way = Way::Encode;
+const WAY: XdrDirection = XdrDirection::Encode;
 
-impl<'a> Routine<'a> {
+impl<'a> RoutineWriter<'a> {
     /// Writes the value at `spot`.
-    pub fn encode(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a [Op]) {
+    pub fn encode(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, body: &'a [Op]) {
         let steps = steps(body);
         for (index, step) in steps.iter().enumerate() {
             match step {
-                Step::Block(_, block) => {
+                BodyStep::Block(_, block) => {
                     let behind = self.word_of(WAY, spot, steps.get(index + 1));
                     self.encode_block(w, spot, block, behind);
                 }
-                Step::Op(op) => self.encode_op(w, spot, op),
+                BodyStep::Op(op) => self.encode_op(w, spot, op),
             }
         }
     }
 
     /// Items of fixed size, with one check for them and so many bytes `behind` them.
-    fn encode_block(&self, w: &mut Writer, spot: &Spot<'a>, block: &'a [Op], behind: u32) {
+    fn encode_block(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, block: &'a [Op], behind: u32) {
         let pieces = pieces(block);
         let last = pieces.len().saturating_sub(1);
         for (index, piece) in pieces.into_iter().enumerate() {
             match piece {
-                Piece::Items { start, bytes, ops } => {
+                BlockPiece::Items { start, bytes, ops } => {
                     let behind = if index == last { behind } else { 0 };
                     self.need(w, WAY, bytes + behind);
                     for op in ops {
@@ -40,13 +40,13 @@ impl<'a> Routine<'a> {
                     }
                     self.step(w, bytes);
                 }
-                Piece::Large(op) => self.encode_large(w, spot, op),
+                BlockPiece::Large(op) => self.encode_large(w, spot, op),
             }
         }
     }
 
     /// An item that lies so many bytes behind the position.
-    fn encode_item(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op, offset: u32) {
+    fn encode_item(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op, offset: u32) {
         let Some(place) = op.place() else {
             unreachable!("xdr has no holes")
         };
@@ -55,11 +55,11 @@ impl<'a> Routine<'a> {
         match op {
             Op::Put { scalar, .. } => encode_scalar(w, *scalar, &at.value(), &to),
             Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
-                Numbers::Plain(unit) => {
+                NumberLayout::Plain(unit) => {
                     let (swap, from) = (swap(unit, (*count).into()), at.address(self.of));
                     w.line(format!("{swap} ({to}, {from}, {count});"));
                 }
-                Numbers::Single => self.for_each(w, &format!("{count}u"), |w, index| {
+                NumberLayout::Single => self.for_each(w, &format!("{count}u"), |w, index| {
                     let value = at.element(self.of, index).value();
                     let to = format!("{to} + 4 * (size_t) {index}");
                     encode_scalar(w, *scalar, &value, &to);
@@ -102,7 +102,7 @@ impl<'a> Routine<'a> {
     }
 
     /// An item that is too large for a space.
-    fn encode_large(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op) {
+    fn encode_large(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op) {
         let Some(place) = op.place() else {
             unreachable!("xdr has no holes")
         };
@@ -111,8 +111,8 @@ impl<'a> Routine<'a> {
         let total = extent(op).1;
         let unit = match op {
             Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
-                Numbers::Plain(unit) => Some(unit),
-                Numbers::Single => {
+                NumberLayout::Plain(unit) => Some(unit),
+                NumberLayout::Single => {
                     return self.encode_singles(w, &at, *scalar, &format!("{count}u"));
                 }
             },
@@ -130,12 +130,12 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn encode_opaque(&self, w: &mut Writer, from: &str, bytes: u32) {
+    fn encode_opaque(&self, w: &mut SourceWriter, from: &str, bytes: u32) {
         let call = format!("tenon_put_opaque (_s, _at, (char *) {from}, {bytes})");
         self.must(w, &call);
     }
 
-    fn encode_op(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op) {
+    fn encode_op(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op) {
         let at = op.place().map(|place| spot.at(self.of, place));
         let Some(at) = at else {
             unreachable!("xdr aligns nothing")
@@ -151,8 +151,8 @@ impl<'a> Routine<'a> {
                 }
             },
             Op::PutCounted { scalar, bound, .. } => match numbers(self.of, &at, *scalar) {
-                Numbers::Plain(unit) => self.encode_array(w, &at, *bound, (unit.into(), unit)),
-                Numbers::Single => {
+                NumberLayout::Plain(unit) => self.encode_array(w, &at, *bound, (unit.into(), unit)),
+                NumberLayout::Single => {
                     self.encode_count(w, &at, *bound);
                     self.encode_singles(w, &at, *scalar, &at.length(self.of));
                 }
@@ -210,14 +210,14 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn encode_word(&self, w: &mut Writer, word: &str) {
+    fn encode_word(&self, w: &mut SourceWriter, word: &str) {
         self.need(w, WAY, WORD);
         w.line(format!("tenon_put4 (_at, {word});"));
         self.step(w, WORD);
     }
 
     /// The discriminant, which lies in no block of the plan's.
-    fn encode_discriminant(&self, w: &mut Writer, at: &Spot<'a>, scalar: Scalar) {
+    fn encode_discriminant(&self, w: &mut SourceWriter, at: &CLvalue<'a>, scalar: Scalar) {
         let discriminant = self.discriminant(at);
         if self.is_left_to_c(at) {
             return self.external(w, &discriminant);
@@ -231,14 +231,14 @@ impl<'a> Routine<'a> {
     }
 
     /// Holds a counted array's length against its bound.
-    fn encode_bound(&self, w: &mut Writer, at: &Spot<'a>, bound: u32) {
+    fn encode_bound(&self, w: &mut SourceWriter, at: &CLvalue<'a>, bound: u32) {
         if let Some(bound) = at.bound(self.of, bound) {
             refuse_if(w, &format!("{} > {bound}", at.length(self.of)));
         }
     }
 
     /// Writes a count, and holds elements against their absence.
-    fn encode_count(&self, w: &mut Writer, at: &Spot<'a>, bound: u32) {
+    fn encode_count(&self, w: &mut SourceWriter, at: &CLvalue<'a>, bound: u32) {
         self.encode_bound(w, at, bound);
         let (length, elements) = (at.length(self.of), at.elements(self.of));
         refuse_if(w, &format!("{elements} == NULL && {length} > 0"));
@@ -246,7 +246,7 @@ impl<'a> Routine<'a> {
     }
 
     /// Writes the count of a loop, if it has one, and returns how often it runs.
-    fn encode_length(&self, w: &mut Writer, at: &Spot<'a>, count: Count) -> String {
+    fn encode_length(&self, w: &mut SourceWriter, at: &CLvalue<'a>, count: Count) -> String {
         match count {
             Count::Fixed(count) => format!("{count}u"),
             Count::Counted(bound) => {
@@ -256,7 +256,7 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn encode_array(&self, w: &mut Writer, at: &Spot<'a>, bound: u32, item: (u64, u32)) {
+    fn encode_array(&self, w: &mut SourceWriter, at: &CLvalue<'a>, bound: u32, item: (u64, u32)) {
         self.encode_bound(w, at, bound);
         let (length, elements) = (at.length(self.of), at.elements(self.of));
         let (bytes, unit) = item;
@@ -264,7 +264,7 @@ impl<'a> Routine<'a> {
         self.must(w, &call);
     }
 
-    fn encode_bytes(&self, w: &mut Writer, at: &Spot<'a>, bound: u32, text: bool) {
+    fn encode_bytes(&self, w: &mut SourceWriter, at: &CLvalue<'a>, bound: u32, text: bool) {
         if text {
             let (value, bound) = (at.value(), self.any_bound(at, bound));
             let put = if self.copies_strings() {
@@ -281,7 +281,7 @@ impl<'a> Routine<'a> {
     }
 
     /// Numbers that are looked at one by one.
-    fn encode_singles(&self, w: &mut Writer, at: &Spot<'a>, scalar: Scalar, length: &str) {
+    fn encode_singles(&self, w: &mut SourceWriter, at: &CLvalue<'a>, scalar: Scalar, length: &str) {
         self.encode_each(w, at, length, |w, spot| {
             let bytes = bytes_of(scalar);
             self.need(w, WAY, bytes);
@@ -293,10 +293,10 @@ impl<'a> Routine<'a> {
     /// Elements one by one.
     fn encode_each(
         &self,
-        w: &mut Writer,
-        at: &Spot<'a>,
+        w: &mut SourceWriter,
+        at: &CLvalue<'a>,
         length: &str,
-        element: impl Fn(&mut Writer, &Spot<'a>),
+        element: impl Fn(&mut SourceWriter, &CLvalue<'a>),
     ) {
         self.for_each(w, length, |w, index| {
             self.forget();
@@ -305,7 +305,13 @@ impl<'a> Routine<'a> {
         self.forget();
     }
 
-    fn encode_list(&self, w: &mut Writer, at: &Spot<'a>, element: TypeId, first_bare: bool) {
+    fn encode_list(
+        &self,
+        w: &mut SourceWriter,
+        at: &CLvalue<'a>,
+        element: TypeId,
+        first_bare: bool,
+    ) {
         if self.is_alone(element) {
             return self.alone(w, at);
         }
@@ -319,7 +325,7 @@ impl<'a> Routine<'a> {
     }
 }
 
-fn encode_scalar(w: &mut Writer, scalar: Scalar, value: &str, to: &str) {
+fn encode_scalar(w: &mut SourceWriter, scalar: Scalar, value: &str, to: &str) {
     w.line(match scalar {
         Scalar::I64 | Scalar::U64 => format!("tenon_put8 ({to}, (uint64_t) {value});"),
         Scalar::F32 => format!("tenon_put_float ({to}, {value});"),

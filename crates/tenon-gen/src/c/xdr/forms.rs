@@ -1,24 +1,24 @@
-//! Which routines are specialised, and which are not worth their size.
+//! Decides which routines are specialised, and which are not worth their size.
 //!
 //! Of a message with few items a call takes a hundred times as long as the fastest routine could save, so its
 //! routine is procedural, as small as rpcgen's. What messages begin with that may have more items is specialised
 //! together with all that it consists of, but for what only errors carry: the default arms of unions. The routines of
-//! its parts are called by nobody then but by programs that want a part alone, and are procedural, too.
+//! its parts are then called only by programs that want a part alone, and are procedural, too.
 
 use std::collections::BTreeSet;
 
 use tenon_plan::{Body, Count, Op};
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
-use super::Choice;
+use super::PlanVariants;
 use crate::c::{Interface, Size};
 
 /// Most items of a message that is left procedural: the budget that the plan's passes inline by.
 const FEW_ITEMS: u32 = 16;
 
-/// What is written for a type.
+/// The form in which the routine of a type is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum RoutineForm {
     /// Functions that its routine and those of other types call.
     Shared,
     /// Functions that become part of the only one that calls them. Its routine is procedural.
@@ -27,11 +27,11 @@ pub enum Form {
     Procedural,
 }
 
-/// What is written for each type.
+/// The form of the routine of each type.
 #[derive(Debug)]
-pub struct Forms {
-    types: Vec<Form>,
-    /// Whether the routine of each procedure's arguments is specialised, where they have one.
+pub struct RoutineForms {
+    types: Vec<RoutineForm>,
+    /// For each procedure, if the routine of its arguments is specialised, where they have one.
     arguments: Vec<bool>,
     /// Types of which a message may have any number.
     repeated: BTreeSet<TypeId>,
@@ -39,12 +39,12 @@ pub struct Forms {
     bare: BTreeSet<TypeId>,
 }
 
-impl Forms {
-    /// Chooses.
-    pub fn new(of: Interface<'_>, plans: &Choice, size: Size) -> Self {
+impl RoutineForms {
+    /// Chooses the forms.
+    pub fn new(of: Interface<'_>, plans: &PlanVariants, size: Size) -> Self {
         let schema = of.schema;
         let begin = beginnings(schema);
-        let mut weights = Weights::new(of, plans);
+        let mut weights = ItemEstimator::new(of, plans);
         let is_worth_it = |weight: u32| match size {
             Size::Small => false,
             Size::Balanced => weight > FEW_ITEMS,
@@ -56,7 +56,7 @@ impl Forms {
             counts_nothing(&plans.of_type(of, *id).body)
                 || (begin.contains(id) && is_worth_it(weights.of_type(*id)))
         });
-        let mut uses = Uses {
+        let mut uses = TypeUses {
             of,
             plans,
             count: vec![0; schema.types.len()],
@@ -78,9 +78,9 @@ impl Forms {
         });
         let arguments = arguments.collect();
         let forms = ids.map(|id| match uses.count[id.0 as usize] {
-            _ if !uses.specialised.contains(&id) => Form::Procedural,
-            1 if !begin.contains(&id) => Form::Inner,
-            _ => Form::Shared,
+            _ if !uses.specialised.contains(&id) => RoutineForm::Procedural,
+            1 if !begin.contains(&id) => RoutineForm::Inner,
+            _ => RoutineForm::Shared,
         });
         Self {
             types: forms.collect(),
@@ -90,22 +90,22 @@ impl Forms {
         }
     }
 
-    /// What is written for the type `id` of the interface.
-    pub fn of(&self, id: TypeId) -> Form {
+    /// Returns the form of the routine of the type `id` of the interface.
+    pub fn of(&self, id: TypeId) -> RoutineForm {
         self.types[id.0 as usize]
     }
 
-    /// Whether a message may have any number of values of the type `id`.
+    /// Returns whether a message may have any number of values of the type `id`.
     pub fn is_repeated(&self, id: TypeId) -> bool {
         self.repeated.contains(&id)
     }
 
-    /// Whether functions move a list that begins with an element of the type `id` in any case.
+    /// Returns whether functions move a list that begins with an element of the type `id` in any case.
     pub fn begins_bare(&self, id: TypeId) -> bool {
-        self.bare.contains(&id) || self.of(id) == Form::Shared
+        self.bare.contains(&id) || self.of(id) == RoutineForm::Shared
     }
 
-    /// Whether the routine of the arguments of a procedure, by its position, is specialised.
+    /// Returns whether the routine of the arguments of a procedure, by its position, is specialised.
     pub fn specialises_arguments(&self, procedure: usize) -> bool {
         self.arguments[procedure]
     }
@@ -138,7 +138,7 @@ fn resolve_alias(schema: &Schema, mut id: TypeId) -> TypeId {
     id
 }
 
-/// Whether there is an array of elements that take no bytes.
+/// Returns whether there is an array of elements that take no bytes.
 pub fn counts_nothing(body: &Body) -> bool {
     body.iter().any(|op| match op {
         Op::Loop { body, .. } => body.is_empty() || counts_nothing(body),
@@ -151,17 +151,17 @@ pub fn counts_nothing(body: &Body) -> bool {
     })
 }
 
-/// How many items values have, about. What may have any number has more than there are numbers for.
-struct Weights<'a> {
+/// Estimates the number of items of values. A value that may have any number has more than there are numbers for.
+struct ItemEstimator<'a> {
     of: Interface<'a>,
-    plans: &'a Choice,
+    plans: &'a PlanVariants,
     known: Vec<Option<u32>>,
 }
 
 const MANY: u32 = u32::MAX;
 
-impl<'a> Weights<'a> {
-    fn new(of: Interface<'a>, plans: &'a Choice) -> Self {
+impl<'a> ItemEstimator<'a> {
+    fn new(of: Interface<'a>, plans: &'a PlanVariants) -> Self {
         Self {
             of,
             plans,
@@ -219,10 +219,10 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// Where types are used by functions that are specialised.
-struct Uses<'a> {
+/// The uses of types by functions that are specialised.
+struct TypeUses<'a> {
     of: Interface<'a>,
-    plans: &'a Choice,
+    plans: &'a PlanVariants,
     count: Vec<u32>,
     /// Types that are specialised.
     specialised: BTreeSet<TypeId>,
@@ -232,7 +232,7 @@ struct Uses<'a> {
     leaves_errors: bool,
 }
 
-impl Uses<'_> {
+impl TypeUses<'_> {
     /// Follows a type to its parts. What is `repeated` is gone through again, if it was found alone before.
     fn follow(&mut self, first: TypeId) {
         let mut open = vec![(first, false)];

@@ -1,35 +1,35 @@
-//! Freeing: what a value owns goes back to where libtirpc takes memory from.
+//! Freeing: releases the memory that a value owns to libtirpc's allocator.
 
 use tenon_plan::links::is_link;
 use tenon_plan::{Body, Count, Op, Plans};
 use tenon_schema::{Type, TypeId, TypeKind};
 
-use super::pieces::{Step, steps};
-use super::routine::Routine;
-use crate::c::planned::Planned;
-use crate::c::spot::Spot;
-use crate::writer::Writer;
+use super::pieces::{BodyStep, steps};
+use super::routine::RoutineWriter;
+use crate::c::planned::LoweringSchema;
+use crate::c::spot::CLvalue;
+use crate::writer::SourceWriter;
 
-/// Which types own memory.
-pub struct Owners {
+/// The set of types that own memory.
+pub struct HeapOwnership {
     types: Vec<bool>,
     elements: Vec<bool>,
 }
 
-impl Owners {
-    pub fn new(planned: &Planned, plans: &Plans) -> Self {
+impl HeapOwnership {
+    pub fn new(planned: &LoweringSchema, plans: &Plans) -> Self {
         Self::with(planned, plans, |_| false)
     }
 
     /// Of types some of which own memory beside what their plans tell.
-    pub fn with(planned: &Planned, plans: &Plans, owns: impl Fn(TypeId) -> bool) -> Self {
+    pub fn with(planned: &LoweringSchema, plans: &Plans, owns: impl Fn(TypeId) -> bool) -> Self {
         let types = &planned.schema.types;
         let count = types.len();
         let mut owners = Self {
             types: vec![false; count],
             elements: vec![false; count],
         };
-        // What is added by one round may make others owners.
+        // An owner that one round adds may make other types owners.
         loop {
             let mut changed = false;
             for (index, def) in types.iter().enumerate() {
@@ -51,12 +51,12 @@ impl Owners {
         }
     }
 
-    /// The same for an element of an array whose length C alone knows.
+    /// The same for an element of an array of a length that only C knows.
     fn owns_elements(&self, element: &Type) -> bool {
         element.innermost_name().is_some_and(|id| self.owns(id))
     }
 
-    /// Whether a value of this type owns memory.
+    /// Returns whether a value of this type owns memory.
     pub fn owns(&self, id: TypeId) -> bool {
         self.types[id.0 as usize]
     }
@@ -66,12 +66,12 @@ impl Owners {
         self.elements[id.0 as usize]
     }
 
-    /// Whether what a body moves owns memory.
+    /// Returns whether a value that a body moves owns memory.
     pub fn owns_body(&self, body: &Body) -> bool {
         body.iter().any(|op| self.owns_op(op))
     }
 
-    /// Whether what an operation moves owns memory.
+    /// Returns whether a value that an operation moves owns memory.
     pub fn owns_op(&self, op: &Op) -> bool {
         match op {
             Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => false,
@@ -91,11 +91,11 @@ impl Owners {
     }
 }
 
-impl<'a> Routine<'a> {
+impl<'a> RoutineWriter<'a> {
     /// Frees what the value at `spot` owns. A value that `ends` is not looked at again.
-    pub fn free(&self, w: &mut Writer, spot: &Spot<'a>, body: &'a [Op], ends: bool) {
+    pub fn free(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, body: &'a [Op], ends: bool) {
         for step in steps(body) {
-            if let Step::Op(op) = step
+            if let BodyStep::Op(op) = step
                 && self.owners.owns_op(op)
             {
                 self.free_op(w, spot, op, ends);
@@ -103,7 +103,7 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn free_op(&self, w: &mut Writer, spot: &Spot<'a>, op: &'a Op, ends: bool) {
+    fn free_op(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op, ends: bool) {
         let at = op.place().map(|place| spot.at(self.of, place));
         let Some(at) = at else { return };
         match op {
@@ -143,8 +143,15 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn free_loop(&self, w: &mut Writer, at: &Spot<'a>, count: Count, body: &'a Body, ends: bool) {
-        let elements = |w: &mut Writer, length: &str, ends: bool| {
+    fn free_loop(
+        &self,
+        w: &mut SourceWriter,
+        at: &CLvalue<'a>,
+        count: Count,
+        body: &'a Body,
+        ends: bool,
+    ) {
+        let elements = |w: &mut SourceWriter, length: &str, ends: bool| {
             self.for_each(w, length, |w, index| {
                 self.free(w, &at.element(self.of, index), body, ends);
             });
@@ -162,7 +169,7 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn free_list(&self, w: &mut Writer, at: &Spot<'a>, element: TypeId, first_bare: bool) {
+    fn free_list(&self, w: &mut SourceWriter, at: &CLvalue<'a>, element: TypeId, first_bare: bool) {
         if self.is_alone(element) {
             return self.free_external(w, at);
         }
@@ -175,13 +182,13 @@ impl<'a> Routine<'a> {
     }
 
     /// Calls the program's own routine.
-    fn free_external(&self, w: &mut Writer, at: &Spot<'a>) {
+    fn free_external(&self, w: &mut SourceWriter, at: &CLvalue<'a>) {
         w.line(format!("{};", self.generic.call(at, "xdrs")));
     }
 }
 
 /// Gives memory back, and forgets it unless what holds it `ends`.
-fn release(w: &mut Writer, pointer: &str, ends: bool) {
+fn release(w: &mut SourceWriter, pointer: &str, ends: bool) {
     w.line(format!("free ({pointer});"));
     if !ends {
         w.line(format!("{pointer} = NULL;"));

@@ -1,23 +1,23 @@
-//! Values as rpcgen moves them: each by a call of a routine, which does whatever the stream is for.
+//! Values as rpcgen moves them: each by a call of a routine, which encodes, decodes or frees as the stream says.
 
 use tenon_schema::written::Spelling;
 use tenon_schema::{Length, Type};
 
 use super::believed::is_believed;
 use super::pieces::is_plain_number;
-use crate::c::spot::Spot;
+use crate::c::spot::CLvalue;
 use crate::c::{Interface, Size, names};
 
-/// What values are moved for: calls of routines are written by it.
+/// Writes calls of routines.
 #[derive(Debug, Clone, Copy)]
-pub struct Generic<'a> {
+pub struct RoutineCalls<'a> {
     pub of: Interface<'a>,
     pub size: Size,
 }
 
-impl<'a> Generic<'a> {
+impl<'a> RoutineCalls<'a> {
     /// The call that moves what is at `at`, in the stream that `xdrs` leads to.
-    pub fn call(self, at: &Spot<'a>, xdrs: &str) -> String {
+    pub fn call(self, at: &CLvalue<'a>, xdrs: &str) -> String {
         let of = self.of;
         let Some((ty, spelling)) = at.declaration() else {
             return format!("xdr_{} ({xdrs}, {})", at.name(of), at.address(of));
@@ -62,7 +62,7 @@ impl<'a> Generic<'a> {
         }
     }
 
-    /// Whose routine moves what may be announced to have so many elements: libtirpc's believes it.
+    /// Returns the prefix of the routine that moves an array with up to so many elements: libtirpc's trusts the count.
     fn prefix(self, bound: u32, element: &Type, spelling: &Spelling) -> &'static str {
         if !spelling.foreign && is_believed(self.of, bound, element) {
             "xdr"
@@ -71,8 +71,8 @@ impl<'a> Generic<'a> {
         }
     }
 
-    /// What routines take of something counted.
-    fn counted(self, at: &Spot<'a>, bound: u32, xdrs: &str) -> String {
+    /// Returns the arguments of the routine of a counted array.
+    fn counted(self, at: &CLvalue<'a>, bound: u32, xdrs: &str) -> String {
         let (elements, length) = (at.elements(self.of), at.length(self.of));
         let bound = limit(self.of, at, bound);
         format!("{xdrs}, (char **) &{elements}, &{length}, {bound}")
@@ -80,7 +80,7 @@ impl<'a> Generic<'a> {
 }
 
 /// The routine that moves what is at `at`, if it takes no more than that.
-pub fn routine<'a>(of: Interface<'a>, at: &Spot<'a>) -> Option<String> {
+pub fn routine<'a>(of: Interface<'a>, at: &CLvalue<'a>) -> Option<String> {
     match at.declaration() {
         None => Some(format!("xdr_{}", at.name(of))),
         Some((Type::String(_) | Type::Opaque(_) | Type::Array(..) | Type::Optional(_), _)) => None,
@@ -98,7 +98,7 @@ fn length(spelling: &Spelling) -> &str {
     spelling.bound.as_deref().unwrap_or("0")
 }
 
-fn limit<'a>(of: Interface<'a>, at: &Spot<'a>, bound: u32) -> String {
+fn limit<'a>(of: Interface<'a>, at: &CLvalue<'a>, bound: u32) -> String {
     let bound = at.bound(of, bound);
     bound.unwrap_or_else(|| format!("{}u", u32::MAX))
 }

@@ -1,8 +1,8 @@
-//! The `xdr_` routines: one for each type, made of what the plan says.
+//! The `xdr_` routines: one for each type, made from its plan.
 //!
 //! Each routine asks once what it is called for; encoding, decoding and freeing are functions of their
 //! own, which call one another directly and hand the position in the stream on. What they share stands in
-//! `runtime.c`, whose variables begin with `_`: constants of the interface are macros there.
+//! `runtime.c`. Names of variables there begin with `_`: constants of the interface are macros.
 
 mod believed;
 mod decode;
@@ -23,31 +23,31 @@ use tenon_plan::{Body, Op, Plan, Plans, Scalar};
 use tenon_schema::written::Item;
 use tenon_schema::{Length, Type, TypeId, TypeKind};
 
-use super::planned::Planned;
+use super::planned::LoweringSchema;
 use super::procedures::{has_record, procedures};
-use super::spot::Spot;
+use super::spot::CLvalue;
 use super::{Interface, Options, heading};
-use crate::writer::Writer;
-use forms::{Form, Forms, counts_nothing};
-use free::Owners;
-use generic::Generic;
+use crate::writer::SourceWriter;
+use forms::{RoutineForm, RoutineForms, counts_nothing};
+use free::HeapOwnership;
+use generic::RoutineCalls;
 use pieces::suits;
-use routine::{Routine, Subject};
+use routine::{RoutineSignature, RoutineWriter};
 
 /// The plans of an interface, of which each type uses one.
-pub struct Choice {
+pub struct PlanVariants {
     /// With blocks of memory.
     pub blocks: Plans,
-    /// Without: for what C has in other sizes than the plan believes.
+    /// Without: for items that C has in other sizes than the plan assumes.
     pub items: Plans,
 }
 
-impl Choice {
+impl PlanVariants {
     /// The plan that the functions of a type are printed from.
     fn of_type(&self, of: Interface<'_>, id: TypeId) -> &Plan {
         let is_own = (id.0 as usize) < of.schema.types.len();
         let blocks = self.blocks.of_type(id);
-        if is_own && suits(of, &Spot::of_type(of, id), &blocks.body) {
+        if is_own && suits(of, &CLvalue::of_type(of, id), &blocks.body) {
             blocks
         } else {
             self.items.of_type(id)
@@ -55,7 +55,7 @@ impl Choice {
     }
 
     /// The plan that the functions of the record of a procedure's arguments, which is at `spot`, are printed from.
-    fn of_arguments(&self, of: Interface<'_>, procedure: usize, spot: &Spot<'_>) -> &Plan {
+    fn of_arguments(&self, of: Interface<'_>, procedure: usize, spot: &CLvalue<'_>) -> &Plan {
         let blocks = &self.blocks.procedures[procedure].arguments;
         if suits(of, spot, &blocks.body) {
             blocks
@@ -66,13 +66,18 @@ impl Choice {
 }
 
 /// The file of the routines; empty if there are none.
-pub fn write(of: Interface<'_>, planned: &Planned, plans: &Choice, options: &Options) -> String {
-    let owners = Owners::new(planned, &plans.items);
-    let forms = Forms::new(of, plans, options.size);
-    let mut file = File {
+pub fn write(
+    of: Interface<'_>,
+    planned: &LoweringSchema,
+    plans: &PlanVariants,
+    options: &Options,
+) -> String {
+    let owners = HeapOwnership::new(planned, &plans.items);
+    let forms = RoutineForms::new(of, plans, options.size);
+    let mut file = XdrFile {
         of,
         plans,
-        generic: Generic {
+        generic: RoutineCalls {
             of,
             size: options.size,
         },
@@ -80,7 +85,7 @@ pub fn write(of: Interface<'_>, planned: &Planned, plans: &Choice, options: &Opt
         forms: &forms,
         declared: BTreeSet::new(),
     };
-    let mut body = Writer::with_tabs();
+    let mut body = SourceWriter::with_tabs();
     let mut routines = 0;
     for item in &of.written.items {
         match item {
@@ -97,7 +102,7 @@ pub fn write(of: Interface<'_>, planned: &Planned, plans: &Choice, options: &Opt
         return String::new();
     }
     let body = body.finish();
-    let mut w = Writer::with_tabs();
+    let mut w = SourceWriter::with_tabs();
     heading(&mut w, options);
     // The header comes first: builds replace its line by `config.h` and the header.
     w.line(format!("#include \"{}\"", options.header));
@@ -105,19 +110,19 @@ pub fn write(of: Interface<'_>, planned: &Planned, plans: &Choice, options: &Opt
     w.finish() + &body
 }
 
-struct File<'a> {
+struct XdrFile<'a> {
     of: Interface<'a>,
-    plans: &'a Choice,
-    generic: Generic<'a>,
-    owners: &'a Owners,
-    forms: &'a Forms,
-    /// The types whose functions may be called.
+    plans: &'a PlanVariants,
+    generic: RoutineCalls<'a>,
+    owners: &'a HeapOwnership,
+    forms: &'a RoutineForms,
+    /// Types with functions that are declared and may be called.
     declared: BTreeSet<TypeId>,
 }
 
-impl<'a> File<'a> {
-    fn of_type(&mut self, w: &mut Writer, id: TypeId) {
-        let spot = Spot::of_type(self.of, id);
+impl<'a> XdrFile<'a> {
+    fn of_type(&mut self, w: &mut SourceWriter, id: TypeId) {
+        let spot = CLvalue::of_type(self.of, id);
         let routine = self.routine(self.subject(id));
         let routine = routine.repeated(self.forms.is_repeated(id));
         if let Some(call) = self.alone(id, &spot) {
@@ -125,13 +130,13 @@ impl<'a> File<'a> {
         }
         let form = self.forms.of(id);
         let plan = self.plans.of_type(self.of, id);
-        if form == Form::Procedural {
+        if form == RoutineForm::Procedural {
             return routine.write_procedural(w, id, plan);
         }
         self.declare(w, id, plan);
         if is_link(self.of.schema, id) {
             routine.write_link(w, id, &spot, plan);
-        } else if form == Form::Inner {
+        } else if form == RoutineForm::Inner {
             routine.write_functions(w, &spot, plan);
             routine.write_procedural(w, id, plan);
         } else {
@@ -139,13 +144,14 @@ impl<'a> File<'a> {
         }
     }
 
-    fn routine(&self, subject: Subject<'a>) -> Routine<'a> {
-        Routine::new(self.generic, (self.owners, self.forms), subject)
+    fn routine(&self, subject: RoutineSignature<'a>) -> RoutineWriter<'a> {
+        RoutineWriter::new(self.generic, (self.owners, self.forms), subject)
     }
 
-    /// The call that the routine of a type is, if it is no more: of an enum, or of a name for another type, whose uses
-    /// are specialised where they are. What messages begin with is specialised for itself, if that is worth it.
-    fn alone(&self, id: TypeId, spot: &Spot<'a>) -> Option<String> {
+    /// The call that the routine of a type consists of, if it is no more: of an enum, or of a name for another type, as
+    /// uses of that are specialised where they are. The type that a message begins with is specialised for itself, if
+    /// that is worth it.
+    fn alone(&self, id: TypeId, spot: &CLvalue<'a>) -> Option<String> {
         if spot.is_record(self.of) {
             return None;
         }
@@ -158,13 +164,13 @@ impl<'a> File<'a> {
             [Op::External { .. } | Op::Call { .. } | Op::CopyCounted { .. }] => {
                 Some(self.generic.call(spot, "xdrs"))
             }
-            _ if counts_nothing(body) || self.forms.of(id) != Form::Procedural => None,
+            _ if counts_nothing(body) || self.forms.of(id) != RoutineForm::Procedural => None,
             _ => Some(self.generic.call(spot, "xdrs")),
         }
     }
 
     /// The type `id`, as its functions take it.
-    fn subject(&self, id: TypeId) -> Subject<'a> {
+    fn subject(&self, id: TypeId) -> RoutineSignature<'a> {
         let def = self.of.schema.type_def(id);
         let name = &def.name;
         let is_vector = matches!(
@@ -172,18 +178,18 @@ impl<'a> File<'a> {
             TypeKind::Typedef(Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_)))
         );
         if is_vector {
-            let elements = Spot::of_type(self.of, id).inner_type(self.of);
-            return Subject {
+            let elements = CLvalue::of_type(self.of, id).inner_type(self.of);
+            return RoutineSignature {
                 name,
                 parameter: format!("{name} objp"),
                 pointed: elements,
             };
         }
-        Subject::record(name)
+        RoutineSignature::record(name)
     }
 
     /// The routines of the records of arguments; how many there are.
-    fn records(&mut self, w: &mut Writer, options: &Options, program: usize) -> usize {
+    fn records(&mut self, w: &mut SourceWriter, options: &Options, program: usize) -> usize {
         let mut written = 0;
         for (position, procedure) in procedures(self.of).enumerate() {
             if procedure.program != program || !has_record(&procedure, options) {
@@ -191,11 +197,11 @@ impl<'a> File<'a> {
             }
             written += 1;
             let fields = &procedure.definition.arguments;
-            let spot = Spot::of_record(fields, &procedure.written.arguments);
+            let spot = CLvalue::of_record(fields, &procedure.written.arguments);
             let plan = self.plans.of_arguments(self.of, position, &spot);
             let name = procedure.record_name();
-            let subject = Subject::record(&name);
-            let routine = Routine::new(self.generic, (self.owners, self.forms), subject);
+            let subject = RoutineSignature::record(&name);
+            let routine = RoutineWriter::new(self.generic, (self.owners, self.forms), subject);
             if self.forms.specialises_arguments(position) {
                 routine.write(w, &spot, plan);
             } else {
@@ -206,13 +212,13 @@ impl<'a> File<'a> {
     }
 
     /// Announces the functions of types that stand further behind.
-    fn declare(&mut self, w: &mut Writer, id: TypeId, plan: &Plan) {
+    fn declare(&mut self, w: &mut SourceWriter, id: TypeId, plan: &Plan) {
         self.declared.insert(id);
         let mut called = BTreeSet::new();
         collect(&plan.body, &mut called);
         for called in called.into_iter().filter(|called| *called != id) {
             let is_alone =
-                self.of.is_elsewhere(called) || self.forms.of(called) == Form::Procedural;
+                self.of.is_elsewhere(called) || self.forms.of(called) == RoutineForm::Procedural;
             if is_alone || !self.declared.insert(called) {
                 continue;
             }
@@ -223,7 +229,7 @@ impl<'a> File<'a> {
     }
 }
 
-impl<'a> Subject<'a> {
+impl<'a> RoutineSignature<'a> {
     /// A struct, a union, or what else a routine takes by a pointer.
     fn record(name: &'a str) -> Self {
         Self {
@@ -234,7 +240,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The types whose functions a body calls.
+/// Collects the types of the functions that a body calls.
 fn collect(body: &Body, called: &mut BTreeSet<TypeId>) {
     for op in body {
         match op {

@@ -4,7 +4,7 @@ use tenon_plan::{Body, Op, Place, Representation, Scalar};
 use tenon_schema::Type;
 use tenon_schema::written::Spelling;
 
-use crate::c::spot::Spot;
+use crate::c::spot::CLvalue;
 use crate::c::{Interface, names};
 
 /// Most bytes of a block that are asked for at once: with a word behind them they fit into the space that `runtime.c`
@@ -12,10 +12,10 @@ use crate::c::{Interface, names};
 pub const SPACE_MAX: u32 = 1024;
 
 /// A part of a block.
-pub enum Piece<'p> {
+pub enum BlockPiece<'p> {
     /// Items that are moved with one check.
     Items {
-        /// Where the first one lies in the block.
+        /// The offset of the first one in the block.
         start: u32,
         /// Bytes.
         bytes: u32,
@@ -26,7 +26,7 @@ pub enum Piece<'p> {
     Large(&'p Op),
 }
 
-/// Where an item lies in its block, and its bytes.
+/// Returns the offset of an item in its block, and its bytes.
 pub fn extent(op: &Op) -> (u32, u32) {
     match op.fixed(&Representation::XDR) {
         Some((offset, bytes)) => (offset, narrow(bytes)),
@@ -40,18 +40,18 @@ pub fn narrow(bytes: u64) -> u32 {
 }
 
 /// Cuts a block up.
-pub fn pieces(block: &[Op]) -> Vec<Piece<'_>> {
-    let mut pieces: Vec<Piece<'_>> = Vec::new();
+pub fn pieces(block: &[Op]) -> Vec<BlockPiece<'_>> {
+    let mut pieces: Vec<BlockPiece<'_>> = Vec::new();
     for op in block {
         let (offset, size) = extent(op);
         match pieces.last_mut() {
             _ if size == 0 => {}
-            _ if size > SPACE_MAX => pieces.push(Piece::Large(op)),
-            Some(Piece::Items { bytes, ops, .. }) if *bytes + size <= SPACE_MAX => {
+            _ if size > SPACE_MAX => pieces.push(BlockPiece::Large(op)),
+            Some(BlockPiece::Items { bytes, ops, .. }) if *bytes + size <= SPACE_MAX => {
                 *bytes += size;
                 ops.push(op);
             }
-            _ => pieces.push(Piece::Items {
+            _ => pieces.push(BlockPiece::Items {
                 start: offset,
                 bytes: size,
                 ops: vec![op],
@@ -62,7 +62,7 @@ pub fn pieces(block: &[Op]) -> Vec<Piece<'_>> {
 }
 
 /// A step of a body: a block of fixed size, or an operation that makes its own check.
-pub enum Step<'p> {
+pub enum BodyStep<'p> {
     /// A block of so many bytes.
     Block(u32, &'p [Op]),
     /// An operation.
@@ -70,18 +70,18 @@ pub enum Step<'p> {
 }
 
 /// The steps of a body.
-pub fn steps(body: &[Op]) -> Vec<Step<'_>> {
+pub fn steps(body: &[Op]) -> Vec<BodyStep<'_>> {
     let mut steps = Vec::new();
     let mut rest = body;
     while let [first, behind @ ..] = rest {
         let items = behind.iter().take_while(|op| op.is_fixed()).count();
         rest = match first {
             Op::Reserve { bytes } => {
-                steps.push(Step::Block(*bytes, &behind[..items]));
+                steps.push(BodyStep::Block(*bytes, &behind[..items]));
                 &behind[items..]
             }
             op => {
-                steps.push(Step::Op(op));
+                steps.push(BodyStep::Op(op));
                 behind
             }
         };
@@ -89,11 +89,11 @@ pub fn steps(body: &[Op]) -> Vec<Step<'_>> {
     steps
 }
 
-/// Whether a body moves anything: operations may do nothing, as those of no bytes.
+/// Returns whether a body moves anything: operations may do nothing, as those of no bytes.
 pub fn moves(body: &[Op]) -> bool {
     steps(body).iter().any(|step| match step {
-        Step::Block(_, block) => !pieces(block).is_empty(),
-        Step::Op(_) => true,
+        BodyStep::Block(_, block) => !pieces(block).is_empty(),
+        BodyStep::Op(_) => true,
     })
 }
 
@@ -108,28 +108,28 @@ pub fn is_plain_number(of: Interface<'_>, ty: &Type, spelling: &Spelling) -> Opt
     }
 }
 
-/// How C holds numbers of an array.
+/// The layout in which C holds numbers of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Numbers {
+pub enum NumberLayout {
     /// As they lie on the wire, but for the order of so many bytes.
     Plain(u32),
     /// In another size or with other values: one by one.
     Single,
 }
 
-/// How C holds the numbers of the array at `spot`.
-pub fn numbers<'a>(of: Interface<'a>, spot: &Spot<'a>, scalar: Scalar) -> Numbers {
+/// Returns the layout in which C holds the numbers of the array at `spot`.
+pub fn numbers<'a>(of: Interface<'a>, spot: &CLvalue<'a>, scalar: Scalar) -> NumberLayout {
     match scalar {
-        Scalar::I32 | Scalar::U32 if spot.element(of, "0").has_long(of) => Numbers::Single,
-        Scalar::I32 | Scalar::U32 | Scalar::F32 | Scalar::Enum(_) => Numbers::Plain(4),
-        Scalar::I64 | Scalar::U64 | Scalar::F64 => Numbers::Plain(8),
-        Scalar::I16 | Scalar::U16 | Scalar::I8 | Scalar::U8 => Numbers::Single,
-        Scalar::Bool | Scalar::F128 => Numbers::Single,
+        Scalar::I32 | Scalar::U32 if spot.element(of, "0").has_long(of) => NumberLayout::Single,
+        Scalar::I32 | Scalar::U32 | Scalar::F32 | Scalar::Enum(_) => NumberLayout::Plain(4),
+        Scalar::I64 | Scalar::U64 | Scalar::F64 => NumberLayout::Plain(8),
+        Scalar::I16 | Scalar::U16 | Scalar::I8 | Scalar::U8 => NumberLayout::Single,
+        Scalar::Bool | Scalar::F128 => NumberLayout::Single,
     }
 }
 
-/// Whether C has in memory what the blocks of `body` believe: numbers of one size, and no `long`.
-pub fn suits<'a>(of: Interface<'a>, spot: &Spot<'a>, body: &Body) -> bool {
+/// Returns whether C has the layout in memory that the blocks of `body` assume: numbers of one size, and no `long`.
+pub fn suits<'a>(of: Interface<'a>, spot: &CLvalue<'a>, body: &Body) -> bool {
     body.iter().all(|op| {
         let at = |place: &Place| spot.at(of, place);
         match op {

@@ -1,17 +1,17 @@
-//! Routines that are not specialised: as small as rpcgen's. What takes up a message at once, arrays of numbers and
-//! bytes, is moved as fast for all that; lists are loops, and depth has a limit.
+//! Routines that are not specialised: as small as rpcgen's. Arrays of numbers and bytes, which may take up a message at
+//! once, are moved as fast for all that; lists are loops, and depth has a limit.
 
 use tenon_plan::Plan;
 use tenon_plan::links::is_link;
 use tenon_schema::{TypeId, TypeKind};
 
-use super::routine::Routine;
-use crate::c::spot::{Spot, link};
-use crate::writer::Writer;
+use super::routine::RoutineWriter;
+use crate::c::spot::{CLvalue, link};
+use crate::writer::SourceWriter;
 
-impl<'a> Routine<'a> {
+impl<'a> RoutineWriter<'a> {
     /// Writes the routine of the struct or union `id`, which calls those of its parts one by one.
-    pub fn write_procedural(&self, w: &mut Writer, id: TypeId, plan: &Plan) {
+    pub fn write_procedural(&self, w: &mut SourceWriter, id: TypeId, plan: &Plan) {
         let name = self.subject.name;
         if plan.recursive {
             w.line("");
@@ -26,12 +26,17 @@ impl<'a> Routine<'a> {
     }
 
     /// Writes the routine of the record of so many arguments at `spot`.
-    pub fn write_procedural_record(&self, w: &mut Writer, spot: &Spot<'a>, arguments: usize) {
+    pub fn write_procedural_record(
+        &self,
+        w: &mut SourceWriter,
+        spot: &CLvalue<'a>,
+        arguments: usize,
+    ) {
         self.routine(w, |w| self.record(w, spot, arguments));
     }
 
-    fn parts(&self, w: &mut Writer, id: TypeId) {
-        let spot = Spot::of_type(self.of, id);
+    fn parts(&self, w: &mut SourceWriter, id: TypeId) {
+        let spot = CLvalue::of_type(self.of, id);
         match &self.of.schema.type_def(id).kind {
             TypeKind::Struct(fields) if is_link(self.of.schema, id) => {
                 self.list(w, id, &spot, fields.len() - 1);
@@ -41,7 +46,7 @@ impl<'a> Routine<'a> {
         }
     }
 
-    fn record(&self, w: &mut Writer, spot: &Spot<'a>, fields: usize) {
+    fn record(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, fields: usize) {
         if fields == 0 {
             w.line("bool_t _done = TRUE;");
             w.line("");
@@ -56,20 +61,20 @@ impl<'a> Routine<'a> {
     }
 
     /// The calls that move the first fields of a struct.
-    fn calls(&self, spot: &Spot<'a>, fields: usize) -> Vec<String> {
+    fn calls(&self, spot: &CLvalue<'a>, fields: usize) -> Vec<String> {
         let fields = (0..fields).map(|position| spot.field(self.of, position));
         fields
             .map(|field| self.generic.call(&field, "xdrs"))
             .collect()
     }
 
-    fn choice(&self, w: &mut Writer, spot: &Spot<'a>) {
+    fn choice(&self, w: &mut SourceWriter, spot: &CLvalue<'a>) {
         let discriminant = self.generic.call(&self.discriminant(spot), "xdrs");
         w.line(format!("bool_t _done = {discriminant};"));
         w.line("");
         w.line("if (!_done)");
         w.indented(|w| w.line("return FALSE;"));
-        // What was refused half-way may be freed.
+        // A value that was refused half-way may be freed.
         let otherwise = "return xdrs->x_op == XDR_FREE;";
         self.switch(w, spot, otherwise, |w, _, holds| {
             w.line(format!("_done = {};", self.generic.call(holds, "xdrs")));
@@ -78,7 +83,7 @@ impl<'a> Routine<'a> {
     }
 
     /// An element, and all that follow it.
-    fn list(&self, w: &mut Writer, id: TypeId, spot: &Spot<'a>, fields: usize) {
+    fn list(&self, w: &mut SourceWriter, id: TypeId, spot: &CLvalue<'a>, fields: usize) {
         let (name, next) = (self.subject.name, link(self.of, id));
         let link = format!("tenon_xdr_link (xdrs, &objp->{next}, sizeof ({name}), &_next)");
         let mut calls = self.calls(spot, fields);

@@ -1,4 +1,4 @@
-//! The functions of one type: what is common to encoding, decoding and freeing.
+//! The functions of one type: the part common to encoding, decoding and freeing.
 
 use std::cell::Cell;
 
@@ -7,52 +7,52 @@ use tenon_schema::written::{Spelling, WrittenType, WrittenUnion};
 use tenon_schema::{Field, TypeId, TypeKind, Union};
 
 use super::emit::refuse_if;
-use super::forms::{Form, Forms};
-use super::free::Owners;
-use super::generic::Generic;
+use super::forms::{RoutineForm, RoutineForms};
+use super::free::HeapOwnership;
+use super::generic::RoutineCalls;
 use super::pieces::moves;
-use crate::c::spot::{Spot, link};
+use crate::c::spot::{CLvalue, link};
 use crate::c::{Interface, planned};
-use crate::writer::Writer;
+use crate::writer::SourceWriter;
 
-/// The functions of one type, in the making.
-pub struct Routine<'a> {
+/// Writes the functions of one type.
+pub struct RoutineWriter<'a> {
     pub of: Interface<'a>,
-    pub owners: &'a Owners,
-    pub forms: &'a Forms,
-    pub generic: Generic<'a>,
+    pub owners: &'a HeapOwnership,
+    pub forms: &'a RoutineForms,
+    pub generic: RoutineCalls<'a>,
     /// The type.
-    pub subject: Subject<'a>,
-    /// Whether a message may have any number of values of the type.
+    pub subject: RoutineSignature<'a>,
+    /// Set if a message may have any number of values of the type.
     repeated: bool,
     /// Bytes behind the position that are known to be at hand.
     pub at_hand: Cell<u32>,
-    /// How many loops are open.
+    /// The number of open loops.
     loops: Cell<u32>,
 }
 
-/// A type, and how its functions get at a value.
+/// The signature of the functions of a type.
 #[derive(Debug, Clone)]
-pub struct Subject<'a> {
+pub struct RoutineSignature<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What its routine takes behind the stream: `node *objp`.
+    /// The parameter of its routine behind the stream: `node *objp`.
     pub parameter: String,
-    /// C's type of what the value is a pointer to.
+    /// C's type of the target of the value, which is a pointer.
     pub pointed: String,
 }
 
-/// What a discriminant selects.
+/// The arm that a discriminant selects.
 #[derive(Debug, Clone, Copy)]
-pub enum Selected {
+pub enum SelectedArm {
     /// An arm, by its position.
     Arm(usize),
     /// The default arm.
     Default,
 }
 
-impl Selected {
-    /// The body of what is selected.
+impl SelectedArm {
+    /// The body of the selected arm.
     pub fn body<'a>(self, arms: &'a [Arm], default: &'a Option<Body>) -> &'a [Op] {
         match self {
             Self::Arm(index) => &arms[index].body,
@@ -61,11 +61,11 @@ impl Selected {
     }
 }
 
-impl<'a> Routine<'a> {
+impl<'a> RoutineWriter<'a> {
     pub fn new(
-        generic: Generic<'a>,
-        (owners, forms): (&'a Owners, &'a Forms),
-        subject: Subject<'a>,
+        generic: RoutineCalls<'a>,
+        (owners, forms): (&'a HeapOwnership, &'a RoutineForms),
+        subject: RoutineSignature<'a>,
     ) -> Self {
         Self {
             of: generic.of,
@@ -84,24 +84,24 @@ impl<'a> Routine<'a> {
         Self { repeated, ..self }
     }
 
-    /// Whether what moves strings is copied to where it is used: where there may be many of them.
+    /// Returns whether the code that moves strings is inlined: where there may be many of them.
     pub fn copies_strings(&self) -> bool {
         self.repeated || self.loops.get() > 0
     }
 
     /// Writes the functions of a type, and its routine, which calls them.
-    pub fn write(&self, w: &mut Writer, spot: &Spot<'a>, plan: &'a Plan) {
+    pub fn write(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, plan: &'a Plan) {
         self.write_functions(w, spot, plan);
         self.write_routine(w, "", self.owners.owns_body(&plan.body));
     }
 
     /// Writes the functions of a type alone.
-    pub fn write_functions(&self, w: &mut Writer, spot: &Spot<'a>, plan: &'a Plan) {
+    pub fn write_functions(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, plan: &'a Plan) {
         let owns = self.owners.owns_body(&plan.body);
         self.write_parts(w, spot, plan, owns);
     }
 
-    fn write_parts(&self, w: &mut Writer, spot: &Spot<'a>, plan: &'a Plan, owns: bool) {
+    fn write_parts(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, plan: &'a Plan, owns: bool) {
         let (body, name) = (&plan.body, self.subject.name);
         self.function(w, "encode", body, |w| self.encode(w, spot, body));
         if plan.recursive {
@@ -129,7 +129,7 @@ impl<'a> Routine<'a> {
     }
 
     /// Names the value by its type.
-    fn take_value(&self, w: &mut Writer) {
+    fn take_value(&self, w: &mut SourceWriter) {
         let pointed = &self.subject.pointed;
         w.line(format!("{pointed} *objp = ({pointed} *) _value;"));
         w.line("");
@@ -138,10 +138,10 @@ impl<'a> Routine<'a> {
     /// A function that moves a value one way.
     fn function(
         &self,
-        w: &mut Writer,
+        w: &mut SourceWriter,
         verb: &str,
         body: &'a Body,
-        inside: impl FnOnce(&mut Writer),
+        inside: impl FnOnce(&mut SourceWriter),
     ) {
         self.forget();
         w.line("");
@@ -162,8 +162,9 @@ impl<'a> Routine<'a> {
         });
     }
 
-    /// The decoder of a type that may hold others of its kind: who sends it does not choose how deep.
-    fn write_counting_decoder(&self, w: &mut Writer) {
+    /// Writes the decoder of a type that may hold others of its kind: it limits the depth, so that no sender chooses
+    /// it.
+    fn write_counting_decoder(&self, w: &mut SourceWriter) {
         let name = self.subject.name;
         w.line("");
         w.line("static char *");
@@ -183,7 +184,7 @@ impl<'a> Routine<'a> {
 
     /// Writes the functions of a link: of one element, of a list of them, and of the two together,
     /// which is what the type means where it is no pointer.
-    pub fn write_link(&self, w: &mut Writer, id: TypeId, spot: &Spot<'a>, plan: &'a Plan) {
+    pub fn write_link(&self, w: &mut SourceWriter, id: TypeId, spot: &CLvalue<'a>, plan: &'a Plan) {
         let owns = self.owners.owns_body(&plan.body);
         w.line("");
         self.announce_lists(w, id);
@@ -192,7 +193,7 @@ impl<'a> Routine<'a> {
         if self.forms.begins_bare(id) {
             self.write_whole(w);
         }
-        if self.forms.of(id) == Form::Shared {
+        if self.forms.of(id) == RoutineForm::Shared {
             self.write_routine(w, "whole_", true);
         } else {
             self.write_procedural(w, id, plan);
@@ -200,7 +201,7 @@ impl<'a> Routine<'a> {
     }
 
     /// The functions of lists. With `_bare`, the first element is there in any case, and is no node of its own.
-    fn write_lists(&self, w: &mut Writer, id: TypeId, owns: bool) {
+    fn write_lists(&self, w: &mut SourceWriter, id: TypeId, owns: bool) {
         let (name, next) = (self.subject.name, link(self.of, id));
         let free_element = if owns {
             format!("tenon_free_{name} (xdrs, objp);")
@@ -266,7 +267,7 @@ tenon_list_free_{name} (XDR *xdrs, {name} **_to, bool_t _bare)
     }
 
     /// The functions of an element and all that follow it.
-    fn write_whole(&self, w: &mut Writer) {
+    fn write_whole(&self, w: &mut SourceWriter) {
         let name = self.subject.name;
         w.line("");
         w.raw_text(&format!(
@@ -296,7 +297,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
     }
 
     /// The routine that programs know, made of functions that begin with `which`.
-    fn write_routine(&self, w: &mut Writer, which: &str, owns: bool) {
+    fn write_routine(&self, w: &mut SourceWriter, which: &str, owns: bool) {
         let name = self.subject.name;
         let free = if owns {
             format!("tenon_{which}free_{name}")
@@ -308,7 +309,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
     }
 
     /// The routine that programs know, which is one call.
-    pub fn write_call(&self, w: &mut Writer, call: &str) {
+    pub fn write_call(&self, w: &mut SourceWriter, call: &str) {
         self.routine(w, |w| {
             w.line(format!("bool_t _done = {call};"));
             w.line("");
@@ -318,8 +319,8 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
 
     /// The routine that programs know. It declares what rpcgen does: builds edit that, or delete the line. A declaration
     /// has to follow, for the attribute in front.
-    pub fn routine(&self, w: &mut Writer, inside: impl FnOnce(&mut Writer)) {
-        let Subject {
+    pub fn routine(&self, w: &mut SourceWriter, inside: impl FnOnce(&mut SourceWriter)) {
+        let RoutineSignature {
             name, parameter, ..
         } = &self.subject;
         w.line("");
@@ -333,7 +334,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
     }
 
     /// Announces the functions of a type that stand further behind.
-    pub fn declare(&self, w: &mut Writer, id: TypeId, is_link: bool) {
+    pub fn declare(&self, w: &mut SourceWriter, id: TypeId, is_link: bool) {
         self.announce(w, "encode");
         self.announce(w, "decode");
         let name = self.subject.name;
@@ -345,14 +346,14 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
         }
     }
 
-    fn announce(&self, w: &mut Writer, verb: &str) {
+    fn announce(&self, w: &mut SourceWriter, verb: &str) {
         let name = self.subject.name;
         w.line(format!(
             "static char *tenon_{verb}_{name} (struct tenon_stream *, char *, void *);"
         ));
     }
 
-    fn announce_lists(&self, w: &mut Writer, id: TypeId) {
+    fn announce_lists(&self, w: &mut SourceWriter, id: TypeId) {
         let name = self.subject.name;
         if self.forms.begins_bare(id) {
             for verb in ["whole_encode", "whole_decode"] {
@@ -372,13 +373,18 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
         ));
     }
 
-    /// Whether a type is moved by a routine that stands by itself.
+    /// Returns whether a type is moved by a routine that stands by itself.
     pub fn is_alone(&self, id: TypeId) -> bool {
-        self.of.is_elsewhere(id) || self.forms.of(id) == Form::Procedural
+        self.of.is_elsewhere(id) || self.forms.of(id) == RoutineForm::Procedural
     }
 
     /// Writes a loop that runs so often, and counts with a variable of its own.
-    pub fn for_each(&self, w: &mut Writer, length: &str, inside: impl FnOnce(&mut Writer, &str)) {
+    pub fn for_each(
+        &self,
+        w: &mut SourceWriter,
+        length: &str,
+        inside: impl FnOnce(&mut SourceWriter, &str),
+    ) {
         self.with_index(|index| {
             w.braces_below(|w| {
                 w.line(format!("u_int {index};"));
@@ -398,7 +404,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
     }
 
     /// The union at `spot` and how it is written.
-    pub fn union(&self, spot: &Spot<'a>) -> (&'a Union, &'a WrittenUnion) {
+    pub fn union(&self, spot: &CLvalue<'a>) -> (&'a Union, &'a WrittenUnion) {
         let id = spot.union(self.of);
         match (&self.of.schema.type_def(id).kind, self.of.written_type(id)) {
             (TypeKind::Union(union), WrittenType::Union(written)) => (union, written),
@@ -406,13 +412,13 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
         }
     }
 
-    /// Whether the discriminant of the union at `spot` is moved by a routine of its own.
-    pub fn is_left_to_c(&self, spot: &Spot<'a>) -> bool {
+    /// Returns whether the discriminant of the union at `spot` is moved by a routine of its own.
+    pub fn is_left_to_c(&self, spot: &CLvalue<'a>) -> bool {
         planned::is_left_to_c(self.of.schema, self.union(spot).0)
     }
 
-    /// How many elements or bytes there may be: any number, if there is no bound.
-    pub fn any_bound(&self, at: &Spot<'a>, bound: u32) -> String {
+    /// Returns the bound on elements or bytes: any number, if there is no bound.
+    pub fn any_bound(&self, at: &CLvalue<'a>, bound: u32) -> String {
         let bound = at.bound(self.of, bound);
         bound.unwrap_or_else(|| format!("{}u", u32::MAX))
     }
@@ -421,10 +427,10 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
     /// and `otherwise` is what is done where no arm is selected.
     pub fn switch(
         &self,
-        w: &mut Writer,
-        spot: &Spot<'a>,
+        w: &mut SourceWriter,
+        spot: &CLvalue<'a>,
         otherwise: &str,
-        arm: impl Fn(&mut Writer, Selected, &Spot<'a>),
+        arm: impl Fn(&mut SourceWriter, SelectedArm, &CLvalue<'a>),
     ) {
         let (union, written) = self.union(spot);
         let discriminant = self.discriminant(spot);
@@ -440,7 +446,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
             let holds = held(definition.field.as_ref(), written.arms[index].as_ref());
             w.indented(|w| {
                 if let Some(holds) = holds {
-                    arm(w, Selected::Arm(index), &holds);
+                    arm(w, SelectedArm::Arm(index), &holds);
                 }
                 w.line("break;");
             });
@@ -449,7 +455,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
         w.indented(|w| match (&union.default, &written.default) {
             (Some(field), Some(spelling)) => {
                 if let Some(holds) = held(field.as_ref(), spelling.as_ref()) {
-                    arm(w, Selected::Default, &holds);
+                    arm(w, SelectedArm::Default, &holds);
                 }
                 w.line("break;");
             }
@@ -459,7 +465,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
     }
 
     /// The discriminant of the union at `spot`.
-    pub fn discriminant(&self, spot: &Spot<'a>) -> Spot<'a> {
+    pub fn discriminant(&self, spot: &CLvalue<'a>) -> CLvalue<'a> {
         let (union, written) = self.union(spot);
         let ty = &union.discriminant_type;
         spot.discriminant(&union.discriminant, ty, &written.discriminant)

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::writer::Writer;
+use crate::writer::SourceWriter;
 
-/// What routines share, in C.
+/// The code that routines share, in C.
 const SOURCE: &str = include_str!("runtime.c");
 
-/// What stubs that need no libtirpc take of it.
+/// The parts of it that stubs without libtirpc use.
 const SHARED: [&str; 7] = [
     "TENON_AVX2",
     "tenon_reverse4_avx2",
@@ -18,11 +18,11 @@ const SHARED: [&str; 7] = [
     "tenon_reverse8",
 ];
 
-/// What marks the beginning of a part; its name follows.
+/// The mark at the beginning of a part; its name follows.
 const MARK: &str = "/*@ ";
 
 /// Writes the parts that the routines in `text` use, and those that they use, in their order.
-pub fn write(w: &mut Writer, text: &str) {
+pub fn write(w: &mut SourceWriter, text: &str) {
     let parts = parts(SOURCE);
     let mut wanted = used(&parts, text);
     let first = parts.iter().position(|(name, _)| *name == "tenon_includes");
@@ -31,7 +31,7 @@ pub fn write(w: &mut Writer, text: &str) {
 }
 
 /// The same for stubs, which have parts of their own in `source`, and share those that reverse numbers.
-pub fn write_with(w: &mut Writer, text: &str, source: &'static str) {
+pub fn write_with(w: &mut SourceWriter, text: &str, source: &'static str) {
     let mut all = parts(SOURCE);
     all.retain(|(name, _)| SHARED.contains(name));
     all.extend(parts(source));
@@ -53,7 +53,7 @@ fn used(parts: &[(&str, &str)], text: &str) -> BTreeSet<usize> {
     wanted
 }
 
-fn write_parts(w: &mut Writer, parts: &[(&str, &str)], wanted: &BTreeSet<usize>) {
+fn write_parts(w: &mut SourceWriter, parts: &[(&str, &str)], wanted: &BTreeSet<usize>) {
     for index in wanted {
         w.raw(parts[*index].1.trim_end());
         w.line("");
@@ -66,7 +66,7 @@ fn parts(source: &'static str) -> Vec<(&'static str, &'static str)> {
     marked.filter_map(|part| part.split_once(" */\n")).collect()
 }
 
-/// Whether `name` occurs in `text` as a word.
+/// Returns whether `name` occurs in `text` as a word.
 fn uses(text: &str, name: &str) -> bool {
     let is_letter = |char: char| char.is_ascii_alphanumeric() || char == '_';
     text.match_indices(name).any(|(at, _)| {

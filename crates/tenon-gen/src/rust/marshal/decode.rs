@@ -6,22 +6,22 @@ use tenon_plan::{Body, Count, Op, Plan, Scalar};
 use tenon_schema::TypeId;
 
 use super::encode::element;
-use super::read::{BLOCK, Read, block_names, local_name};
-use super::steps::{self, Inside, Step};
-use super::{Item, Marshalling, Subject, bound_text, nested};
-use crate::rust::code::{Block, Expr, Statement};
-use crate::rust::shape::Shape;
-use crate::rust::variants::{Variant, Variants};
+use super::read::{BLOCK, ReadExpr, block_names, local_name};
+use super::steps::{self, BlockContents, MarshalStep};
+use super::{ItemOperand, MarshalGenerator, PlaceBindings, bound_text, nested};
+use crate::rust::code::{BlockExpr, Expr, Statement};
+use crate::rust::shape::TypeShape;
+use crate::rust::variants::{UnionVariant, UnionVariants};
 
-/// Takes what reads an item; statements before it may be appended.
-type With<'w> = &'w mut dyn FnMut(&mut Vec<Statement>, &Item, Read);
+/// Takes the expression that reads an item; statements before it may be appended.
+type With<'w> = &'w mut dyn FnMut(&mut Vec<Statement>, &ItemOperand, ReadExpr);
 
-impl Marshalling<'_> {
+impl MarshalGenerator<'_> {
     /// The body of `decode` for a struct.
-    pub fn decode_record(self, plan: &Plan, subject: &Subject) -> Block {
+    pub fn decode_record(self, plan: &Plan, subject: &PlaceBindings) -> BlockExpr {
         if super::is_block(plan) {
             let get = self.labelled(Expr::text("input.get()"), subject.label.as_ref());
-            return Block::value(get);
+            return BlockExpr::value(get);
         }
         let (mut statements, fields) = match self.is_literal(&plan.body, subject) {
             true => self.inline_fields(&plan.body, subject),
@@ -29,15 +29,15 @@ impl Marshalling<'_> {
         };
         if fields.is_empty() {
             let value = Some(Expr::text("Ok(Self {})"));
-            return Block { statements, value };
+            return BlockExpr { statements, value };
         }
         let value = Expr::Struct("Self".to_owned(), fields);
         if !plan.recursive {
             let value = Some(Expr::ok(value));
-            return Block { statements, value };
+            return BlockExpr { statements, value };
         }
         statements.push(Statement::Let("value".to_owned(), value));
-        let body = Block {
+        let body = BlockExpr {
             statements,
             value: None,
         };
@@ -45,8 +45,8 @@ impl Marshalling<'_> {
     }
 
     /// Statements that read one item and come to a `Result`.
-    pub fn decode_item(self, body: &Body, subject: &Subject) -> Block {
-        let mut result = Block::default();
+    pub fn decode_item(self, body: &Body, subject: &PlaceBindings) -> BlockExpr {
+        let mut result = BlockExpr::default();
         let mut last = None;
         self.each(
             body,
@@ -68,10 +68,10 @@ impl Marshalling<'_> {
         self,
         body: &Body,
         name: &str,
-        parameters: Vec<Item>,
+        parameters: Vec<ItemOperand>,
     ) -> Vec<Statement> {
         let mut statements = Vec::new();
-        let subject = Subject::record(name, parameters);
+        let subject = PlaceBindings::record(name, parameters);
         self.each(
             body,
             &subject,
@@ -84,7 +84,7 @@ impl Marshalling<'_> {
     }
 
     /// Statements that read some fields of `self`, which exists already.
-    pub fn decode_assignments(self, body: &Body, subject: &Subject) -> Block {
+    pub fn decode_assignments(self, body: &Body, subject: &PlaceBindings) -> BlockExpr {
         let mut statements = Vec::new();
         self.each(
             body,
@@ -95,11 +95,11 @@ impl Marshalling<'_> {
             },
         );
         let value = Some(Expr::text("Ok(())"));
-        Block { statements, value }
+        BlockExpr { statements, value }
     }
 
     /// The body of `decode` for a union.
-    pub fn decode_union(self, plan: &Plan, variants: &Variants) -> Block {
+    pub fn decode_union(self, plan: &Plan, variants: &UnionVariants) -> BlockExpr {
         let Some(Op::Switch {
             discriminant,
             arms,
@@ -132,7 +132,7 @@ impl Marshalling<'_> {
                 Expr::Match(Box::new(on), cases),
             )],
         };
-        let mut body = Block {
+        let mut body = BlockExpr {
             statements,
             value: None,
         };
@@ -145,7 +145,7 @@ impl Marshalling<'_> {
         }
     }
 
-    fn discriminant(self, scalar: Scalar, variants: &Variants) -> Expr {
+    fn discriminant(self, scalar: Scalar, variants: &UnionVariants) -> Expr {
         let ty = &variants.discriminant;
         let method = match self.is_checked(scalar) {
             true => "input.get_word",
@@ -155,15 +155,15 @@ impl Marshalling<'_> {
         Expr::Try(Box::new(self.labelled(read, Some(&variants.label))))
     }
 
-    /// What is done with a discriminant that selects no arm.
-    fn refused(self, discriminant: Scalar) -> Block {
-        let number = Variants::number(discriminant, "other");
+    /// Returns the code for a discriminant that selects no arm.
+    fn refused(self, discriminant: Scalar) -> BlockExpr {
+        let number = UnionVariants::number(discriminant, "other");
         let bytes = self.form.plans.representation.bytes(discriminant);
         let refuse = format!("Err(input.unknown_value({number}, {bytes}))");
-        Block::value(Expr::Return(Box::new(Expr::text(refuse))))
+        BlockExpr::value(Expr::Return(Box::new(Expr::text(refuse))))
     }
 
-    fn case(self, variant: &Variant, bodies: &[&Body]) -> (String, Block) {
+    fn case(self, variant: &UnionVariant, bodies: &[&Body]) -> (String, BlockExpr) {
         let (pattern, discriminant) = match &variant.value {
             Some((_, pattern)) => (pattern.as_str(), None),
             None => ("discriminant", Some(Expr::text("discriminant"))),
@@ -174,11 +174,11 @@ impl Marshalling<'_> {
                 Some(discriminant) => Expr::call(path, [discriminant]),
                 None => Expr::text(path),
             };
-            return (pattern.to_owned(), Block::value(value));
+            return (pattern.to_owned(), BlockExpr::value(value));
         };
         let label = Some(variant.label.clone());
-        let subject = Subject::whole(Item::behind("value", shape.clone(), label));
-        let mut block = Block::default();
+        let subject = PlaceBindings::whole(ItemOperand::behind("value", shape.clone(), label));
+        let mut block = BlockExpr::default();
         self.each(
             bodies[variant.arm],
             &subject,
@@ -194,7 +194,7 @@ impl Marshalling<'_> {
     fn inline_fields(
         self,
         body: &Body,
-        subject: &Subject,
+        subject: &PlaceBindings,
     ) -> (Vec<Statement>, Vec<(String, Expr)>) {
         let (mut statements, mut fields) = (Vec::new(), Vec::new());
         self.each(body, subject, &mut statements, &mut |_, item, read| {
@@ -203,9 +203,13 @@ impl Marshalling<'_> {
         (statements, fields)
     }
 
-    /// What can fail is read into variables, and what cannot in the literal: that is written once, to where
+    /// Reads fields that can fail into variables, and the others in the literal: that is written once, to where
     /// the value is returned, however large it is.
-    fn late_fields(self, body: &Body, subject: &Subject) -> (Vec<Statement>, Vec<(String, Expr)>) {
+    fn late_fields(
+        self,
+        body: &Body,
+        subject: &PlaceBindings,
+    ) -> (Vec<Statement>, Vec<(String, Expr)>) {
         let (mut statements, mut fields) = (Vec::new(), Vec::new());
         self.each_in(
             body,
@@ -227,9 +231,9 @@ impl Marshalling<'_> {
         (statements, fields)
     }
 
-    /// Whether the fields can be read inside of the struct's literal, one after the other: nothing but them
-    /// is in the midst of it, and what can fail comes first.
-    fn is_literal(self, body: &Body, subject: &Subject) -> bool {
+    /// Returns whether the fields can be read inside of the struct's literal, one after the other: nothing but them
+    /// is in the midst of it, and those that can fail come first.
+    fn is_literal(self, body: &Body, subject: &PlaceBindings) -> bool {
         let mut leaves = Vec::new();
         self.each(body, subject, &mut Vec::new(), &mut |_, _, read| {
             leaves.push(read.leaves);
@@ -237,9 +241,15 @@ impl Marshalling<'_> {
         is_together_alone(body) && leaves.is_sorted_by(|one, next| one >= next)
     }
 
-    /// Hands each item of `body` to `with`, and what reads it. Of a struct that is moved field by
-    /// field that is a literal.
-    fn each(self, body: &Body, subject: &Subject, statements: &mut Vec<Statement>, with: With<'_>) {
+    /// Hands each item of `body` to `with`, and the expression that reads it. Of a struct that is moved
+    /// field by field that is a literal.
+    fn each(
+        self,
+        body: &Body,
+        subject: &PlaceBindings,
+        statements: &mut Vec<Statement>,
+        with: With<'_>,
+    ) {
         let mut names = iter::repeat(BLOCK.to_owned());
         self.each_in(body, subject, &mut names, statements, with);
     }
@@ -248,21 +258,21 @@ impl Marshalling<'_> {
     fn each_in(
         self,
         body: &Body,
-        subject: &Subject,
+        subject: &PlaceBindings,
         names: &mut dyn Iterator<Item = String>,
         statements: &mut Vec<Statement>,
         with: With<'_>,
     ) {
         for step in steps::of(body) {
             match step {
-                Step::Block(bytes, inside) => {
+                MarshalStep::Block(bytes, inside) => {
                     self.block((bytes, &inside), subject, names, statements, with);
                 }
-                Step::Op(Op::Align { to, before }) => {
+                MarshalStep::Op(Op::Align { to, before }) => {
                     let skip = Expr::text(format!("input.align({to}, {before})"));
                     statements.push(self.attempt(skip, subject.label.as_ref()));
                 }
-                Step::Op(op) => {
+                MarshalStep::Op(op) => {
                     let item = match op.place() {
                         Some(place) => subject.item(self.rust, place),
                         None => unreachable!("{op:?} moves nothing"),
@@ -280,8 +290,8 @@ impl Marshalling<'_> {
 
     fn block(
         self,
-        (bytes, inside): (u32, &Inside<'_>),
-        subject: &Subject,
+        (bytes, inside): (u32, &BlockContents<'_>),
+        subject: &PlaceBindings,
         names: &mut dyn Iterator<Item = String>,
         statements: &mut Vec<Statement>,
         with: With<'_>,
@@ -307,8 +317,8 @@ impl Marshalling<'_> {
     /// The items of a block that is there.
     fn inside(
         self,
-        (block, inside): (&str, &Inside<'_>),
-        subject: &Subject,
+        (block, inside): (&str, &BlockContents<'_>),
+        subject: &PlaceBindings,
         statements: &mut Vec<Statement>,
         with: With<'_>,
     ) {
@@ -327,24 +337,24 @@ impl Marshalling<'_> {
     }
 
     /// The item that a block consists of, if it can be read without a block.
-    fn only(self, op: &Op, subject: &Subject) -> Option<(Item, Read)> {
+    fn only(self, op: &Op, subject: &PlaceBindings) -> Option<(ItemOperand, ReadExpr)> {
         let place = op.place()?;
         let (outer, inside) = subject.outer(place);
         if !inside.is_empty() {
             return None;
         }
         let method = match (op, outer.shape.real()) {
-            (_, Shape::Boxed(_)) => return None,
+            (_, TypeShape::Boxed(_)) => return None,
             (Op::Put { scalar, .. }, _) if self.is_checked(*scalar) => "input.get_word()",
             (Op::PutArray { scalar, .. }, _) if self.is_checked(*scalar) => return None,
             (Op::Copy { bytes, .. }, _) if self.is_padded(*bytes) => return None,
             _ => "input.get()",
         };
-        Some((outer.clone(), Read::fallible(Expr::text(method))))
+        Some((outer.clone(), ReadExpr::fallible(Expr::text(method))))
     }
 
-    /// What reads the item in `block` that `depth` fields lead to: an operation, or those of its fields.
-    fn fields(self, block: &str, ops: &[&Op], depth: usize, item: &Item) -> Read {
+    /// Returns the expression for the item in `block` that `depth` fields lead to: of its operation, or of its fields.
+    fn fields(self, block: &str, ops: &[&Op], depth: usize, item: &ItemOperand) -> ReadExpr {
         let is_inside = |op: &Op| op.place().is_some_and(|place| place.0.len() > depth);
         match ops {
             [op] if !is_inside(op) => self.fixed(block, op, &item.shape).labelled(self, item),
@@ -353,8 +363,8 @@ impl Marshalling<'_> {
     }
 
     /// A literal of a struct that is moved field by field.
-    fn structure(self, block: &str, ops: &[&Op], depth: usize, item: &Item) -> Read {
-        let Shape::Named(id) = item.shape.real() else {
+    fn structure(self, block: &str, ops: &[&Op], depth: usize, item: &ItemOperand) -> ReadExpr {
+        let TypeShape::Named(id) = item.shape.real() else {
             unreachable!("{:?} has no fields", item.shape)
         };
         let mut leaves = false;
@@ -367,12 +377,12 @@ impl Marshalling<'_> {
         });
         let name = self.rust.type_name(*id);
         let literal = Expr::Struct(name, fields.collect());
-        Read::value_of(literal, leaves)
+        ReadExpr::value_of(literal, leaves)
     }
 
     /// An item in `block`.
-    fn fixed(self, block: &str, op: &Op, shape: &Shape) -> Read {
-        let is_boxed = matches!(shape.real(), Shape::Boxed(_));
+    fn fixed(self, block: &str, op: &Op, shape: &TypeShape) -> ReadExpr {
+        let is_boxed = matches!(shape.real(), TypeShape::Boxed(_));
         let (method, offset) = match op {
             Op::Put { scalar, offset, .. } if self.is_checked(*scalar) => ("get_word", offset),
             Op::PutArray { scalar, offset, .. } if self.is_checked(*scalar) => match is_boxed {
@@ -388,7 +398,7 @@ impl Marshalling<'_> {
             | Op::Copy { offset, .. }
             | Op::Blit { offset, .. } => match is_boxed {
                 true => ("get_boxed", offset),
-                false => return Read::sure(Expr::text(format!("{block}.get({offset})"))),
+                false => return ReadExpr::sure(Expr::text(format!("{block}.get({offset})"))),
             },
             Op::Zero { .. } => unreachable!("holes stand apart"),
             Op::Reserve { .. }
@@ -405,11 +415,11 @@ impl Marshalling<'_> {
             | Op::External { .. } => unreachable!("{op:?} lies in no block"),
         };
         let input = if is_boxed { ", input" } else { "" };
-        Read::fallible(Expr::text(format!("{block}.{method}({offset}{input})")))
+        ReadExpr::fallible(Expr::text(format!("{block}.{method}({offset}{input})")))
     }
 
     /// An operation that makes its own check.
-    fn operation(self, op: &Op, shape: &Shape) -> Read {
+    fn operation(self, op: &Op, shape: &TypeShape) -> ReadExpr {
         let shape = shape.real();
         let read = match op {
             Op::CopyCounted { bound, text, .. } => {
@@ -432,7 +442,7 @@ impl Marshalling<'_> {
                     true => "input.view_counted",
                     false => "input.get_counted",
                 };
-                return Read::fallible(Expr::call(method, [bound_text(*bound)]));
+                return ReadExpr::fallible(Expr::call(method, [bound_text(*bound)]));
             }
             Op::PutElements {
                 count,
@@ -452,14 +462,14 @@ impl Marshalling<'_> {
                         let min = Expr::text(bytes.min.to_string());
                         Expr::call("input.get_vec", [bound_text(*bound), min, decode])
                     }
-                    (Count::Fixed(_), Shape::Boxed(_)) => {
+                    (Count::Fixed(_), TypeShape::Boxed(_)) => {
                         Expr::call("input.get_boxed_elements", [decode])
                     }
                     (Count::Fixed(_), _) => Expr::call("input.get_elements", [decode]),
                 }
             }
             Op::Optional { body, .. } => match shape {
-                Shape::Boxed(inner) => self.boxed(op, inner),
+                TypeShape::Boxed(inner) => self.boxed(op, inner),
                 _ => {
                     let decode = self.element_decoder(body, &element(shape));
                     Expr::call("input.get_optional", [decode])
@@ -473,7 +483,7 @@ impl Marshalling<'_> {
             Op::Call { plan: id, .. } | Op::External { ty: id, .. } => {
                 let reader = self.reader(*id);
                 match shape {
-                    Shape::Boxed(_) => Expr::call("input.get_boxed", [Expr::text(reader)]),
+                    TypeShape::Boxed(_) => Expr::call("input.get_boxed", [Expr::text(reader)]),
                     _ => Expr::text(format!("{reader}(input)")),
                 }
             }
@@ -485,7 +495,7 @@ impl Marshalling<'_> {
                 unreachable!("items of fixed size lie in a block")
             }
         };
-        Read::fallible(match self.is_cow(shape) {
+        ReadExpr::fallible(match self.is_cow(shape) {
             true => {
                 self.rust.uses(&["wire::Cow"]);
                 Expr::Then(Box::new(read), "map(Cow::Owned)")
@@ -494,12 +504,12 @@ impl Marshalling<'_> {
         })
     }
 
-    /// Whether an array that may be borrowed is read, and not as its own.
-    fn is_cow(self, shape: &Shape) -> bool {
+    /// Returns whether the array is read as a `Cow`: one that may be borrowed, in a view.
+    fn is_cow(self, shape: &TypeShape) -> bool {
         self.view && self.rust.is_cow(shape)
     }
 
-    /// What reads a named type.
+    /// Returns the function that reads a named type.
     fn reader(self, id: TypeId) -> &'static str {
         let (import, path) = match self.view && self.rust.borrows_inside(id) {
             true => ("wire::View", "View::view"),
@@ -509,8 +519,8 @@ impl Marshalling<'_> {
         path
     }
 
-    fn boxed(self, op: &Op, inner: &Shape) -> Expr {
-        let body = Block::value(self.operation(op, inner).result());
+    fn boxed(self, op: &Op, inner: &TypeShape) -> Expr {
+        let body = BlockExpr::value(self.operation(op, inner).result());
         Expr::call("input.get_boxed", [Expr::closure("|input|", body)])
     }
 
@@ -530,10 +540,10 @@ impl Marshalling<'_> {
     }
 
     /// Elements of one size.
-    fn blocks(self, count: Count, stride: u64, body: &Body, shape: &Shape) -> Expr {
+    fn blocks(self, count: Count, stride: u64, body: &Body, shape: &TypeShape) -> Expr {
         let held = element(shape);
-        let subject = Subject::whole(Item::behind("item", held.clone(), None));
-        let mut read = Block::default();
+        let subject = PlaceBindings::whole(ItemOperand::behind("item", held.clone(), None));
+        let mut read = BlockExpr::default();
         self.inside(
             ("block", &steps::element(body)),
             &subject,
@@ -541,7 +551,7 @@ impl Marshalling<'_> {
             &mut |_, _, item| read.value = Some(item.result()),
         );
         let parameters = match held.real() {
-            Shape::Boxed(_) => "|block, input|",
+            TypeShape::Boxed(_) => "|block, input|",
             _ => "|block, _|",
         };
         let read = Expr::closure(parameters, read);
@@ -550,7 +560,7 @@ impl Marshalling<'_> {
                 let path = format!("input.get_vec_of_blocks::<{stride}, _>");
                 Expr::call(path, [bound_text(bound), read])
             }
-            (Count::Fixed(_), Shape::Boxed(_)) => {
+            (Count::Fixed(_), TypeShape::Boxed(_)) => {
                 Expr::call(format!("input.get_boxed_blocks::<{stride}, _, _>"), [read])
             }
             (Count::Fixed(_), _) => {
@@ -560,32 +570,35 @@ impl Marshalling<'_> {
     }
 
     /// The function that decodes an element.
-    pub fn element_decoder(self, body: &Body, shape: &Shape) -> Expr {
-        if let ([Op::Call { plan: id, .. }], Shape::Named(_)) = (body.as_slice(), shape.real()) {
+    pub fn element_decoder(self, body: &Body, shape: &TypeShape) -> Expr {
+        if let ([Op::Call { plan: id, .. }], TypeShape::Named(_)) = (body.as_slice(), shape.real())
+        {
             return Expr::text(self.reader(*id));
         }
-        let subject = Subject::whole(Item::behind("item", shape.clone(), None));
+        let subject = PlaceBindings::whole(ItemOperand::behind("item", shape.clone(), None));
         Expr::closure("|input|", self.decode_item(body, &subject))
     }
 }
 
-/// Whether nothing but items is in the midst of a body.
+/// Returns whether nothing but items is in the midst of a body.
 fn is_together_alone(body: &Body) -> bool {
     let mut steps = steps::of(body).into_iter();
     let mut in_midst = false;
     steps.all(|step| {
         let is_item = match &step {
-            Step::Block(_, inside) => inside.only().is_some_and(|op| matches!(op, Op::Put { .. })),
-            Step::Op(Op::Align { .. }) => false,
-            Step::Op(_) => true,
+            MarshalStep::Block(_, inside) => {
+                inside.only().is_some_and(|op| matches!(op, Op::Put { .. }))
+            }
+            MarshalStep::Op(Op::Align { .. }) => false,
+            MarshalStep::Op(_) => true,
         };
         let fits = is_item || !in_midst;
-        in_midst |= !matches!(step, Step::Op(Op::Align { .. }));
+        in_midst |= !matches!(step, MarshalStep::Op(Op::Align { .. }));
         fits
     })
 }
 
-/// Whether two operations move parts of one item that is `depth` fields deep inside another.
+/// Returns whether two operations move parts of one item that is `depth` fields deep inside another.
 pub(super) fn is_together(one: &Op, next: &Op, depth: usize) -> bool {
     let item = |op: &Op| {
         let path = &op.place()?.0;

@@ -2,18 +2,18 @@
 
 use tenon_plan::{Body, Count, Op, Plan, Scalar};
 
-use super::steps::{self, Inside, Step};
-use super::{Item, Marshalling, Subject, bound_text, nested};
-use crate::rust::code::{Block, Expr, Statement};
-use crate::rust::shape::Shape;
-use crate::rust::variants::{Variant, Variants};
+use super::steps::{self, BlockContents, MarshalStep};
+use super::{ItemOperand, MarshalGenerator, PlaceBindings, bound_text, nested};
+use crate::rust::code::{BlockExpr, Expr, Statement};
+use crate::rust::shape::TypeShape;
+use crate::rust::variants::{UnionVariant, UnionVariants};
 
-impl Marshalling<'_> {
+impl MarshalGenerator<'_> {
     /// The body of `encode` for a struct.
-    pub fn encode_record(self, plan: &Plan, subject: &Subject) -> Block {
+    pub fn encode_record(self, plan: &Plan, subject: &PlaceBindings) -> BlockExpr {
         match plan.recursive {
             true => {
-                let mut body = Encoding::new(self);
+                let mut body = EncodeBuilder::new(self);
                 body.operations(&plan.body, subject);
                 nested("out", body.statements(), Expr::text("Ok(())"))
             }
@@ -22,27 +22,32 @@ impl Marshalling<'_> {
     }
 
     /// Statements that append one item or record and come to a `Result`.
-    pub fn encode_item(self, body: &Body, subject: &Subject) -> Block {
-        let mut encoding = Encoding::new(self);
+    pub fn encode_item(self, body: &Body, subject: &PlaceBindings) -> BlockExpr {
+        let mut encoding = EncodeBuilder::new(self);
         encoding.operations(body, subject);
         encoding.result()
     }
 
     /// Statements that append the arguments of a procedure.
-    pub fn encode_parameters(self, body: &Body, name: &str, parameters: Vec<Item>) -> Block {
-        self.encode_item(body, &Subject::record(name, parameters))
+    pub fn encode_parameters(
+        self,
+        body: &Body,
+        name: &str,
+        parameters: Vec<ItemOperand>,
+    ) -> BlockExpr {
+        self.encode_item(body, &PlaceBindings::record(name, parameters))
     }
 
     /// Statements that append the result of a procedure, each failure handed on.
-    pub fn encode_result(self, body: &Body, item: Item) -> Vec<Statement> {
-        let mut encoding = Encoding::new(self);
-        encoding.operations(body, &Subject::whole(item));
+    pub fn encode_result(self, body: &Body, item: ItemOperand) -> Vec<Statement> {
+        let mut encoding = EncodeBuilder::new(self);
+        encoding.operations(body, &PlaceBindings::whole(item));
         encoding.statements().statements
     }
 
     /// The body of `encode` for a union.
-    pub fn encode_union(self, plan: &Plan, variants: &Variants) -> Block {
-        let mut encoding = Encoding::new(self);
+    pub fn encode_union(self, plan: &Plan, variants: &UnionVariants) -> BlockExpr {
+        let mut encoding = EncodeBuilder::new(self);
         for op in &plan.body {
             match op {
                 Op::Switch {
@@ -64,7 +69,7 @@ impl Marshalling<'_> {
         }
     }
 
-    /// Whether all of a body's item lies on the wire as in memory, as one value.
+    /// Returns whether the whole item of a body is blittable, as one value.
     pub fn is_one_blit(self, body: &Body) -> bool {
         match body.as_slice() {
             [Op::Reserve { .. }, op] => {
@@ -74,7 +79,7 @@ impl Marshalling<'_> {
         }
     }
 
-    /// Whether the item lies on the wire as in memory, as one value.
+    /// Returns whether the item is blittable, as one value.
     fn is_blit(self, op: &Op) -> bool {
         match op {
             Op::Put { scalar, .. } | Op::PutArray { scalar, .. } => !self.is_checked(*scalar),
@@ -85,15 +90,15 @@ impl Marshalling<'_> {
     }
 }
 
-/// Statements in the making; the last one, if it can fail, may become the result.
-struct Encoding<'a> {
-    with: Marshalling<'a>,
+/// Builds statements; the last one, if it can fail, may become the result.
+struct EncodeBuilder<'a> {
+    with: MarshalGenerator<'a>,
     done: Vec<Statement>,
     last: Option<Expr>,
 }
 
-impl<'a> Encoding<'a> {
-    fn new(with: Marshalling<'a>) -> Self {
+impl<'a> EncodeBuilder<'a> {
+    fn new(with: MarshalGenerator<'a>) -> Self {
         Self {
             with,
             done: Vec::new(),
@@ -109,7 +114,7 @@ impl<'a> Encoding<'a> {
     }
 
     /// An expression that can fail.
-    fn fallible(&mut self, expr: Expr, item: &Item) {
+    fn fallible(&mut self, expr: Expr, item: &ItemOperand) {
         let labelled = self.with.labelled(expr, item.label.as_ref());
         if let Some(last) = self.last.replace(labelled) {
             self.done.push(Statement::Do(Expr::Try(Box::new(last))));
@@ -121,42 +126,42 @@ impl<'a> Encoding<'a> {
     }
 
     /// All of it, failures handed on by `?`.
-    fn statements(mut self) -> Block {
+    fn statements(mut self) -> BlockExpr {
         if let Some(last) = self.last.take() {
             self.done.push(Statement::Do(Expr::Try(Box::new(last))));
         }
-        Block {
+        BlockExpr {
             statements: self.done,
             value: None,
         }
     }
 
     /// All of it, coming to a `Result`.
-    fn result(self) -> Block {
-        Block {
+    fn result(self) -> BlockExpr {
+        BlockExpr {
             statements: self.done,
             value: Some(self.last.unwrap_or(Expr::text("Ok(())"))),
         }
     }
 
-    fn item(&self, op: &Op, subject: &Subject) -> Item {
+    fn item(&self, op: &Op, subject: &PlaceBindings) -> ItemOperand {
         match op.place() {
             Some(place) => subject.item(self.with.rust, place),
             None => unreachable!("{op:?} moves nothing"),
         }
     }
 
-    fn operations(&mut self, body: &Body, subject: &Subject) {
+    fn operations(&mut self, body: &Body, subject: &PlaceBindings) {
         for step in steps::of(body) {
             match step {
-                Step::Block(bytes, inside) => self.block(bytes, &inside, subject),
-                Step::Op(op) => self.operation(op, subject),
+                MarshalStep::Block(bytes, inside) => self.block(bytes, &inside, subject),
+                MarshalStep::Op(op) => self.operation(op, subject),
             }
         }
     }
 
     /// A block: a variable, unless only one item is in it.
-    fn block(&mut self, bytes: u32, inside: &Inside<'_>, subject: &Subject) {
+    fn block(&mut self, bytes: u32, inside: &BlockContents<'_>, subject: &PlaceBindings) {
         if let Some(only) = inside.only() {
             return self.only(bytes, only, subject);
         }
@@ -176,7 +181,7 @@ impl<'a> Encoding<'a> {
     }
 
     /// The item that a block consists of.
-    fn only(&mut self, bytes: u32, op: &Op, subject: &Subject) {
+    fn only(&mut self, bytes: u32, op: &Op, subject: &PlaceBindings) {
         let item = self.item(op, subject);
         match op {
             Op::Put { scalar, .. } if self.with.is_checked(*scalar) => {
@@ -188,7 +193,7 @@ impl<'a> Encoding<'a> {
         }
     }
 
-    fn inside(&mut self, block: &str, inside: &Inside<'_>, subject: &Subject) {
+    fn inside(&mut self, block: &str, inside: &BlockContents<'_>, subject: &PlaceBindings) {
         for op in &inside.items {
             let item = self.item(op, subject);
             self.fixed(block, op, &item);
@@ -200,7 +205,7 @@ impl<'a> Encoding<'a> {
     }
 
     /// An item in a block.
-    fn fixed(&mut self, block: &str, op: &Op, item: &Item) {
+    fn fixed(&mut self, block: &str, op: &Op, item: &ItemOperand) {
         let (method, offset, value) = match op {
             Op::Put { scalar, offset, .. } => {
                 let method = match self.with.is_checked(*scalar) {
@@ -241,7 +246,7 @@ impl<'a> Encoding<'a> {
     }
 
     /// An operation that makes its own check.
-    fn operation(&mut self, op: &Op, subject: &Subject) {
+    fn operation(&mut self, op: &Op, subject: &PlaceBindings) {
         if let Op::Align { to, before } = op {
             return self.infallible(Expr::text(format!("out.align({to}, {before})")));
         }
@@ -287,8 +292,8 @@ impl<'a> Encoding<'a> {
         }
     }
 
-    fn bytes(&mut self, item: &Item, bound: u32) {
-        let is_utf8 = self.with.rust.options.utf8_strings && *item.shape.real() == Shape::Text;
+    fn bytes(&mut self, item: &ItemOperand, bound: u32) {
+        let is_utf8 = self.with.rust.options.utf8_strings && *item.shape.real() == TypeShape::Text;
         let bytes = match is_utf8 {
             true => format!("{}.as_bytes()", item.receiver),
             false => item.reference.clone(),
@@ -297,12 +302,12 @@ impl<'a> Encoding<'a> {
         self.fallible(Expr::call("out.put_opaque", arguments), item);
     }
 
-    fn counted(&mut self, method: &str, item: &Item, bound: u32) {
+    fn counted(&mut self, method: &str, item: &ItemOperand, bound: u32) {
         let arguments = [Expr::text(&item.reference), bound_text(bound)];
         self.fallible(Expr::call(method, arguments), item);
     }
 
-    fn elements(&mut self, item: &Item, count: Count, body: &Body) {
+    fn elements(&mut self, item: &ItemOperand, count: Count, body: &Body) {
         let encode = self.element_function(body, &element(&item.shape));
         let items = Expr::text(slice(item));
         let call = match count {
@@ -313,13 +318,13 @@ impl<'a> Encoding<'a> {
     }
 
     /// Elements of one size.
-    fn blocks(&mut self, item: &Item, count: Count, stride: u64, body: &Body) {
-        let subject = Subject::whole(Item::behind("item", element(&item.shape), None));
-        let mut encoding = Encoding::new(self.with);
+    fn blocks(&mut self, item: &ItemOperand, count: Count, stride: u64, body: &Body) {
+        let subject = PlaceBindings::whole(ItemOperand::behind("item", element(&item.shape), None));
+        let mut encoding = EncodeBuilder::new(self.with);
         encoding.inside("block", &steps::element(body), &subject);
         let mut write = encoding.statements();
         if let ([Statement::Do(only)], None) = (write.statements.as_slice(), &write.value) {
-            write = Block::value(only.clone());
+            write = BlockExpr::value(only.clone());
         }
         let write = Expr::closure("|item, mut block|", write);
         let items = Expr::text(slice(item));
@@ -335,10 +340,10 @@ impl<'a> Encoding<'a> {
         }
     }
 
-    fn optional(&mut self, item: &Item, body: &Body) {
+    fn optional(&mut self, item: &ItemOperand, body: &Body) {
         if item.is_lent {
             let held = match element(&item.shape).real() {
-                Shape::Boxed(inner) => (**inner).clone(),
+                TypeShape::Boxed(inner) => (**inner).clone(),
                 _ => element(&item.shape),
             };
             let value = Expr::text(&item.receiver);
@@ -346,11 +351,11 @@ impl<'a> Encoding<'a> {
             return self.fallible(Expr::call("out.put_optional", [value, encode]), item);
         }
         let (receiver, held) = match item.shape.real() {
-            Shape::Boxed(option) => (format!("(**{})", item.receiver), element(option)),
+            TypeShape::Boxed(option) => (format!("(**{})", item.receiver), element(option)),
             shape => (item.receiver.clone(), element(shape)),
         };
         let (method, held) = match held.real() {
-            Shape::Boxed(inner) => ("as_deref", (**inner).clone()),
+            TypeShape::Boxed(inner) => ("as_deref", (**inner).clone()),
             _ => ("as_ref", held),
         };
         let value = Expr::text(format!("{receiver}.{method}()"));
@@ -359,16 +364,16 @@ impl<'a> Encoding<'a> {
     }
 
     /// The function that encodes an element.
-    fn element_function(&self, body: &Body, shape: &Shape) -> Expr {
-        if let ([Op::Call { .. }], Shape::Named(_)) = (body.as_slice(), shape.real()) {
+    fn element_function(&self, body: &Body, shape: &TypeShape) -> Expr {
+        if let ([Op::Call { .. }], TypeShape::Named(_)) = (body.as_slice(), shape.real()) {
             self.with.rust.uses(&["wire::Marshal"]);
             return Expr::text("Marshal::encode");
         }
-        let subject = Subject::whole(Item::behind("item", shape.clone(), None));
+        let subject = PlaceBindings::whole(ItemOperand::behind("item", shape.clone(), None));
         Expr::closure("|item, out|", self.with.encode_item(body, &subject))
     }
 
-    fn switch(&mut self, discriminant: Scalar, bodies: &[&Body], all: &Variants) {
+    fn switch(&mut self, discriminant: Scalar, bodies: &[&Body], all: &UnionVariants) {
         let method = match self.with.is_checked(discriminant) {
             true => "out.put_word",
             false => "out.put",
@@ -381,7 +386,7 @@ impl<'a> Encoding<'a> {
             }
             arms.push((variant.pattern("_", "value"), self.arm(variant, bodies)));
         }
-        let is_empty = |body: &Block| body.statements.is_empty() && body.value.is_none();
+        let is_empty = |body: &BlockExpr| body.statements.is_empty() && body.value.is_none();
         if arms.iter().all(|(_, body)| is_empty(body)) {
             return;
         }
@@ -389,17 +394,17 @@ impl<'a> Encoding<'a> {
         self.statement(Statement::Do(Expr::Match(on, arms)));
     }
 
-    fn arm(&self, variant: &Variant, bodies: &[&Body]) -> Block {
+    fn arm(&self, variant: &UnionVariant, bodies: &[&Body]) -> BlockExpr {
         let Some(shape) = &variant.held else {
-            return Block::default();
+            return BlockExpr::default();
         };
         let label = Some(variant.label.clone());
-        let subject = Subject::whole(Item::behind("value", shape.clone(), label));
-        let mut encoding = Encoding::new(self.with);
+        let subject = PlaceBindings::whole(ItemOperand::behind("value", shape.clone(), label));
+        let mut encoding = EncodeBuilder::new(self.with);
         encoding.operations(bodies[variant.arm], &subject);
         let mut body = encoding.statements();
         match body.statements.pop() {
-            Some(Statement::Do(only)) if body.statements.is_empty() => Block::value(only),
+            Some(Statement::Do(only)) if body.statements.is_empty() => BlockExpr::value(only),
             last => {
                 body.statements.extend(last);
                 body
@@ -410,42 +415,42 @@ impl<'a> Encoding<'a> {
 
 /// The arms of a `match` that keep the default variant from standing for another one.
 fn refused<'a>(
-    all: &'a Variants,
-    default: &'a Variant,
-) -> impl Iterator<Item = (String, Block)> + 'a {
+    all: &'a UnionVariants,
+    default: &'a UnionVariant,
+) -> impl Iterator<Item = (String, BlockExpr)> + 'a {
     all.variants.iter().filter_map(|variant| {
         let (value, pattern) = variant.value.as_ref()?;
         let refuse = Expr::text(format!("Err(EncodeError::bad_discriminant({value}))"));
         Some((
             default.pattern(pattern, "_"),
-            Block::value(Expr::Return(Box::new(refuse))),
+            BlockExpr::value(Expr::Return(Box::new(refuse))),
         ))
     })
 }
 
 /// A reference to an item without its box.
-fn whole(item: &Item) -> String {
+fn whole(item: &ItemOperand) -> String {
     match item.shape.real() {
-        Shape::Boxed(_) => format!("&*{}", item.value),
+        TypeShape::Boxed(_) => format!("&*{}", item.value),
         _ => item.reference.clone(),
     }
 }
 
 /// A reference to an array that coerces to a slice.
-fn slice(item: &Item) -> String {
+fn slice(item: &ItemOperand) -> String {
     match item.shape.real() {
-        Shape::Boxed(_) => format!("&{}[..]", item.receiver),
+        TypeShape::Boxed(_) => format!("&{}[..]", item.receiver),
         _ => item.reference.clone(),
     }
 }
 
 /// The shape of the elements of an array, or of what an option holds.
-pub(super) fn element(shape: &Shape) -> Shape {
+pub(super) fn element(shape: &TypeShape) -> TypeShape {
     match shape.real() {
-        Shape::Array(element, _) | Shape::Vec(element) | Shape::Option(element) => {
+        TypeShape::Array(element, _) | TypeShape::Vec(element) | TypeShape::Option(element) => {
             (**element).clone()
         }
-        Shape::Boxed(inner) => element(inner),
+        TypeShape::Boxed(inner) => element(inner),
         other => unreachable!("{other:?} has no elements"),
     }
 }

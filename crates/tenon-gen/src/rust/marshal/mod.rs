@@ -1,4 +1,4 @@
-//! Marshalling code. What is moved, in which order and with which checks comes from the plan
+//! Marshalling code. The items that are moved, their order and their checks come from the plan
 //! alone; here each operation becomes a method of a cursor, for encoding in [`encode`] and for
 //! decoding in [`decode`].
 
@@ -12,61 +12,61 @@ use tenon_plan::links::is_link;
 use tenon_plan::{Body, Op, Place, Plan, Scalar};
 use tenon_schema::{TypeId, TypeKind};
 
-use super::code::{Block, Expr, Head, Statement};
-use super::names::{Functions, TypeNames};
-use super::shape::Shape;
-use super::{Form, Rust, variants};
-use crate::writer::{Hole, Writer};
+use super::code::{BlockExpr, Expr, FunctionSignature, Statement};
+use super::names::{TypeNames, TypedefFunctions};
+use super::shape::TypeShape;
+use super::{Form, RustFile, variants};
+use crate::writer::{HoleContent, SourceWriter};
 
 pub use parts::{PART, is_wide};
 
-/// Most operations of a type whose functions are worth to become part of their callers.
+/// Most operations of a type with functions that are worth inlining into their callers.
 const SMALL: usize = 8;
 
-/// The file in the making, and the representation that code is being written for.
+/// Generates the marshalling code of a file in one representation.
 #[derive(Clone, Copy)]
-pub struct Marshalling<'a> {
+pub struct MarshalGenerator<'a> {
     /// The file.
-    pub rust: &'a Rust<'a>,
+    pub rust: &'a RustFile<'a>,
     /// The representation.
     pub form: &'a Form<'a>,
-    /// Whether what is read borrows what it can.
+    /// Set if decoded values borrow what they can.
     pub view: bool,
 }
 
-/// What a body is about, and how the code around it calls that.
+/// The items that places of a body lead to, with the expressions for them in the code around it.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct PlaceBindings {
     /// The items that places lead to: `None` if the body is about one item as a whole.
-    fields: Option<Vec<Item>>,
+    fields: Option<Vec<ItemOperand>>,
     /// The item as a whole.
-    whole: Item,
+    whole: ItemOperand,
     /// The name of a record for errors that none of its fields is to blame for alone.
     label: Option<String>,
 }
 
 /// An item that an operation moves.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub struct ItemOperand {
     /// The expression for the value.
     pub value: String,
     /// The expression for a reference to it.
     pub reference: String,
-    /// Where methods are called on it.
+    /// The expression that methods are called on.
     pub receiver: String,
     /// The name of the local variable or the field that it is decoded into.
     pub name: String,
-    /// How it lives in memory.
-    pub shape: Shape,
+    /// Its shape in memory.
+    pub shape: TypeShape,
     /// The name for errors; none inside of an item that has one.
     pub label: Option<String>,
-    /// Whether it is an `Option` of a reference to what its shape says it holds.
+    /// Set if it is an `Option` of a reference to the value that its shape holds.
     pub is_lent: bool,
 }
 
-impl Item {
-    /// What `name`, a reference, refers to.
-    pub fn behind(name: &str, shape: Shape, label: Option<String>) -> Self {
+impl ItemOperand {
+    /// The item that `name`, a reference, refers to.
+    pub fn behind(name: &str, shape: TypeShape, label: Option<String>) -> Self {
         Self {
             value: format!("*{name}"),
             reference: name.to_owned(),
@@ -79,7 +79,7 @@ impl Item {
     }
 
     /// A value, an owned variable or a field.
-    pub fn owned(value: String, name: &str, shape: Shape, label: Option<String>) -> Self {
+    pub fn owned(value: String, name: &str, shape: TypeShape, label: Option<String>) -> Self {
         Self {
             reference: format!("&{value}"),
             receiver: value.clone(),
@@ -92,8 +92,8 @@ impl Item {
     }
 
     /// A field of the item, which is a struct.
-    fn part(&self, rust: &Rust<'_>, position: u32) -> Self {
-        let Shape::Named(id) = self.shape.real() else {
+    fn part(&self, rust: &RustFile<'_>, position: u32) -> Self {
+        let TypeShape::Named(id) = self.shape.real() else {
             unreachable!("{:?} has no fields", self.shape)
         };
         let name = &rust.names.of_type(*id).parts[position as usize];
@@ -104,9 +104,9 @@ impl Item {
     }
 }
 
-impl Subject {
+impl PlaceBindings {
     /// One item.
-    pub fn whole(item: Item) -> Self {
+    pub fn whole(item: ItemOperand) -> Self {
         Self {
             fields: None,
             label: item.label.clone(),
@@ -115,22 +115,22 @@ impl Subject {
     }
 
     /// A record.
-    pub fn record(name: &str, fields: Vec<Item>) -> Self {
+    pub fn record(name: &str, fields: Vec<ItemOperand>) -> Self {
         Self {
             label: Some(name.to_owned()),
-            whole: Item::behind("self", Shape::Opaque, None),
+            whole: ItemOperand::behind("self", TypeShape::Opaque, None),
             fields: Some(fields),
         }
     }
 
     /// The item at `place`.
-    fn item(&self, rust: &Rust<'_>, place: &Place) -> Item {
+    fn item(&self, rust: &RustFile<'_>, place: &Place) -> ItemOperand {
         let (item, inside) = self.outer(place);
-        let part = |item: Item, position: &u32| item.part(rust, *position);
+        let part = |item: ItemOperand, position: &u32| item.part(rust, *position);
         inside.iter().fold(item.clone(), part)
     }
 
-    /// Whether two operations move parts of one item.
+    /// Returns whether two operations move parts of one item.
     fn is_one(&self, one: &Op, next: &Op) -> bool {
         let is_part = |op: &Op| op.place().is_some_and(|place| !place.0.is_empty());
         match self.fields {
@@ -139,8 +139,8 @@ impl Subject {
         }
     }
 
-    /// The item that `place` is in, and the way from there.
-    fn outer<'p>(&self, place: &'p Place) -> (&Item, &'p [u32]) {
+    /// The item that `place` is in, and the path from there.
+    fn outer<'p>(&self, place: &'p Place) -> (&ItemOperand, &'p [u32]) {
         match (place.0.as_slice(), &self.fields) {
             ([field, inside @ ..], Some(fields)) => (&fields[*field as usize], inside),
             (inside, _) => (&self.whole, inside),
@@ -148,9 +148,9 @@ impl Subject {
     }
 }
 
-impl<'a> Marshalling<'a> {
+impl<'a> MarshalGenerator<'a> {
     /// Of values that own what they hold.
-    pub fn of(rust: &'a Rust<'a>, form: &'a Form<'a>) -> Self {
+    pub fn of(rust: &'a RustFile<'a>, form: &'a Form<'a>) -> Self {
         let view = false;
         Self { rust, form, view }
     }
@@ -162,10 +162,9 @@ impl<'a> Marshalling<'a> {
     }
 }
 
-impl Marshalling<'_> {
-    /// Writes what makes the type `id` something that can be sent: `impl Marshal`, or functions
-    /// for a typedef.
-    pub fn write(self, w: &mut Writer, id: TypeId) {
+impl MarshalGenerator<'_> {
+    /// Writes the marshalling code of the type `id`: `impl Marshal`, or functions for a typedef.
+    pub fn write(self, w: &mut SourceWriter, id: TypeId) {
         let plan = self.form.plans.of_type(id);
         match &self.rust.schema.type_def(id).kind {
             TypeKind::Struct(_) if !is_block(plan) && parts::is_wide(self.count(id)) => {
@@ -189,11 +188,11 @@ impl Marshalling<'_> {
             }
             TypeKind::Enum(_) => {
                 let put = Statement::Do(Expr::text("out.put_word(*self)"));
-                let encode = Block {
+                let encode = BlockExpr {
                     statements: vec![put],
                     value: Some(Expr::text("Ok(())")),
                 };
-                let decode = Block::value(Expr::text("input.get_word()"));
+                let decode = BlockExpr::value(Expr::text("input.get_word()"));
                 self.write_impl(w, id, plan, (encode, decode));
             }
             TypeKind::Typedef(to) => {
@@ -203,24 +202,30 @@ impl Marshalling<'_> {
         }
     }
 
-    /// How many fields the struct `id` has.
+    /// Returns the number of fields of the struct `id`.
     fn count(self, id: TypeId) -> usize {
         self.rust.names.of_type(id).parts.len()
     }
 
     /// The fields of the struct `id`.
-    pub fn record_of(self, id: TypeId) -> Subject {
+    pub fn record_of(self, id: TypeId) -> PlaceBindings {
         let def = self.rust.schema.type_def(id);
         let names = &self.rust.names.of_type(id).parts;
         let fields = self.rust.shapes.fields(id).into_iter().zip(names);
         let items = fields.map(|((field, shape), name)| {
             let label = format!("{}.{}", def.name, field.name);
-            Item::owned(format!("self.{name}"), name, shape, Some(label))
+            ItemOperand::owned(format!("self.{name}"), name, shape, Some(label))
         });
-        Subject::record(&def.name, items.collect())
+        PlaceBindings::record(&def.name, items.collect())
     }
 
-    fn write_impl(self, w: &mut Writer, id: TypeId, plan: &Plan, bodies: (Block, Block)) {
+    fn write_impl(
+        self,
+        w: &mut SourceWriter,
+        id: TypeId,
+        plan: &Plan,
+        bodies: (BlockExpr, BlockExpr),
+    ) {
         self.rust.uses(&[
             "wire::Marshal",
             "wire::Encoder",
@@ -233,9 +238,9 @@ impl Marshalling<'_> {
         let out = parameter("out", uses_cursor(&encode));
         let input = parameter("input", uses_cursor(&decode));
         let marker = &self.form.marker;
-        let inline = |w: &mut Writer| write_inline(w, plan);
+        let inline = |w: &mut SourceWriter| write_inline(w, plan);
         let is_element = is_link(self.rust.schema, id);
-        let document = |w: &mut Writer, text: &str| {
+        let document = |w: &mut SourceWriter, text: &str| {
             if is_element {
                 w.line(text);
             }
@@ -260,13 +265,13 @@ impl$generics$ Marshal<$marker$> for $name$ {
 }
 ",
             &[
-                ("generics", Hole::Text(&marker.generics())),
-                ("marker", Hole::Text(&marker.path)),
-                ("name", Hole::Text(&self.rust.names.of_type(id).name)),
-                ("wire_min", Hole::Text(&plan.size.min.to_string())),
+                ("generics", HoleContent::Text(&marker.generics())),
+                ("marker", HoleContent::Text(&marker.path)),
+                ("name", HoleContent::Text(&self.rust.names.of_type(id).name)),
+                ("wire_min", HoleContent::Text(&plan.size.min.to_string())),
                 (
                     "align",
-                    Hole::Lines(&|w| {
+                    HoleContent::Lines(&|w| {
                         if plan.align > 1 {
                             w.line(format!("const ALIGN: usize = {};", plan.align));
                         }
@@ -274,24 +279,28 @@ impl$generics$ Marshal<$marker$> for $name$ {
                 ),
                 (
                     "encode_doc",
-                    Hole::Lines(&|w| document(w, "/// Appends this element alone, not a list.")),
+                    HoleContent::Lines(&|w| {
+                        document(w, "/// Appends this element alone, not a list.")
+                    }),
                 ),
                 (
                     "decode_doc",
-                    Hole::Lines(&|w| document(w, "/// Reads one element alone, not a list.")),
+                    HoleContent::Lines(&|w| {
+                        document(w, "/// Reads one element alone, not a list.")
+                    }),
                 ),
-                ("inline", Hole::Lines(&inline)),
-                ("out", Hole::Text(out)),
-                ("input", Hole::Text(input)),
-                ("encoder", Hole::Text(&marker.cursor("Encoder"))),
-                ("decoder", Hole::Text(&marker.cursor("Decoder"))),
-                ("encode", Hole::Lines(&|w| encode.write(w))),
-                ("decode", Hole::Lines(&|w| decode.write(w))),
+                ("inline", HoleContent::Lines(&inline)),
+                ("out", HoleContent::Text(out)),
+                ("input", HoleContent::Text(input)),
+                ("encoder", HoleContent::Text(&marker.cursor("Encoder"))),
+                ("decoder", HoleContent::Text(&marker.cursor("Decoder"))),
+                ("encode", HoleContent::Lines(&|w| encode.write(w))),
+                ("decode", HoleContent::Lines(&|w| decode.write(w))),
             ],
         );
     }
 
-    fn write_functions(self, w: &mut Writer, id: TypeId, shape: Shape) {
+    fn write_functions(self, w: &mut SourceWriter, id: TypeId, shape: TypeShape) {
         self.rust.uses(&[
             "wire::Encoder",
             "wire::EncodeError",
@@ -299,20 +308,20 @@ impl$generics$ Marshal<$marker$> for $name$ {
             "wire::DecodeError",
         ]);
         let (plan, names) = (self.form.plans.of_type(id), self.rust.names.of_type(id));
-        let Functions { encode, decode, .. } = self.functions(names);
+        let TypedefFunctions { encode, decode, .. } = self.functions(names);
         let marker = &self.form.marker;
         if !marker.is_default() {
             self.rust.uses(&marker.imports);
         }
         let label = self.rust.schema.type_def(id).name.clone();
-        let subject = Subject::whole(Item::behind("value", shape, Some(label)));
+        let subject = PlaceBindings::whole(ItemOperand::behind("value", shape, Some(label)));
         write_function_doc(
             w,
             "Appends",
             names,
             "The value breaks a bound of the interface.",
         );
-        let head = Head {
+        let head = FunctionSignature {
             name: format!("pub fn {encode}{}", marker.generics()),
             parameters: vec![
                 format!("value: &{}", names.name),
@@ -323,7 +332,7 @@ impl$generics$ Marshal<$marker$> for $name$ {
         head.write_function(w, &self.encode_item(&plan.body, &subject));
         w.gap();
         write_function_doc(w, "Reads", names, "The bytes are not a value of this type.");
-        let head = Head {
+        let head = FunctionSignature {
             name: format!("pub fn {decode}{}", marker.generics()),
             parameters: vec![format!("input: &mut {}", marker.cursor("Decoder"))],
             result: format!("Result<{}, DecodeError>", names.name),
@@ -332,7 +341,7 @@ impl$generics$ Marshal<$marker$> for $name$ {
     }
 
     /// The functions of a typedef in this representation.
-    pub fn functions(self, names: &TypeNames) -> &Functions {
+    pub fn functions(self, names: &TypeNames) -> &TypedefFunctions {
         let mut forms = self.rust.forms.iter().zip(&names.functions);
         match forms.find(|(form, _)| std::ptr::eq(*form, self.form)) {
             Some((_, functions)) => functions,
@@ -341,12 +350,12 @@ impl$generics$ Marshal<$marker$> for $name$ {
         }
     }
 
-    /// Whether not every pattern of bytes is a value.
+    /// Returns whether not every pattern of bytes is a value.
     fn is_checked(self, scalar: Scalar) -> bool {
         self.form.plans.representation.is_checked(scalar)
     }
 
-    /// Whether so many opaque bytes are followed by padding.
+    /// Returns whether so many opaque bytes are followed by padding.
     fn is_padded(self, bytes: u32) -> bool {
         self.form.plans.representation.padded(bytes.into()) != u64::from(bytes)
     }
@@ -363,7 +372,7 @@ impl$generics$ Marshal<$marker$> for $name$ {
     }
 }
 
-/// Whether a plan moves its value as one block of memory.
+/// Returns whether a plan moves its value as one block of memory.
 pub fn is_block(plan: &Plan) -> bool {
     match plan.body.as_slice() {
         [Op::Reserve { .. }, Op::Blit { place, .. }] => place.0.is_empty(),
@@ -371,7 +380,7 @@ pub fn is_block(plan: &Plan) -> bool {
     }
 }
 
-/// How many operations a body has, those inside counted.
+/// Returns the number of operations of a body, nested ones included.
 fn operations(body: &Body) -> usize {
     let inside = body.iter().map(|op| match op {
         Op::Loop { body, .. } | Op::PutElements { body, .. } | Op::Optional { body, .. } => {
@@ -389,15 +398,15 @@ fn operations(body: &Body) -> usize {
     inside.sum()
 }
 
-/// Offers what moves a small type to whoever calls it.
-pub fn write_inline(w: &mut Writer, plan: &Plan) {
+/// Marks the functions of a small type `#[inline]`.
+pub fn write_inline(w: &mut SourceWriter, plan: &Plan) {
     if !plan.recursive && operations(&plan.body) <= SMALL {
         w.line("#[inline]");
     }
 }
 
-/// Writes what makes the enum `id` a word.
-pub fn write_word(w: &mut Writer, rust: &Rust<'_>, id: TypeId) {
+/// Writes the implementation of `Word` for the enum `id`.
+pub fn write_word(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
     rust.uses(&["wire::Word", "wire::DecodeErrorKind"]);
     w.skeleton(
         "
@@ -413,12 +422,12 @@ impl Word for $name$ {
     }
 }
 ",
-        &[("name", Hole::Text(&rust.names.of_type(id).name))],
+        &[("name", HoleContent::Text(&rust.names.of_type(id).name))],
     );
 }
 
-/// Whether a body moves anything.
-pub fn uses_cursor(body: &Block) -> bool {
+/// Returns whether a body moves anything.
+pub fn uses_cursor(body: &BlockExpr) -> bool {
     let nothing =
         matches!(&body.value, Some(Expr::Text(text)) if text == "Ok(())" || text == "Ok(Self {})");
     !(nothing && body.statements.is_empty())
@@ -433,7 +442,7 @@ pub fn parameter(name: &'static str, is_used: bool) -> &'static str {
     }
 }
 
-fn write_function_doc(w: &mut Writer, does: &str, names: &TypeNames, errors: &str) {
+fn write_function_doc(w: &mut SourceWriter, does: &str, names: &TypeNames, errors: &str) {
     w.line(format!("/// {does} a [`{}`].", names.name));
     w.line("///");
     w.line("/// # Errors");
@@ -448,7 +457,7 @@ fn bound_text(bound: u32) -> Expr {
 }
 
 /// `enter` before the statements of a recursive type and `leave` behind them, `value` last.
-fn nested(cursor: &str, mut body: Block, value: Expr) -> Block {
+fn nested(cursor: &str, mut body: BlockExpr, value: Expr) -> BlockExpr {
     let enter = Expr::Try(Box::new(Expr::text(format!("{cursor}.enter()"))));
     body.statements.insert(0, Statement::Do(enter));
     let leave = Statement::Do(Expr::text(format!("{cursor}.leave()")));

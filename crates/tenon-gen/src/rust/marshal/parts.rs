@@ -6,11 +6,11 @@
 use tenon_plan::{Body, Op, Plan, Representation};
 use tenon_schema::TypeId;
 
-use super::Marshalling;
-use crate::rust::code::{Block, Expr, Head, Statement};
-use crate::writer::Writer;
+use super::MarshalGenerator;
+use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
+use crate::writer::SourceWriter;
 
-/// Most fields of a struct that is dealt with in one piece.
+/// Most fields of a struct that is not cut.
 const WHOLE_MAX: usize = 256;
 
 /// Bytes behind which a part begins another block.
@@ -19,14 +19,14 @@ const BLOCK_MAX: u32 = 1 << 16;
 /// Fields of one part.
 pub const PART: usize = 128;
 
-/// Whether a struct of so many fields is cut into parts.
+/// Returns whether a struct of so many fields is cut into parts.
 pub fn is_wide(fields: usize) -> bool {
     fields > WHOLE_MAX
 }
 
-impl Marshalling<'_> {
+impl MarshalGenerator<'_> {
     /// Writes `impl Marshal` and the parts that it calls.
-    pub(super) fn write_wide(self, w: &mut Writer, id: TypeId, plan: &Plan) {
+    pub(super) fn write_wide(self, w: &mut SourceWriter, id: TypeId, plan: &Plan) {
         let parts = cut(&plan.body, &self.form.plans.representation);
         let (encode_part, decode_part) = self.names_of_parts();
         let call = |method: &str, cursor: &str| {
@@ -53,7 +53,7 @@ impl Marshalling<'_> {
         )
     }
 
-    fn write_parts(self, w: &mut Writer, id: TypeId, parts: &[Body]) {
+    fn write_parts(self, w: &mut SourceWriter, id: TypeId, parts: &[Body]) {
         let subject = self.record_of(id);
         let marker = &self.form.marker;
         let (encode_part, decode_part) = self.names_of_parts();
@@ -62,7 +62,7 @@ impl Marshalling<'_> {
                 if index > 0 {
                     w.gap();
                 }
-                let head = |name: &str, of: &str, cursor: String, error: &str| Head {
+                let head = |name: &str, of: &str, cursor: String, error: &str| FunctionSignature {
                     name: format!("fn {name}_{}{}", index + 1, marker.generics()),
                     parameters: vec![of.to_owned(), cursor],
                     result: format!("Result<(), {error}>"),
@@ -81,12 +81,12 @@ impl Marshalling<'_> {
     }
 }
 
-fn statements(mut lines: Vec<String>, nested_in: Option<&str>, value: &str) -> Block {
+fn statements(mut lines: Vec<String>, nested_in: Option<&str>, value: &str) -> BlockExpr {
     if let Some(cursor) = nested_in {
         lines.insert(0, format!("{cursor}.enter()?"));
         lines.push(format!("{cursor}.leave()"));
     }
-    Block {
+    BlockExpr {
         statements: lines
             .into_iter()
             .map(|line| Statement::Do(Expr::text(line)))

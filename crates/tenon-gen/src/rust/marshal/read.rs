@@ -1,12 +1,12 @@
-//! What reads an item, and the names of variables around it.
+//! Expressions that read an item, and the names of variables around it.
 
 use std::iter;
 
-use super::{Item, Marshalling};
+use super::{ItemOperand, MarshalGenerator};
 use crate::rust::code::Expr;
 
 /// An expression and whether it can fail.
-pub struct Read {
+pub struct ReadExpr {
     expr: Expr,
     /// It comes to a `Result`.
     fallible: bool,
@@ -14,7 +14,7 @@ pub struct Read {
     pub leaves: bool,
 }
 
-impl Read {
+impl ReadExpr {
     pub fn sure(expr: Expr) -> Self {
         Self::value_of(expr, false)
     }
@@ -26,7 +26,7 @@ impl Read {
         }
     }
 
-    /// What comes to a value, or leaves the function.
+    /// An expression that comes to a value, or leaves the function.
     pub fn value_of(expr: Expr, leaves: bool) -> Self {
         let fallible = false;
         Self {
@@ -51,7 +51,7 @@ impl Read {
         }
     }
 
-    pub fn labelled(self, with: Marshalling<'_>, item: &Item) -> Self {
+    pub fn labelled(self, with: MarshalGenerator<'_>, item: &ItemOperand) -> Self {
         match self.fallible {
             true => Self::fallible(with.labelled(self.expr, item.label.as_ref())),
             false => self,
@@ -65,10 +65,10 @@ pub fn block_names() -> impl Iterator<Item = String> {
     iter::once(BLOCK.to_owned()).chain(further)
 }
 
-/// How the name of a variable for a block begins.
+/// The prefix of the name of a variable for a block.
 pub const BLOCK: &str = "block";
 
-/// Whether a variable of this name is for a block.
+/// Returns whether a variable of this name is for a block.
 fn is_of_a_block(name: &str) -> bool {
     match name.strip_prefix(BLOCK) {
         Some("") => true,

@@ -2,18 +2,18 @@
 
 use tenon_plan::{Body, Op};
 
-/// What is printed together.
+/// A step of a body: operations that are printed together.
 #[derive(Debug)]
-pub enum Step<'a> {
+pub enum MarshalStep<'a> {
     /// Items in a block of so many bytes.
-    Block(u32, Inside<'a>),
+    Block(u32, BlockContents<'a>),
     /// An operation that makes its own check.
     Op(&'a Op),
 }
 
-/// What is in a block.
+/// The contents of a block.
 #[derive(Debug, Default)]
-pub struct Inside<'a> {
+pub struct BlockContents<'a> {
     /// The items, in order.
     pub items: Vec<&'a Op>,
     /// Offsets and bytes of the holes. They stand apart: one may lie within a struct that is moved
@@ -22,29 +22,31 @@ pub struct Inside<'a> {
 }
 
 /// The steps of a body.
-pub fn of(body: &Body) -> Vec<Step<'_>> {
+pub fn of(body: &Body) -> Vec<MarshalStep<'_>> {
     let mut steps = Vec::new();
     for op in body {
         match op {
-            Op::Reserve { bytes } => steps.push(Step::Block(*bytes, Inside::default())),
+            Op::Reserve { bytes } => {
+                steps.push(MarshalStep::Block(*bytes, BlockContents::default()))
+            }
             op if op.is_fixed() => match steps.last_mut() {
-                Some(Step::Block(_, inside)) => inside.push(op),
+                Some(MarshalStep::Block(_, inside)) => inside.push(op),
                 _ => unreachable!("the verifier wants a block around an item of fixed size"),
             },
-            op => steps.push(Step::Op(op)),
+            op => steps.push(MarshalStep::Op(op)),
         }
     }
     steps
 }
 
-/// What is in the block that an element is.
-pub fn element(body: &Body) -> Inside<'_> {
-    let mut inside = Inside::default();
+/// Returns the contents of the block that an element is.
+pub fn element(body: &Body) -> BlockContents<'_> {
+    let mut inside = BlockContents::default();
     body.iter().for_each(|op| inside.push(op));
     inside
 }
 
-impl<'a> Inside<'a> {
+impl<'a> BlockContents<'a> {
     fn push(&mut self, op: &'a Op) {
         match op {
             Op::Zero { bytes, offset } => self.holes.push((*offset, *bytes)),

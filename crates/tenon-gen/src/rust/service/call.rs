@@ -1,18 +1,18 @@
-//! A call of a procedure as a value: its arguments as the client was lent them, how its messages are moved, and why it
-//! may have no result.
+//! A call of a procedure as a value: its arguments as the client was lent them, the codec of its messages, and the
+//! error if it has no result.
 
 use tenon_plan::ProcedurePlan;
 
-use super::lent::{Lent, unboxed};
-use super::{Method, Protocols};
-use crate::rust::code::{Block, Expr, Head};
-use crate::rust::marshal::{Item, Marshalling, Subject, parameter, uses_cursor};
-use crate::rust::shape::Shape;
-use crate::rust::{Marker, Rust};
-use crate::writer::Writer;
+use super::lent::{ArgumentMode, unboxed};
+use super::{ProtocolSet, ServiceMethod};
+use crate::rust::code::{BlockExpr, Expr, FunctionSignature};
+use crate::rust::marshal::{ItemOperand, MarshalGenerator, PlaceBindings, parameter, uses_cursor};
+use crate::rust::shape::TypeShape;
+use crate::rust::{Marker, RustFile};
+use crate::writer::SourceWriter;
 
-/// Writes why a call of a procedure has no result.
-pub fn write_error(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>) {
+/// Writes the error of a call of a procedure.
+pub fn write_error(w: &mut SourceWriter, rust: &RustFile<'_>, method: &ServiceMethod<'_>) {
     rust.uses(&["CallError"]);
     let (name, error) = (&method.procedure.name, &method.names.error);
     w.gap();
@@ -21,7 +21,7 @@ pub fn write_error(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>) {
 }
 
 /// Returns the type of a procedure's calls.
-pub fn type_text(rust: &Rust<'_>, method: &Method<'_>) -> String {
+pub fn type_text(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> String {
     let lifetime = if is_borrowing(rust, method) {
         "<'_>"
     } else {
@@ -30,14 +30,17 @@ pub fn type_text(rust: &Rust<'_>, method: &Method<'_>) -> String {
     format!("{}{lifetime}", method.names.call)
 }
 
-/// Whether a call of the procedure borrows some of its arguments.
-pub fn is_borrowing(rust: &Rust<'_>, method: &Method<'_>) -> bool {
-    let mut lent = method.parameters.iter().map(|shape| Lent::of(rust, shape));
-    lent.any(|lent| !matches!(lent, Lent::Value(_)))
+/// Returns whether a call of the procedure borrows some of its arguments.
+pub fn is_borrowing(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> bool {
+    let mut lent = method
+        .parameters
+        .iter()
+        .map(|shape| ArgumentMode::of(rust, shape));
+    lent.any(|lent| !matches!(lent, ArgumentMode::Value(_)))
 }
 
-/// Writes the call of a procedure as a value, and how its messages are moved by each protocol.
-pub fn write(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>) {
+/// Writes the call of a procedure as a value, and the codec of its messages in each protocol.
+pub fn write(w: &mut SourceWriter, protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) {
     let rust = protocols.onc.rust;
     rust.uses(&[
         "CalledProcedure",
@@ -46,7 +49,10 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>) {
         "wire::Decoder",
     ]);
     let name = &method.names.call;
-    let lent = method.parameters.iter().map(|shape| Lent::of(rust, shape));
+    let lent = method
+        .parameters
+        .iter()
+        .map(|shape| ArgumentMode::of(rust, shape));
     let parameter = if is_borrowing(rust, method) {
         "<'a>"
     } else {
@@ -93,7 +99,7 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>) {
     }
 }
 
-fn codec_head(marker: &Marker, rust: &Rust<'_>, method: &Method<'_>) -> String {
+fn codec_head(marker: &Marker, rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> String {
     let (generics, path) = (marker.generics(), &marker.path);
     format!(
         "impl{generics} CallCodec<{path}> for {}",
@@ -102,7 +108,7 @@ fn codec_head(marker: &Marker, rust: &Rust<'_>, method: &Method<'_>) -> String {
 }
 
 /// Returns a reference to a call of the procedure with the arguments that are in variables of their names.
-pub fn literal(method: &Method<'_>) -> Expr {
+pub fn literal(method: &ServiceMethod<'_>) -> Expr {
     let path = format!("&{}", method.names.call);
     let fields = method.names.parameters.iter();
     let fields: Vec<_> = fields
@@ -114,8 +120,13 @@ pub fn literal(method: &Method<'_>) -> Expr {
     }
 }
 
-/// Writes how the messages of a call are moved in one representation, or in all.
-fn write_codec(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+/// Writes the codec of the messages of a call in one representation, or in all.
+fn write_codec(
+    w: &mut SourceWriter,
+    with: MarshalGenerator<'_>,
+    plan: &ProcedurePlan,
+    method: &ServiceMethod<'_>,
+) {
     let marker = &with.form.marker;
     with.rust.uses(&marker.imports);
     w.gap();
@@ -128,14 +139,19 @@ fn write_codec(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, meth
     });
 }
 
-fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+fn write_encode(
+    w: &mut SourceWriter,
+    with: MarshalGenerator<'_>,
+    plan: &ProcedurePlan,
+    method: &ServiceMethod<'_>,
+) {
     with.rust.uses(&["wire::EncodeError", "wire::Encoder"]);
     let name = &method.procedure.name;
     let arguments = lent_arguments(with.rust, method, "self.");
     let body = with.encode_parameters(&plan.arguments.body, name, arguments);
     let cursor = with.form.marker.cursor("Encoder");
     let out = parameter("out", uses_cursor(&body));
-    let head = Head {
+    let head = FunctionSignature {
         name: "fn encode".to_owned(),
         parameters: vec!["&self".to_owned(), format!("{out}: &mut {cursor}")],
         result: "Result<(), EncodeError>".to_owned(),
@@ -144,17 +160,22 @@ fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, met
     head.write_function(w, &body);
 }
 
-fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+fn write_decode(
+    w: &mut SourceWriter,
+    with: MarshalGenerator<'_>,
+    plan: &ProcedurePlan,
+    method: &ServiceMethod<'_>,
+) {
     let body = match &method.result {
-        None => Block::value(Expr::text("Ok(())")),
+        None => BlockExpr::value(Expr::text("Ok(())")),
         Some(shape) => {
-            let result = Subject::whole(Item::behind("item", shape.clone(), None));
+            let result = PlaceBindings::whole(ItemOperand::behind("item", shape.clone(), None));
             with.decode_item(&plan.result.body, &result)
         }
     };
     let cursor = with.form.marker.cursor("Decoder");
     let input = parameter("input", uses_cursor(&body));
-    let head = Head {
+    let head = FunctionSignature {
         name: "fn decode".to_owned(),
         parameters: vec![format!("{input}: &mut {cursor}")],
         result: format!("Result<{}, DecodeError>", method.result_text(with.rust)),
@@ -164,9 +185,9 @@ fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, met
 }
 
 /// The arguments of a call, as variables that own them.
-pub fn arguments(method: &Method<'_>) -> Vec<Item> {
-    let owned = |name: &String, shape: &Shape, label| {
-        Item::owned(name.clone(), name, shape.clone(), Some(label))
+pub fn arguments(method: &ServiceMethod<'_>) -> Vec<ItemOperand> {
+    let owned = |name: &String, shape: &TypeShape, label| {
+        ItemOperand::owned(name.clone(), name, shape.clone(), Some(label))
     };
     labelled(method)
         .map(|(name, shape, label)| owned(name, shape, label))
@@ -174,25 +195,29 @@ pub fn arguments(method: &Method<'_>) -> Vec<Item> {
 }
 
 /// The arguments of a call as a client is lent them, each behind `of`.
-fn lent_arguments(rust: &Rust<'_>, method: &Method<'_>, of: &str) -> Vec<Item> {
-    let lent = |(name, shape, label): (&String, &Shape, String)| {
+fn lent_arguments(rust: &RustFile<'_>, method: &ServiceMethod<'_>, of: &str) -> Vec<ItemOperand> {
+    let lent = |(name, shape, label): (&String, &TypeShape, String)| {
         let (value, label) = (format!("{of}{name}"), Some(label));
-        match Lent::of(rust, shape) {
-            Lent::Value(_) => Item::owned(value, name, shape.clone(), label),
-            Lent::Bytes => Item::behind(&value, shape.clone(), label),
+        match ArgumentMode::of(rust, shape) {
+            ArgumentMode::Value(_) => ItemOperand::owned(value, name, shape.clone(), label),
+            ArgumentMode::Bytes => ItemOperand::behind(&value, shape.clone(), label),
             // A reference leads to the array itself.
-            Lent::Reference(_) => Item::behind(&value, unboxed(shape).clone(), label),
-            Lent::Option(_) => Item {
+            ArgumentMode::Reference(_) => {
+                ItemOperand::behind(&value, unboxed(shape).clone(), label)
+            }
+            ArgumentMode::Option(_) => ItemOperand {
                 is_lent: true,
-                ..Item::behind(&value, shape.clone(), label)
+                ..ItemOperand::behind(&value, shape.clone(), label)
             },
         }
     };
     labelled(method).map(lent).collect()
 }
 
-/// The parameters of a procedure: their names, their shapes, and what errors call them.
-fn labelled<'a>(method: &'a Method<'_>) -> impl Iterator<Item = (&'a String, &'a Shape, String)> {
+/// The parameters of a procedure: their names, their shapes, and their labels in errors.
+fn labelled<'a>(
+    method: &'a ServiceMethod<'_>,
+) -> impl Iterator<Item = (&'a String, &'a TypeShape, String)> {
     let names = method.names.parameters.iter().zip(&method.parameters);
     let fields = method.procedure.arguments.iter();
     names.zip(fields).map(|((name, shape), field)| {

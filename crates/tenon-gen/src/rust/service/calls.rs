@@ -1,14 +1,14 @@
-//! The traits of all that calls the procedures of a version, for threads and for tasks: a client, a server in the same
-//! process, or what a test has in place of them.
+//! The traits of callers of the procedures of a version, for threads and for tasks: a client, a server in the same
+//! process, or a test double of them.
 
-use super::lent::Lent;
-use super::{Method, Versioned, write_further_doc};
-use crate::rust::Rust;
-use crate::rust::code::{Block, Expr, Head};
-use crate::writer::Writer;
+use super::lent::ArgumentMode;
+use super::{ServiceMethod, ServiceVersion, write_further_doc};
+use crate::rust::RustFile;
+use crate::rust::code::{BlockExpr, Expr, FunctionSignature};
+use crate::writer::SourceWriter;
 
-/// Which of the traits is meant.
-pub struct Calls<'a> {
+/// One of the traits of callers.
+pub struct CallTrait<'a> {
     /// Its name.
     pub name: &'a str,
     /// The client that implements it, and the trait of what that wraps.
@@ -20,7 +20,12 @@ pub struct Calls<'a> {
 }
 
 /// Writes the trait.
-pub fn write(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, calls: &Calls<'_>) {
+pub fn write(
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
+    of: &ServiceVersion<'_>,
+    calls: &CallTrait<'_>,
+) {
     let from = if calls.is_async { " from tasks" } else { "" };
     w.gap();
     w.line(format!(
@@ -49,7 +54,12 @@ pub fn write(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, calls: &Calls<
 }
 
 /// Writes that the client implements the trait.
-pub fn write_client(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, calls: &Calls<'_>) {
+pub fn write_client(
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
+    of: &ServiceVersion<'_>,
+    calls: &CallTrait<'_>,
+) {
     let (client, makes_calls) = (calls.client, calls.makes_calls);
     let head = format!("impl<C: {makes_calls}> {} for {client}<C>", calls.name);
     write_implementation(w, rust, of, calls, &head, |method| {
@@ -58,7 +68,7 @@ pub fn write_client(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, calls: 
             format!("Self::{}", method.names.method),
             [Expr::text("self")].into_iter().chain(arguments),
         );
-        Block::value(if calls.is_async {
+        BlockExpr::value(if calls.is_async {
             Expr::Then(Box::new(call), "await")
         } else {
             call
@@ -68,12 +78,12 @@ pub fn write_client(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, calls: 
 
 /// Writes an implementation of the trait, its methods with bodies that `body` makes.
 pub fn write_implementation<'m>(
-    w: &mut Writer,
-    rust: &Rust<'_>,
-    of: &'m Versioned<'_>,
-    calls: &Calls<'_>,
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
+    of: &'m ServiceVersion<'_>,
+    calls: &CallTrait<'_>,
     head: &str,
-    body: impl Fn(&'m Method<'_>) -> Block,
+    body: impl Fn(&'m ServiceMethod<'_>) -> BlockExpr,
 ) {
     w.gap();
     if of.methods.is_empty() {
@@ -90,28 +100,36 @@ pub fn write_implementation<'m>(
 }
 
 /// The head of a method in the trait.
-fn declaration(rust: &Rust<'_>, method: &Method<'_>, is_async: bool) -> Head {
+fn declaration(
+    rust: &RustFile<'_>,
+    method: &ServiceMethod<'_>,
+    is_async: bool,
+) -> FunctionSignature {
     let head = definition(rust, method, false);
     if !is_async {
         return head;
     }
-    Head {
+    FunctionSignature {
         result: format!("impl core::future::Future<Output = {}> + Send", head.result),
         ..head
     }
 }
 
 /// The head of a method in an implementation.
-fn definition(rust: &Rust<'_>, method: &Method<'_>, is_async: bool) -> Head {
+fn definition(
+    rust: &RustFile<'_>,
+    method: &ServiceMethod<'_>,
+    is_async: bool,
+) -> FunctionSignature {
     let function = if is_async { "async fn" } else { "fn" };
     let parameters = method.parameters.iter().zip(&method.names.parameters);
-    let lent = parameters.map(|(shape, name)| match Lent::of(rust, shape) {
+    let lent = parameters.map(|(shape, name)| match ArgumentMode::of(rust, shape) {
         // The trait can be used as `dyn`.
-        Lent::Bytes => format!("{name}: &[u8]"),
+        ArgumentMode::Bytes => format!("{name}: &[u8]"),
         lent => format!("{name}: {}", lent.parameter()),
     });
     let (result, error) = (method.result_text(rust), &method.names.error);
-    Head {
+    FunctionSignature {
         name: format!("{function} {}", method.names.method),
         parameters: ["&self".to_owned()].into_iter().chain(lent).collect(),
         result: format!("Result<{result}, {error}>"),

@@ -1,32 +1,32 @@
 //! The clients of a version, one for threads, and one for tasks if that is asked for: each has a method that calls each
 //! procedure and one that starts a call of it.
 
-use super::lent::Lent;
-use super::{Method, Protocols, Versioned, call};
-use crate::rust::Rust;
-use crate::rust::code::{Block, Expr, Head, Statement};
-use crate::writer::{Hole, Writer};
+use super::lent::ArgumentMode;
+use super::{ProtocolSet, ServiceMethod, ServiceVersion, call};
+use crate::rust::RustFile;
+use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
+use crate::writer::{HoleContent, SourceWriter};
 
-/// How a client's callers wait.
-struct Flavor<'a> {
+/// The flavor of a client: it blocks its thread, or is awaited.
+struct ClientFlavor<'a> {
     /// The client's name.
     name: &'a str,
-    /// What it wraps, that with options for some calls, and what it goes over.
+    /// The type that it wraps, that with options for some calls, and the channel.
     client: String,
     view: String,
     channel: String,
-    /// The trait of what it may wrap.
+    /// The trait of types that it may wrap.
     makes_calls: String,
-    /// What it is good for, behind `Calls the procedures of`.
+    /// Its use in the documentation, behind `Calls the procedures of`.
     from: &'static str,
     is_async: bool,
 }
 
 /// Writes the client of threads.
-pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
+pub fn write(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceVersion<'_>) {
     let rust = protocols.onc.rust;
     rust.uses(&["Channel", "Client", "ClientView", "MakeCalls"]);
-    let flavor = Flavor {
+    let flavor = ClientFlavor {
         name: &of.names.client,
         client: "Client".to_owned(),
         view: "ClientView".to_owned(),
@@ -38,9 +38,14 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
     write_client(w, protocols, of, &flavor);
 }
 
-/// Writes the client of tasks, which stands on the crate at the path `tokio`.
-pub fn write_async(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, tokio: &str) {
-    let flavor = Flavor {
+/// Writes the client of tasks, which needs the crate at the path `tokio`.
+pub fn write_async(
+    w: &mut SourceWriter,
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    tokio: &str,
+) {
+    let flavor = ClientFlavor {
         name: &of.names.async_client,
         client: format!("{tokio}::Client"),
         view: format!("{tokio}::ClientView"),
@@ -52,7 +57,12 @@ pub fn write_async(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>,
     write_client(w, protocols, of, &flavor);
 }
 
-fn write_client(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) {
+fn write_client(
+    w: &mut SourceWriter,
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    flavor: &ClientFlavor<'_>,
+) {
     let rust = protocols.onc.rust;
     rust.uses(&[
         "CallOptions",
@@ -74,12 +84,12 @@ fn write_client(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, fl
     let connect_with = connect(protocols, of, flavor, "connect_with", Some("options"));
     let connect = connect(protocols, of, flavor, "connect", None);
     let over = over(protocols, of, flavor);
-    let view = Block::value(Expr::text(format!(
+    let view = BlockExpr::value(Expr::text(format!(
         "{}(self.0.with_options(options))",
         flavor.name
     )));
     let is_async = if flavor.is_async { "async " } else { "" };
-    let head = Head {
+    let head = FunctionSignature {
         name: format!("pub {is_async}fn connect_with"),
         parameters: ["address: &str", "options: ChannelOptions"]
             .map(str::to_owned)
@@ -132,23 +142,23 @@ impl $name$ {
 }
 ",
         &[
-            ("version", Hole::Text(&of.version.name)),
-            ("from", Hole::Text(flavor.from)),
-            ("name", Hole::Text(flavor.name)),
-            ("client", Hole::Text(&flavor.client)),
-            ("channel", Hole::Text(&flavor.channel)),
-            ("async", Hole::Text(is_async)),
-            ("connects", Hole::Text(connects[0])),
-            ("further", Hole::Text(connects[1])),
-            ("connect", Hole::Lines(&|w| connect.write(w))),
+            ("version", HoleContent::Text(&of.version.name)),
+            ("from", HoleContent::Text(flavor.from)),
+            ("name", HoleContent::Text(flavor.name)),
+            ("client", HoleContent::Text(&flavor.client)),
+            ("channel", HoleContent::Text(&flavor.channel)),
+            ("async", HoleContent::Text(is_async)),
+            ("connects", HoleContent::Text(connects[0])),
+            ("further", HoleContent::Text(connects[1])),
+            ("connect", HoleContent::Lines(&|w| connect.write(w))),
             (
                 "connect_with",
-                Hole::Lines(&|w| head.write_function(w, &connect_with)),
+                HoleContent::Lines(&|w| head.write_function(w, &connect_with)),
             ),
-            ("over", Hole::Lines(&|w| over.write(w))),
+            ("over", HoleContent::Lines(&|w| over.write(w))),
             (
                 "with_options",
-                Hole::Lines(&|w| with_options(flavor).write_function(w, &view)),
+                HoleContent::Lines(&|w| with_options(flavor).write_function(w, &view)),
             ),
         ],
     );
@@ -173,7 +183,7 @@ impl $name$ {
 }
 
 /// Writes the method that calls procedure 0, which every server answers. A procedure of the same name goes before.
-fn write_ping(w: &mut Writer, is_async: bool) {
+fn write_ping(w: &mut SourceWriter, is_async: bool) {
     let (function, then) = if is_async {
         ("pub async fn", ".await")
     } else {
@@ -187,8 +197,8 @@ fn write_ping(w: &mut Writer, is_async: bool) {
 }
 
 /// The head of the method that returns the client with options for some calls.
-fn with_options(flavor: &Flavor<'_>) -> Head {
-    Head {
+fn with_options(flavor: &ClientFlavor<'_>) -> FunctionSignature {
+    FunctionSignature {
         name: "pub fn with_options".to_owned(),
         parameters: ["&self", "options: CallOptions"]
             .map(str::to_owned)
@@ -199,8 +209,8 @@ fn with_options(flavor: &Flavor<'_>) -> Head {
 
 /// The client that `function` makes of `first`, of the numbers and of `last`.
 fn made(
-    of: &Versioned<'_>,
-    flavor: &Flavor<'_>,
+    of: &ServiceVersion<'_>,
+    flavor: &ClientFlavor<'_>,
     function: &str,
     first: &str,
     last: Option<&str>,
@@ -210,14 +220,14 @@ fn made(
     Expr::call(format!("{}::{function}", flavor.client), arguments)
 }
 
-/// The body of what connects by `function`.
+/// The body of the method that connects by `function`.
 fn connect(
-    protocols: Protocols<'_>,
-    of: &Versioned<'_>,
-    flavor: &Flavor<'_>,
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    flavor: &ClientFlavor<'_>,
     function: &str,
     options: Option<&str>,
-) -> Block {
+) -> BlockExpr {
     let client = made(of, flavor, function, "address", options);
     let client = match flavor.is_async {
         true => Expr::Then(Box::new(client), "await"),
@@ -225,14 +235,18 @@ fn connect(
     };
     let client = Statement::Let("client".to_owned(), Expr::Try(Box::new(client)));
     let known = Expr::call("Self", [known(protocols, of)]);
-    Block {
+    BlockExpr {
         statements: vec![client],
         value: Some(Expr::ok(known)),
     }
 }
 
 /// The body of `over`.
-fn over(protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) -> Block {
+fn over(
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    flavor: &ClientFlavor<'_>,
+) -> BlockExpr {
     let client = made(of, flavor, "over", "channel", None);
     let (statements, client) = match protocols.lean {
         None => (Vec::new(), client),
@@ -241,14 +255,14 @@ fn over(protocols: Protocols<'_>, of: &Versioned<'_>, flavor: &Flavor<'_>) -> Bl
             (vec![client], known(protocols, of))
         }
     };
-    Block {
+    BlockExpr {
         statements,
         value: Some(Expr::call("Self", [client])),
     }
 }
 
-/// The client in the variable `client`, so that it knows what it was built from.
-fn known(protocols: Protocols<'_>, of: &Versioned<'_>) -> Expr {
+/// The client in the variable `client`, with the fingerprints that it was built from.
+fn known(protocols: ProtocolSet<'_>, of: &ServiceVersion<'_>) -> Expr {
     match protocols.lean {
         None => Expr::text("client"),
         Some(_) => {
@@ -259,7 +273,12 @@ fn known(protocols: Protocols<'_>, of: &Versioned<'_>) -> Expr {
 }
 
 /// The methods that call a procedure and that start a call.
-fn write_methods(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>, is_async: bool) {
+fn write_methods(
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
+    method: &ServiceMethod<'_>,
+    is_async: bool,
+) {
     let (function, then) = if is_async {
         ("pub async fn", Some("await"))
     } else {
@@ -268,7 +287,7 @@ fn write_methods(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>, is_async:
     let (result, error) = (method.result_text(rust), &method.names.error);
     let parameters = parameters(rust, method);
     method.write_doc(w);
-    let head = Head {
+    let head = FunctionSignature {
         name: format!("{function} {}", method.names.method),
         parameters: parameters.clone(),
         result: format!("Result<{result}, {error}>"),
@@ -279,7 +298,7 @@ fn write_methods(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>, is_async:
         "/// Starts [`{}`](Self::{0}) and returns a ticket for its result.",
         method.names.method
     ));
-    let head = Head {
+    let head = FunctionSignature {
         name: format!("pub fn {}", method.names.start),
         parameters,
         result: format!("Result<C::Pending<{result}, {error}>, {error}>"),
@@ -288,28 +307,29 @@ fn write_methods(w: &mut Writer, rust: &Rust<'_>, method: &Method<'_>, is_async:
 }
 
 /// The parameters of a client's method.
-fn parameters(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
+fn parameters(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> Vec<String> {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
-    let lent =
-        parameters.map(|(shape, name)| format!("{name}: {}", Lent::of(rust, shape).parameter()));
+    let lent = parameters
+        .map(|(shape, name)| format!("{name}: {}", ArgumentMode::of(rust, shape).parameter()));
     ["&self".to_owned()].into_iter().chain(lent).collect()
 }
 
 /// The body of a client's method: the call, which `function` makes, and what is done `then`.
 fn calling(
-    rust: &Rust<'_>,
-    method: &Method<'_>,
+    rust: &RustFile<'_>,
+    method: &ServiceMethod<'_>,
     function: &str,
     then: Option<&'static str>,
-) -> Block {
+) -> BlockExpr {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
-    let bytes = parameters.filter(|(shape, _)| Lent::of(rust, shape) == Lent::Bytes);
+    let bytes =
+        parameters.filter(|(shape, _)| ArgumentMode::of(rust, shape) == ArgumentMode::Bytes);
     let bytes = bytes.map(|(_, name)| {
         let borrowed = Expr::text(format!("{name}.as_ref()"));
         Statement::Let(name.clone(), borrowed)
     });
     let call = Expr::call(function, [call::literal(method)]);
-    Block {
+    BlockExpr {
         statements: bytes.collect(),
         value: Some(match then {
             Some(then) => Expr::Then(Box::new(call), then),

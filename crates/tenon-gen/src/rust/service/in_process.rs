@@ -2,21 +2,21 @@
 //! being encoded, unless it is handed views of a message.
 
 use super::call;
-use super::calls::{self, Calls};
-use super::lent::Lent;
-use super::{Method, Protocols, Versioned, reserved};
-use crate::rust::Rust;
-use crate::rust::code::{Block, Expr, Statement};
-use crate::rust::shape::Shape;
+use super::calls::{self, CallTrait};
+use super::lent::ArgumentMode;
+use super::{ProtocolSet, ServiceMethod, ServiceVersion, reserved};
+use crate::rust::RustFile;
+use crate::rust::code::{BlockExpr, Expr, Statement};
+use crate::rust::shape::TypeShape;
 use crate::rust::types::default;
-use crate::writer::{Hole, Writer};
+use crate::writer::{HoleContent, SourceWriter};
 
 /// Writes the adapter of what implements the trait `server`.
 pub fn write(
-    w: &mut Writer,
-    protocols: Protocols<'_>,
-    of: &Versioned<'_>,
-    calls: &Calls<'_>,
+    w: &mut SourceWriter,
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    calls: &CallTrait<'_>,
     server: &str,
 ) {
     let rust = protocols.onc.rust;
@@ -30,15 +30,15 @@ pub fn write(
 pub struct $name$<T>(pub T);
 ",
         &[
-            ("server", Hole::Text(server)),
-            ("name", Hole::Text(calls.in_process)),
+            ("server", HoleContent::Text(server)),
+            ("name", HoleContent::Text(calls.in_process)),
             (
                 "caller",
-                Hole::Text(if calls.is_async { "task" } else { "thread" }),
+                HoleContent::Text(if calls.is_async { "task" } else { "thread" }),
             ),
             (
                 "encoded",
-                Hole::Text(if rust.options.views && !calls.is_async {
+                HoleContent::Text(if rust.options.views && !calls.is_async {
                     "Bounds of results are not checked"
                 } else {
                     "Bounds of values are not checked"
@@ -56,7 +56,7 @@ pub struct $name$<T>(pub T);
 }
 
 /// Has the server carry a call out.
-fn carry_out(protocols: Protocols<'_>, method: &Method<'_>, is_async: bool) -> Block {
+fn carry_out(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>, is_async: bool) -> BlockExpr {
     let rust = protocols.onc.rust;
     if method.procedure.number == 0 {
         return null(rust, method);
@@ -69,7 +69,7 @@ fn carry_out(protocols: Protocols<'_>, method: &Method<'_>, is_async: bool) -> B
 }
 
 /// Answers procedure 0, which every server does by itself.
-fn null(rust: &Rust<'_>, method: &Method<'_>) -> Block {
+fn null(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
     let ignored = method.names.parameters.iter();
     let ignored = ignored.map(|name| Statement::Let("_".to_owned(), Expr::text(name)));
     let value = if method.result.is_none() {
@@ -79,14 +79,14 @@ fn null(rust: &Rust<'_>, method: &Method<'_>) -> Block {
         let error = error(rust, method);
         Expr::text(format!("Err({error}(Refusal::ProcedureUnavailable))"))
     };
-    Block {
+    BlockExpr {
         statements: ignored.collect(),
         value: Some(value),
     }
 }
 
-/// Hands the server what it owns, made of what the caller lent.
-fn directly(rust: &Rust<'_>, method: &Method<'_>, is_async: bool) -> Block {
+/// Hands the server owned arguments, made of those that the caller lent.
+fn directly(rust: &RustFile<'_>, method: &ServiceMethod<'_>, is_async: bool) -> BlockExpr {
     rust.uses(&["CallInfo"]);
     let info = format!("CallInfo::in_process({})", method.names.number);
     let mut statements = vec![Statement::Let("call".to_owned(), Expr::text(info))];
@@ -114,14 +114,14 @@ fn directly(rust: &Rust<'_>, method: &Method<'_>, is_async: bool) -> Block {
         };
         statements.push(Statement::Let("result".to_owned(), result));
     }
-    Block {
+    BlockExpr {
         statements,
         value: Some(value),
     }
 }
 
 /// Hands the server views of a message that the arguments are encoded into.
-fn with_message(protocols: Protocols<'_>, method: &Method<'_>) -> Block {
+fn with_message(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
     let rust = protocols.onc.rust;
     rust.uses(&["in_process"]);
     let arguments = call::arguments(method);
@@ -142,18 +142,22 @@ fn with_message(protocols: Protocols<'_>, method: &Method<'_>) -> Block {
         statements.push(Statement::Do(carry_out));
         value = Expr::text("Ok(reply)");
     }
-    let body = Block {
+    let body = BlockExpr {
         statements,
         value: Some(value),
     };
-    Block::value(Expr::call(
+    BlockExpr::value(Expr::call(
         "in_process::call_with_message",
         [call::literal(method), Expr::closure("|call, input|", body)],
     ))
 }
 
 /// The server's method, called with these arguments.
-fn served(method: &Method<'_>, call: &str, arguments: impl IntoIterator<Item = Expr>) -> Expr {
+fn served(
+    method: &ServiceMethod<'_>,
+    call: &str,
+    arguments: impl IntoIterator<Item = Expr>,
+) -> Expr {
     Expr::call(
         format!("self.0.{}", method.names.method),
         [Expr::text(call)].into_iter().chain(arguments),
@@ -161,51 +165,51 @@ fn served(method: &Method<'_>, call: &str, arguments: impl IntoIterator<Item = E
 }
 
 /// The function that makes an error of a refusal.
-fn error(rust: &Rust<'_>, method: &Method<'_>) -> String {
+fn error(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> String {
     rust.uses(&["in_process"]);
     format!("in_process::error::<{}>", call::type_text(rust, method))
 }
 
 /// A value of a parameter, made of the variable `name` which lends it.
-fn owned(rust: &Rust<'_>, shape: &Shape, name: &str) -> String {
-    match Lent::of(rust, shape) {
-        Lent::Value(_) => name.to_owned(),
-        Lent::Bytes | Lent::Reference(_) => match shape.real() {
-            Shape::Boxed(to) => boxed(rust, to, name),
-            Shape::Opaque | Shape::Vec(_) => format!("{name}.to_vec()"),
-            Shape::Text => format!("{name}.into()"),
+fn owned(rust: &RustFile<'_>, shape: &TypeShape, name: &str) -> String {
+    match ArgumentMode::of(rust, shape) {
+        ArgumentMode::Value(_) => name.to_owned(),
+        ArgumentMode::Bytes | ArgumentMode::Reference(_) => match shape.real() {
+            TypeShape::Boxed(to) => boxed(rust, to, name),
+            TypeShape::Opaque | TypeShape::Vec(_) => format!("{name}.to_vec()"),
+            TypeShape::Text => format!("{name}.into()"),
             _ => copied(rust, shape, name),
         },
-        Lent::Option(_) => match shape.real() {
-            Shape::Option(to) => format!("{name}{}", map_owned(rust, to)),
+        ArgumentMode::Option(_) => match shape.real() {
+            TypeShape::Option(to) => format!("{name}{}", map_owned(rust, to)),
             _ => unreachable!("only options are lent so"),
         },
     }
 }
 
 /// The methods that make an option of an owned value of one that lends it.
-fn map_owned(rust: &Rust<'_>, to: &Shape) -> String {
+fn map_owned(rust: &RustFile<'_>, to: &TypeShape) -> String {
     let map = match to.real() {
-        Shape::Boxed(to) => match to.real() {
-            Shape::Array(..) | Shape::Bytes(_) => boxed_copy(rust),
+        TypeShape::Boxed(to) => match to.real() {
+            TypeShape::Array(..) | TypeShape::Bytes(_) => boxed_copy(rust),
             _ => return ".cloned().map(Box::new)".to_owned(),
         },
-        Shape::Opaque | Shape::Vec(_) => "<[_]>::to_vec",
-        Shape::Text => "Into::into",
+        TypeShape::Opaque | TypeShape::Vec(_) => "<[_]>::to_vec",
+        TypeShape::Text => "Into::into",
         _ => return ".cloned()".to_owned(),
     };
     format!(".map({map})")
 }
 
-fn boxed(rust: &Rust<'_>, to: &Shape, name: &str) -> String {
+fn boxed(rust: &RustFile<'_>, to: &TypeShape, name: &str) -> String {
     match to.real() {
-        Shape::Array(..) | Shape::Bytes(_) => format!("{}({name})", boxed_copy(rust)),
+        TypeShape::Array(..) | TypeShape::Bytes(_) => format!("{}({name})", boxed_copy(rust)),
         _ => format!("Box::new({})", copied(rust, to, name)),
     }
 }
 
-/// A copy of what the variable `name` refers to.
-fn copied(rust: &Rust<'_>, shape: &Shape, name: &str) -> String {
+/// A copy of the value that the variable `name` refers to.
+fn copied(rust: &RustFile<'_>, shape: &TypeShape, name: &str) -> String {
     if is_copy(rust, shape) {
         format!("*{name}")
     } else {
@@ -213,16 +217,16 @@ fn copied(rust: &Rust<'_>, shape: &Shape, name: &str) -> String {
     }
 }
 
-/// Whether the type is `Copy`, as arrays are of any length.
-fn is_copy(rust: &Rust<'_>, shape: &Shape) -> bool {
+/// Returns whether the type is `Copy`, as arrays are of any length.
+fn is_copy(rust: &RustFile<'_>, shape: &TypeShape) -> bool {
     match shape.real() {
-        Shape::Bytes(_) => true,
-        Shape::Array(to, _) => is_copy(rust, to),
+        TypeShape::Bytes(_) => true,
+        TypeShape::Array(to, _) => is_copy(rust, to),
         _ => rust.shapes.is_copy(shape),
     }
 }
 
-fn boxed_copy(rust: &Rust<'_>) -> &'static str {
+fn boxed_copy(rust: &RustFile<'_>) -> &'static str {
     rust.uses(&["wire::boxed_copy"]);
     "boxed_copy"
 }

@@ -1,11 +1,11 @@
-//! What a version was made from, for the other end of a lean connection to compare.
+//! The fingerprints of a version, for the other end of a lean connection to compare.
 
-use super::{Lean, Versioned};
+use super::{LeanMarshalling, ServiceVersion};
 use crate::rust::code::Expr;
-use crate::writer::{Writer, literal};
+use crate::writer::{SourceWriter, literal};
 
 /// Writes the fingerprints of a version and of its parts as constant data.
-pub fn write(w: &mut Writer, lean: Lean<'_>, of: &Versioned<'_>) {
+pub fn write(w: &mut SourceWriter, lean: LeanMarshalling<'_>, of: &ServiceVersion<'_>) {
     lean.with.rust.uses(&["LeanInterface"]);
     let digits = |fingerprint: u64| format!("{fingerprint:#018x}");
     let parts = lean.fingerprints.parts(of.version);

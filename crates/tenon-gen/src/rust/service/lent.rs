@@ -1,30 +1,30 @@
-//! How a client's methods are handed arguments: what is borrowed costs its caller no memory, whatever type holds it.
+//! Parameters of a client's methods: an argument that is borrowed costs its caller no memory, whatever type holds it.
 
-use crate::rust::Rust;
-use crate::rust::shape::Shape;
+use crate::rust::RustFile;
+use crate::rust::shape::TypeShape;
 
-/// How an argument is handed over.
+/// The mode in which an argument is handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lent {
+pub enum ArgumentMode {
     /// By value: the type.
     Value(String),
-    /// As whatever has bytes.
+    /// As a value of any type that has bytes.
     Bytes,
-    /// By reference: what that refers to.
+    /// By reference: the type that it refers to.
     Reference(String),
-    /// As a reference that may be missing: what that refers to.
+    /// As a reference that may be missing: the type that it refers to.
     Option(String),
 }
 
-impl Lent {
-    /// How a parameter of this shape is.
-    pub fn of(rust: &Rust<'_>, shape: &Shape) -> Self {
+impl ArgumentMode {
+    /// Returns the mode of a parameter of this shape.
+    pub fn of(rust: &RustFile<'_>, shape: &TypeShape) -> Self {
         match shape.real() {
-            Shape::Scalar(_) => Self::Value(rust.type_text(shape)),
-            Shape::Opaque => Self::Bytes,
-            Shape::Text if !rust.options.utf8_strings => Self::Bytes,
-            Shape::Option(to) => match to.real() {
-                Shape::Scalar(_) => Self::Value(rust.type_text(shape)),
+            TypeShape::Scalar(_) => Self::Value(rust.type_text(shape)),
+            TypeShape::Opaque => Self::Bytes,
+            TypeShape::Text if !rust.options.utf8_strings => Self::Bytes,
+            TypeShape::Option(to) => match to.real() {
+                TypeShape::Scalar(_) => Self::Value(rust.type_text(shape)),
                 _ => Self::Option(referred(rust, to)),
             },
             _ => Self::Reference(referred(rust, shape)),
@@ -52,21 +52,21 @@ impl Lent {
     }
 }
 
-/// What a reference to a value of this shape refers to.
-fn referred(rust: &Rust<'_>, shape: &Shape) -> String {
+/// Returns the type that a reference to a value of this shape refers to.
+fn referred(rust: &RustFile<'_>, shape: &TypeShape) -> String {
     match shape.real() {
-        Shape::Text if rust.options.utf8_strings => "str".to_owned(),
-        Shape::Opaque | Shape::Text => "[u8]".to_owned(),
-        Shape::Vec(element) => format!("[{}]", rust.type_text(element)),
-        Shape::Boxed(to) => rust.type_text(to),
+        TypeShape::Text if rust.options.utf8_strings => "str".to_owned(),
+        TypeShape::Opaque | TypeShape::Text => "[u8]".to_owned(),
+        TypeShape::Vec(element) => format!("[{}]", rust.type_text(element)),
+        TypeShape::Boxed(to) => rust.type_text(to),
         _ => rust.type_text(shape),
     }
 }
 
-/// What a reference to a value of this shape leads to.
-pub fn unboxed(shape: &Shape) -> &Shape {
+/// Returns the shape that a reference to a value of this shape leads to.
+pub fn unboxed(shape: &TypeShape) -> &TypeShape {
     match shape.real() {
-        Shape::Boxed(to) => to,
+        TypeShape::Boxed(to) => to,
         _ => shape,
     }
 }

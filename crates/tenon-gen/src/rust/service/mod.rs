@@ -16,67 +16,67 @@ mod tasks;
 use tenon_plan::{Fingerprints, Plans, ProcedurePlan};
 use tenon_schema::{Procedure, Program, Version};
 
-use self::calls::Calls;
-use super::Rust;
-use super::marshal::Marshalling;
+use self::calls::CallTrait;
+use super::RustFile;
+use super::marshal::MarshalGenerator;
 use super::names::{ProcedureNames, ProgramNames, VersionNames};
-use super::shape::Shape;
-use crate::writer::Writer;
+use super::shape::TypeShape;
+use crate::writer::SourceWriter;
 
-/// What is spoken.
+/// The protocols that clients and servers speak.
 #[derive(Clone, Copy)]
-pub struct Protocols<'a> {
+pub struct ProtocolSet<'a> {
     /// ONC RPC, always.
-    pub onc: Marshalling<'a>,
+    pub onc: MarshalGenerator<'a>,
     /// The lean protocol.
-    pub lean: Option<Lean<'a>>,
+    pub lean: Option<LeanMarshalling<'a>>,
 }
 
-/// What is needed beside to speak the lean protocol.
+/// The marshalling code and the fingerprints for the lean protocol.
 #[derive(Clone, Copy)]
-pub struct Lean<'a> {
-    /// How messages lie on the wire.
-    pub with: Marshalling<'a>,
-    /// What both ends compare.
+pub struct LeanMarshalling<'a> {
+    /// The generator of the marshalling code.
+    pub with: MarshalGenerator<'a>,
+    /// The fingerprints that both ends compare.
     pub fingerprints: &'a Fingerprints<'a>,
 }
 
 /// A version of a program with its names.
-struct Versioned<'a> {
+struct ServiceVersion<'a> {
     version: &'a Version,
     program: &'a ProgramNames,
     names: &'a VersionNames,
-    methods: Vec<Method<'a>>,
+    methods: Vec<ServiceMethod<'a>>,
 }
 
-impl Versioned<'_> {
+impl ServiceVersion<'_> {
     /// Returns the procedures that a server carries out: procedure 0 every server answers by itself.
-    fn served(&self) -> Vec<&Method<'_>> {
+    fn served(&self) -> Vec<&ServiceMethod<'_>> {
         let methods = self.methods.iter();
         methods.filter(|of| of.procedure.number != 0).collect()
     }
 }
 
 /// A procedure with all that is known about it.
-struct Method<'a> {
+struct ServiceMethod<'a> {
     procedure: &'a Procedure,
     names: &'a ProcedureNames,
     plan: &'a ProcedurePlan,
     /// Its plan for the lean protocol, if that is spoken.
     lean: Option<&'a ProcedurePlan>,
-    /// If it is, and one piece of code moves the messages of both protocols: how.
-    shared: Option<Marshalling<'a>>,
-    parameters: Vec<Shape>,
-    result: Option<Shape>,
+    /// The generator of the code that moves the messages of both protocols, if they share it.
+    shared: Option<MarshalGenerator<'a>>,
+    parameters: Vec<TypeShape>,
+    result: Option<TypeShape>,
 }
 
-impl Method<'_> {
-    fn result_text(&self, rust: &Rust<'_>) -> String {
+impl ServiceMethod<'_> {
+    fn result_text(&self, rust: &RustFile<'_>) -> String {
         let result = self.result.as_ref();
         result.map_or("()".to_owned(), |shape| rust.type_text(shape))
     }
 
-    fn write_doc(&self, w: &mut Writer) {
+    fn write_doc(&self, w: &mut SourceWriter) {
         match self.procedure.doc.trim().is_empty() {
             true => w.line(format!("/// The procedure `{}`.", self.procedure.name)),
             false => w.doc("///", &self.procedure.doc),
@@ -85,7 +85,7 @@ impl Method<'_> {
 }
 
 /// Writes the programs that belong into the module that is being written.
-pub fn write(w: &mut Writer, protocols: Protocols<'_>) {
+pub fn write(w: &mut SourceWriter, protocols: ProtocolSet<'_>) {
     let rust = protocols.onc.rust;
     for position in rust.here().programs.iter().copied() {
         let (program, names) = (
@@ -100,7 +100,7 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>) {
         for (version, version_names) in program.versions.iter().zip(&names.versions) {
             let procedures = version.procedures.iter().zip(&version_names.procedures);
             let methods = procedures.zip(&mut plans);
-            let methods = methods.map(|((procedure, names), (index, plan))| Method {
+            let methods = methods.map(|((procedure, names), (index, plan))| ServiceMethod {
                 procedure,
                 names,
                 plan,
@@ -113,7 +113,7 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>) {
                     .collect(),
                 result: procedure.result.as_ref().map(|ty| rust.shapes.of(ty)),
             });
-            let versioned = Versioned {
+            let versioned = ServiceVersion {
                 version,
                 program: names,
                 names: version_names,
@@ -124,11 +124,12 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>) {
     }
 }
 
-/// How the messages of the procedure are moved whose plan stands at `index`, if that is the same by both protocols.
-fn shared<'a>(rust: &'a Rust<'a>, index: usize) -> Option<Marshalling<'a>> {
+/// Returns the generator for the messages of the procedure that has its plan at `index`, if both protocols share the
+/// code.
+fn shared<'a>(rust: &'a RustFile<'a>, index: usize) -> Option<MarshalGenerator<'a>> {
     let shared = rust.shared.as_ref();
     let shared = shared.filter(|shared| shared.alike.is_procedure(index))?;
-    Some(Marshalling::of(rust, &shared.form))
+    Some(MarshalGenerator::of(rust, &shared.form))
 }
 
 /// The plans of the procedures of the program at `position`: all plans are in the order of the interface.
@@ -142,7 +143,7 @@ fn plans_of(plans: &Plans, position: usize) -> std::slice::Iter<'_, ProcedurePla
     plans.procedures[start..end].iter()
 }
 
-fn write_program_number(w: &mut Writer, program: &Program, names: &ProgramNames) {
+fn write_program_number(w: &mut SourceWriter, program: &Program, names: &ProgramNames) {
     w.gap();
     w.line(format!("/// The number of the program `{}`.", program.name));
     write_further_doc(w, &program.doc);
@@ -152,14 +153,14 @@ fn write_program_number(w: &mut Writer, program: &Program, names: &ProgramNames)
     ));
 }
 
-fn write_further_doc(w: &mut Writer, doc: &str) {
+fn write_further_doc(w: &mut SourceWriter, doc: &str) {
     if !doc.trim().is_empty() {
         w.line("///");
         w.doc("///", doc);
     }
 }
 
-fn write_version(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
+fn write_version(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceVersion<'_>) {
     let (version, names) = (of.version, of.names);
     w.gap();
     w.line(format!("/// The number of the version `{}`.", version.name));
@@ -183,7 +184,7 @@ fn write_version(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
     for method in &of.methods {
         call::write_error(w, rust, method);
     }
-    let calls = Calls {
+    let calls = CallTrait {
         name: &names.calls,
         client: &names.client,
         makes_calls: "MakeCalls",
@@ -203,10 +204,15 @@ fn write_version(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
     }
 }
 
-/// Writes the client and the server of tasks, which stand on the crate at the path `tokio`.
-fn write_tasks(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, tokio: &str) {
+/// Writes the client and the server of tasks, which need the crate at the path `tokio`.
+fn write_tasks(
+    w: &mut SourceWriter,
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    tokio: &str,
+) {
     let (rust, names) = (protocols.onc.rust, of.names);
-    let calls = Calls {
+    let calls = CallTrait {
         name: &names.async_calls,
         client: &names.async_client,
         makes_calls: &format!("{tokio}::MakeAsyncCalls"),

@@ -2,32 +2,36 @@
 
 use tenon_plan::Scalar;
 
-use super::Method;
-use crate::rust::Rust;
-use crate::rust::shape::Shape;
+use super::ServiceMethod;
+use crate::rust::RustFile;
+use crate::rust::shape::TypeShape;
 
-/// What a server's method is handed room for instead of returning it: a result of known size that lies in
-/// memory as it lies on the wire, in some representation. If it has a box in memory, that is no part of it.
-/// A single number is not worth it.
-pub fn of<'m>(rust: &Rust<'_>, method: &'m Method<'_>) -> Option<&'m Shape> {
+/// Returns the result that a server's method is handed room for instead of returning it: one of known size that is
+/// blittable, in some representation. If it has a box in memory, that is no part of it. A single number is not
+/// worth it.
+pub fn of<'m>(rust: &RustFile<'_>, method: &'m ServiceMethod<'_>) -> Option<&'m TypeShape> {
     let shape = method.result.as_ref().filter(|_| rust.options.reserved)?;
     let unboxed = match shape.real() {
-        Shape::Boxed(inner) => inner,
+        TypeShape::Boxed(inner) => inner,
         _ => shape,
     };
-    let is_number = matches!(unboxed.real(), Shape::Scalar(_));
+    let is_number = matches!(unboxed.real(), TypeShape::Scalar(_));
     (!is_number && is_blittable(rust, unboxed)).then_some(unboxed)
 }
 
-/// Whether such values are `Blittable` in Rust.
-fn is_blittable(rust: &Rust<'_>, shape: &Shape) -> bool {
+/// Returns whether such values are `Blittable` in Rust.
+fn is_blittable(rust: &RustFile<'_>, shape: &TypeShape) -> bool {
     match shape {
-        Shape::Scalar(scalar) => is_number(*scalar),
-        Shape::Bytes(_) => true,
-        Shape::Array(element, _) => is_blittable(rust, element),
-        Shape::Alias(_, to) => is_blittable(rust, to),
-        Shape::Named(id) => rust.is_block(*id),
-        Shape::Opaque | Shape::Text | Shape::Vec(_) | Shape::Option(_) | Shape::Boxed(_) => false,
+        TypeShape::Scalar(scalar) => is_number(*scalar),
+        TypeShape::Bytes(_) => true,
+        TypeShape::Array(element, _) => is_blittable(rust, element),
+        TypeShape::Alias(_, to) => is_blittable(rust, to),
+        TypeShape::Named(id) => rust.is_block(*id),
+        TypeShape::Opaque
+        | TypeShape::Text
+        | TypeShape::Vec(_)
+        | TypeShape::Option(_)
+        | TypeShape::Boxed(_) => false,
     }
 }
 

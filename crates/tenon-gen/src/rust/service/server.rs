@@ -1,25 +1,25 @@
-//! The server of a version: the trait with a method per procedure, and the adapter that makes whoever
-//! implements it a service of the run time.
+//! The server of a version: the trait with a method per procedure, and the adapter that makes an implementation
+//! of it a service of the run time.
 
 use tenon_plan::ProcedurePlan;
 
 use super::call::arguments;
 use super::reserved;
-use super::{Method, Protocols, Versioned, write_further_doc};
-use crate::rust::Rust;
-use crate::rust::code::{Block, Expr, Head, Statement};
-use crate::rust::marshal::{Item, Marshalling};
+use super::{ProtocolSet, ServiceMethod, ServiceVersion, write_further_doc};
+use crate::rust::RustFile;
+use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
+use crate::rust::marshal::{ItemOperand, MarshalGenerator};
 use crate::rust::types::default;
-use crate::writer::{Hole, Writer};
+use crate::writer::{HoleContent, SourceWriter};
 
 /// Procedures beyond this have no number in the lean protocol.
 const LEAN_MAX: u32 = u16::MAX as u32;
 
 /// Writes the trait and the adapter.
-pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
+pub fn write(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceVersion<'_>) {
     let served = of.served();
     write_trait(w, protocols.onc.rust, of, &served);
-    let split = Split::of(protocols.onc.rust, &served);
+    let split = ServedProcedures::of(protocols.onc.rust, &served);
     write_service(w, protocols, of, &split);
     if let Some(lean) = protocols.lean {
         write_lean_service(w, lean.with, of, &split);
@@ -31,15 +31,15 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>) {
 }
 
 /// The procedures that a server carries out.
-struct Split<'m> {
+struct ServedProcedures<'m> {
     /// Those with code for each protocol.
-    apart: Vec<&'m Method<'m>>,
-    /// Those with code that serves both, and how their messages are moved.
-    shared: Vec<(&'m Method<'m>, Marshalling<'m>)>,
+    apart: Vec<&'m ServiceMethod<'m>>,
+    /// Those with code that serves both, and the generators of their marshalling code.
+    shared: Vec<(&'m ServiceMethod<'m>, MarshalGenerator<'m>)>,
 }
 
-impl<'m> Split<'m> {
-    fn of(rust: &Rust<'_>, methods: &[&'m Method<'m>]) -> Self {
+impl<'m> ServedProcedures<'m> {
+    fn of(rust: &RustFile<'_>, methods: &[&'m ServiceMethod<'m>]) -> Self {
         let mut split = Self {
             apart: Vec::new(),
             shared: Vec::new(),
@@ -53,7 +53,7 @@ impl<'m> Split<'m> {
         split
     }
 
-    /// What is done with a procedure that has no code of its own for a protocol.
+    /// Returns the expression for a procedure that has no code of its own for a protocol.
     fn otherwise(&self) -> Expr {
         Expr::text(match self.shared.is_empty() {
             true => "Err(Refusal::ProcedureUnavailable)",
@@ -62,7 +62,12 @@ impl<'m> Split<'m> {
     }
 }
 
-fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&Method<'_>]) {
+fn write_trait(
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
+    of: &ServiceVersion<'_>,
+    methods: &[&ServiceMethod<'_>],
+) {
     rust.uses(&["CallInfo", "Refusal"]);
     w.gap();
     w.line(format!(
@@ -93,7 +98,7 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&
                 }
                 None => method.result_text(rust),
             };
-            let head = Head {
+            let head = FunctionSignature {
                 name: format!("fn {}", method.names.method),
                 parameters,
                 result: format!("Result<{result}, Refusal>"),
@@ -104,7 +109,7 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&
 }
 
 /// The parameters of a server's method: values, or views of the call's message if there are views.
-fn parameters(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
+fn parameters(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> Vec<String> {
     let text = |shape| match rust.options.views {
         true => rust.lent_text(shape),
         false => rust.type_text(shape),
@@ -118,17 +123,17 @@ fn parameters(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
         .collect()
 }
 
-/// How the parameters of a function are called that serves some procedures: those that it does not
-/// use begin with `_`.
-struct Parameters {
+/// The names of the parameters of a function that dispatches calls: those that it does not use
+/// begin with `_`.
+struct DispatchParameters {
     call: &'static str,
     input: &'static str,
     out: &'static str,
 }
 
-impl Parameters {
+impl DispatchParameters {
     /// Of a function that serves some procedures, and the shared ones by another function.
-    fn of_apart(split: &Split<'_>, apart: &[&Method<'_>]) -> Self {
+    fn of_apart(split: &ServedProcedures<'_>, apart: &[&ServiceMethod<'_>]) -> Self {
         let is_shared = !split.shared.is_empty();
         let writes = apart.iter().any(|method| method.result.is_some());
         Self::new(is_shared || !apart.is_empty(), is_shared || writes)
@@ -144,7 +149,12 @@ impl Parameters {
     }
 }
 
-fn write_service(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, split: &Split<'_>) {
+fn write_service(
+    w: &mut SourceWriter,
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    split: &ServedProcedures<'_>,
+) {
     let with = protocols.onc;
     with.rust.uses(&[
         "CallInfo",
@@ -153,8 +163,8 @@ fn write_service(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, s
         "wire::Decoder",
         "wire::Encoder",
     ]);
-    let parameters = Parameters::of_apart(split, &split.apart);
-    let lean = |w: &mut Writer| {
+    let parameters = DispatchParameters::of_apart(split, &split.apart);
+    let lean = |w: &mut SourceWriter| {
         if protocols.lean.is_some() {
             with.rust.uses(&["LeanService"]);
             w.gap();
@@ -191,32 +201,32 @@ impl<T: $server$> Service for $service$<T> {
 }
 ",
         &[
-            ("server", Hole::Text(&of.names.server)),
-            ("service", Hole::Text(&of.names.service)),
-            ("program", Hole::Text(&of.program.number)),
-            ("number", Hole::Text(&of.names.number)),
-            ("call", Hole::Text(parameters.call)),
-            ("input", Hole::Text(parameters.input)),
-            ("out", Hole::Text(parameters.out)),
+            ("server", HoleContent::Text(&of.names.server)),
+            ("service", HoleContent::Text(&of.names.service)),
+            ("program", HoleContent::Text(&of.program.number)),
+            ("number", HoleContent::Text(&of.names.number)),
+            ("call", HoleContent::Text(parameters.call)),
+            ("input", HoleContent::Text(parameters.input)),
+            ("out", HoleContent::Text(parameters.out)),
             (
                 "body",
-                Hole::Lines(&|w| {
+                HoleContent::Lines(&|w| {
                     let served = split.apart.iter();
                     let served = served.map(|method| (*method, with, method.plan));
                     dispatch(served, split.otherwise()).write(w);
                 }),
             ),
-            ("lean", Hole::Lines(&lean)),
+            ("lean", HoleContent::Lines(&lean)),
         ],
     );
 }
 
-/// Writes how the lean protocol is served: one function for both orders of bytes.
+/// Writes the service of the lean protocol: one function for both byte orders.
 fn write_lean_service(
-    w: &mut Writer,
-    with: Marshalling<'_>,
-    of: &Versioned<'_>,
-    split: &Split<'_>,
+    w: &mut SourceWriter,
+    with: MarshalGenerator<'_>,
+    of: &ServiceVersion<'_>,
+    split: &ServedProcedures<'_>,
 ) {
     with.rust.uses(&["LeanInput", "LeanService", "wire::Lean"]);
     let apart = split.apart.iter().copied();
@@ -247,11 +257,11 @@ impl<T: $server$> LeanService for $service$<T> {
 }
 ",
         &[
-            ("server", Hole::Text(&of.names.server)),
-            ("service", Hole::Text(&of.names.service)),
-            ("tenon", Hole::Text(&with.rust.options.tenon)),
-            ("interface", Hole::Text(&of.names.interface)),
-            ("serve", Hole::Text(serve)),
+            ("server", HoleContent::Text(&of.names.server)),
+            ("service", HoleContent::Text(&of.names.service)),
+            ("tenon", HoleContent::Text(&with.rust.options.tenon)),
+            ("interface", HoleContent::Text(&of.names.interface)),
+            ("serve", HoleContent::Text(serve)),
         ],
     );
     if is_apart {
@@ -259,16 +269,16 @@ impl<T: $server$> LeanService for $service$<T> {
     }
 }
 
-/// Writes the function by which the procedures are served that have code of their own for the lean protocol.
+/// Writes the function that serves the procedures with code of their own for the lean protocol.
 fn write_serve_lean(
-    w: &mut Writer,
-    with: Marshalling<'_>,
-    of: &Versioned<'_>,
-    split: &Split<'_>,
-    apart: &[&Method<'_>],
+    w: &mut SourceWriter,
+    with: MarshalGenerator<'_>,
+    of: &ServiceVersion<'_>,
+    split: &ServedProcedures<'_>,
+    apart: &[&ServiceMethod<'_>],
 ) {
     with.rust.uses(&["wire::Order"]);
-    let parameters = Parameters::of_apart(split, apart);
+    let parameters = DispatchParameters::of_apart(split, apart);
     w.gap();
     w.skeleton(
         "
@@ -284,14 +294,14 @@ impl<T: $server$> $service$<T> {
 }
 ",
         &[
-            ("server", Hole::Text(&of.names.server)),
-            ("service", Hole::Text(&of.names.service)),
-            ("call", Hole::Text(parameters.call)),
-            ("input", Hole::Text(parameters.input)),
-            ("out", Hole::Text(parameters.out)),
+            ("server", HoleContent::Text(&of.names.server)),
+            ("service", HoleContent::Text(&of.names.service)),
+            ("call", HoleContent::Text(parameters.call)),
+            ("input", HoleContent::Text(parameters.input)),
+            ("out", HoleContent::Text(parameters.out)),
             (
                 "body",
-                Hole::Lines(&|w| {
+                HoleContent::Lines(&|w| {
                     let served = apart.iter().copied();
                     let served = served.filter_map(|method| Some((method, with, method.lean?)));
                     dispatch(served, split.otherwise()).write(w);
@@ -301,10 +311,14 @@ impl<T: $server$> $service$<T> {
     );
 }
 
-/// Writes the function by which the procedures are served whose code serves both protocols.
-fn write_serve(w: &mut Writer, of: &Versioned<'_>, shared: &[(&Method<'_>, Marshalling<'_>)]) {
+/// Writes the function that serves the procedures with code for both protocols.
+fn write_serve(
+    w: &mut SourceWriter,
+    of: &ServiceVersion<'_>,
+    shared: &[(&ServiceMethod<'_>, MarshalGenerator<'_>)],
+) {
     let writes = shared.iter().any(|(method, _)| method.result.is_some());
-    let parameters = Parameters::new(true, writes);
+    let parameters = DispatchParameters::new(true, writes);
     w.gap();
     w.skeleton(
         "
@@ -321,14 +335,14 @@ impl<T: $server$> $service$<T> {
 }
 ",
         &[
-            ("server", Hole::Text(&of.names.server)),
-            ("service", Hole::Text(&of.names.service)),
-            ("call", Hole::Text(parameters.call)),
-            ("input", Hole::Text(parameters.input)),
-            ("out", Hole::Text(parameters.out)),
+            ("server", HoleContent::Text(&of.names.server)),
+            ("service", HoleContent::Text(&of.names.service)),
+            ("call", HoleContent::Text(parameters.call)),
+            ("input", HoleContent::Text(parameters.input)),
+            ("out", HoleContent::Text(parameters.out)),
             (
                 "body",
-                Hole::Lines(&|w| {
+                HoleContent::Lines(&|w| {
                     let served = shared.iter().copied();
                     let served =
                         served.filter_map(|(method, with)| Some((method, with, method.lean?)));
@@ -339,23 +353,33 @@ impl<T: $server$> $service$<T> {
     );
 }
 
-/// Finds the procedure by its number; `otherwise` is what becomes of all others.
+/// Finds the procedure by its number; `otherwise` is the expression for all others.
 fn dispatch<'m>(
-    served: impl Iterator<Item = (&'m Method<'m>, Marshalling<'m>, &'m ProcedurePlan)>,
+    served: impl Iterator<
+        Item = (
+            &'m ServiceMethod<'m>,
+            MarshalGenerator<'m>,
+            &'m ProcedurePlan,
+        ),
+    >,
     otherwise: Expr,
-) -> Block {
+) -> BlockExpr {
     let mut arms: Vec<_> = served
         .map(|(method, with, plan)| (method.names.number.clone(), serve(with, method, plan)))
         .collect();
     if arms.is_empty() {
-        return Block::value(otherwise);
+        return BlockExpr::value(otherwise);
     }
-    arms.push(("_".to_owned(), Block::value(otherwise)));
-    Block::value(Expr::Match(Box::new(Expr::text("call.procedure()")), arms))
+    arms.push(("_".to_owned(), BlockExpr::value(otherwise)));
+    BlockExpr::value(Expr::Match(Box::new(Expr::text("call.procedure()")), arms))
 }
 
 /// Reads the arguments, has the server carry the call out and appends the result.
-fn serve(with: Marshalling<'_>, method: &Method<'_>, plan: &ProcedurePlan) -> Block {
+fn serve(
+    with: MarshalGenerator<'_>,
+    method: &ServiceMethod<'_>,
+    plan: &ProcedurePlan,
+) -> BlockExpr {
     let name = &method.procedure.name;
     let reading = match with.rust.options.views {
         true => with.view(),
@@ -376,13 +400,13 @@ fn serve(with: Marshalling<'_>, method: &Method<'_>, plan: &ProcedurePlan) -> Bl
     };
     let Some(shape) = &method.result else {
         let value = Some(carry_out(None));
-        return Block { statements, value };
+        return BlockExpr { statements, value };
     };
     match reserved::of(with.rust, method) {
         Some(_) if with.is_one_blit(&plan.result.body) => {
-            let write = Expr::closure("|reply|", Block::value(carry_out(Some("reply"))));
+            let write = Expr::closure("|reply|", BlockExpr::value(carry_out(Some("reply"))));
             let value = Some(Expr::call("out.fill", [write]));
-            return Block { statements, value };
+            return BlockExpr { statements, value };
         }
         Some(_) => {
             let reply = format!("mut reply: {}", with.rust.type_text(shape));
@@ -395,14 +419,14 @@ fn serve(with: Marshalling<'_>, method: &Method<'_>, plan: &ProcedurePlan) -> Bl
             statements.push(Statement::Let("reply".to_owned(), carry_out));
         }
     }
-    let reply = Item::owned(
+    let reply = ItemOperand::owned(
         "reply".to_owned(),
         "reply",
         shape.clone(),
         Some(name.clone()),
     );
     statements.extend(with.encode_result(&plan.result.body, reply));
-    Block {
+    BlockExpr {
         statements,
         value: Some(Expr::text("Ok(())")),
     }

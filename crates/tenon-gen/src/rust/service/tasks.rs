@@ -1,18 +1,23 @@
 //! The server of a version for tasks: the trait with an asynchronous method per procedure, the adapter
-//! that makes whoever implements it a service of `tenon-tokio`, and how the messages of its calls are moved.
+//! that makes an implementation of it a service of `tenon-tokio`, and the codec of the messages of its calls.
 
 use tenon_plan::ProcedurePlan;
 
 use super::call::arguments;
-use super::{Method, Protocols, Versioned, write_further_doc};
-use crate::rust::Rust;
-use crate::rust::code::{Block, Expr, Head, Statement};
-use crate::rust::marshal::{Item, Marshalling, Subject, parameter, uses_cursor};
-use crate::writer::{Hole, Writer};
+use super::{ProtocolSet, ServiceMethod, ServiceVersion, write_further_doc};
+use crate::rust::RustFile;
+use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
+use crate::rust::marshal::{ItemOperand, MarshalGenerator, PlaceBindings, parameter, uses_cursor};
+use crate::writer::{HoleContent, SourceWriter};
 
 /// Writes the trait, the adapter, and a type for the calls of each procedure. `tokio` is the path of the
-/// crate that they stand on.
-pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, tokio: &str) {
+/// crate that they need.
+pub fn write(
+    w: &mut SourceWriter,
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    tokio: &str,
+) {
     let methods = of.served();
     write_trait(w, protocols.onc.rust, of, &methods);
     write_service(w, protocols, of, &methods, tokio);
@@ -21,7 +26,12 @@ pub fn write(w: &mut Writer, protocols: Protocols<'_>, of: &Versioned<'_>, tokio
     }
 }
 
-fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&Method<'_>]) {
+fn write_trait(
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
+    of: &ServiceVersion<'_>,
+    methods: &[&ServiceMethod<'_>],
+) {
     rust.uses(&["CallInfo", "Refusal"]);
     let name = &of.version.name;
     w.gap();
@@ -41,7 +51,7 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&
             }
             method.write_doc(w);
             let result = method.result_text(rust);
-            let head = Head {
+            let head = FunctionSignature {
                 name: format!("fn {}", method.names.method),
                 parameters: parameters(rust, method),
                 result: format!(
@@ -54,7 +64,7 @@ fn write_trait(w: &mut Writer, rust: &Rust<'_>, of: &Versioned<'_>, methods: &[&
 }
 
 /// The parameters of a server's method.
-fn parameters(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
+fn parameters(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> Vec<String> {
     let parameters = method.parameters.iter().zip(&method.names.parameters);
     let parameters = parameters.map(|(shape, name)| format!("{name}: {}", rust.type_text(shape)));
     ["&self", "call: &CallInfo<'_>"]
@@ -65,14 +75,14 @@ fn parameters(rust: &Rust<'_>, method: &Method<'_>) -> Vec<String> {
 }
 
 fn write_service(
-    w: &mut Writer,
-    protocols: Protocols<'_>,
-    of: &Versioned<'_>,
-    methods: &[&Method<'_>],
+    w: &mut SourceWriter,
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    methods: &[&ServiceMethod<'_>],
     tokio: &str,
 ) {
     let rust = protocols.onc.rust;
-    let interface = |w: &mut Writer| {
+    let interface = |w: &mut SourceWriter| {
         if protocols.lean.is_some() {
             let interface = format!("{}::lean::Interface", rust.options.tenon);
             let head = format!("fn interface(&self) -> Option<std::sync::Arc<{interface}>>");
@@ -83,7 +93,7 @@ fn write_service(
         }
     };
     let call = if methods.is_empty() { "_call" } else { "call" };
-    let head = Head {
+    let head = FunctionSignature {
         name: "async fn call".to_owned(),
         parameters: vec!["&self".to_owned(), format!("{call}: {tokio}::Call")],
         result: format!("Result<{tokio}::Answer, Refusal>"),
@@ -109,36 +119,36 @@ impl<T: $server$> $tokio$::AsyncService for $service$<T> {
 }
 ",
         &[
-            ("server", Hole::Text(&of.names.async_server)),
-            ("service", Hole::Text(&of.names.async_service)),
-            ("tokio", Hole::Text(tokio)),
-            ("program", Hole::Text(&of.program.number)),
-            ("number", Hole::Text(&of.names.number)),
-            ("interface", Hole::Lines(&interface)),
+            ("server", HoleContent::Text(&of.names.async_server)),
+            ("service", HoleContent::Text(&of.names.async_service)),
+            ("tokio", HoleContent::Text(tokio)),
+            ("program", HoleContent::Text(&of.program.number)),
+            ("number", HoleContent::Text(&of.names.number)),
+            ("interface", HoleContent::Lines(&interface)),
             (
                 "call",
-                Hole::Lines(&|w| head.write_function(w, &dispatch(protocols, methods))),
+                HoleContent::Lines(&|w| head.write_function(w, &dispatch(protocols, methods))),
             ),
         ],
     );
 }
 
 /// Finds the procedure by its number.
-fn dispatch(protocols: Protocols<'_>, methods: &[&Method<'_>]) -> Block {
+fn dispatch(protocols: ProtocolSet<'_>, methods: &[&ServiceMethod<'_>]) -> BlockExpr {
     let refuse = Expr::text("Err(Refusal::ProcedureUnavailable)");
     let served = methods.iter();
     let mut arms: Vec<_> = served
         .map(|method| (method.names.number.clone(), serve(protocols, method)))
         .collect();
     if arms.is_empty() {
-        return Block::value(refuse);
+        return BlockExpr::value(refuse);
     }
-    arms.push(("_".to_owned(), Block::value(refuse)));
-    Block::value(Expr::Match(Box::new(Expr::text("call.procedure()")), arms))
+    arms.push(("_".to_owned(), BlockExpr::value(refuse)));
+    BlockExpr::value(Expr::Match(Box::new(Expr::text("call.procedure()")), arms))
 }
 
 /// Reads the arguments, has the server carry the call out and answers with the result.
-fn serve(protocols: Protocols<'_>, method: &Method<'_>) -> Block {
+fn serve(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
     let request = &method.names.request;
     let is_lean = protocols.lean.is_some();
     let read = match (is_lean, method.parameters.is_empty()) {
@@ -168,14 +178,19 @@ fn serve(protocols: Protocols<'_>, method: &Method<'_>) -> Block {
         true => format!("call.reply::<{request}>({reply})"),
         false => format!("call.answer(|out| {request}::encode({reply}, out))"),
     };
-    Block {
+    BlockExpr {
         statements: vec![read, carried_out],
         value: Some(Expr::text(answer)),
     }
 }
 
-/// Writes the type of a procedure's calls, and how their messages are moved by either protocol.
-fn write_request(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>, tokio: &str) {
+/// Writes the type of a procedure's calls, and the codec of their messages in either protocol.
+fn write_request(
+    w: &mut SourceWriter,
+    protocols: ProtocolSet<'_>,
+    method: &ServiceMethod<'_>,
+    tokio: &str,
+) {
     let rust = protocols.onc.rust;
     rust.uses(&[
         "wire::DecodeError",
@@ -224,12 +239,12 @@ fn write_request(w: &mut Writer, protocols: Protocols<'_>, method: &Method<'_>, 
     }
 }
 
-/// Writes how the messages of a procedure are moved in one representation, or in all.
+/// Writes the codec of the messages of a procedure in one representation, or in all.
 fn write_codec(
-    w: &mut Writer,
-    with: Marshalling<'_>,
+    w: &mut SourceWriter,
+    with: MarshalGenerator<'_>,
     plan: &ProcedurePlan,
-    method: &Method<'_>,
+    method: &ServiceMethod<'_>,
     tokio: &str,
 ) {
     let (marker, name) = (&with.form.marker, &method.names.request);
@@ -247,7 +262,12 @@ fn write_codec(
 }
 
 /// Writes the function that reads the arguments.
-fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+fn write_decode(
+    w: &mut SourceWriter,
+    with: MarshalGenerator<'_>,
+    plan: &ProcedurePlan,
+    method: &ServiceMethod<'_>,
+) {
     let name = &method.procedure.name;
     let statements = with.decode_parameters(&plan.arguments.body, name, arguments(method));
     let fields = method.names.parameters.iter();
@@ -260,12 +280,12 @@ fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, met
     };
     let cursor = with.form.marker.cursor("Decoder");
     let input = parameter("input", !statements.is_empty());
-    let head = Head {
+    let head = FunctionSignature {
         name: "fn decode".to_owned(),
         parameters: vec![format!("{input}: &mut {cursor}")],
         result: "Result<Self, DecodeError>".to_owned(),
     };
-    let body = Block {
+    let body = BlockExpr {
         statements,
         value: Some(Expr::ok(value)),
     };
@@ -273,12 +293,17 @@ fn write_decode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, met
 }
 
 /// Writes the function that appends the result.
-fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, method: &Method<'_>) {
+fn write_encode(
+    w: &mut SourceWriter,
+    with: MarshalGenerator<'_>,
+    plan: &ProcedurePlan,
+    method: &ServiceMethod<'_>,
+) {
     let body = match &method.result {
-        None => Block::value(Expr::text("Ok(())")),
+        None => BlockExpr::value(Expr::text("Ok(())")),
         Some(shape) => {
             let label = Some(method.procedure.name.clone());
-            let reply = Subject::whole(Item::behind("reply", shape.clone(), label));
+            let reply = PlaceBindings::whole(ItemOperand::behind("reply", shape.clone(), label));
             with.encode_item(&plan.result.body, &reply)
         }
     };
@@ -287,7 +312,7 @@ fn write_encode(w: &mut Writer, with: Marshalling<'_>, plan: &ProcedurePlan, met
     let out = parameter("out", is_used);
     let cursor = with.form.marker.cursor("Encoder");
     let result = method.result_text(with.rust);
-    let head = Head {
+    let head = FunctionSignature {
         name: "fn encode".to_owned(),
         parameters: vec![
             format!("{reply}: &{result}"),
