@@ -68,11 +68,11 @@ pub enum Value {
 pub struct Union {
     /// The discriminant; an unsigned one keeps its bits, a boolean is 0 or 1.
     pub discriminant: i32,
-    /// What the arm holds; [`Value::Void`] for nothing.
+    /// Value of the arm; [`Value::Void`] for nothing.
     pub value: Value,
 }
 
-/// What a decoder pays for each element. A word of four bytes must pay for a struct of one.
+// A decoder pays so much for each element: a word of four bytes must pay for a struct of one.
 const _: () = assert!(size_of::<Value>() <= 32);
 
 impl PartialEq for Value {
@@ -104,7 +104,7 @@ impl PartialEq for Value {
 impl Eq for Value {}
 
 impl Value {
-    /// What a union holds.
+    /// Makes a value of a union.
     pub fn union(discriminant: i32, value: Self) -> Self {
         Self::Union(Box::new(Union {
             discriminant,
@@ -112,7 +112,7 @@ impl Value {
         }))
     }
 
-    /// Optional data that is there.
+    /// Makes optional data that is present.
     pub fn some(value: Self) -> Self {
         Self::Optional(Some(Box::new(value)))
     }

@@ -1,4 +1,4 @@
-//! What is wrong with some JSON, and where.
+//! Errors of JSON, with the path to their place.
 
 use std::fmt::{self, Write};
 
@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 /// JSON (or a value to be written as JSON) that does not fit the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
-    /// Where, as in `$.entries[3].name`.
+    /// Path to the place of the error, as in `$.entries[3].name`.
     pub path: String,
-    /// What should be there, and what is.
+    /// The expected and the found value, or another description of the error.
     pub problem: String,
 }
 

@@ -26,7 +26,7 @@ static SCALARS: [Type; 12] = [
 
 /// An interface without procedures, of which not every type need end.
 pub fn schema(random: &mut Random) -> Schema {
-    Generator {
+    SchemaGenerator {
         random,
         scalars: &SCALARS,
         enums: Vec::new(),
@@ -38,7 +38,7 @@ pub fn schema(random: &mut Random) -> Schema {
 /// The same of what rpcgen and C have: no quadruple precision, nothing without a size, no array of what
 /// comes later.
 pub fn schema_for_c(random: &mut Random) -> Schema {
-    Generator {
+    SchemaGenerator {
         random,
         scalars: &SCALARS[..11],
         enums: Vec::new(),
@@ -47,7 +47,7 @@ pub fn schema_for_c(random: &mut Random) -> Schema {
     .schema()
 }
 
-struct Generator<'a> {
+struct SchemaGenerator<'a> {
     random: &'a mut Random,
     scalars: &'static [Type],
     /// Those that there are so far, and their members.
@@ -63,7 +63,7 @@ fn field(name: &str, ty: Type) -> Field {
     }
 }
 
-impl Generator<'_> {
+impl SchemaGenerator<'_> {
     fn schema(mut self) -> Schema {
         let types = (0..TYPES).map(|id| TypeDef {
             name: format!("type{id}"),
