@@ -13,8 +13,8 @@ use bstr::BString;
 /// | a struct, and the arguments of a procedure | [`Struct`](Value::Struct), without the link |
 /// | `T *` | [`Optional`](Value::Optional) |
 ///
-/// Linked lists are sequences, so that only types that are recursive in earnest nest, and how
-/// deep they do is limited wherever a value comes in.
+/// Linked lists are sequences, so that only types that are truly recursive nest, and their
+/// depth is limited wherever a value comes in.
 ///
 /// Two values are equal if their bytes on the wire are: floating-point numbers are compared by
 /// their bits.

@@ -7,7 +7,7 @@ use std::ptr::{self, NonNull};
 const WORD: usize = size_of::<u64>();
 
 /// Bytes of the first chunk and of the second. The more there are the larger is the next, up to
-/// [`MOST`]. The usual allocator hands out what is as small as these two in the shortest time.
+/// [`MOST`]. Common allocators are fastest for sizes as small as these two.
 const FIRST: usize = 512;
 const SECOND: usize = 1016;
 const MOST: usize = 16 << 10;
@@ -63,7 +63,7 @@ impl FrameArena {
         if bytes > self.left {
             return self.take_from_new(bytes);
         }
-        // What is left are whole words.
+        // The rest of a chunk is a number of whole words.
         let bytes = whole_words(bytes);
         let taken = self.at;
         // SAFETY: so many bytes are left in the chunk.
@@ -218,7 +218,7 @@ impl FrameArena {
         unsafe { free(self.first, self.first_bytes) };
     }
 
-    /// Apart, so that a frame with one chunk, as most are, need not keep what a loop does.
+    /// A function of its own, so that a frame with one chunk, as most are, has no registers to save for the loop.
     #[cold]
     #[inline(never)]
     fn free_further(&mut self) {

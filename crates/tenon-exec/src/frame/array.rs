@@ -43,7 +43,7 @@ pub(crate) struct WriteRange {
 pub(crate) struct ArrayMessage {
     /// Set if the bytes of numbers are swapped.
     pub swapped: bool,
-    /// Bytes of each of its numbers; of what is not swapped, 1 will do.
+    /// Bytes of each of its numbers; 1 will do if they are not swapped.
     pub unit: u32,
     /// Bytes of each of its items.
     pub stride: u32,
@@ -108,7 +108,7 @@ impl ArrayMessage {
         self.get_plain().or_else(|| self.get_any())
     }
 
-    /// Appends it, if it is any number of numbers: bound and stride may be whatever they are.
+    /// Appends it, if it is an unbounded array of numbers; the function does not use bound and stride.
     pub fn put_plain(self) -> Option<ArrayEncodeFn> {
         by_unit!(
             put_array as ArrayEncodeFn,
@@ -233,7 +233,7 @@ pub(crate) fn ordered<const SWAPPED: bool>(count: u32) -> u32 {
 // Safety of all below: the counted array is small, and lies in the storage; when it is appended, the caller promises
 // so, and that it points to as many items as it counts. From `at` to `end` bytes can be written, or read.
 
-/// See [`ArrayEncodeFn`]. Of what is `PLAIN`, bound and stride are known, and not handed over.
+/// See [`ArrayEncodeFn`]. If `PLAIN`, bound and stride are known, and the arguments are not used.
 unsafe extern "C" fn put_array<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
     storage: *const FrameStorage,
     at: *mut u8,
@@ -300,7 +300,7 @@ unsafe extern "C" fn put_array_growing<T: Blittable, const SWAPPED: bool, const 
     }
 }
 
-/// See [`ArrayDecodeFn`]. Of what is `PLAIN`, bound and stride are known, and not handed over.
+/// See [`ArrayDecodeFn`]. If `PLAIN`, bound and stride are known, and the arguments are not used.
 unsafe extern "C" fn get_array<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
     storage: *mut FrameStorage,
     at: *const u8,

@@ -1,4 +1,4 @@
-//! Types that are moved alike, whatever they are called: one function serves all of them. In an
+//! Types that are moved alike, under different names: one function serves all of them. In an
 //! interface like NFS every second type is like another one.
 
 use std::collections::HashMap;

@@ -218,7 +218,7 @@ impl CompilationInput {
             MessageId::Result(at) => RoutineId::Result(at),
         };
         let bytes = self.bytes(self.routine(routine).1).max(1);
-        // Layouts refuse what is so large.
+        // Layouts refuse larger ones.
         (
             self.target(routine),
             u32::try_from(bytes).unwrap_or(u32::MAX),

@@ -14,12 +14,12 @@ pub struct JsonError {
 }
 
 impl JsonError {
-    /// Something else is found than what was `expected`.
+    /// Makes an error for a value that is not as `expected`.
     pub(super) fn expected(expected: &str, found: &Json) -> Self {
         Self::new(format!("expected {expected}, found {}", describe(found)))
     }
 
-    /// An error at a place that is named on the way out.
+    /// Makes an error without a path, to which the callers add.
     pub(super) fn new(problem: String) -> Self {
         Self {
             path: String::new(),
@@ -27,13 +27,13 @@ impl JsonError {
         }
     }
 
-    /// Says in which field it is.
+    /// Adds the field that it is in to the path.
     pub(super) fn in_field(mut self, name: &str) -> Self {
         self.path.insert_str(0, &format!(".{name}"));
         self
     }
 
-    /// Says in which element it is.
+    /// Adds the element that it is in to the path.
     pub(super) fn in_element(mut self, position: usize) -> Self {
         self.path.insert_str(0, &format!("[{position}]"));
         self

@@ -115,7 +115,7 @@ pub(crate) enum ProgramStep {
         at: u32,
         offset: u32,
     },
-    /// Numbers that are looked at one by one; others are a block.
+    /// Numbers that are converted one by one; others are a block.
     PutArray {
         number: NumberFormat,
         at: u32,

@@ -24,7 +24,7 @@ static SCALARS: [Type; 12] = [
     Type::Quadruple,
 ];
 
-/// An interface without procedures, of which not every type need end.
+/// Makes an interface without procedures, in which some types may have no finite value.
 pub fn schema(random: &mut Random) -> Schema {
     SchemaGenerator {
         random,
@@ -35,8 +35,8 @@ pub fn schema(random: &mut Random) -> Schema {
     .schema()
 }
 
-/// The same of what rpcgen and C have: no quadruple precision, nothing without a size, no array of what
-/// comes later.
+/// Makes one that rpcgen and C support: no quadruple precision, no type without a size, no array of a type that
+/// is declared later.
 pub fn schema_for_c(random: &mut Random) -> Schema {
     SchemaGenerator {
         random,

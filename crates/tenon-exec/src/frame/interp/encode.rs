@@ -113,7 +113,7 @@ impl<'p> EncodeInterpreter<'p, '_> {
         Ok(())
     }
 
-    /// Appends what `steps` say of the value at `it`. The first of them lie in `block`, if there is
+    /// Carries out `steps`, which append the value at `it`. The first of them lie in `block`, if there is
     /// one.
     ///
     /// # Safety
@@ -360,7 +360,7 @@ impl<'p> EncodeInterpreter<'p, '_> {
         done.map_err(|kind| self.refuse(kind, Some(step)))
     }
 
-    /// Writes an array of numbers that are looked at one by one.
+    /// Writes an array of numbers that are converted one by one.
     #[inline(never)]
     unsafe fn numbers<const SWAP: bool>(
         &mut self,

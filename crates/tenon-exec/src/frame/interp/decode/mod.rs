@@ -1,6 +1,6 @@
 //! Bytes to memory.
 //!
-//! Memory is paid for by bytes: whatever is taken from the arena is paid for before it is taken, at
+//! Memory is paid for by bytes: all memory of the arena is paid for before it is taken, at
 //! the price of what it takes (and of one byte for each element that takes none). The value itself
 //! is paid for like what it points to. Machine code pays the same.
 
@@ -103,7 +103,7 @@ impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
         Ok(())
     }
 
-    /// Reads what `steps` say to the value at `it`. The first of them lie in `block`, if there is
+    /// Carries out `steps`, which read to the value at `it`. The first of them lie in `block`, if there is
     /// one.
     ///
     /// # Safety
@@ -320,7 +320,7 @@ impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
         done.map_err(|kind| self.refuse_at(kind, from, step))
     }
 
-    /// Reads an array of numbers that are looked at one by one.
+    /// Reads an array of numbers that are converted one by one.
     #[inline(never)]
     unsafe fn numbers<const SWAP: bool>(
         &mut self,

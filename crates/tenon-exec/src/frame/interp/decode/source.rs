@@ -179,7 +179,7 @@ impl<'p> DecodeInterpreter<'p, '_, '_> {
         error
     }
 
-    /// Refuses what comes next.
+    /// Records an error at the next byte.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(
@@ -192,7 +192,7 @@ impl<'p> DecodeInterpreter<'p, '_, '_> {
         ErrorRecorded
     }
 
-    /// Refuses what lies at `at`, which has been read.
+    /// Records an error at `at`, which has been read.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse_at(
