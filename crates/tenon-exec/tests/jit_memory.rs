@@ -10,7 +10,7 @@ use tenon_wire::Decoder;
 
 /// A part of this process's address space.
 #[derive(Debug)]
-struct MemoryMapping {
+struct ProcessMapping {
     bytes: usize,
     /// As in `r-xp`.
     access: String,
@@ -19,14 +19,14 @@ struct MemoryMapping {
 }
 
 /// All parts, as the system says.
-fn mappings() -> Vec<MemoryMapping> {
+fn mappings() -> Vec<ProcessMapping> {
     let maps = fs::read_to_string("/proc/self/maps").expect("Linux has it");
     let mapping = |line: &str| {
         // Addresses, access, offset, device, inode and maybe a name.
         let words: Vec<&str> = line.split_whitespace().collect();
         let (begin, end) = words[0].split_once('-').expect("two addresses");
         let [begin, end] = [begin, end].map(|address| usize::from_str_radix(address, 16));
-        MemoryMapping {
+        ProcessMapping {
             bytes: end.expect("an address") - begin.expect("an address"),
             access: words[1].to_owned(),
             is_anonymous: words.len() == 5,

@@ -208,7 +208,7 @@ impl<'a> ProgramBuilder<'a> {
     /// `room` is there already, for items that lie in a block of their element's.
     fn body(&mut self, body: &'a Ops, inside: &BodyContext<'a>, room: u64) -> StepRange {
         let start = self.here();
-        let mut block = ReservedBlock { bytes: room };
+        let mut block = BlockBudget { bytes: room };
         for (position, op) in body.iter().enumerate() {
             // A message that ends inside a block ends before all of it; its first item gives the
             // error a name.
@@ -540,11 +540,11 @@ fn members_of(schema: &Schema, id: TypeId) -> EnumValueSet {
 }
 
 /// The latest reserved block. The interpreter trusts that items lie inside it, which is asserted here.
-struct ReservedBlock {
+struct BlockBudget {
     bytes: u64,
 }
 
-impl ReservedBlock {
+impl BlockBudget {
     fn take(&mut self, op: &Op, plans: &Plans) {
         match (op, op.fixed(&plans.representation)) {
             (Op::Reserve { bytes }, _) => self.bytes = (*bytes).into(),
