@@ -6,30 +6,30 @@ use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
 
 use crate::Value;
 
-/// What is larger shows nobody anything at a glance.
+/// Most items of an example: a larger one would not be understood at a glance.
 const ITEMS_MAX: usize = 64;
 
-/// A value of a struct with these fields, in which everything occurs that has room: counted arrays, lists and pointers
-/// hold one element, unless it would be a value of a type that it lies in itself, and unions the first arm that
-/// holds something. `None`: it would be large, or consists of what the interface only names.
+/// Makes a value of a struct with these fields in which everything occurs that has room: counted arrays, lists and
+/// pointers hold one element, unless it would be a value of a type that it lies in itself, and unions the first arm
+/// that holds something. `None` if it would be large, or has a type that the interface only names.
 pub(crate) fn record(schema: &Schema, fields: &[Field]) -> Option<Value> {
-    let mut maker = Maker {
+    let mut builder = ExampleBuilder {
         schema,
         open: Vec::new(),
         left: ITEMS_MAX,
     };
-    maker.record(fields)
+    builder.record(fields)
 }
 
-struct Maker<'a> {
+struct ExampleBuilder<'a> {
     schema: &'a Schema,
-    /// The types of which values are being made.
+    /// Types of which values are being made.
     open: Vec<TypeId>,
-    /// How many items may still be made, those in vain among them: so this ends.
+    /// Items that may still be made, including those that are discarded again: this bounds the work.
     left: usize,
 }
 
-impl Maker<'_> {
+impl ExampleBuilder<'_> {
     fn record(&mut self, fields: &[Field]) -> Option<Value> {
         let values = fields.iter().map(|field| self.item(&field.ty));
         values.collect::<Option<_>>().map(Value::Struct)

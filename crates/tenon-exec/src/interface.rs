@@ -8,33 +8,33 @@ use tenon_schema::{Schema, TypeId};
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind, Encoder};
 
 use crate::Value;
-use crate::frame::Key;
+use crate::frame::MessageId;
 #[cfg(feature = "jit")]
-use crate::jit::Machine;
-use crate::layout::{LayoutError, Layouts};
-use crate::program::Program;
+use crate::jit::MachineCode;
+use crate::layout::{LayoutError, TypeLayouts};
+use crate::program::InterpreterProgram;
 
 /// A schema and its plans.
 #[derive(Debug, Clone)]
 pub struct Interface {
     schema: Schema,
     plans: Plans,
-    /// What is made when it is first needed; clones share it.
-    made: Arc<Made>,
+    /// Parts that are made when they are first needed; clones share them.
+    cache: Arc<InterfaceCache>,
 }
 
 #[derive(Debug, Default)]
-struct Made {
-    ready: OnceLock<Result<Ready, LayoutError>>,
+struct InterfaceCache {
+    resolved: OnceLock<Result<ResolvedInterface, LayoutError>>,
     #[cfg(feature = "jit")]
-    machine: OnceLock<Machine>,
+    machine: OnceLock<MachineCode>,
 }
 
-/// What the interpreter walks.
+/// The plans resolved onto memory: the input of the interpreter.
 #[derive(Debug)]
-pub(crate) struct Ready {
-    pub layouts: Layouts,
-    pub program: Program,
+pub(crate) struct ResolvedInterface {
+    pub layouts: TypeLayouts,
+    pub program: InterpreterProgram,
 }
 
 impl Interface {
@@ -65,11 +65,11 @@ impl Interface {
     }
 
     fn of(schema: Schema, plans: Plans) -> Self {
-        let made = Arc::default();
+        let cache = Arc::default();
         Self {
             schema,
             plans,
-            made,
+            cache,
         }
     }
 
@@ -85,12 +85,12 @@ impl Interface {
         Ok(Self::of(schema, plans))
     }
 
-    /// What the interface says.
+    /// The schema of the interface.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// How its values are moved.
+    /// The plans that move its values.
     pub fn plans(&self) -> &Plans {
         &self.plans
     }
@@ -99,7 +99,7 @@ impl Interface {
     ///
     /// # Errors
     /// The value is not one of this type; `type.field` says which part. What was appended is to
-    /// be dropped. Of an interface whose types C cannot hold, all values are refused, by the name of such a type.
+    /// be dropped. If C has no layout for a type of the interface, all values are refused, by the name of such a type.
     ///
     /// # Panics
     /// If `id` is not of this interface.
@@ -109,14 +109,14 @@ impl Interface {
         value: &Value,
         out: &mut Encoder<'_, R>,
     ) -> Result<(), EncodeError> {
-        self.encode_value(Key::Type(id), value, out)
+        self.encode_value(MessageId::Type(id), value, out)
     }
 
     /// Reads a value of a named type; of a linked list the whole list.
     ///
     /// # Errors
-    /// The bytes are not a value of this type; `type.field` and the offset say where. Of an
-    /// interface whose types C cannot hold, all are refused, by the name of such a type.
+    /// The bytes are not a value of this type; `type.field` and the offset say where. If C has no layout for a
+    /// type of the interface, all bytes are refused, by the name of such a type.
     ///
     /// # Panics
     /// If `id` is not of this interface.
@@ -125,12 +125,12 @@ impl Interface {
         id: TypeId,
         input: &mut Decoder<'_, R>,
     ) -> Result<Value, DecodeError> {
-        self.decode_value(Key::Type(id), input)
+        self.decode_value(MessageId::Type(id), input)
     }
 
     pub(crate) fn encode_value<R: tenon_wire::Representation>(
         &self,
-        key: Key,
+        key: MessageId,
         value: &Value,
         out: &mut Encoder<'_, R>,
     ) -> Result<(), EncodeError> {
@@ -146,7 +146,7 @@ impl Interface {
 
     pub(crate) fn decode_value<R: tenon_wire::Representation>(
         &self,
-        key: Key,
+        key: MessageId,
         input: &mut Decoder<'_, R>,
     ) -> Result<Value, DecodeError> {
         match self.message_of(key) {
@@ -159,28 +159,28 @@ impl Interface {
         }
     }
 
-    /// Where its values lie in a frame.
+    /// The memory layouts of its values in a frame.
     #[cfg(feature = "jit")]
-    pub(crate) fn layouts(&self) -> Result<&Layouts, &LayoutError> {
-        self.ready().map(|ready| &ready.layouts)
+    pub(crate) fn layouts(&self) -> Result<&TypeLayouts, &LayoutError> {
+        self.resolved().map(|resolved| &resolved.layouts)
     }
 
-    /// What the interpreter walks, made when it is first needed.
+    /// Returns the layouts and the program for the interpreter, which are made when they are first needed.
     #[inline]
-    pub(crate) fn ready(&self) -> Result<&Ready, &LayoutError> {
+    pub(crate) fn resolved(&self) -> Result<&ResolvedInterface, &LayoutError> {
         let make = || {
-            let layouts = Layouts::new(&self.schema)?;
-            let program = Program::new(&self.schema, &self.plans.stripped(), &layouts);
-            Ok(Ready { layouts, program })
+            let layouts = TypeLayouts::new(&self.schema)?;
+            let program = InterpreterProgram::new(&self.schema, &self.plans.stripped(), &layouts);
+            Ok(ResolvedInterface { layouts, program })
         };
-        self.made.ready.get_or_init(make).as_ref()
+        self.cache.resolved.get_or_init(make).as_ref()
     }
 
-    /// Makes the machine code of all types and procedures, unless it is there already. Equal
-    /// interfaces share it; it is freed with the last of them. Whether there is some: not where no
-    /// frame can hold the values or Cranelift has no target.
+    /// Makes the machine code of all types and procedures, unless it is there already, and returns whether there
+    /// is some: not where no frame can hold the values or Cranelift has no target. Equal interfaces share the
+    /// code; it is freed with the last of them.
     ///
-    /// Nobody has to ask for it: code is made of a message that is encoded or decoded often.
+    /// Programs need not call this: a message that is encoded or decoded often is compiled without it.
     #[cfg(feature = "jit")]
     pub fn compile(&self) -> bool {
         self.machine().make_all(self)
@@ -188,7 +188,9 @@ impl Interface {
 
     #[cfg(feature = "jit")]
     #[inline]
-    pub(crate) fn machine(&self) -> &Machine {
-        self.made.machine.get_or_init(|| Machine::new(&self.plans))
+    pub(crate) fn machine(&self) -> &MachineCode {
+        self.cache
+            .machine
+            .get_or_init(|| MachineCode::new(&self.plans))
     }
 }

@@ -1,13 +1,13 @@
-//! Runs plans on memory. The interpreter is what a plan means: whatever else runs or prints a
-//! plan is held against it.
+//! Runs plans on memory. The interpreter defines the meaning of a plan: everything else that runs or prints a
+//! plan is tested against it.
 //!
 //! ```text
 //! JSON  <- json ->  Value  <- frame ->  Frame  <- frame::interp, jit ->  bytes
 //! ```
 //!
-//! An [`Interface`] is a schema with its plans; a [`Procedure`] is what a dynamic client needs
-//! to know about one procedure; a [`Message`] is what is moved, and a [`Slot`] a place for one value of it after
-//! the other.
+//! An [`Interface`] is a schema with its plans; a [`Procedure`] has all that a dynamic client needs to know about
+//! one procedure; a [`Message`] is a type of which values are encoded and decoded, and a [`Slot`] holds one decoded
+//! value of it after the other.
 //!
 //! ```
 //! use tenon_exec::Interface;
@@ -33,8 +33,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Whoever moves many messages of one type keeps them as [`Frame`]s. Of a message that has been moved a thousand
-//! times machine code is made, without being asked for.
+//! Programs that encode or decode many messages of one type keep them as [`Frame`]s. A message that has been encoded
+//! or decoded a thousand times is compiled to machine code, without being asked for.
 
 mod example;
 pub mod frame;

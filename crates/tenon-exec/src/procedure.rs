@@ -1,4 +1,4 @@
-//! What a dynamic client, or a dynamic server, needs to know about one procedure.
+//! Procedures as dynamic clients and servers see them: their types, and their arguments and results as values.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use tenon_schema::{self as schema, Field, Type};
 use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Representation};
 use thiserror::Error;
 
-use crate::frame::{Key, Message};
+use crate::frame::{Message, MessageId};
 use crate::json::{self, JsonError};
 use crate::layout::LayoutError;
 use crate::{Interface, Value, example};
@@ -28,7 +28,7 @@ pub enum FindError {
     /// Nothing has this name.
     #[error("no procedure is called `{name}`; the interface has: {}", .known.join(", "))]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The names there are.
         known: Vec<String>,
@@ -36,7 +36,7 @@ pub enum FindError {
     /// It exists, but not in this version.
     #[error("`{name}` is not in version {version}; it is in: {}", numbers(.versions))]
     Version {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The version that was asked for.
         version: u32,
@@ -46,7 +46,7 @@ pub enum FindError {
     /// Several programs have one.
     #[error("`{name}` is in several programs; say which: {}", qualified(.programs, .name))]
     Ambiguous {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The names of the programs.
         programs: Vec<String>,
@@ -141,7 +141,7 @@ impl<'a> Procedure<'a> {
         &self.program().versions[self.plan.version]
     }
 
-    /// What the interface says of it.
+    /// Its definition in the interface.
     pub fn definition(self) -> &'a schema::Procedure {
         &self.version().procedures[self.plan.procedure]
     }
@@ -186,7 +186,7 @@ impl<'a> Procedure<'a> {
         arguments: &Value,
         out: &mut Encoder<'_, R>,
     ) -> Result<(), EncodeError> {
-        let key = Key::Arguments(self.position);
+        let key = MessageId::Arguments(self.position);
         self.interface.encode_value(key, arguments, out)
     }
 
@@ -198,7 +198,7 @@ impl<'a> Procedure<'a> {
         self,
         input: &mut Decoder<'_, R>,
     ) -> Result<Value, DecodeError> {
-        let key = Key::Arguments(self.position);
+        let key = MessageId::Arguments(self.position);
         self.interface.decode_value(key, input)
     }
 
@@ -211,7 +211,7 @@ impl<'a> Procedure<'a> {
         result: &Value,
         out: &mut Encoder<'_, R>,
     ) -> Result<(), EncodeError> {
-        let key = Key::Result(self.position);
+        let key = MessageId::Result(self.position);
         self.interface.encode_value(key, result, out)
     }
 
@@ -224,7 +224,7 @@ impl<'a> Procedure<'a> {
         input: &mut Decoder<'_, R>,
     ) -> Result<Value, DecodeError> {
         self.interface
-            .decode_value(Key::Result(self.position), input)
+            .decode_value(MessageId::Result(self.position), input)
     }
 
     /// The arguments, to be moved from and to frames.
@@ -232,7 +232,8 @@ impl<'a> Procedure<'a> {
     /// # Errors
     /// C has no layout for some type of the interface.
     pub fn arguments_message(self) -> Result<Message<'a>, LayoutError> {
-        self.interface.message_of(Key::Arguments(self.position))
+        self.interface
+            .message_of(MessageId::Arguments(self.position))
     }
 
     /// The result, to be moved from and to frames.
@@ -240,7 +241,7 @@ impl<'a> Procedure<'a> {
     /// # Errors
     /// C has no layout for some type of the interface.
     pub fn result_message(self) -> Result<Message<'a>, LayoutError> {
-        self.interface.message_of(Key::Result(self.position))
+        self.interface.message_of(MessageId::Result(self.position))
     }
 
     /// The arguments from JSON; see [`json::read_arguments`].

@@ -76,8 +76,8 @@ impl Random {
         self.generator(schema, items).fields(parameters)
     }
 
-    fn generator<'a>(&'a mut self, schema: &'a Schema, items: usize) -> Generator<'a> {
-        Generator {
+    fn generator<'a>(&'a mut self, schema: &'a Schema, items: usize) -> ValueGenerator<'a> {
+        ValueGenerator {
             random: self,
             schema,
             sizes: OnceCell::new(),
@@ -87,10 +87,10 @@ impl Random {
     }
 }
 
-/// How deep random values nest before they take the shortest way out.
+/// Nesting depth at which random values start to take the shortest way out.
 const MAX_DEPTH: u32 = 24;
 
-struct Generator<'a> {
+struct ValueGenerator<'a> {
     random: &'a mut Random,
     schema: &'a Schema,
     /// Needed only on the way out.
@@ -99,8 +99,8 @@ struct Generator<'a> {
     depth: u32,
 }
 
-impl Generator<'_> {
-    /// Whether it is time to come to an end.
+impl ValueGenerator<'_> {
+    /// Returns whether the value has to end as soon as possible.
     fn is_spent(&self) -> bool {
         self.items_left == 0 || self.depth > MAX_DEPTH
     }

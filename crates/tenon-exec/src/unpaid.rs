@@ -1,9 +1,10 @@
-//! Which messages are refused for their memory though they are what the interface says.
+//! Finds the types of which long messages are refused for the memory that they take, though they follow the
+//! interface.
 //!
 //! A message pays for memory by its bytes ([`Limits`]), 64 for each and 64 KiB beside, which is more
 //! than values of almost any type take. The exception are unions: where values lie as in C, as here
 //! and in C's stubs, each has the room of its largest arm, whatever arm is sent. So an array of
-//! unions whose arms are large and small takes more memory than its bytes pay for when it is long
+//! unions with large and small arms takes more memory than its bytes pay for when it is long
 //! enough and holds small arms. Rust's stubs hold large arms elsewhere, and take such a message.
 
 use tenon_plan::links::{LinkedList, is_link, linked_list, memory_fields, memory_types};
@@ -11,13 +12,13 @@ use tenon_plan::{COUNT_BYTES, Layout, Lists, Representation, Scalar, Sizes};
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind};
 use tenon_wire::Limits;
 
-use crate::layout::Layouts;
+use crate::layout::TypeLayouts;
 
 /// No memory is larger, and what is multiplied by a count fits into 128 bits still.
 const ENDLESS: i128 = 1 << 90;
 
-/// How many times all types are looked at: no type is nested deeper, so that whatever still takes
-/// more and more takes as much as its message nests.
+/// Most passes over all types: no type is nested deeper, so that a type that still takes more in each pass takes
+/// as much as its message nests.
 const ROUNDS: usize = 72;
 
 /// Items of which a long enough message is refused, because it does not pay for them.
@@ -29,30 +30,30 @@ pub struct Unpaid {
     pub bytes: u64,
 }
 
-/// All such items of an interface in one representation, by the usual limits. None of an interface
-/// whose values no frame can hold.
+/// Finds all such items of an interface in one representation, by the default limits. There are none in an
+/// interface of which no frame can hold the values.
 ///
 /// # Panics
 /// If the schema refers to a type that it does not have, or holds types without an end, which
 /// [`lower`](tenon_plan::lower) refuses.
 pub fn unpaid(schema: &Schema, representation: Representation) -> Vec<Unpaid> {
-    let Ok(layouts) = Layouts::new(schema) else {
+    let Ok(layouts) = TypeLayouts::new(schema) else {
         return Vec::new();
     };
-    let mut account = Account {
+    let mut analysis = BudgetAnalysis {
         schema,
         layouts: &layouts,
         sizes: Sizes::new(schema, representation),
         limits: Limits::default(),
         types: vec![None; schema.types.len()],
     };
-    account.settle();
-    account.all()
+    analysis.settle();
+    analysis.all()
 }
 
-struct Account<'a> {
+struct BudgetAnalysis<'a> {
     schema: &'a Schema,
-    layouts: &'a Layouts,
+    layouts: &'a TypeLayouts,
     sizes: Sizes<'a>,
     limits: Limits,
     /// Of each named type, the most memory elsewhere that a value takes beyond what its bytes pay
@@ -61,16 +62,16 @@ struct Account<'a> {
 }
 
 /// Items that follow a count, a flag or each other.
-struct Repeated {
-    /// What one takes beyond what its bytes pay for, with the room that it lies in.
+struct RepeatedItems {
+    /// Memory that one takes beyond what its bytes pay for, with the room that it lies in.
     debt: i128,
     /// The same of its room and of a value of the fewest bytes.
     own: i128,
-    /// How many there may be.
+    /// Most items that there may be; `None` if there is no bound.
     most: Option<u32>,
 }
 
-impl<'a> Account<'a> {
+impl<'a> BudgetAnalysis<'a> {
     fn settle(&mut self) {
         for round in 0..2 * ROUNDS {
             let mut is_settled = true;
@@ -120,7 +121,7 @@ impl<'a> Account<'a> {
         each.try_fold(0, |all, debt| Some(sum(all, debt?)))
     }
 
-    /// What the bytes of a scalar pay for.
+    /// The memory that the bytes of a scalar pay for, as a negative debt.
     fn bytes(&self, scalar: Scalar) -> i128 {
         self.paid(self.sizes.representation().bytes(scalar).into())
     }
@@ -148,9 +149,9 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// What the bytes in front of items pay for that may be there or not, and the items; `None` if
-    /// none is known that ends.
-    fn repeated(&self, ty: &Type) -> Option<(i128, Option<Repeated>)> {
+    /// Returns the memory that a count or flag in front of optional or repeated items pays for, and the items; `None`
+    /// in place of the items if no value of them is known that ends.
+    fn repeated(&self, ty: &Type) -> Option<(i128, Option<RepeatedItems>)> {
         if let Some(list) = linked_list(self.schema, ty) {
             return Some((self.paid(COUNT_BYTES.into()), self.list(list)));
         }
@@ -165,18 +166,18 @@ impl<'a> Account<'a> {
         }
     }
 
-    fn items(&self, ty: &Type, most: Option<u32>) -> Option<Repeated> {
+    fn items(&self, ty: &Type, most: Option<u32>) -> Option<RepeatedItems> {
         let room = self.layouts.extent(self.schema, Layout::Use(ty)).size;
-        Some(Repeated {
+        Some(RepeatedItems {
             debt: sum(self.of(ty)?, room.max(1).into()),
             own: sum(self.paid(self.sizes.of(ty).min), room.into()),
             most,
         })
     }
 
-    /// Of lists whose elements are flagged the room doubles, and what the smaller rooms cost stays
-    /// paid: for the element that is one too many, four times its own.
-    fn list(&self, list: LinkedList) -> Option<Repeated> {
+    /// The elements of a linked list. If they are flagged, the room of the list doubles when it is full, and the
+    /// smaller rooms stay paid for: the element that is one too many costs four times its own room.
+    fn list(&self, list: LinkedList) -> Option<RepeatedItems> {
         let layout = Layout::of_type(self.schema, list.element);
         let room = i128::from(self.layouts.extent(self.schema, layout).size.max(1));
         let (rooms, flag) = match self.sizes.representation().lists {
@@ -184,14 +185,14 @@ impl<'a> Account<'a> {
             Lists::Counted => (1, 0),
         };
         let held = self.types[list.element.0 as usize]?;
-        Some(Repeated {
+        Some(RepeatedItems {
             debt: sum(sum(held, flag), rooms * room),
             own: sum(self.paid(self.sizes.of_named(list.element).min), room),
             most: None,
         })
     }
 
-    /// What is reported: each type and procedure once, by its first items.
+    /// Reports each type and procedure once, by its first items.
     fn all(&self) -> Vec<Unpaid> {
         let ids = (0..self.types.len() as u32).map(TypeId);
         let types = ids.map(|id| {
@@ -219,8 +220,8 @@ impl<'a> Account<'a> {
         each.collect()
     }
 
-    /// What one of the items that a use repeats takes, if it is too much and what it holds is not to
-    /// blame alone.
+    /// Returns the memory that one of the items that a use repeats takes too much, if it does and the types inside
+    /// it are not the only cause.
     fn found(&self, ty: &Type) -> Option<u64> {
         // Where a name stands for a type, the name is to blame.
         if let Type::Named(id) = ty
@@ -248,7 +249,7 @@ impl<'a> Account<'a> {
     }
 }
 
-impl Repeated {
+impl RepeatedItems {
     fn debts(&self) -> i128 {
         match (self.debt.max(0), self.most) {
             (0, _) => 0,

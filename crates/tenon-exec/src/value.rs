@@ -13,8 +13,8 @@ use bstr::BString;
 /// | a struct, and the arguments of a procedure | [`Struct`](Value::Struct), without the link |
 /// | `T *` | [`Optional`](Value::Optional) |
 ///
-/// Linked lists are sequences, so that only types that are recursive in earnest nest, and how
-/// deep they do is limited wherever a value comes in.
+/// Linked lists are sequences, so that only types that are truly recursive nest, and their
+/// depth is limited wherever a value comes in.
 ///
 /// Two values are equal if their bytes on the wire are: floating-point numbers are compared by
 /// their bits.
@@ -68,11 +68,11 @@ pub enum Value {
 pub struct Union {
     /// The discriminant; an unsigned one keeps its bits, a boolean is 0 or 1.
     pub discriminant: i32,
-    /// What the arm holds; [`Value::Void`] for nothing.
+    /// Value of the arm; [`Value::Void`] for nothing.
     pub value: Value,
 }
 
-/// What a decoder pays for each element. A word of four bytes must pay for a struct of one.
+// A decoder pays so much for each element: a word of four bytes must pay for a struct of one.
 const _: () = assert!(size_of::<Value>() <= 32);
 
 impl PartialEq for Value {
@@ -104,7 +104,7 @@ impl PartialEq for Value {
 impl Eq for Value {}
 
 impl Value {
-    /// What a union holds.
+    /// Makes a value of a union.
     pub fn union(discriminant: i32, value: Self) -> Self {
         Self::Union(Box::new(Union {
             discriminant,
@@ -112,7 +112,7 @@ impl Value {
         }))
     }
 
-    /// Optional data that is there.
+    /// Makes optional data that is present.
     pub fn some(value: Self) -> Self {
         Self::Optional(Some(Box::new(value)))
     }

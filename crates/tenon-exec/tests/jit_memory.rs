@@ -10,23 +10,23 @@ use tenon_wire::Decoder;
 
 /// A part of this process's address space.
 #[derive(Debug)]
-struct Mapping {
+struct ProcessMapping {
     bytes: usize,
     /// As in `r-xp`.
     access: String,
-    /// Whether it is neither a file's nor the kernel's.
+    /// Set if it is neither of a file nor of the kernel.
     is_anonymous: bool,
 }
 
 /// All parts, as the system says.
-fn mappings() -> Vec<Mapping> {
+fn mappings() -> Vec<ProcessMapping> {
     let maps = fs::read_to_string("/proc/self/maps").expect("Linux has it");
     let mapping = |line: &str| {
         // Addresses, access, offset, device, inode and maybe a name.
         let words: Vec<&str> = line.split_whitespace().collect();
         let (begin, end) = words[0].split_once('-').expect("two addresses");
         let [begin, end] = [begin, end].map(|address| usize::from_str_radix(address, 16));
-        Mapping {
+        ProcessMapping {
             bytes: end.expect("an address") - begin.expect("an address"),
             access: words[1].to_owned(),
             is_anonymous: words.len() == 5,

@@ -7,7 +7,7 @@ use std::ptr::{self, NonNull};
 const WORD: usize = size_of::<u64>();
 
 /// Bytes of the first chunk and of the second. The more there are the larger is the next, up to
-/// [`MOST`]. The usual allocator hands out what is as small as these two in the shortest time.
+/// [`MOST`]. Common allocators are fastest for sizes as small as these two.
 const FIRST: usize = 512;
 const SECOND: usize = 1016;
 const MOST: usize = 16 << 10;
@@ -15,13 +15,13 @@ const MOST: usize = 16 << 10;
 /// More bytes than any memory has, and few enough to be added to each other.
 const MOST_BYTES: usize = usize::MAX >> 8;
 
-/// Where items go that take no memory, if there is none.
+/// Address of items that take no memory, if there is none.
 const NOWHERE: NonNull<u8> = NonNull::<u64>::dangling().cast();
 
 /// Chunks of memory, filled from the front.
 #[derive(Debug)]
-pub(crate) struct Arena {
-    /// Where the next item goes, and how many bytes are left there: none if there is no chunk.
+pub(crate) struct FrameArena {
+    /// Address of the next item, and the bytes that are left there: none if there is no chunk.
     at: NonNull<u8>,
     left: usize,
     /// The first chunk, null if there is none, and its bytes. It has no head: the memory of a
@@ -29,23 +29,23 @@ pub(crate) struct Arena {
     pub(crate) first: *mut u8,
     first_bytes: usize,
     /// The latest of the other chunks, which leads to the one before; null if there is none.
-    further: *mut Chunk,
+    further: *mut ChunkHeader,
 }
 
-/// What a chunk begins with.
+/// Header of every chunk but the first.
 #[derive(Debug)]
-struct Chunk {
-    before: *mut Chunk,
+struct ChunkHeader {
+    before: *mut ChunkHeader,
     /// Bytes of all of it.
     bytes: usize,
 }
 
 // SAFETY: an arena owns its chunks alone, and they hold plain words.
-unsafe impl Send for Arena {}
+unsafe impl Send for FrameArena {}
 // SAFETY: a shared arena gives nothing away.
-unsafe impl Sync for Arena {}
+unsafe impl Sync for FrameArena {}
 
-impl Arena {
+impl FrameArena {
     #[inline(always)]
     pub fn new() -> Self {
         Self {
@@ -57,14 +57,13 @@ impl Arena {
         }
     }
 
-    /// Room for `bytes` whose contents are not defined; valid until the arena is dropped, or
-    /// emptied.
+    /// Allocates `bytes` of uninitialised memory, which are valid until the arena is dropped or emptied.
     #[inline(always)]
     pub fn take(&mut self, bytes: usize) -> NonNull<u8> {
         if bytes > self.left {
             return self.take_from_new(bytes);
         }
-        // What is left are whole words.
+        // The rest of a chunk is a number of whole words.
         let bytes = whole_words(bytes);
         let taken = self.at;
         // SAFETY: so many bytes are left in the chunk.
@@ -94,7 +93,7 @@ impl Arena {
         if bytes > MOST_BYTES {
             not_paid_for()
         }
-        // Nothing of it is left, as nobody will ask.
+        // `left` stays zero, as it is not used before the next rewind.
         self.first_bytes = whole_words(bytes).max(FIRST);
         let taken = allocate(self.first_bytes);
         self.first = taken.as_ptr();
@@ -118,7 +117,7 @@ impl Arena {
         }
     }
 
-    /// [`rewind`](Self::rewind) if all memory is one piece. Whether it is.
+    /// [`rewind`](Self::rewind) if all memory is one piece; returns whether it is.
     #[inline(always)]
     pub fn rewind_one(&mut self) -> bool {
         if !self.further.is_null() {
@@ -171,13 +170,13 @@ impl Arena {
             // SAFETY: the chunk is alive as long as the arena.
             false => (unsafe { (*before).bytes } * 2).min(MOST),
         };
-        let head = size_of::<Chunk>();
+        let head = size_of::<ChunkHeader>();
         let room = (bytes + head).max(usual);
-        let chunk = allocate(room).cast::<Chunk>();
+        let chunk = allocate(room).cast::<ChunkHeader>();
         // SAFETY: there is room for the head and what follows.
         let taken = unsafe {
             let bytes = room;
-            chunk.write(Chunk { before, bytes });
+            chunk.write(ChunkHeader { before, bytes });
             chunk.add(1).cast::<u8>()
         };
         self.further = chunk.as_ptr();
@@ -198,7 +197,7 @@ impl Arena {
         let mut chunk = self.further;
         while !chunk.is_null() {
             // SAFETY: the chunk is alive as long as the arena.
-            let Chunk { before, bytes } = unsafe { chunk.read() };
+            let ChunkHeader { before, bytes } = unsafe { chunk.read() };
             all += bytes;
             chunk = before;
         }
@@ -206,7 +205,7 @@ impl Arena {
         self.take_first(all);
     }
 
-    /// Nobody may use the arena before it is told so.
+    /// Frees all chunks. The arena must not be used again before `first` is reset.
     #[inline(always)]
     fn free_all(&mut self) {
         if self.first.is_null() {
@@ -215,18 +214,18 @@ impl Arena {
         if !self.further.is_null() {
             self.free_further();
         }
-        // SAFETY: it was allocated so, is alive, and nobody else frees it.
+        // SAFETY: it was allocated with this size, is alive, and is freed only here.
         unsafe { free(self.first, self.first_bytes) };
     }
 
-    /// Apart, so that a frame with one chunk, as most are, need not keep what a loop does.
+    /// A function of its own, so that a frame with one chunk, as most are, has no registers to save for the loop.
     #[cold]
     #[inline(never)]
     fn free_further(&mut self) {
         while !self.further.is_null() {
-            // SAFETY: it was allocated so, is alive, and nobody else frees it.
+            // SAFETY: it was allocated with this size, is alive, and is freed only here.
             unsafe {
-                let Chunk { before, bytes } = self.further.read();
+                let ChunkHeader { before, bytes } = self.further.read();
                 free(self.further.cast(), bytes);
                 self.further = before;
             }
@@ -234,7 +233,7 @@ impl Arena {
     }
 }
 
-impl Drop for Arena {
+impl Drop for FrameArena {
     #[inline(always)]
     fn drop(&mut self) {
         self.free_all();
@@ -259,7 +258,7 @@ pub(super) fn allocate(bytes: usize) -> NonNull<u8> {
 /// Frees memory.
 ///
 /// # Safety
-/// It is [allocated](allocate), so many bytes of it, and nobody uses it.
+/// It was [allocated](allocate) with this size, and is not used any more.
 #[inline(always)]
 pub(super) unsafe fn free(memory: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise: there is such a layout, and it was allocated so.
@@ -287,7 +286,7 @@ mod tests {
     use super::*;
 
     /// Fills so many bytes, to be found by Miri if they are not the arena's.
-    fn fill(arena: &mut Arena, bytes: usize) -> NonNull<u8> {
+    fn fill(arena: &mut FrameArena, bytes: usize) -> NonNull<u8> {
         let taken = arena.take(bytes);
         // SAFETY: there is room for so many.
         unsafe { taken.write_bytes(7, bytes) };
@@ -297,7 +296,7 @@ mod tests {
     #[test]
     fn rewound_memory_is_one_piece() {
         let sizes = [100, 0, 1, 300, 1000, 5000, 40_000, 7];
-        let mut arena = Arena::new();
+        let mut arena = FrameArena::new();
         for bytes in sizes {
             fill(&mut arena, bytes);
         }
@@ -313,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_cleared_arena_has_nothing_and_can_be_filled_again() {
-        let mut arena = Arena::new();
+        let mut arena = FrameArena::new();
         for _ in 0..2 {
             arena.clear();
             assert!(arena.first.is_null() && arena.further.is_null());
@@ -324,7 +323,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_alone_is_taken_from_the_same_memory() {
-        let mut arena = Arena::new();
+        let mut arena = FrameArena::new();
         for bytes in [0, 10, 700, 300, 700, 0, 5000] {
             let taken = arena.take_only(bytes);
             // SAFETY: there is room for so many.
@@ -341,7 +340,7 @@ mod tests {
 
     #[test]
     fn an_array_takes_its_own_bytes_and_no_more() {
-        let mut arena = Arena::new();
+        let mut arena = FrameArena::new();
         fill(&mut arena, 1024);
         assert_eq!((arena.first_bytes, arena.left), (1024, 0));
     }

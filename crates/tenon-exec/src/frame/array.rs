@@ -1,6 +1,6 @@
 //! Messages that are an array and no more. They need neither a walk nor code of their own: one function moves
-//! such an array, which the interpreter and machine code enter alike. It says only yes or no; why an array is
-//! refused, whoever walks over the message finds.
+//! such an array, which the interpreter and machine code enter alike. It says only yes or no; if it refuses an array,
+//! the interpreter walks over the message and finds the reason.
 
 use std::mem::MaybeUninit;
 use std::{ptr, slice};
@@ -8,59 +8,60 @@ use std::{ptr, slice};
 use tenon_wire::kernels::{self, Bits, Blittable};
 use tenon_wire::{Buffer, Decoder, Encoder, Representation};
 
-use super::Place;
-use crate::layout::Counted;
+use super::FrameStorage;
+use crate::layout::CountedArray;
 
 /// Bytes of a count.
 const COUNT: usize = size_of::<u32>();
 
-/// `(place, at, end, bound, stride, buffer) -> at`: appends an array to the spare room of a buffer, from `at` to
+/// `(storage, at, end, bound, stride, buffer) -> at`: appends an array to the spare room of a buffer, from `at` to
 /// `end`. Null if it is refused.
-pub(crate) type Put =
-    unsafe extern "C" fn(*const Place, *mut u8, *mut u8, u64, u64, *mut Buffer) -> *mut u8;
+pub(crate) type ArrayEncodeFn =
+    unsafe extern "C" fn(*const FrameStorage, *mut u8, *mut u8, u64, u64, *mut Buffer) -> *mut u8;
 
-/// `(place, at, end, bound, stride, memory_left)`: reads an array from the bytes from `at` to `end`, and forgets
+/// `(storage, at, end, bound, stride, memory_left)`: reads an array from the bytes from `at` to `end`, and forgets
 /// what was read before.
-pub(crate) type Get = unsafe extern "C" fn(*mut Place, *const u8, *const u8, u64, u64, u64) -> Read;
+pub(crate) type ArrayDecodeFn =
+    unsafe extern "C" fn(*mut FrameStorage, *const u8, *const u8, u64, u64, u64) -> DecodeOutcome;
 
-/// Where a decoder has come to, null if it refuses; and the memory that is still paid for.
+/// Position that a decoder has reached, null if it refuses; and the memory that is still paid for.
 #[repr(C)]
-pub(crate) struct Read {
+pub(crate) struct DecodeOutcome {
     pub behind: *const u8,
     pub memory_left: u64,
 }
 
-/// Room for bytes: where the next one is written, and where it ends.
+/// Writable memory: the address of the next byte, and the end.
 #[repr(C)]
-pub(crate) struct Room {
+pub(crate) struct WriteRange {
     pub at: *mut u8,
     pub end: *mut u8,
 }
 
 /// An array that is a whole message.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Whole {
-    /// Whether the bytes of numbers are swapped.
+pub(crate) struct ArrayMessage {
+    /// Set if the bytes of numbers are swapped.
     pub swapped: bool,
-    /// Bytes of each of its numbers; of what is not swapped, 1 will do.
+    /// Bytes of each of its numbers; 1 will do if they are not swapped.
     pub unit: u32,
     /// Bytes of each of its items.
     pub stride: u32,
-    /// How many there may be.
+    /// Most items that there may be.
     pub bound: u32,
 }
 
-/// What moves a message if it is an array and one kernel can move it; found once.
+/// Functions that move a message which is an array, if one kernel can move it; chosen once.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Array {
-    put: Option<Put>,
+pub(crate) struct ArrayCodec {
+    put: Option<ArrayEncodeFn>,
     /// By whether the decoder takes numbers to have the order of bytes that this processor does not have.
-    get: [Option<Get>; 2],
+    get: [Option<ArrayDecodeFn>; 2],
     stride: u32,
     bound: u32,
 }
 
-impl Room {
+impl WriteRange {
     /// Makes room in `out` for `bytes` more behind `at`, which lies in its spare room. What was written
     /// before `at` is kept.
     pub fn grown(out: &mut Buffer, at: *mut u8, bytes: usize) -> Self {
@@ -96,33 +97,43 @@ macro_rules! by_unit {
     }};
 }
 
-impl Whole {
+impl ArrayMessage {
     /// Appends it.
-    pub fn put(self) -> Option<Put> {
+    pub fn put(self) -> Option<ArrayEncodeFn> {
         self.put_plain().or_else(|| self.put_any())
     }
 
     /// Reads it.
-    pub fn get(self) -> Option<Get> {
+    pub fn get(self) -> Option<ArrayDecodeFn> {
         self.get_plain().or_else(|| self.get_any())
     }
 
-    /// Appends it, if it is any number of numbers: bound and stride may be whatever they are.
-    pub fn put_plain(self) -> Option<Put> {
-        by_unit!(put_array as Put, self.plain()?, self.swapped, true)
+    /// Appends it, if it is an unbounded array of numbers; the function does not use bound and stride.
+    pub fn put_plain(self) -> Option<ArrayEncodeFn> {
+        by_unit!(
+            put_array as ArrayEncodeFn,
+            self.plain()?,
+            self.swapped,
+            true
+        )
     }
 
     /// Reads it, as above.
-    pub fn get_plain(self) -> Option<Get> {
-        by_unit!(get_array as Get, self.plain()?, self.swapped, true)
+    pub fn get_plain(self) -> Option<ArrayDecodeFn> {
+        by_unit!(
+            get_array as ArrayDecodeFn,
+            self.plain()?,
+            self.swapped,
+            true
+        )
     }
 
-    fn put_any(self) -> Option<Put> {
-        by_unit!(put_array as Put, self.unit, self.swapped, false)
+    fn put_any(self) -> Option<ArrayEncodeFn> {
+        by_unit!(put_array as ArrayEncodeFn, self.unit, self.swapped, false)
     }
 
-    fn get_any(self) -> Option<Get> {
-        by_unit!(get_array as Get, self.unit, self.swapped, false)
+    fn get_any(self) -> Option<ArrayDecodeFn> {
+        by_unit!(get_array as ArrayDecodeFn, self.unit, self.swapped, false)
     }
 
     /// The bytes of an item, if each is a number and there may be any number of them.
@@ -132,7 +143,7 @@ impl Whole {
     }
 }
 
-impl Array {
+impl ArrayCodec {
     /// Of `bound` items of `stride` bytes. Each consists of numbers of `unit` bytes, if all have as many. Written
     /// they are swapped if `sent`, read if `received` says so, by what the decoder takes them for.
     pub fn of(
@@ -143,7 +154,7 @@ impl Array {
     ) -> Self {
         let whole = |swapped| {
             let unit = if swapped { unit? } else { 1 };
-            Some(Whole {
+            Some(ArrayMessage {
                 swapped,
                 unit,
                 stride,
@@ -151,26 +162,30 @@ impl Array {
             })
         };
         Self {
-            put: whole(sent).and_then(Whole::put),
-            get: received.map(|swapped| whole(swapped).and_then(Whole::get)),
+            put: whole(sent).and_then(ArrayMessage::put),
+            get: received.map(|swapped| whole(swapped).and_then(ArrayMessage::get)),
             stride,
             bound,
         }
     }
 
-    /// Appends the message at `from`, if it is an array. Whether that was done; if not nothing is appended.
+    /// Appends the message at `from`, if it is an array. Returns whether that was done; if not, nothing is appended.
     ///
     /// # Safety
     /// It lies there.
     #[inline(always)]
-    pub unsafe fn encode<R: Representation>(&self, from: &Place, out: &mut Encoder<'_, R>) -> bool {
+    pub unsafe fn encode<R: Representation>(
+        &self,
+        from: &FrameStorage,
+        out: &mut Encoder<'_, R>,
+    ) -> bool {
         let Some(put) = self.put else {
             return false;
         };
         let (buffer, _) = out.parts();
         let room = buffer.spare(0).as_mut_ptr_range();
         let (bound, stride) = (self.bound.into(), self.stride.into());
-        // SAFETY: the caller's promise; the room is the buffer's, which nobody else knows.
+        // SAFETY: the caller's promise; the room is that of the buffer, which is borrowed exclusively.
         let behind = unsafe { put(from, room.start, room.end, bound, stride, buffer) };
         if behind.is_null() {
             return false;
@@ -179,15 +194,15 @@ impl Array {
         true
     }
 
-    /// Reads the message to `to`, if it is an array. Whether that was done; if not nothing is read and there is
-    /// nothing at `to`.
+    /// Reads the message to `to`, if it is an array. Returns whether that was done; if not, nothing is read and there
+    /// is nothing at `to`.
     ///
     /// # Safety
     /// There is room for it.
     #[inline(always)]
     pub unsafe fn decode<R: Representation>(
         &self,
-        to: &mut Place,
+        to: &mut FrameStorage,
         input: &mut Decoder<'_, R>,
     ) -> bool {
         let Some(get) = self.get[usize::from(R::SWAPPED)] else {
@@ -215,12 +230,12 @@ pub(crate) fn ordered<const SWAPPED: bool>(count: u32) -> u32 {
     }
 }
 
-// Safety of all below: what counts the items is small, and lies in the place; whoever appends them says so, and
-// that it points to as many as it counts. From `at` to `end` bytes can be written, or read.
+// Safety of all below: the counted array is small, and lies in the storage; when it is appended, the caller promises
+// so, and that it points to as many items as it counts. From `at` to `end` bytes can be written, or read.
 
-/// See [`Put`]. Of what is `PLAIN`, bound and stride are known, and not handed over.
+/// See [`ArrayEncodeFn`]. If `PLAIN`, bound and stride are known, and the arguments are not used.
 unsafe extern "C" fn put_array<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
-    place: *const Place,
+    storage: *const FrameStorage,
     at: *mut u8,
     end: *mut u8,
     bound: u64,
@@ -229,7 +244,9 @@ unsafe extern "C" fn put_array<T: Blittable, const SWAPPED: bool, const PLAIN: b
 ) -> *mut u8 {
     // SAFETY: see above.
     unsafe {
-        let Counted { count, items } = Place::small(place.cast_mut()).cast::<Counted>().read();
+        let CountedArray { count, items } = FrameStorage::small(storage.cast_mut())
+            .cast::<CountedArray>()
+            .read();
         let stride = if PLAIN {
             size_of::<T>()
         } else {
@@ -241,7 +258,7 @@ unsafe extern "C" fn put_array<T: Blittable, const SWAPPED: bool, const PLAIN: b
         let bytes = count as usize * stride;
         if (end as usize - at as usize) < COUNT + bytes {
             return put_array_growing::<T, SWAPPED, PLAIN>(
-                place,
+                storage,
                 at,
                 end,
                 bound,
@@ -265,7 +282,7 @@ unsafe extern "C" fn put_array<T: Blittable, const SWAPPED: bool, const PLAIN: b
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn put_array_growing<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
-    place: *const Place,
+    storage: *const FrameStorage,
     at: *mut u8,
     _end: *mut u8,
     bound: u64,
@@ -274,23 +291,25 @@ unsafe extern "C" fn put_array_growing<T: Blittable, const SWAPPED: bool, const 
 ) -> *mut u8 {
     // SAFETY: as there; the spare room is that of the buffer.
     unsafe {
-        let Counted { count, .. } = Place::small(place.cast_mut()).cast::<Counted>().read();
+        let CountedArray { count, .. } = FrameStorage::small(storage.cast_mut())
+            .cast::<CountedArray>()
+            .read();
         let all = COUNT + count as usize * stride as usize;
-        let Room { at, end } = Room::grown(&mut *out, at, all);
-        put_array::<T, SWAPPED, PLAIN>(place, at, end, bound, stride, out)
+        let WriteRange { at, end } = WriteRange::grown(&mut *out, at, all);
+        put_array::<T, SWAPPED, PLAIN>(storage, at, end, bound, stride, out)
     }
 }
 
-/// See [`Get`]. Of what is `PLAIN`, bound and stride are known, and not handed over.
+/// See [`ArrayDecodeFn`]. If `PLAIN`, bound and stride are known, and the arguments are not used.
 unsafe extern "C" fn get_array<T: Blittable, const SWAPPED: bool, const PLAIN: bool>(
-    place: *mut Place,
+    storage: *mut FrameStorage,
     at: *const u8,
     end: *const u8,
     bound: u64,
     stride: u64,
     memory_left: u64,
-) -> Read {
-    let refused = Read {
+) -> DecodeOutcome {
+    let refused = DecodeOutcome {
         behind: ptr::null(),
         memory_left: 0,
     };
@@ -305,7 +324,7 @@ unsafe extern "C" fn get_array<T: Blittable, const SWAPPED: bool, const PLAIN: b
         // Both are less than 4 GiB.
         let bytes = u64::from(count) * stride;
         // The value itself, and what it points to.
-        let price = size_of::<Counted>() as u64 + bytes;
+        let price = size_of::<CountedArray>() as u64 + bytes;
         if bytes > (left - COUNT) as u64 || price > memory_left {
             return refused;
         }
@@ -313,17 +332,17 @@ unsafe extern "C" fn get_array<T: Blittable, const SWAPPED: bool, const PLAIN: b
             return refused;
         }
         let bytes = bytes as usize;
-        // Written before there is memory for the items: so it need not be kept meanwhile. Nobody
-        // looks at a value that is refused.
-        let to = Place::small(place).cast::<Counted>();
+        // Written before there is memory for the items: so it need not be kept meanwhile. A value
+        // that is refused is not read.
+        let to = FrameStorage::small(storage).cast::<CountedArray>();
         (*to).count = count;
-        let items = Place::arena(place).take_only(bytes).as_ptr();
+        let items = FrameStorage::arena(storage).take_only(bytes).as_ptr();
         (*to).items = items;
         let from = slice::from_raw_parts(at.add(COUNT), bytes);
         let count = bytes / size_of::<T>();
         let to = slice::from_raw_parts_mut(items.cast::<MaybeUninit<T>>(), count);
         kernels::get_into(from, to, SWAPPED);
-        Read {
+        DecodeOutcome {
             behind: at.add(COUNT + bytes),
             memory_left: memory_left - price,
         }
@@ -337,7 +356,7 @@ mod tests {
     use tenon_wire::{DecodeMode, Lean, Limits, Native, Swapped, Xdr};
 
     use super::*;
-    use crate::frame::interp::{self, Sink, Source};
+    use crate::frame::interp::{self, DecodeSource, EncodeSink};
     use crate::random::Random;
     use crate::{Frame, Interface, Message};
 
@@ -347,7 +366,7 @@ mod tests {
         typedef int ints<>; typedef unsigned hyper longs<5>; typedef float few<3>; typedef point points<4>;
         typedef bool flags<>;";
 
-    /// What a value in a frame becomes at once, and what by the walk.
+    /// Encodes the value of a frame by the function for arrays, and by the interpreter.
     fn encoded<R: Representation>(frame: &Frame<'_>) -> [Option<Vec<u8>>; 2] {
         let (program, entry) = frame.message().program();
         let (mut at_once, mut walked) = (Buffer::default(), Buffer::default());
@@ -356,23 +375,26 @@ mod tests {
             let mut out = Encoder::<R>::over(&mut at_once);
             let buffer = &mut walked;
             let (start, depth_left) = (0, out.depth_left());
-            let sink = Sink {
+            let sink = EncodeSink {
                 buffer,
                 start,
                 depth_left,
             };
             let by_steps = interp::encode(program, entry, frame.as_ptr(), sink);
-            [entry.array.encode(&frame.place, &mut out), by_steps.is_ok()]
+            [
+                entry.array.encode(&frame.storage, &mut out),
+                by_steps.is_ok(),
+            ]
         };
         let bytes = [at_once, walked].map(|buffer| buffer.as_slice().to_vec());
         let [one, other] = bytes;
         [done[0].then_some(one), done[1].then_some(other)]
     }
 
-    /// What is left of the bytes and of the memory paid for, and the value that was read.
+    /// Bytes and memory budget that are left, and the value that was read.
     type Left = Option<(usize, usize, crate::Value)>;
 
-    /// The same of bytes that pay for so much memory.
+    /// Decodes bytes that pay for so much memory, in both ways.
     fn decoded<R: Representation>(message: Message<'_>, bytes: &[u8], paid: usize) -> [Left; 2] {
         let (program, entry) = message.program();
         let limits = Limits {
@@ -382,12 +404,15 @@ mod tests {
         };
         let mut input = Decoder::<R>::over(bytes, DecodeMode::Strict, limits);
         let (mut at_once, mut walked) = (Frame::room(message), Frame::room(message));
-        let source = Source::of(&input, program);
-        let (root, arena) = walked.place.parts();
+        let source = DecodeSource::of(&input, program);
+        let (root, arena) = walked.storage.parts();
         // SAFETY: there is room for a value of the message.
         let (done, by_steps) = unsafe {
             let by_steps = interp::decode(program, entry, root, arena, source);
-            (entry.array.decode(&mut at_once.place, &mut input), by_steps)
+            (
+                entry.array.decode(&mut at_once.storage, &mut input),
+                by_steps,
+            )
         };
         let left = (input.left(), input.memory_left());
         [

@@ -1,37 +1,37 @@
-//! What a frame holds a value of: a named type, or the arguments or the result of a procedure.
+//! Messages, of which frames hold values: a named type, or the arguments or the result of a procedure.
 
 use tenon_plan::{Layout, links};
 use tenon_schema::TypeId;
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, Representation};
 
 use super::Frame;
-use super::write::Writer;
-use crate::interface::Ready;
+use super::write::FrameWriter;
+use crate::interface::ResolvedInterface;
 #[cfg(feature = "jit")]
-use crate::jit::{Decode, Encode, When};
-use crate::layout::{LayoutError, Layouts};
-use crate::program::{Entry, Movers, Program};
+use crate::jit::{CompileTrigger, CompiledDecoder, CompiledEncoder};
+use crate::layout::{LayoutError, TypeLayouts};
+use crate::program::{InterpreterProgram, MessageCodec, ProgramEntry};
 use crate::{Interface, Procedure, Value};
 
 /// A message of an interface, or a part of one that has a name.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'a> {
     interface: &'a Interface,
-    ready: &'a Ready,
-    movers: &'a Movers,
+    resolved: &'a ResolvedInterface,
+    codec: &'a MessageCodec,
 }
 
-/// Which one. Procedures by their position in the plans.
+/// Identifies a message of an interface. Procedures are given by their position in the plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
+pub(crate) enum MessageId {
     Type(TypeId),
     Arguments(usize),
     Result(usize),
 }
 
-/// What lies at the beginning of a frame.
+/// Layout of the value at the beginning of a frame.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Root<'a> {
+pub(super) enum RootLayout<'a> {
     Body(Layout<'a>),
     /// A linked list of such elements.
     List(Layout<'a>),
@@ -47,15 +47,15 @@ impl Interface {
     /// If `id` is not of this interface.
     pub fn message(&self, id: TypeId) -> Result<Message<'_>, LayoutError> {
         assert!((id.0 as usize) < self.schema().types.len(), "a known type");
-        self.message_of(Key::Type(id))
+        self.message_of(MessageId::Type(id))
     }
 
-    pub(crate) fn message_of(&self, key: Key) -> Result<Message<'_>, LayoutError> {
-        let ready = self.ready().map_err(Clone::clone)?;
+    pub(crate) fn message_of(&self, key: MessageId) -> Result<Message<'_>, LayoutError> {
+        let resolved = self.resolved().map_err(Clone::clone)?;
         Ok(Message {
             interface: self,
-            ready,
-            movers: ready.program.movers(key),
+            resolved,
+            codec: resolved.program.codec(key),
         })
     }
 }
@@ -68,18 +68,18 @@ impl<'a> Message<'a> {
     /// part.
     pub fn frame(self, value: &Value) -> Result<Frame<'a>, EncodeError> {
         let mut frame = Frame::room(self);
-        let (root, arena) = frame.place.parts();
-        let mut writer = Writer::new(self.interface, self.layouts(), arena);
+        let (root, arena) = frame.storage.parts();
+        let mut writer = FrameWriter::new(self.interface, self.layouts(), arena);
         // SAFETY: the frame has room for a value of this message.
         unsafe {
-            match self.movers.entry.key {
-                Key::Type(id) => writer.message(id, value, root)?,
-                Key::Arguments(at) => {
+            match self.codec.entry.key {
+                MessageId::Type(id) => writer.message(id, value, root)?,
+                MessageId::Arguments(at) => {
                     let procedure = self.procedure(at);
                     let (name, layout) = (procedure.name(), procedure.arguments_layout());
                     writer.part(name, layout, value, root)?;
                 }
-                Key::Result(at) => {
+                MessageId::Result(at) => {
                     let procedure = self.procedure(at);
                     let (name, layout) = (procedure.name(), procedure.result_layout());
                     writer.part(name, layout, value, root)?;
@@ -92,8 +92,8 @@ impl<'a> Message<'a> {
     /// Reads a value into a frame: by machine code, if there is some or it is worth making now.
     ///
     /// # Errors
-    /// The bytes are not a value of this type: what the interpreter says of them, which is asked
-    /// when machine code refuses.
+    /// The bytes are not a value of this type. The error is that of the interpreter, which decodes them again when
+    /// machine code refuses.
     #[inline]
     pub fn decode<R: Representation>(
         self,
@@ -128,36 +128,45 @@ impl<'a> Message<'a> {
         input: &mut Decoder<'_, R>,
     ) -> Option<Frame<'a>> {
         let mut frame = Frame::room(self);
-        let done = frame.fill_by_machine(When::Now, input);
+        let done = frame.fill_by_machine(CompileTrigger::Now, input);
         done.then_some(frame)
     }
 
     /// The machine code that reads values of this message, if there is some.
     #[cfg(feature = "jit")]
     #[inline(always)]
-    pub(super) fn decoder<R: Representation>(&self) -> Option<Decode> {
-        self.movers.doors.decoder(R::SWAPPED)
+    pub(super) fn decoder<R: Representation>(&self) -> Option<CompiledDecoder> {
+        self.codec.entry_points.decoder(R::SWAPPED)
     }
 
-    /// The same, made if it is time to make it.
+    /// The same; compiled now if `when` says so.
     #[cfg(feature = "jit")]
-    pub(super) fn make_decoder<R: Representation>(&self, when: When) -> Option<Decode> {
-        let Movers { entry, doors } = self.movers;
-        doors.make_decoder(self.interface, &entry.key, R::SWAPPED, when)
+    pub(super) fn make_decoder<R: Representation>(
+        &self,
+        when: CompileTrigger,
+    ) -> Option<CompiledDecoder> {
+        let MessageCodec {
+            entry,
+            entry_points,
+        } = self.codec;
+        entry_points.make_decoder(self.interface, &entry.key, R::SWAPPED, when)
     }
 
-    /// As [`decoder`](Self::decoder), what appends them.
+    /// The machine code that appends values of this message, if there is some.
     #[cfg(feature = "jit")]
     #[inline(always)]
-    pub(super) fn encoder(&self) -> Option<Encode> {
-        self.movers.doors.encoder()
+    pub(super) fn encoder(&self) -> Option<CompiledEncoder> {
+        self.codec.entry_points.encoder()
     }
 
-    /// The same, made if it is time to make it.
+    /// The same; compiled now if `when` says so.
     #[cfg(feature = "jit")]
-    pub(super) fn make_encoder(&self, when: When) -> Option<Encode> {
-        let Movers { entry, doors } = self.movers;
-        doors.make_encoder(self.interface, &entry.key, when)
+    pub(super) fn make_encoder(&self, when: CompileTrigger) -> Option<CompiledEncoder> {
+        let MessageCodec {
+            entry,
+            entry_points,
+        } = self.codec;
+        entry_points.make_encoder(self.interface, &entry.key, when)
     }
 
     /// Reads a value. It may take as much memory as the frame that it is read through, once more.
@@ -177,27 +186,29 @@ impl<'a> Message<'a> {
         self.interface
     }
 
-    pub(super) fn layouts(self) -> &'a Layouts {
-        &self.ready.layouts
+    pub(super) fn layouts(self) -> &'a TypeLayouts {
+        &self.resolved.layouts
     }
 
-    pub(super) fn program(&self) -> (&'a Program, &'a Entry) {
-        (&self.ready.program, &self.movers.entry)
+    pub(super) fn program(&self) -> (&'a InterpreterProgram, &'a ProgramEntry) {
+        (&self.resolved.program, &self.codec.entry)
     }
 
     /// The room of the value itself, without what it points to; at least a byte.
     #[inline(always)]
     pub(super) fn bytes(&self) -> usize {
-        self.movers.entry.bytes as usize
+        self.codec.entry.bytes as usize
     }
 
-    pub(super) fn root(self) -> Root<'a> {
+    pub(super) fn root(self) -> RootLayout<'a> {
         let schema = self.interface.schema();
-        match self.movers.entry.key {
-            Key::Type(id) if links::is_link(schema, id) => Root::List(Layout::of_type(schema, id)),
-            Key::Type(id) => Root::Body(Layout::of_type(schema, id)),
-            Key::Arguments(at) => Root::Body(self.procedure(at).arguments_layout()),
-            Key::Result(at) => Root::Body(self.procedure(at).result_layout()),
+        match self.codec.entry.key {
+            MessageId::Type(id) if links::is_link(schema, id) => {
+                RootLayout::List(Layout::of_type(schema, id))
+            }
+            MessageId::Type(id) => RootLayout::Body(Layout::of_type(schema, id)),
+            MessageId::Arguments(at) => RootLayout::Body(self.procedure(at).arguments_layout()),
+            MessageId::Result(at) => RootLayout::Body(self.procedure(at).result_layout()),
         }
     }
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! This is a room for `unsafe`: frames are filled and read by pointer. The types in front cannot
-//! be misused: a [`Frame`] knows which [`Message`] it is, and nobody else writes to its memory.
+//! be misused: a [`Frame`] knows its [`Message`], and only this module writes to its memory.
 #![allow(unsafe_code)]
 
 pub(crate) mod arena;
@@ -26,78 +26,78 @@ use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Representation};
 
 use crate::Value;
 #[cfg(feature = "jit")]
-use crate::jit::{Spare, When};
-use arena::Arena;
-use interp::{Sink, Source};
-use message::Root;
-use read::Reader;
+use crate::jit::{CompileTrigger, SpareCapacity};
+use arena::FrameArena;
+use interp::{DecodeSource, EncodeSink};
+use message::RootLayout;
+use read::FrameReader;
 
-pub(crate) use message::Key;
 pub use message::Message;
+pub(crate) use message::MessageId;
 pub use slot::Slot;
 
 /// A value in memory as C has it. Everything it points to is freed together with it.
 pub struct Frame<'a> {
     message: Message<'a>,
-    place: Place,
+    storage: FrameStorage,
 }
 
-/// Where a value is, and all that it points to. Machine code knows where in it these are.
-pub(crate) struct Place {
+/// Memory of a value and of all that it points to. Machine code knows the offsets of the fields.
+pub(crate) struct FrameStorage {
     /// Holds all that the value points to.
-    arena: Arena,
+    arena: FrameArena,
     /// The value itself, if it is not small; otherwise null.
     large: *mut u8,
     /// The value itself, if it is small: most messages then take no memory, or only that of an
-    /// array. Nothing points here but what `root` gives.
+    /// array. Only the pointer of [`parts`](Self::parts) or [`small`](Self::small) leads here.
     small: [MaybeUninit<u64>; SMALL],
 }
 
 /// Words that a small value takes at most: a counted item and two more.
 const SMALL: usize = 4;
 
-// SAFETY: a place owns all memory it points to, and nothing changes what is shared.
-unsafe impl Send for Place {}
+// SAFETY: it owns all memory it points to, and nothing changes what is shared.
+unsafe impl Send for FrameStorage {}
 // SAFETY: as above.
-unsafe impl Sync for Place {}
+unsafe impl Sync for FrameStorage {}
 
-impl Place {
+impl FrameStorage {
     /// Bytes that a small value has at most.
     pub const SMALL_BYTES: usize = size_of::<[u64; SMALL]>();
 
-    /// Where the value is if it is small, and where what leads to it otherwise.
+    /// Offset of the value if it is small, and of the pointer to it otherwise.
     #[cfg(feature = "jit")]
     pub const SMALL: usize = offset_of!(Self, small);
     #[cfg(feature = "jit")]
     pub const LARGE: usize = offset_of!(Self, large);
 
-    /// Where the arena is.
+    /// Offset of the arena.
     #[cfg(feature = "jit")]
     pub const ARENA: usize = offset_of!(Self, arena);
 
-    /// The place of a value that is small.
+    /// The address of a value that is small.
     ///
     /// # Safety
-    /// There is a place.
+    /// There is a storage at `storage`.
     #[inline(always)]
-    pub unsafe fn small(place: *mut Self) -> *mut u8 {
+    pub unsafe fn small(storage: *mut Self) -> *mut u8 {
         // SAFETY: the caller's promise.
-        unsafe { (&raw mut (*place).small).cast() }
+        unsafe { (&raw mut (*storage).small).cast() }
     }
 
     /// The memory for what the value points to.
     ///
     /// # Safety
-    /// There is a place, and nobody else knows this part of it as long as it is borrowed.
+    /// There is a storage at `storage`, and its arena is not accessed in any other way as long as it is borrowed.
     #[inline(always)]
-    pub unsafe fn arena<'a>(place: *mut Self) -> &'a mut Arena {
+    pub unsafe fn arena<'a>(storage: *mut Self) -> &'a mut FrameArena {
         // SAFETY: the caller's promise.
-        unsafe { &mut (*place).arena }
+        unsafe { &mut (*storage).arena }
     }
 
-    /// The place of the value itself, and the memory for what it points to.
+    /// The address of the value itself, and the memory for what it points to.
     #[inline(always)]
-    pub fn parts(&mut self) -> (*mut u8, &mut Arena) {
+    pub fn parts(&mut self) -> (*mut u8, &mut FrameArena) {
         let root = match self.large.is_null() {
             true => self.small.as_mut_ptr().cast(),
             false => self.large,
@@ -115,9 +115,9 @@ impl fmt::Debug for Frame<'_> {
 impl Drop for Frame<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if !self.place.large.is_null() {
+        if !self.storage.large.is_null() {
             // SAFETY: it was allocated so, and goes with the frame.
-            unsafe { arena::free(self.place.large, self.message.bytes()) };
+            unsafe { arena::free(self.storage.large, self.message.bytes()) };
         }
     }
 }
@@ -127,16 +127,16 @@ impl<'a> Frame<'a> {
     #[inline(always)]
     fn room(message: Message<'a>) -> Self {
         let bytes = message.bytes();
-        let large = match bytes <= Place::SMALL_BYTES {
+        let large = match bytes <= FrameStorage::SMALL_BYTES {
             true => ptr::null_mut(),
             false => arena::allocate(bytes).as_ptr(),
         };
-        let place = Place {
-            arena: Arena::new(),
+        let storage = FrameStorage {
+            arena: FrameArena::new(),
             large,
             small: [MaybeUninit::uninit(); SMALL],
         };
-        Self { message, place }
+        Self { message, storage }
     }
 
     /// Reads a value into the frame, and forgets what is in it: by machine code, if there is some or it is
@@ -144,7 +144,7 @@ impl<'a> Frame<'a> {
     #[inline(always)]
     fn fill<R: Representation>(&mut self, input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
         #[cfg(feature = "jit")]
-        if self.fill_by_machine(When::Worth, input) {
+        if self.fill_by_machine(CompileTrigger::Hot, input) {
             return Ok(());
         }
         self.fill_by_interpreter_apart(input)
@@ -159,20 +159,19 @@ impl<'a> Frame<'a> {
         self.fill_by_interpreter(input)
     }
 
-    /// As [`fill`](Self::fill), by machine code alone. Whether that was done; if not nothing is
-    /// read.
+    /// As [`fill`](Self::fill), by machine code alone. Returns whether that was done; if not, nothing is read.
     #[cfg(feature = "jit")]
     #[inline(always)]
     fn fill_by_machine<R: Representation>(
         &mut self,
-        when: When,
+        when: CompileTrigger,
         input: &mut Decoder<'_, R>,
     ) -> bool {
         if let Some(decoder) = self.message.decoder::<R>() {
-            // SAFETY: the frame has room for a value of this message, whose interface is borrowed.
-            return unsafe { decoder.run(&mut self.place, input) };
+            // SAFETY: the frame has room for a value of this message, and the interface is borrowed.
+            return unsafe { decoder.run(&mut self.storage, input) };
         }
-        // By value: a decoder whose address nobody takes lives in registers.
+        // By value: a decoder of which no address is taken lives in registers.
         let Some(behind) = self.fill_by_machine_apart(when, input.clone()) else {
             return false;
         };
@@ -187,12 +186,12 @@ impl<'a> Frame<'a> {
     #[inline(never)]
     fn fill_by_machine_apart<'i, R: Representation>(
         &mut self,
-        when: When,
+        when: CompileTrigger,
         mut input: Decoder<'i, R>,
     ) -> Option<Decoder<'i, R>> {
         let decoder = self.message.make_decoder::<R>(when)?;
         // SAFETY: as above.
-        let done = unsafe { decoder.run(&mut self.place, &mut input) };
+        let done = unsafe { decoder.run(&mut self.storage, &mut input) };
         done.then_some(input)
     }
 
@@ -204,18 +203,18 @@ impl<'a> Frame<'a> {
     ) -> Result<(), DecodeError> {
         let (program, entry) = self.message.program();
         // SAFETY: the frame has room for a value of this message.
-        if unsafe { entry.array.decode(&mut self.place, input) } {
+        if unsafe { entry.array.decode(&mut self.storage, input) } {
             return Ok(());
         }
-        let source = Source::of(input, program);
-        let (root, arena) = self.place.parts();
+        let source = DecodeSource::of(input, program);
+        let (root, arena) = self.storage.parts();
         // SAFETY: the frame has room for a value of this message.
         let (left, memory_left) = unsafe { interp::decode(program, entry, root, arena, source)? };
         input.catch_up(left, memory_left);
         Ok(())
     }
 
-    /// What it holds a value of.
+    /// The message that it holds a value of.
     pub fn message(&self) -> Message<'a> {
         self.message
     }
@@ -224,9 +223,9 @@ impl<'a> Frame<'a> {
     /// elsewhere.
     #[inline(always)]
     pub fn as_ptr(&self) -> *const u8 {
-        match self.place.large.is_null() {
-            true => self.place.small.as_ptr().cast(),
-            false => self.place.large,
+        match self.storage.large.is_null() {
+            true => self.storage.small.as_ptr().cast(),
+            false => self.storage.large,
         }
     }
 
@@ -239,18 +238,18 @@ impl<'a> Frame<'a> {
     }
 
     /// The value that it holds, if that takes no more than so many bytes of memory.
-    fn value_within(&self, bytes: usize) -> Result<Value, read::TooMuch> {
+    fn value_within(&self, bytes: usize) -> Result<Value, read::MemoryLimitExceeded> {
         let (interface, layouts) = (self.message.interface(), self.message.layouts());
-        let mut reader = Reader {
+        let mut reader = FrameReader {
             interface,
             layouts,
             left: bytes,
         };
-        // SAFETY: a frame is filled before anybody sees it, as the layout of its message says.
+        // SAFETY: a frame is filled before it is handed out, as the layout of its message says.
         unsafe {
             match self.message.root() {
-                Root::Body(layout) => reader.value(layout, self.as_ptr()),
-                Root::List(element) => reader.counted(element, self.as_ptr()),
+                RootLayout::Body(layout) => reader.value(layout, self.as_ptr()),
+                RootLayout::List(element) => reader.counted(element, self.as_ptr()),
             }
         }
     }
@@ -259,11 +258,11 @@ impl<'a> Frame<'a> {
     ///
     /// # Errors
     /// It is too long somewhere, or holds a value that its type does not have; what was appended
-    /// is to be dropped. Those of the interpreter, which is asked when machine code refuses.
+    /// is to be dropped. The errors are those of the interpreter, which encodes it again when machine code refuses.
     #[inline]
     pub fn encode<R: Representation>(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         #[cfg(feature = "jit")]
-        if self.enter_encoder(When::Worth, out) {
+        if self.enter_encoder(CompileTrigger::Hot, out) {
             return Ok(());
         }
         self.encode_by_interpreter(out)
@@ -280,12 +279,12 @@ impl<'a> Frame<'a> {
     ) -> Result<(), EncodeError> {
         let (program, entry) = self.message.program();
         // SAFETY: the frame is filled as the layout of its message says.
-        if unsafe { entry.array.encode(&self.place, out) } {
+        if unsafe { entry.array.encode(&self.storage, out) } {
             return Ok(());
         }
         let depth_left = out.depth_left();
         let (buffer, start) = out.parts();
-        let out = Sink {
+        let out = EncodeSink {
             buffer,
             start,
             depth_left,
@@ -299,17 +298,21 @@ impl<'a> Frame<'a> {
     #[cfg(feature = "jit")]
     #[inline]
     pub fn encode_by_machine<R: Representation>(&self, out: &mut Encoder<'_, R>) -> bool {
-        self.enter_encoder(When::Now, out)
+        self.enter_encoder(CompileTrigger::Now, out)
     }
 
     #[cfg(feature = "jit")]
     #[inline(always)]
-    fn enter_encoder<R: Representation>(&self, when: When, out: &mut Encoder<'_, R>) -> bool {
-        let spare = Spare::of(out);
+    fn enter_encoder<R: Representation>(
+        &self,
+        when: CompileTrigger,
+        out: &mut Encoder<'_, R>,
+    ) -> bool {
+        let spare = SpareCapacity::of(out);
         match self.message.encoder() {
             // SAFETY: the frame is filled as the layout of its message says, and its interface is
             // borrowed.
-            Some(encoder) => unsafe { encoder.run(&self.place, out, spare) },
+            Some(encoder) => unsafe { encoder.run(&self.storage, out, spare) },
             None => self.enter_encoder_apart(when, out.again()),
         }
     }
@@ -318,12 +321,16 @@ impl<'a> Frame<'a> {
     #[cfg(feature = "jit")]
     #[cold]
     #[inline(never)]
-    fn enter_encoder_apart<R: Representation>(&self, when: When, mut out: Encoder<'_, R>) -> bool {
+    fn enter_encoder_apart<R: Representation>(
+        &self,
+        when: CompileTrigger,
+        mut out: Encoder<'_, R>,
+    ) -> bool {
         let Some(encoder) = self.message.make_encoder(when) else {
             return false;
         };
-        let spare = Spare::of(&mut out);
+        let spare = SpareCapacity::of(&mut out);
         // SAFETY: as above.
-        unsafe { encoder.run(&self.place, &mut out, spare) }
+        unsafe { encoder.run(&self.storage, &mut out, spare) }
     }
 }

@@ -6,29 +6,29 @@ use tenon_plan::links::{linked_list, memory_fields};
 use tenon_plan::{Layout, Scalar};
 use tenon_schema::{Field, Length, Type, TypeId, TypeKind, Union};
 
-use crate::layout::{Counted, Layouts};
+use crate::layout::{CountedArray, TypeLayouts};
 use crate::{Interface, Value};
 
 /// The value would take more memory than it may.
 #[derive(Debug)]
-pub(super) struct TooMuch;
+pub(super) struct MemoryLimitExceeded;
 
-type Read = Result<Value, TooMuch>;
+type ReadResult = Result<Value, MemoryLimitExceeded>;
 
 /// Reads memory that was filled as its layout says.
-pub(super) struct Reader<'a> {
+pub(super) struct FrameReader<'a> {
     pub interface: &'a Interface,
-    pub layouts: &'a Layouts,
+    pub layouts: &'a TypeLayouts,
     /// Bytes of memory that values may still take.
     pub left: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FrameReader<'a> {
     /// The value at `at`.
     ///
     /// # Safety
     /// A value of this layout lies there, and all that it points to is alive.
-    pub unsafe fn value(&mut self, layout: Layout<'a>, at: *const u8) -> Read {
+    pub unsafe fn value(&mut self, layout: Layout<'a>, at: *const u8) -> ReadResult {
         // SAFETY: the caller's promise.
         unsafe {
             match layout {
@@ -47,21 +47,21 @@ impl<'a> Reader<'a> {
     ///
     /// # Safety
     /// As [`value`](Self::value), for the elements.
-    pub unsafe fn counted(&mut self, element: Layout<'a>, at: *const u8) -> Read {
+    pub unsafe fn counted(&mut self, element: Layout<'a>, at: *const u8) -> ReadResult {
         // SAFETY: the caller's promise.
         unsafe {
-            let counted = at.cast::<Counted>().read();
+            let counted = at.cast::<CountedArray>().read();
             self.elements(element, counted.count, counted.items)
         }
     }
 
-    fn pay(&mut self, count: usize, bytes: usize) -> Result<(), TooMuch> {
-        let price = count.checked_mul(bytes).ok_or(TooMuch)?;
-        self.left = self.left.checked_sub(price).ok_or(TooMuch)?;
+    fn pay(&mut self, count: usize, bytes: usize) -> Result<(), MemoryLimitExceeded> {
+        let price = count.checked_mul(bytes).ok_or(MemoryLimitExceeded)?;
+        self.left = self.left.checked_sub(price).ok_or(MemoryLimitExceeded)?;
         Ok(())
     }
 
-    unsafe fn elements(&mut self, element: Layout<'a>, count: u32, at: *const u8) -> Read {
+    unsafe fn elements(&mut self, element: Layout<'a>, count: u32, at: *const u8) -> ReadResult {
         let count = count as usize;
         self.pay(count, size_of::<Value>())?;
         let stride = self.layouts.extent(self.interface.schema(), element).size as usize;
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         Ok(Value::Array(items))
     }
 
-    unsafe fn record(&mut self, fields: &'a [Field], starts: &[u64], at: *const u8) -> Read {
+    unsafe fn record(&mut self, fields: &'a [Field], starts: &[u64], at: *const u8) -> ReadResult {
         self.pay(fields.len(), size_of::<Value>())?;
         let mut values = Vec::with_capacity(fields.len());
         for (field, start) in fields.iter().zip(starts) {
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         Ok(Value::Struct(values))
     }
 
-    unsafe fn named(&mut self, id: TypeId, at: *const u8) -> Read {
+    unsafe fn named(&mut self, id: TypeId, at: *const u8) -> ReadResult {
         let (schema, layouts) = (self.interface.schema(), self.layouts);
         // SAFETY: the caller's promise.
         unsafe {
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    unsafe fn union(&mut self, id: TypeId, union: &'a Union, at: *const u8) -> Read {
+    unsafe fn union(&mut self, id: TypeId, union: &'a Union, at: *const u8) -> ReadResult {
         self.pay(1, size_of::<crate::Union>())?;
         let scalar = Scalar::of(self.interface.schema(), &union.discriminant_type);
         let (Some(scalar), [arms]) = (scalar, self.layouts.starts(id)) else {
@@ -113,14 +113,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What the arm at `at` holds that `discriminant` selects.
+    /// Reads the value of the arm at `at`, which `discriminant` selects.
     unsafe fn arm(
         &mut self,
         id: TypeId,
         union: &'a Union,
         discriminant: i32,
         at: *const u8,
-    ) -> Read {
+    ) -> ReadResult {
         let Some((position, field)) = union.selection(discriminant) else {
             return Ok(Value::Void);
         };
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    unsafe fn used(&mut self, ty: &'a Type, at: *const u8) -> Read {
+    unsafe fn used(&mut self, ty: &'a Type, at: *const u8) -> ReadResult {
         let schema = self.interface.schema();
         // SAFETY: the caller's promise.
         unsafe {
@@ -170,22 +170,22 @@ impl<'a> Reader<'a> {
         }
     }
 
-    unsafe fn list(&mut self, element: TypeId, at: *const u8) -> Read {
+    unsafe fn list(&mut self, element: TypeId, at: *const u8) -> ReadResult {
         let layout = Layout::of_type(self.interface.schema(), element);
         // SAFETY: the caller's promise.
         unsafe { self.counted(layout, at) }
     }
 
-    unsafe fn bytes(&mut self, count: u32, at: *const u8) -> Result<Vec<u8>, TooMuch> {
+    unsafe fn bytes(&mut self, count: u32, at: *const u8) -> Result<Vec<u8>, MemoryLimitExceeded> {
         self.pay(count as usize, 1)?;
         // SAFETY: the caller's promise: so many bytes lie there.
         Ok(unsafe { slice::from_raw_parts(at, count as usize) }.to_vec())
     }
 
-    unsafe fn counted_bytes(&mut self, at: *const u8) -> Result<Vec<u8>, TooMuch> {
+    unsafe fn counted_bytes(&mut self, at: *const u8) -> Result<Vec<u8>, MemoryLimitExceeded> {
         // SAFETY: the caller's promise.
         unsafe {
-            let counted = at.cast::<Counted>().read();
+            let counted = at.cast::<CountedArray>().read();
             self.bytes(counted.count, counted.items)
         }
     }
@@ -212,7 +212,7 @@ unsafe fn scalar(scalar: Scalar, at: *const u8) -> Value {
     }
 }
 
-/// What selects the arm of the union at `at`.
+/// Reads the discriminant of the union at `at`.
 ///
 /// # Safety
 /// A value of this type lies there.

@@ -1,4 +1,4 @@
-//! Places that values are decoded to one after the other.
+//! Reusable memory that values are decoded to one after the other.
 
 use std::fmt;
 
@@ -6,18 +6,17 @@ use tenon_wire::{DecodeError, Decoder, Representation};
 
 use super::{Frame, Message};
 #[cfg(feature = "jit")]
-use crate::jit::When;
+use crate::jit::CompileTrigger;
 
-/// A place for one value of a message after the other. What is decoded stays until the next value
-/// comes; the memory is kept and used again, so that whoever goes on decoding messages of the same
-/// type soon allocates nothing.
+/// Reusable memory for one value of a message after the other. A decoded value stays until the next one is decoded;
+/// the memory is kept and used again, so that decoding more messages of the same type soon allocates nothing.
 pub struct Slot<'a> {
-    /// Filled or not: only those see it who have filled it.
+    /// Filled or not: it is only handed out after it was filled.
     frame: Frame<'a>,
 }
 
 impl<'a> Message<'a> {
-    /// A place for values of this message.
+    /// Makes a slot for values of this message.
     pub fn slot(self) -> Slot<'a> {
         let frame = Frame::room(self);
         Slot { frame }
@@ -66,7 +65,7 @@ impl<'a> Slot<'a> {
         &mut self,
         input: &mut Decoder<'_, R>,
     ) -> Option<&Frame<'a>> {
-        let done = self.frame.fill_by_machine(When::Now, input);
+        let done = self.frame.fill_by_machine(CompileTrigger::Now, input);
         done.then_some(&self.frame)
     }
 
@@ -74,6 +73,6 @@ impl<'a> Slot<'a> {
     /// that was larger than most, for instance.
     #[inline]
     pub fn clear(&mut self) {
-        self.frame.place.arena.clear();
+        self.frame.storage.arena.clear();
     }
 }

@@ -9,25 +9,29 @@ use tenon_plan::{Layout, Scalar};
 use tenon_schema::{Field, Length, Type, TypeId, TypeKind};
 use tenon_wire::{EncodeError, EncodeErrorKind};
 
-use super::arena::Arena;
-use crate::layout::{Counted, Layouts};
+use super::arena::FrameArena;
+use crate::layout::{CountedArray, TypeLayouts};
 use crate::{Interface, Union, Value};
 
-/// How deep a value may nest through recursive types, as in [`tenon_wire::Encoder`].
+/// Greatest depth of a value that nests through recursive types, as in [`tenon_wire::Encoder`].
 const DEPTH: u32 = 128;
 
-type Done = Result<(), EncodeError>;
+type WriteResult = Result<(), EncodeError>;
 
 /// Fills memory.
-pub(super) struct Writer<'a, 'm> {
+pub(super) struct FrameWriter<'a, 'm> {
     interface: &'a Interface,
-    layouts: &'a Layouts,
-    arena: &'m mut Arena,
+    layouts: &'a TypeLayouts,
+    arena: &'m mut FrameArena,
     depth_left: u32,
 }
 
-impl<'a, 'm> Writer<'a, 'm> {
-    pub fn new(interface: &'a Interface, layouts: &'a Layouts, arena: &'m mut Arena) -> Self {
+impl<'a, 'm> FrameWriter<'a, 'm> {
+    pub fn new(
+        interface: &'a Interface,
+        layouts: &'a TypeLayouts,
+        arena: &'m mut FrameArena,
+    ) -> Self {
         Self {
             interface,
             layouts,
@@ -40,7 +44,7 @@ impl<'a, 'm> Writer<'a, 'm> {
     ///
     /// # Safety
     /// There is room and alignment for it.
-    pub unsafe fn message(&mut self, id: TypeId, value: &Value, to: *mut u8) -> Done {
+    pub unsafe fn message(&mut self, id: TypeId, value: &Value, to: *mut u8) -> WriteResult {
         let schema = self.interface.schema();
         let def = schema.type_def(id);
         // SAFETY: the caller's promise.
@@ -64,7 +68,7 @@ impl<'a, 'm> Writer<'a, 'm> {
         layout: Layout<'a>,
         value: &Value,
         to: *mut u8,
-    ) -> Done {
+    ) -> WriteResult {
         let schema = self.interface.schema();
         // SAFETY: the caller's promise.
         let done = unsafe {
@@ -83,7 +87,7 @@ impl<'a, 'm> Writer<'a, 'm> {
     ///
     /// # Safety
     /// There is room and alignment for a value of this layout.
-    unsafe fn value(&mut self, layout: Layout<'a>, value: &Value, to: *mut u8) -> Done {
+    unsafe fn value(&mut self, layout: Layout<'a>, value: &Value, to: *mut u8) -> WriteResult {
         match layout {
             Layout::Nothing if *value == Value::Void => Ok(()),
             // SAFETY: the caller's promise.
@@ -103,7 +107,7 @@ impl<'a, 'm> Writer<'a, 'm> {
         starts: &[u64],
         value: &Value,
         to: *mut u8,
-    ) -> Done {
+    ) -> WriteResult {
         let Value::Struct(values) = value else {
             return Err(shape());
         };
@@ -119,7 +123,7 @@ impl<'a, 'm> Writer<'a, 'm> {
     }
 
     /// A value that a plan of its own moves.
-    unsafe fn named(&mut self, id: TypeId, value: &Value, to: *mut u8) -> Done {
+    unsafe fn named(&mut self, id: TypeId, value: &Value, to: *mut u8) -> WriteResult {
         let level = u32::from(self.interface.plans().of_type(id).recursive);
         let Some(left) = self.depth_left.checked_sub(level) else {
             return Err(EncodeError::new(EncodeErrorKind::TooDeep));
@@ -131,7 +135,7 @@ impl<'a, 'm> Writer<'a, 'm> {
         Ok(())
     }
 
-    unsafe fn definition(&mut self, id: TypeId, value: &Value, to: *mut u8) -> Done {
+    unsafe fn definition(&mut self, id: TypeId, value: &Value, to: *mut u8) -> WriteResult {
         let (schema, layouts) = (self.interface.schema(), self.layouts);
         let def = schema.type_def(id);
         // SAFETY: the caller's promise.
@@ -158,7 +162,7 @@ impl<'a, 'm> Writer<'a, 'm> {
         Ok(())
     }
 
-    unsafe fn union(&mut self, id: TypeId, held: &Union, to: *mut u8) -> Done {
+    unsafe fn union(&mut self, id: TypeId, held: &Union, to: *mut u8) -> WriteResult {
         let schema = self.interface.schema();
         let TypeKind::Union(union) = &schema.type_def(id).kind else {
             unreachable!("called for unions");
@@ -187,7 +191,7 @@ impl<'a, 'm> Writer<'a, 'm> {
         }
     }
 
-    unsafe fn used(&mut self, ty: &'a Type, value: &Value, to: *mut u8) -> Done {
+    unsafe fn used(&mut self, ty: &'a Type, value: &Value, to: *mut u8) -> WriteResult {
         let schema = self.interface.schema();
         // SAFETY: the caller's promise.
         unsafe {
@@ -229,7 +233,7 @@ impl<'a, 'm> Writer<'a, 'm> {
         Ok(self.arena.take(bytes).as_ptr())
     }
 
-    unsafe fn elements(&mut self, element: &'a Type, items: &[Value], to: *mut u8) -> Done {
+    unsafe fn elements(&mut self, element: &'a Type, items: &[Value], to: *mut u8) -> WriteResult {
         let stride = self.stride(Layout::Use(element));
         let mut placed = items.iter().enumerate();
         placed.try_for_each(|(index, item)| {
@@ -238,7 +242,7 @@ impl<'a, 'm> Writer<'a, 'm> {
         })
     }
 
-    unsafe fn list(&mut self, element: TypeId, value: &Value, to: *mut u8) -> Done {
+    unsafe fn list(&mut self, element: TypeId, value: &Value, to: *mut u8) -> WriteResult {
         let Value::Array(items) = value else {
             return Err(shape());
         };
@@ -252,7 +256,7 @@ impl<'a, 'm> Writer<'a, 'm> {
         unsafe { put_counted(items.len(), held, to) }
     }
 
-    unsafe fn optional(&mut self, ty: &'a Type, value: Option<&Value>, to: *mut u8) -> Done {
+    unsafe fn optional(&mut self, ty: &'a Type, value: Option<&Value>, to: *mut u8) -> WriteResult {
         let mut held = ptr::null_mut();
         if let Some(value) = value {
             held = self.arena.take(self.stride(Layout::Use(ty))).as_ptr();
@@ -264,9 +268,9 @@ impl<'a, 'm> Writer<'a, 'm> {
         Ok(())
     }
 
-    unsafe fn text(&mut self, data: &[u8], to: *mut u8) -> Done {
+    unsafe fn text(&mut self, data: &[u8], to: *mut u8) -> WriteResult {
         let held = self.arena.take(data.len()).as_ptr();
-        // SAFETY: the arena has given room for the bytes; the caller for what counts them.
+        // SAFETY: the arena has given room for the bytes, the caller for the counted array.
         unsafe {
             held.copy_from_nonoverlapping(data.as_ptr(), data.len());
             put_counted(data.len(), held, to)
@@ -297,17 +301,17 @@ fn in_type(mut error: EncodeError, name: &str) -> EncodeError {
     error
 }
 
-unsafe fn put_counted(length: usize, items: *mut u8, to: *mut u8) -> Done {
+unsafe fn put_counted(length: usize, items: *mut u8, to: *mut u8) -> WriteResult {
     let Ok(count) = u32::try_from(length) else {
         let bound = u32::MAX;
         return Err(EncodeError::new(EncodeErrorKind::TooLong { length, bound }));
     };
     // SAFETY: the caller's promise.
-    unsafe { ptr::write(to.cast(), Counted { count, items }) };
+    unsafe { ptr::write(to.cast(), CountedArray { count, items }) };
     Ok(())
 }
 
-unsafe fn put_bytes(data: &[u8], count: u32, to: *mut u8) -> Done {
+unsafe fn put_bytes(data: &[u8], count: u32, to: *mut u8) -> WriteResult {
     if data.len() != count as usize {
         return Err(shape());
     }
@@ -316,7 +320,7 @@ unsafe fn put_bytes(data: &[u8], count: u32, to: *mut u8) -> Done {
     Ok(())
 }
 
-unsafe fn put_scalar(scalar: Scalar, value: &Value, to: *mut u8) -> Done {
+unsafe fn put_scalar(scalar: Scalar, value: &Value, to: *mut u8) -> WriteResult {
     // SAFETY: the caller's promise.
     unsafe {
         match (scalar, value) {

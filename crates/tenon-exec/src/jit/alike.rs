@@ -1,4 +1,4 @@
-//! Types that are moved alike, whatever they are called: one function serves all of them. In an
+//! Types that are moved alike, under different names: one function serves all of them. In an
 //! interface like NFS every second type is like another one.
 
 use std::collections::HashMap;
@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use tenon_plan::{Blittable, Count, Layout, Op, Place, Plan, Plans, Scalar};
 use tenon_schema::{Schema, TypeId, TypeKind};
 
-use crate::layout::Layouts;
+use crate::layout::TypeLayouts;
 
-/// Of each type the first one that is moved like it.
-pub(super) fn alike(schema: &Schema, plans: &Plans, layouts: &Layouts) -> Vec<TypeId> {
+/// Finds for each type the first one that is moved like it.
+pub(super) fn alike(schema: &Schema, plans: &Plans, layouts: &TypeLayouts) -> Vec<TypeId> {
     let mut firsts = HashMap::new();
     let mut alike = Vec::new();
     for (index, plan) in plans.types.iter().enumerate() {
         let id = TypeId(index as u32);
-        let mut signature = Signature {
+        let mut signature = StructuralSignature {
             schema,
             layouts,
             alike: &alike,
@@ -29,16 +29,16 @@ pub(super) fn alike(schema: &Schema, plans: &Plans, layouts: &Layouts) -> Vec<Ty
     alike
 }
 
-/// All that the code of a type depends on. `None` from its methods: on more than can be said.
-struct Signature<'a> {
+/// All that the code of a type depends on, as words. Its methods return `None` if it depends on more.
+struct StructuralSignature<'a> {
     schema: &'a Schema,
-    layouts: &'a Layouts,
-    /// Of the types before.
+    layouts: &'a TypeLayouts,
+    /// Result for the types before.
     alike: &'a [TypeId],
     words: Vec<u64>,
 }
 
-impl<'a> Signature<'a> {
+impl<'a> StructuralSignature<'a> {
     fn plan(&mut self, id: TypeId, plan: &Plan) -> Option<()> {
         if plan.recursive {
             return None;
@@ -254,7 +254,7 @@ mod tests {
         for representation in [Representation::XDR, Representation::LEAN] {
             let mut plans = lower(&schema, representation).expect("types that end");
             specialize(&schema, &mut plans, Pass::ALL).expect("good passes");
-            let layouts = Layouts::new(&schema).expect("a layout");
+            let layouts = TypeLayouts::new(&schema).expect("a layout");
             let firsts = alike(&schema, &plans, &layouts);
             let firsts: Vec<u32> = firsts.into_iter().map(|id| id.0).collect();
             assert_eq!(firsts, [0, 0, 2, 3, 3, 5, 6, 7, 7, 9, 10, 10, 12, 13]);

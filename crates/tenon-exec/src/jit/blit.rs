@@ -1,11 +1,11 @@
-//! Blocks: what lies in memory as on the wire, but for the order of the bytes of each number.
+//! Blocks: items that lie in memory as on the wire, but for the order of the bytes of each number.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use tenon_plan::{Blittable, Run};
 use tenon_wire::kernels::Bits;
 
-use super::emit::{Emitter, Spot};
-use super::given::Way;
+use super::emit::{FunctionEmitter, MemoryOperand};
+use super::given::MarshalDirection;
 use super::helpers::COPY;
 
 /// Most bytes that are moved without a call.
@@ -14,9 +14,9 @@ const MAX_INLINE: u64 = 128;
 /// Bytes of a vector that every processor has.
 const VECTOR: usize = 16;
 
-/// Two places, so far from what a body and its block are about, and the numbers at both.
+/// Numbers at an offset in the value of a body, and at one in its block on the wire.
 #[derive(Debug, Clone)]
-struct Piece {
+struct CopySegment {
     memory: u64,
     wire: u64,
     item: Vec<Run>,
@@ -24,24 +24,23 @@ struct Piece {
 
 /// The plain items of a block: neighbours on both sides are moved together.
 #[derive(Debug)]
-pub(super) struct Plain {
+pub(super) struct CoalescedCopies {
     swapped: bool,
-    pieces: Vec<Piece>,
-    arrays: Vec<Array>,
+    pieces: Vec<CopySegment>,
+    arrays: Vec<ArrayCopy>,
 }
 
-/// Many items of several runs, whose numbers change their order. Code that spelt them out would be as long
-/// as the array.
+/// Many items of several runs of numbers that change their byte order. Unrolled code would be as long as the array.
 #[derive(Debug)]
-struct Array {
+struct ArrayCopy {
     memory: u64,
     wire: u64,
     item: Blittable,
     count: u32,
 }
 
-impl Plain {
-    /// None yet; whether the order of the bytes of a number changes.
+impl CoalescedCopies {
+    /// Starts without items; `swapped` says whether the order of the bytes of a number changes.
     pub fn none(swapped: bool) -> Self {
         Self {
             swapped,
@@ -50,7 +49,7 @@ impl Plain {
         }
     }
 
-    /// Adds `count` items, so far from the beginning of what the body is about and of the block.
+    /// Adds `count` items at these offsets from the value of the body and from the block.
     pub fn add(&mut self, memory: u64, wire: u64, item: &Blittable, count: u32) {
         if let [run] = item.runs.as_slice() {
             let units = run.units.saturating_mul(count);
@@ -64,7 +63,7 @@ impl Plain {
         }
         if count > 1 && bytes > MAX_INLINE {
             let item = item.clone();
-            return self.arrays.push(Array {
+            return self.arrays.push(ArrayCopy {
                 memory,
                 wire,
                 item,
@@ -91,7 +90,7 @@ impl Plain {
                 return;
             }
         }
-        self.pieces.push(Piece {
+        self.pieces.push(CopySegment {
             memory,
             wire,
             item: vec![run],
@@ -99,9 +98,9 @@ impl Plain {
     }
 }
 
-impl Emitter<'_, '_> {
+impl FunctionEmitter<'_, '_> {
     /// Moves the plain items of a block.
-    pub fn blit_plain(&mut self, plain: Plain, it: Spot, block: Spot) {
+    pub fn blit_plain(&mut self, plain: CoalescedCopies, it: MemoryOperand, block: MemoryOperand) {
         for piece in plain.pieces {
             self.blit(&piece.item, it.plus(piece.memory), block.plus(piece.wire));
         }
@@ -119,8 +118,8 @@ impl Emitter<'_, '_> {
         &mut self,
         item: &Blittable,
         (count, all): (Value, Value),
-        memory: Spot,
-        wire: Spot,
+        memory: MemoryOperand,
+        wire: MemoryOperand,
     ) {
         let bytes = item.bytes();
         let unit = match self.way.swapped() {
@@ -136,7 +135,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Moves the numbers of `runs` between `memory` and `wire`.
-    fn blit(&mut self, runs: &[Run], memory: Spot, wire: Spot) {
+    fn blit(&mut self, runs: &[Run], memory: MemoryOperand, wire: MemoryOperand) {
         let bytes: u64 = runs.iter().map(bytes_of).sum();
         if bytes <= MAX_INLINE {
             return self.blit_few(runs, memory, wire);
@@ -161,7 +160,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Moves many numbers of one size, by the kernel that the stubs use.
-    fn blit_many(&mut self, unit: u32, bytes: Value, memory: Spot, wire: Spot) {
+    fn blit_many(&mut self, unit: u32, bytes: Value, memory: MemoryOperand, wire: MemoryOperand) {
         let (from, to) = self.direct(memory, wire);
         let arguments = [self.address(from), self.address(to), bytes];
         let chosen = match unit {
@@ -173,17 +172,17 @@ impl Emitter<'_, '_> {
         self.call_mover(chosen.cell().cast(), true, &arguments);
     }
 
-    fn direct(&self, memory: Spot, wire: Spot) -> (Spot, Spot) {
+    fn direct(&self, memory: MemoryOperand, wire: MemoryOperand) -> (MemoryOperand, MemoryOperand) {
         match self.way {
-            Way::Encode { .. } => (memory, wire),
-            Way::Decode { .. } => (wire, memory),
+            MarshalDirection::Encode { .. } => (memory, wire),
+            MarshalDirection::Decode { .. } => (wire, memory),
         }
     }
 
     /// Moves a few numbers without a call: vectors where they hold whole numbers.
-    fn blit_few(&mut self, runs: &[Run], memory: Spot, wire: Spot) {
+    fn blit_few(&mut self, runs: &[Run], memory: MemoryOperand, wire: MemoryOperand) {
         let (from, to) = self.direct(memory, wire);
-        let numbers = Numbers::of(runs, self.way.swapped());
+        let numbers = NumberSequence::of(runs, self.way.swapped());
         let mut at = 0;
         while let Some(step) = numbers.step(at) {
             let (start, bytes) = (step.start, step.bytes);
@@ -196,7 +195,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn blit_vector(&mut self, sources: &[u8; VECTOR], from: Spot, to: Spot) {
+    fn blit_vector(&mut self, sources: &[u8; VECTOR], from: MemoryOperand, to: MemoryOperand) {
         let mut value = self.load(types::I8X16, from);
         let is_same = sources
             .iter()
@@ -211,7 +210,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Moves so many bytes, which are one number of `unit` bytes or two of 4.
-    fn blit_number(&mut self, bytes: usize, unit: usize, from: Spot, to: Spot) {
+    fn blit_number(&mut self, bytes: usize, unit: usize, from: MemoryOperand, to: MemoryOperand) {
         let ty = match bytes {
             8 => types::I64,
             4 => types::I32,
@@ -234,19 +233,19 @@ fn bytes_of(run: &Run) -> u64 {
 }
 
 /// A few numbers one behind the other, byte by byte.
-struct Numbers {
+struct NumberSequence {
     /// Of each byte, where its number begins and how long that is.
     bytes: Vec<(usize, usize)>,
 }
 
-/// What is moved at once.
-struct Step {
+/// Bytes that are moved by one load and one store.
+struct CopyStep {
     start: usize,
     bytes: usize,
 }
 
-impl Numbers {
-    /// Numbers whose order does not change are so many bytes.
+impl NumberSequence {
+    /// Makes the sequence; numbers that are not swapped are taken for so many bytes.
     fn of(runs: &[Run], swapped: bool) -> Self {
         let mut bytes = Vec::new();
         for run in runs {
@@ -263,26 +262,26 @@ impl Numbers {
         self.bytes[at].1
     }
 
-    /// Whether a number begins there, or all have ended.
+    /// Returns whether a number begins there, or all have ended.
     fn is_boundary(&self, at: usize) -> bool {
         self.bytes.get(at).is_none_or(|(start, _)| *start == at)
     }
 
-    /// What is moved next if everything before `at` is. It may begin further in front.
-    fn step(&self, at: usize) -> Option<Step> {
+    /// The bytes to move next if everything before `at` is moved. They may begin before `at`.
+    fn step(&self, at: usize) -> Option<CopyStep> {
         let end = self.bytes.len();
         let unit = self.bytes.get(at)?.1;
         let is_little = cfg!(target_endian = "little");
         let is_vector = |start: usize| is_little && self.is_boundary(start);
         if at + VECTOR <= end && is_vector(at + VECTOR) {
-            return Some(Step {
+            return Some(CopyStep {
                 start: at,
                 bytes: VECTOR,
             });
         }
         if at + VECTOR > end && at + VECTOR / 2 < end && end >= VECTOR && is_vector(end - VECTOR) {
             let start = end - VECTOR;
-            return Some(Step {
+            return Some(CopyStep {
                 start,
                 bytes: VECTOR,
             });
@@ -300,10 +299,10 @@ impl Numbers {
             4 if alike >= 8 => 8,
             unit => unit,
         };
-        Some(Step { start: at, bytes })
+        Some(CopyStep { start: at, bytes })
     }
 
-    /// Of each byte of the vector at `start`, which one of the other side's it is.
+    /// Index of the source byte of each byte of the vector at `start`.
     fn sources(&self, start: usize) -> [u8; VECTOR] {
         std::array::from_fn(|at| {
             let (number, unit) = self.bytes[start + at];
@@ -316,13 +315,13 @@ impl Numbers {
 mod tests {
     use super::*;
 
-    /// What the steps do to bytes that are their own positions.
+    /// Carries the steps out on bytes that are their own positions.
     fn moved(runs: &[Run], swapped: bool) -> Vec<u8> {
-        let numbers = Numbers::of(runs, swapped);
+        let numbers = NumberSequence::of(runs, swapped);
         let length = numbers.bytes.len();
         let mut to = vec![0xff; length];
         let mut at = 0;
-        while let Some(Step { start, bytes }) = numbers.step(at) {
+        while let Some(CopyStep { start, bytes }) = numbers.step(at) {
             assert!(start <= at && start + bytes > at && start + bytes <= length);
             let from: Vec<u8> = (start as u8..).take(bytes).collect();
             match bytes {
@@ -349,7 +348,7 @@ mod tests {
             runs: runs.to_vec(),
         };
         for swapped in [false, true] {
-            let mut plain = Plain::none(swapped);
+            let mut plain = CoalescedCopies::none(swapped);
             for count in [1, 3, 100_000, 8] {
                 plain.add(0, 0, &item, count);
             }

@@ -1,4 +1,4 @@
-//! The code that was made for interfaces. Equal interfaces share it, whoever made them.
+//! The code that was made for interfaces. All interfaces that are equal share it.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -6,61 +6,61 @@ use cranelift_codegen::Context;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::FuncId;
 
-use super::emit::Emitter;
-use super::given::{Given, Way};
-use super::helpers::Opaque;
-use super::linker::{Linker, Part, Task, Unsupported};
+use super::emit::FunctionEmitter;
+use super::given::{CompilationInput, MarshalDirection};
+use super::helpers::OpaqueHelpers;
+use super::linker::{CompileError, FunctionKey, JitLinker, RoutinePart};
 use crate::Interface;
-use crate::frame::Key;
+use crate::frame::MessageId;
 
-/// The code there is, as long as somebody uses it.
-static CODES: Mutex<Vec<Weak<Code>>> = Mutex::new(Vec::new());
+/// All code that is in use.
+static CODES: Mutex<Vec<Weak<InterfaceCode>>> = Mutex::new(Vec::new());
 
 /// The code of an interface, as much as was asked for.
-pub(super) struct Code {
-    given: Given,
-    making: Mutex<Making>,
+pub(super) struct InterfaceCode {
+    given: CompilationInput,
+    compiler: Mutex<CompilerState>,
 }
 
-/// What moves a message.
-pub(super) struct Made {
-    /// Where it begins. It can be entered as long as the code lives.
+/// The function that moves a message.
+pub(super) struct CompiledEntry {
+    /// Its address. It can be called as long as the code lives.
     pub entry: *const u8,
 }
 
-/// What a message is entered by.
-enum Entry {
-    /// A function that was there before.
+/// The function by which the code of a message is entered.
+enum EntryFunction {
+    /// A function of the library.
     Ready(*const u8),
-    Made(FuncId),
+    Compiled(FuncId),
 }
 
-/// Code is only made when it is needed.
-enum Making {
-    Not,
-    With(Box<Maker>),
+/// The compiler, which is only made when it is needed.
+enum CompilerState {
+    NotStarted,
+    Ready(Box<JitCompiler>),
     /// Cranelift has no target here.
     Failed,
 }
 
-/// What functions are made with, and what holds them.
-struct Maker {
-    /// Whether a function may be missing that others call.
+/// Compiles functions, and owns them.
+struct JitCompiler {
+    /// Set if a function may be missing that others call.
     has_failed: bool,
-    linker: Linker,
+    linker: JitLinker,
     context: Context,
     builder: FunctionBuilderContext,
 }
 
-impl Code {
-    /// The code of interfaces like this one. `None` if no frame can hold its values, or they are
-    /// to be moved in a way that is for comparison only, or padded as nothing here does it.
+impl InterfaceCode {
+    /// Returns the code of interfaces that are equal to this one. `None` if no frame can hold its values, or its plans
+    /// demand a method of moving that is for comparison only, or a padding that is not supported here.
     pub fn of(interface: &Interface) -> Option<Arc<Self>> {
         let plans = interface.plans().stripped();
         if plans.moves != tenon_plan::Moves::default() {
             return None;
         }
-        Opaque::of(plans.representation.padding, false)?;
+        OpaqueHelpers::of(plans.representation.padding, false)?;
         let layouts = interface.layouts().ok()?;
         let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|code| code.strong_count() > 0);
@@ -72,71 +72,84 @@ impl Code {
             return Some(code);
         }
         let code = Arc::new(Self {
-            given: Given::new(interface.schema().clone(), plans, layouts.clone()),
-            making: Mutex::new(Making::Not),
+            given: CompilationInput::new(interface.schema().clone(), plans, layouts.clone()),
+            compiler: Mutex::new(CompilerState::NotStarted),
         });
         codes.push(Arc::downgrade(&code));
         Some(code)
     }
 
-    /// Makes what moves these messages, and all that it calls.
-    pub fn make(&self, messages: &[(Key, Way)]) -> Result<Vec<Made>, Unsupported> {
-        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Making::Not = &*making {
-            *making = Maker::new().map_or(Making::Failed, Making::With);
+    /// Compiles the functions that move these messages, and all that they call.
+    pub fn make(
+        &self,
+        messages: &[(MessageId, MarshalDirection)],
+    ) -> Result<Vec<CompiledEntry>, CompileError> {
+        let mut compiler = self.compiler.lock().unwrap_or_else(PoisonError::into_inner);
+        if let CompilerState::NotStarted = &*compiler {
+            *compiler = JitCompiler::new().map_or(CompilerState::Failed, CompilerState::Ready);
         }
-        match &mut *making {
-            Making::With(maker) if !maker.has_failed => {
-                let made = maker.make(&self.given, messages);
+        match &mut *compiler {
+            CompilerState::Ready(jit) if !jit.has_failed => {
+                let made = jit.make(&self.given, messages);
                 // What was made before stays: it calls nothing that is not there.
-                maker.has_failed = made.is_err();
+                jit.has_failed = made.is_err();
                 made
             }
-            Making::With(_) | Making::Failed | Making::Not => Err(Unsupported),
+            CompilerState::Ready(_) | CompilerState::Failed | CompilerState::NotStarted => {
+                Err(CompileError)
+            }
         }
     }
 }
 
-impl Maker {
-    fn new() -> Result<Box<Self>, Unsupported> {
+impl JitCompiler {
+    fn new() -> Result<Box<Self>, CompileError> {
         Ok(Box::new(Self {
             has_failed: false,
-            linker: Linker::new()?,
+            linker: JitLinker::new()?,
             context: Context::new(),
             builder: FunctionBuilderContext::new(),
         }))
     }
 
-    fn make(&mut self, given: &Given, messages: &[(Key, Way)]) -> Result<Vec<Made>, Unsupported> {
+    fn make(
+        &mut self,
+        given: &CompilationInput,
+        messages: &[(MessageId, MarshalDirection)],
+    ) -> Result<Vec<CompiledEntry>, CompileError> {
         let wanted = messages.iter().map(|(key, way)| {
             let (routine, bytes) = given.message(*key);
-            Ok::<_, Unsupported>(match given.ready_entry(*way, routine, bytes) {
-                Some(entry) => Entry::Ready(entry),
-                None => Entry::Made(self.linker.want((*way, routine, Part::Entry(bytes)))?),
+            Ok::<_, CompileError>(match given.ready_entry(*way, routine, bytes) {
+                Some(entry) => EntryFunction::Ready(entry),
+                None => EntryFunction::Compiled(self.linker.want((
+                    *way,
+                    routine,
+                    RoutinePart::Entry(bytes),
+                ))?),
             })
         });
         let wanted: Vec<_> = wanted.collect::<Result<_, _>>()?;
-        while let Some((task, function)) = self.linker.next_wanted() {
-            self.emit(given, task);
+        while let Some((key, function)) = self.linker.next_wanted() {
+            self.emit(given, key);
             self.linker.define(function, &mut self.context)?;
         }
         self.linker.finish()?;
-        let made = wanted.into_iter().map(|entry| Made {
+        let made = wanted.into_iter().map(|entry| CompiledEntry {
             entry: match entry {
-                Entry::Ready(entry) => entry,
-                Entry::Made(function) => self.linker.address(function),
+                EntryFunction::Ready(entry) => entry,
+                EntryFunction::Compiled(function) => self.linker.address(function),
             },
         });
         Ok(made.collect())
     }
 
-    fn emit(&mut self, given: &Given, task: Task) {
-        self.context.func.signature = self.linker.signature(task);
+    fn emit(&mut self, given: &CompilationInput, key: FunctionKey) {
+        self.context.func.signature = self.linker.signature(key);
         let builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
-        let (emitter, parameters) = Emitter::begin(given, task.0, &mut self.linker, builder);
-        match task {
-            (_, routine, Part::Entry(bytes)) => emitter.entry(&parameters, routine, bytes),
-            (_, routine, Part::Inside) => emitter.inside(&parameters, routine),
+        let (emitter, parameters) = FunctionEmitter::begin(given, key.0, &mut self.linker, builder);
+        match key {
+            (_, routine, RoutinePart::Entry(bytes)) => emitter.entry(&parameters, routine, bytes),
+            (_, routine, RoutinePart::Inside) => emitter.inside(&parameters, routine),
         }
     }
 }

@@ -1,59 +1,59 @@
-//! What machine code and its helpers share. Machine code makes it where it is needed; the cursor
-//! itself goes from one to the other in a register.
+//! The context that machine code and its helpers share. Machine code makes it where it is needed; the cursor itself
+//! is passed between them in a register.
 
 use tenon_wire::Buffer;
 
-use crate::frame::arena::Arena;
-use crate::frame::array::Room;
+use crate::frame::arena::FrameArena;
+use crate::frame::array::WriteRange;
 
-/// What both directions have, at the same offsets.
+/// The fields that both directions have, at the same offsets.
 #[repr(C)]
-pub(super) struct Cursor {
+pub(super) struct ContextHeader {
     /// Behind the last byte that may be read or written.
     pub end: *mut u8,
-    /// Where the message begins: positions count from here.
+    /// Beginning of the message: positions count from here.
     pub base: *mut u8,
     /// Levels of recursive types that may still be entered.
     pub depth_left: u32,
 }
 
-/// Of an encoder: what machine code writes lies in the spare room of a buffer until all is done.
+/// Context of an encoder: the bytes that machine code writes lie in the spare room of a buffer until all is done.
 #[repr(C)]
-pub(super) struct Encoding<'e> {
-    pub cursor: Cursor,
+pub(super) struct EncodeContext<'e> {
+    pub header: ContextHeader,
     pub out: &'e mut Buffer,
 }
 
-impl Encoding<'_> {
-    /// Makes room for `bytes` more behind `at`, and gives where that is now.
+impl EncodeContext<'_> {
+    /// Makes room for `bytes` more behind `at`, and returns the address that `at` has then.
     pub fn grow(&mut self, at: *mut u8, bytes: usize) -> *mut u8 {
-        let before = at as usize - self.cursor.base as usize;
-        let Room { at, end } = Room::grown(self.out, at, bytes);
-        self.cursor.base = at.wrapping_sub(before);
-        self.cursor.end = end;
+        let before = at as usize - self.header.base as usize;
+        let WriteRange { at, end } = WriteRange::grown(self.out, at, bytes);
+        self.header.base = at.wrapping_sub(before);
+        self.header.end = end;
         at
     }
 }
 
-/// Of a decoder. Who has called it goes on from here only when all is done.
+/// Context of a decoder. The caller takes the position and the budget over only when all is done.
 #[repr(C)]
-pub(super) struct Decoding<'a> {
-    pub cursor: Cursor,
-    /// All ones if nothing is forgiven.
+pub(super) struct DecodeContext<'a> {
+    pub header: ContextHeader,
+    /// All ones in strict mode.
     pub strict: u64,
     /// Bytes of memory that are still paid for.
     pub memory_left: u64,
-    pub arena: &'a mut Arena,
+    pub arena: &'a mut FrameArena,
 }
 
-impl Decoding<'_> {
+impl DecodeContext<'_> {
     /// Bytes that are left to read behind `at`.
     #[inline(always)]
     pub fn left(&self, at: *const u8) -> usize {
-        self.cursor.end as usize - at as usize
+        self.header.end as usize - at as usize
     }
 
-    /// Takes the price of memory out of what is paid for, as
+    /// Takes the price of memory out of the budget, as
     /// [`Decoder::pay`](tenon_wire::Decoder::pay) does.
     #[inline(always)]
     pub fn pay(&mut self, price: u64) -> Option<()> {

@@ -7,21 +7,21 @@ use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value, types};
 use cranelift_frontend::Switch;
 use tenon_plan::{Arm, Body, Layout, Scalar};
 
-use super::emit::{Emitter, Spot};
-use super::given::Way;
+use super::emit::{FunctionEmitter, MemoryOperand};
+use super::given::MarshalDirection;
 
 /// Fixed arrays of so many items at most are unrolled.
 const MAX_UNROLLED: u32 = 4;
 
-impl<'a> Emitter<'a, '_> {
+impl<'a> FunctionEmitter<'a, '_> {
     /// Runs `body` for each of a fixed number of items, the first of which lie at `firsts` and the
     /// others `steps` apart.
     pub fn each<const N: usize>(
         &mut self,
         count: u32,
-        firsts: [Spot; N],
+        firsts: [MemoryOperand; N],
         steps: [u64; N],
-        body: impl Fn(&mut Self, [Spot; N]),
+        body: impl Fn(&mut Self, [MemoryOperand; N]),
     ) {
         if count > MAX_UNROLLED {
             let count = self.word(count.into());
@@ -37,9 +37,9 @@ impl<'a> Emitter<'a, '_> {
     pub fn each_of<const N: usize>(
         &mut self,
         count: Value,
-        firsts: [Spot; N],
+        firsts: [MemoryOperand; N],
         steps: [u64; N],
-        body: impl FnOnce(&mut Self, [Spot; N]),
+        body: impl FnOnce(&mut Self, [MemoryOperand; N]),
     ) {
         self.when(count, |this| this.repeat(count, firsts, steps, body));
     }
@@ -48,9 +48,9 @@ impl<'a> Emitter<'a, '_> {
     fn repeat<const N: usize>(
         &mut self,
         count: Value,
-        firsts: [Spot; N],
+        firsts: [MemoryOperand; N],
         steps: [u64; N],
-        body: impl FnOnce(&mut Self, [Spot; N]),
+        body: impl FnOnce(&mut Self, [MemoryOperand; N]),
     ) {
         let inside = self.builder.create_block();
         let after = self.builder.create_block();
@@ -60,7 +60,7 @@ impl<'a> Emitter<'a, '_> {
         self.builder.switch_to_block(inside);
         let left = self.builder.append_block_param(inside, types::I64);
         let items = firsts.map(|_| self.builder.append_block_param(inside, types::I64));
-        body(self, items.map(Spot::at));
+        body(self, items.map(MemoryOperand::at));
         let left = self.builder.ins().iadd_imm(left, -1);
         let mut arguments = vec![BlockArg::Value(left)];
         for (item, step) in items.into_iter().zip(steps) {
@@ -84,7 +84,7 @@ impl<'a> Emitter<'a, '_> {
         self.go_on(after);
     }
 
-    /// [`when`](Self::when) for what seldom happens.
+    /// [`when`](Self::when) for a condition that is seldom true.
     pub fn seldom(&mut self, condition: Value, body: impl FnOnce(&mut Self)) {
         let [inside, after] = std::array::from_fn(|_| self.builder.create_block());
         self.builder.set_cold_block(inside);
@@ -96,7 +96,7 @@ impl<'a> Emitter<'a, '_> {
         self.go_on(after);
     }
 
-    /// [`seldom`](Self::seldom); it gives what `usual` is instead then.
+    /// [`seldom`](Self::seldom) with a result: that of `body`, and otherwise `usual`.
     pub fn when_seldom(
         &mut self,
         condition: Value,
@@ -116,13 +116,13 @@ impl<'a> Emitter<'a, '_> {
         given
     }
 
-    /// Runs the arm that `value` selects of the union at `at`; where it lies, `layout` says.
+    /// Runs the arm that `value` selects of the union at `at`, of which `layout` is the layout.
     pub fn arms(
         &mut self,
         (scalar, value): (Scalar, Value),
         arms: &'a [Arm],
         default: Option<&'a Body>,
-        (layout, at): (Layout<'a>, Spot),
+        (layout, at): (Layout<'a>, MemoryOperand),
     ) {
         let union = layout.named(self.schema()).zip(layout.union(self.schema()));
         let Some((id, definition)) = union else {
@@ -173,11 +173,11 @@ impl<'a> Emitter<'a, '_> {
         self.go_on(after);
     }
 
-    /// Where a value of so many bytes is that lies behind the pointer at `at`.
-    fn behind(&mut self, at: Spot, bytes: u64) -> Spot {
+    /// The address of a value of so many bytes behind the pointer at `at`; a decoder allocates it.
+    fn behind(&mut self, at: MemoryOperand, bytes: u64) -> MemoryOperand {
         match self.way {
-            Way::Encode { .. } => Spot::at(self.load(types::I64, at)),
-            Way::Decode { .. } => self.get_boxed(at, bytes),
+            MarshalDirection::Encode { .. } => MemoryOperand::at(self.load(types::I64, at)),
+            MarshalDirection::Decode { .. } => self.get_boxed(at, bytes),
         }
     }
 
@@ -201,7 +201,7 @@ impl<'a> Emitter<'a, '_> {
         switch.emit(&mut self.builder, value, otherwise);
     }
 
-    /// Suspects a word that is no member of the enum.
+    /// Adds a check that a word is a member of the enum.
     pub fn check_member(&mut self, id: tenon_schema::TypeId, word: Value) {
         let clusters = self.given.clusters(id);
         let mut outside = None;
@@ -226,7 +226,7 @@ impl<'a> Emitter<'a, '_> {
             });
         }
         match outside {
-            Some(outside) => self.suspicions.always.push(outside),
+            Some(outside) => self.checks.always.push(outside),
             None => self.refuse_always(),
         }
     }

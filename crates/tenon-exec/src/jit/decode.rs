@@ -1,4 +1,4 @@
-//! Decoders: what each operation reads.
+//! Decoders: the code that each operation emits to read its items.
 
 use std::mem::offset_of;
 
@@ -7,18 +7,18 @@ use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, ty
 use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
 use tenon_schema::TypeId;
 
-use super::blit::Plain;
-use super::emit::{Emitter, Spot, block};
-use super::helpers::{ARE_ZERO, Growing, NEXT, Opaque, TAKE};
+use super::blit::CoalescedCopies;
+use super::emit::{FunctionEmitter, MemoryOperand, block};
+use super::helpers::{ARE_ZERO, GrowingList, NEXT, OpaqueHelpers, TAKE};
 use super::scalar::memory_bytes;
-use crate::layout::Counted;
+use crate::layout::CountedArray;
 
 /// Bytes of an element above which counting them could overflow. No frame holds one.
 const MAX_ELEMENT: u64 = 1 << 31;
 
-impl<'a> Emitter<'a, '_> {
-    /// Reads what `body` says to the value at `it`.
-    pub fn decode(&mut self, body: &'a [Op], layout: Layout<'a>, it: Spot) {
+impl<'a> FunctionEmitter<'a, '_> {
+    /// Reads the items of `body` to the value at `it`.
+    pub fn decode(&mut self, body: &'a [Op], layout: Layout<'a>, it: MemoryOperand) {
         let mut rest = body;
         while let [op, behind @ ..] = rest {
             rest = behind;
@@ -33,8 +33,8 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// An operation that is no block.
-    fn get_op(&mut self, op: &'a Op, layout: Layout<'a>, it: Spot) {
+    /// Emits the code of an operation that is no block.
+    fn get_op(&mut self, op: &'a Op, layout: Layout<'a>, it: MemoryOperand) {
         match op {
             Op::Align { to, before } => self.get_hole(*to, *before),
             Op::BlitCounted { place, item, bound } => {
@@ -110,11 +110,20 @@ impl<'a> Emitter<'a, '_> {
     }
 
     /// Reads items of fixed size from the block at `block`.
-    fn get_items(&mut self, items: &'a [Op], layout: Layout<'a>, it: Spot, block: Spot) {
-        let mut plain = Plain::none(self.way.swapped());
+    fn get_items(
+        &mut self,
+        items: &'a [Op],
+        layout: Layout<'a>,
+        it: MemoryOperand,
+        block: MemoryOperand,
+    ) {
+        let mut plain = CoalescedCopies::none(self.way.swapped());
         for op in items {
             let place = op.place();
-            let at = place.map(|place| self.locate(layout, place, Spot { offset: 0, ..it }).1);
+            let at = place.map(|place| {
+                self.locate(layout, place, MemoryOperand { offset: 0, ..it })
+                    .1
+            });
             let memory = at.map_or(0, |at| at.offset as u64);
             let to = it.plus(memory);
             match op {
@@ -156,7 +165,7 @@ impl<'a> Emitter<'a, '_> {
         self.settle();
     }
 
-    fn get_array(&mut self, scalar: Scalar, count: u32, from: Spot, to: Spot) {
+    fn get_array(&mut self, scalar: Scalar, count: u32, from: MemoryOperand, to: MemoryOperand) {
         let steps = [self.wire_bytes(scalar), memory_bytes(scalar)];
         self.settle();
         self.each(count, [from, to], steps, |this, [from, to]| {
@@ -165,12 +174,12 @@ impl<'a> Emitter<'a, '_> {
         });
     }
 
-    /// Suspects bytes that are not zero.
-    fn get_zeros(&mut self, bytes: u32, from: Spot) {
+    /// Adds a check that bytes are zero, in strict mode.
+    fn get_zeros(&mut self, bytes: u32, from: MemoryOperand) {
         for at in 0..bytes {
             let byte = self.load(types::I8, from.plus(at.into()));
             let byte = self.builder.ins().uextend(types::I64, byte);
-            self.suspicions.strictly.push(byte);
+            self.checks.strictly.push(byte);
         }
     }
 
@@ -190,7 +199,7 @@ impl<'a> Emitter<'a, '_> {
     }
 
     /// Reads a linked list.
-    pub fn get_list(&mut self, first_bare: bool, element: TypeId, to: Spot) {
+    pub fn get_list(&mut self, first_bare: bool, element: TypeId, to: MemoryOperand) {
         match self.given.plans.representation.lists {
             Lists::Flagged => self.get_flagged(first_bare, element, to),
             Lists::Counted => {
@@ -207,13 +216,13 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    fn get_flagged(&mut self, first_bare: bool, element: TypeId, to: Spot) {
+    fn get_flagged(&mut self, first_bare: bool, element: TypeId, to: MemoryOperand) {
         let list = self.empty_list();
         let stride = self.list_element(element);
         let stride = self.word(stride);
         if first_bare {
             let item = self.ask_helper(NEXT, &[self.context(), list.base, stride]);
-            self.call_type(element, Spot::at(item));
+            self.call_type(element, MemoryOperand::at(item));
         }
         let [head, inside, after] = std::array::from_fn(|_| self.builder.create_block());
         self.builder.ins().jump(head, &[]);
@@ -222,52 +231,52 @@ impl<'a> Emitter<'a, '_> {
         self.builder.ins().brif(more, inside, &[], after, &[]);
         self.go_on(inside);
         let item = self.ask_helper(NEXT, &[self.context(), list.base, stride]);
-        self.get_element(element, Spot::at(item));
+        self.get_element(element, MemoryOperand::at(item));
         self.builder.ins().jump(head, &[]);
         self.builder.seal_block(head);
         self.go_on(after);
-        let count = self.load(types::I64, list.plus(offset_of!(Growing, count) as u64));
-        let items = self.load(types::I64, list.plus(offset_of!(Growing, items) as u64));
+        let count = self.load(types::I64, list.plus(offset_of!(GrowingList, count) as u64));
+        let items = self.load(types::I64, list.plus(offset_of!(GrowingList, items) as u64));
         self.store_counted(count, items, to);
     }
 
-    fn get_element(&mut self, element: TypeId, item: Spot) {
+    fn get_element(&mut self, element: TypeId, item: MemoryOperand) {
         if self.given.plans.representation.aligned {
             self.get_hole(self.given.plans.of_type(element).align, 0);
         }
         self.call_type(element, item);
     }
 
-    fn empty_list(&mut self) -> Spot {
+    fn empty_list(&mut self) -> MemoryOperand {
         let kind = StackSlotKind::ExplicitSlot;
-        let slot = StackSlotData::new(kind, size_of::<Growing>() as u32, 3);
+        let slot = StackSlotData::new(kind, size_of::<GrowingList>() as u32, 3);
         let slot = self.builder.create_sized_stack_slot(slot);
         let list = self.builder.ins().stack_addr(types::I64, slot, 0);
-        let list = Spot::at(list);
+        let list = MemoryOperand::at(list);
         let zero = self.word(0);
         for field in [
-            offset_of!(Growing, count),
-            offset_of!(Growing, room),
-            offset_of!(Growing, items),
+            offset_of!(GrowingList, count),
+            offset_of!(GrowingList, room),
+            offset_of!(GrowingList, items),
         ] {
             self.store(zero, list.plus(field as u64));
         }
         list
     }
 
-    /// The next `bytes`, if they are there.
-    fn next_bytes(&mut self, bytes: u64) -> Spot {
+    /// Takes the next `bytes`; refuses if there are fewer.
+    fn next_bytes(&mut self, bytes: u64) -> MemoryOperand {
         let bytes = self.word(bytes);
         self.next_of(bytes)
     }
 
-    fn next_of(&mut self, bytes: Value) -> Spot {
+    fn next_of(&mut self, bytes: Value) -> MemoryOperand {
         let at = self.cursor();
         let behind = self.check_bytes(at, bytes);
         self.step(behind)
     }
 
-    /// Refuses if there are fewer than `bytes` at `at`, and gives what lies behind them.
+    /// Refuses if there are fewer than `bytes` at `at`, and returns the address behind them.
     fn check_bytes(&mut self, at: Value, bytes: Value) -> Value {
         let behind = self.builder.ins().iadd(at, bytes);
         let end = self.end();
@@ -277,17 +286,17 @@ impl<'a> Emitter<'a, '_> {
         behind
     }
 
-    fn store_counted(&mut self, count: Value, items: Value, to: Spot) {
+    fn store_counted(&mut self, count: Value, items: Value, to: MemoryOperand) {
         self.store_count(count, to);
-        self.store(items, to.plus(offset_of!(Counted, items) as u64));
+        self.store(items, to.plus(offset_of!(CountedArray, items) as u64));
     }
 
-    fn store_count(&mut self, count: Value, to: Spot) {
+    fn store_count(&mut self, count: Value, to: MemoryOperand) {
         let count = self.builder.ins().ireduce(types::I32, count);
-        self.store(count, to.plus(offset_of!(Counted, count) as u64));
+        self.store(count, to.plus(offset_of!(CountedArray, count) as u64));
     }
 
-    /// Whether something follows.
+    /// Reads the boolean that says whether something follows.
     fn get_flag(&mut self) -> Value {
         let from = self.next_bytes(self.wire_bytes(Scalar::Bool));
         let flag = self.load(self.wire_type(Scalar::Bool), from);
@@ -297,9 +306,10 @@ impl<'a> Emitter<'a, '_> {
         flag
     }
 
-    fn get_opaque(&mut self, bound: u32, to: Spot) {
+    fn get_opaque(&mut self, bound: u32, to: MemoryOperand) {
         // No code is made for other paddings.
-        let Some(opaque) = Opaque::of(self.given.plans.representation.padding, self.way.swapped())
+        let Some(opaque) =
+            OpaqueHelpers::of(self.given.plans.representation.padding, self.way.swapped())
         else {
             return self.refuse_always();
         };
@@ -329,10 +339,10 @@ impl<'a> Emitter<'a, '_> {
         bound: u32,
         fewest: u64,
         room: u64,
-        to: Spot,
-    ) -> (Value, Spot) {
+        to: MemoryOperand,
+    ) -> (Value, MemoryOperand) {
         let count = self.get_count(bound);
-        // What follows the count as one block is looked for there.
+        // Elements that follow the count as one block are checked for there.
         if fewest > 0 {
             let fewest = fewest.min(MAX_ELEMENT);
             let needed = self.times(count, fewest);
@@ -342,23 +352,23 @@ impl<'a> Emitter<'a, '_> {
         let all = self.times(count, room);
         let items = self.take(all, if room == 0 { count } else { all });
         self.store_counted(count, items, to);
-        (count, Spot::at(items))
+        (count, MemoryOperand::at(items))
     }
 
-    /// Memory of the frame. An element that takes none still costs the time to make it: as a byte.
+    /// Allocates memory of the frame. An element that takes none still costs the time to make it: as a byte.
     fn take(&mut self, bytes: Value, price: Value) -> Value {
         self.ask_helper(TAKE, &[self.context(), bytes, price])
     }
 
-    /// The bytes of `count` elements, which were found to be there.
-    fn read_elements(&mut self, count: Value, bytes: u64) -> Spot {
+    /// Takes the bytes of `count` elements, which were found to be there.
+    fn read_elements(&mut self, count: Value, bytes: u64) -> MemoryOperand {
         let all = self.times(count, bytes);
         let at = self.cursor();
         let behind = self.builder.ins().iadd(at, all);
         self.step(behind)
     }
 
-    fn get_counted(&mut self, scalar: Scalar, bound: u32, to: Spot) {
+    fn get_counted(&mut self, scalar: Scalar, bound: u32, to: MemoryOperand) {
         let wire = self.wire_bytes(scalar);
         if let Some(item) = self.plain(scalar) {
             return self.get_blitted(&item, bound, to);
@@ -372,19 +382,24 @@ impl<'a> Emitter<'a, '_> {
         });
     }
 
-    fn get_blitted(&mut self, item: &Blittable, bound: u32, to: Spot) {
+    fn get_blitted(&mut self, item: &Blittable, bound: u32, to: MemoryOperand) {
         let count = self.get_count(bound);
         let all = self.times(count, item.bytes());
         let from = self.cursor();
         self.check_bytes(from, all);
-        // Kept before there is memory for them: what need not be kept across the call is not. Nobody
-        // looks at a value that is refused.
+        // Stored before there is memory for them, so that it need not be kept across the call. A value
+        // that is refused is not read.
         self.store_count(count, to);
         let items = self.take(all, all);
-        self.store(items, to.plus(offset_of!(Counted, items) as u64));
+        self.store(items, to.plus(offset_of!(CountedArray, items) as u64));
         let behind = self.builder.ins().iadd(from, all);
         self.set_cursor(behind);
-        self.blit_counted(item, (count, all), Spot::at(items), Spot::at(from));
+        self.blit_counted(
+            item,
+            (count, all),
+            MemoryOperand::at(items),
+            MemoryOperand::at(from),
+        );
     }
 
     fn get_elements(
@@ -393,11 +408,11 @@ impl<'a> Emitter<'a, '_> {
         bytes: u64,
         body: &'a [Op],
         layout: Layout<'a>,
-        to: Spot,
+        to: MemoryOperand,
     ) {
         let (element, stride) = self.element(layout);
         let steps = [bytes, stride];
-        let inside = |this: &mut Self, [from, to]: [Spot; 2]| {
+        let inside = |this: &mut Self, [from, to]: [MemoryOperand; 2]| {
             this.get_items(body, element, to, from);
         };
         match count {
@@ -419,7 +434,7 @@ impl<'a> Emitter<'a, '_> {
         fewest: u32,
         body: &'a [Op],
         layout: Layout<'a>,
-        to: Spot,
+        to: MemoryOperand,
     ) {
         let (element, stride) = self.element(layout);
         let (count, items) = match count {
@@ -434,7 +449,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    fn get_optional(&mut self, body: &'a [Op], layout: Layout<'a>, to: Spot) {
+    fn get_optional(&mut self, body: &'a [Op], layout: Layout<'a>, to: MemoryOperand) {
         let (element, room) = self.element(layout);
         let is_some = self.get_flag();
         let none = self.word(0);
@@ -445,11 +460,11 @@ impl<'a> Emitter<'a, '_> {
         });
     }
 
-    /// Memory for a value of so many bytes, with a pointer to it at `to`.
-    pub fn get_boxed(&mut self, to: Spot, bytes: u64) -> Spot {
+    /// Allocates memory for a value of so many bytes, and stores a pointer to it at `to`.
+    pub fn get_boxed(&mut self, to: MemoryOperand, bytes: u64) -> MemoryOperand {
         let (room, price) = (self.word(bytes), self.word(bytes.max(1)));
         let held = self.take(room, price);
         self.store(held, to);
-        Spot::at(held)
+        MemoryOperand::at(held)
     }
 }

@@ -1,4 +1,4 @@
-//! What both directions emit: the cursor, loads, stores, checks and calls.
+//! Code that both directions emit: the cursor, loads, stores, checks and calls.
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -12,24 +12,24 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use tenon_plan::{Body, Layout, Op, Place, Plan, Scalar};
 use tenon_schema::{Schema, TypeId};
 
-use super::context::{Cursor, Decoding};
-use super::given::{Given, Way};
-use super::helpers::{Helper, REFUSED};
-use super::linker::{Linker, Part, Routine};
+use super::context::{ContextHeader, DecodeContext};
+use super::given::{CompilationInput, MarshalDirection};
+use super::helpers::{HelperFunction, REFUSED};
+use super::linker::{JitLinker, RoutineId, RoutinePart};
 
-/// A place in memory, so far from an address.
+/// A place in memory: an address and an offset.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot {
+pub(super) struct MemoryOperand {
     pub base: Value,
     pub offset: i32,
 }
 
-impl Spot {
+impl MemoryOperand {
     pub fn at(base: Value) -> Self {
         Self { base, offset: 0 }
     }
 
-    /// So many bytes behind it.
+    /// The place so many bytes behind it.
     pub fn plus(self, bytes: u64) -> Self {
         let offset = i32::try_from(bytes).unwrap_or(i32::MAX);
         Self {
@@ -39,61 +39,60 @@ impl Spot {
     }
 }
 
-/// One function in the making.
-pub(super) struct Emitter<'a, 'f> {
-    pub given: &'a Given,
-    pub way: Way,
+/// Emits the code of one function.
+pub(super) struct FunctionEmitter<'a, 'f> {
+    pub given: &'a CompilationInput,
+    pub way: MarshalDirection,
     pub builder: FunctionBuilder<'f>,
-    pub around: Around,
-    /// Where the next byte is.
+    pub location: ContextLocation,
+    /// Address of the next byte.
     cursor: Variable,
-    linker: &'f mut Linker,
+    linker: &'f mut JitLinker,
     call_conv: CallConv,
     signatures: HashMap<(usize, usize), SigRef>,
     refuse: Block,
     refuses: bool,
-    /// Whether there is room for all that is being appended.
+    /// Set while there is room for all that is being appended.
     pub covered: bool,
-    /// What is bad about the items that were just read, and not refused yet.
-    pub suspicions: Suspicions,
+    /// Checks of the items that were just moved, which are not emitted yet.
+    pub checks: DeferredChecks,
 }
 
-/// Where that is what a function is entered with beside a value and a cursor.
+/// Location of the state that a function is entered with beside a value and a cursor.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Around {
-    /// In memory: an [`Encoding`](super::context::Encoding) or a [`Decoding`].
+pub(super) enum ContextLocation {
+    /// In memory: an [`EncodeContext`](super::context::EncodeContext) or a [`DecodeContext`].
     Context(Value),
-    /// In registers. So it is where nothing is called that would have to know it.
-    Registers(Registers),
+    /// In registers: only if no function that needs it is called.
+    Registers(ContextRegisters),
 }
 
-/// What a function is entered with that keeps no context.
+/// The state of a function that keeps no context.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Registers {
+pub(super) struct ContextRegisters {
     /// Behind the last byte that may be read or written.
     pub end: Variable,
-    /// Where the message begins.
+    /// Beginning of the message.
     pub base: Variable,
-    /// The buffer that an encoder appends to; of a decoder, all ones if nothing is forgiven.
+    /// The buffer that an encoder appends to; of a decoder, all ones in strict mode.
     pub more: Value,
 }
 
-/// Conditions under which items are refused. They are looked at together.
+/// Conditions under which items are refused. They are checked together.
 #[derive(Default)]
-pub(super) struct Suspicions {
+pub(super) struct DeferredChecks {
     /// One byte each; not zero is bad.
     pub always: Vec<Value>,
-    /// 64 bits each; not zero is bad where nothing is forgiven.
+    /// 64 bits each; not zero is bad in strict mode.
     pub strictly: Vec<Value>,
 }
 
-impl<'a, 'f> Emitter<'a, 'f> {
-    /// Begins a function in `builder`, and gives its parameters: what they are, whoever goes on
-    /// knows.
+impl<'a, 'f> FunctionEmitter<'a, 'f> {
+    /// Begins a function in `builder`, and returns its parameters, of which the caller knows the meaning.
     pub fn begin(
-        given: &'a Given,
-        way: Way,
-        linker: &'f mut Linker,
+        given: &'a CompilationInput,
+        way: MarshalDirection,
+        linker: &'f mut JitLinker,
         mut builder: FunctionBuilder<'f>,
     ) -> (Self, Vec<Value>) {
         let entry = builder.create_block();
@@ -107,7 +106,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let emitter = Self {
             given,
             way,
-            around: Around::Context(parameters[0]),
+            location: ContextLocation::Context(parameters[0]),
             cursor,
             call_conv: linker.call_conv(),
             linker,
@@ -115,13 +114,13 @@ impl<'a, 'f> Emitter<'a, 'f> {
             refuse,
             refuses: false,
             covered: false,
-            suspicions: Suspicions::default(),
+            checks: DeferredChecks::default(),
             builder,
         };
         (emitter, parameters)
     }
 
-    /// Ends it: all is done, and `given` is what it gives. It gives as many refusals if it refuses.
+    /// Ends the function, which returns `given`; if it refuses, it returns as many words of [`REFUSED`].
     pub fn finish(mut self, given: &[Value]) {
         self.builder.ins().return_(given);
         self.builder.seal_block(self.refuse);
@@ -138,64 +137,64 @@ impl<'a, 'f> Emitter<'a, 'f> {
         &self.given.schema
     }
 
-    /// All of a function `(context, it, at) -> at`, which gives null if it refuses. Whoever calls an
-    /// encoder has made room if it says how much.
-    pub fn inside(mut self, parameters: &[Value], routine: Routine) {
+    /// Emits all of a function `(context, it, at) -> at`, which returns null if it refuses. The caller of an encoder
+    /// has made room if [`room_for`](CompilationInput::room_for) says how much.
+    pub fn inside(mut self, parameters: &[Value], routine: RoutineId) {
         let &[context, it, at] = parameters else {
             unreachable!("what is called inside has so many parameters");
         };
-        self.around = Around::Context(context);
+        self.location = ContextLocation::Context(context);
         self.set_cursor(at);
         self.covered = self.given.room_for(routine).is_some();
-        self.routine(routine, Spot::at(it));
+        self.routine(routine, MemoryOperand::at(it));
         let behind = self.cursor();
         self.finish(&[behind]);
     }
 
-    /// Moves what a routine is about.
-    pub fn routine(&mut self, routine: Routine, it: Spot) {
+    /// Moves the value of a routine.
+    pub fn routine(&mut self, routine: RoutineId, it: MemoryOperand) {
         let (plan, layout) = self.given.routine(routine);
         match (routine, self.way) {
-            (Routine::List(id), Way::Encode { .. }) => self.put_list(true, id, it),
-            (Routine::List(id), Way::Decode { .. }) => self.get_list(true, id, it),
+            (RoutineId::List(id), MarshalDirection::Encode { .. }) => self.put_list(true, id, it),
+            (RoutineId::List(id), MarshalDirection::Decode { .. }) => self.get_list(true, id, it),
             _ => self.plan(plan, layout, it),
         }
     }
 
-    /// Moves what `plan` is about, one level deeper if it is recursive.
-    pub fn plan(&mut self, plan: &'a Plan, layout: Layout<'a>, it: Spot) {
+    /// Moves the value of `plan`, one level deeper if it is recursive.
+    pub fn plan(&mut self, plan: &'a Plan, layout: Layout<'a>, it: MemoryOperand) {
         let outside = plan.recursive.then(|| self.enter());
         self.body(&plan.body, layout, it);
         if let Some(depth) = outside {
-            self.store_field(offset_of!(Cursor, depth_left), depth);
+            self.store_field(offset_of!(ContextHeader, depth_left), depth);
         }
     }
 
-    /// Moves what `body` says of the value at `it`.
-    pub fn body(&mut self, body: &'a Body, layout: Layout<'a>, it: Spot) {
+    /// Moves the items of `body` of the value at `it`.
+    pub fn body(&mut self, body: &'a Body, layout: Layout<'a>, it: MemoryOperand) {
         match self.way {
-            Way::Encode { .. } => self.encode(body, layout, it),
-            Way::Decode { .. } => self.decode(body, layout, it),
+            MarshalDirection::Encode { .. } => self.encode(body, layout, it),
+            MarshalDirection::Decode { .. } => self.decode(body, layout, it),
         }
     }
 
     /// Moves a value of a named type.
-    pub fn call_type(&mut self, id: TypeId, it: Spot) {
+    pub fn call_type(&mut self, id: TypeId, it: MemoryOperand) {
         let plan = self.given.plans.of_type(id);
         if self.given.is_inlined(id) {
             return self.plan(plan, Layout::of_type(self.schema(), id), it);
         }
-        let routine = self.given.target(Routine::Type(id));
+        let routine = self.given.target(RoutineId::Type(id));
         self.call_routine(routine, it);
     }
 
-    /// Calls what moves a value.
-    pub fn call_routine(&mut self, routine: Routine, it: Spot) {
-        let part = (self.way, routine, Part::Inside);
+    /// Calls the function that moves a value.
+    pub fn call_routine(&mut self, routine: RoutineId, it: MemoryOperand) {
+        let part = (self.way, routine, RoutinePart::Inside);
         let Some(function) = self.linker.function(part, self.builder.func) else {
             return self.refuse_always();
         };
-        if let (Way::Encode { .. }, false, Some(bytes)) =
+        if let (MarshalDirection::Encode { .. }, false, Some(bytes)) =
             (self.way, self.covered, self.given.room_for(routine))
         {
             let bytes = self.word(bytes);
@@ -209,7 +208,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 
     fn enter(&mut self) -> Value {
-        let offset = offset_of!(Cursor, depth_left);
+        let offset = offset_of!(ContextHeader, depth_left);
         let depth = self.load_field(types::I32, offset);
         self.refuse_unless(depth);
         let inside = self.builder.ins().iadd_imm(depth, -1);
@@ -217,8 +216,13 @@ impl<'a, 'f> Emitter<'a, 'f> {
         depth
     }
 
-    /// What lies at `place` of what lies at `it`.
-    pub fn locate(&mut self, layout: Layout<'a>, place: &Place, it: Spot) -> (Layout<'a>, Spot) {
+    /// The layout and the address of the item at `place` of the value at `it`.
+    pub fn locate(
+        &mut self,
+        layout: Layout<'a>,
+        place: &Place,
+        it: MemoryOperand,
+    ) -> (Layout<'a>, MemoryOperand) {
         let found = self.linker.places.locate(self.given, layout, place);
         let Some((layout, offset)) = found else {
             unreachable!("the verifier has looked for every place");
@@ -226,7 +230,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         (layout, it.plus(offset))
     }
 
-    /// What an array or pointer holds, and its room.
+    /// Layout of the element of an array or pointer, and its size.
     pub fn element(&self, layout: Layout<'a>) -> (Layout<'a>, u64) {
         let Some(element) = layout.element(self.schema()) else {
             unreachable!("the verifier has looked for every element");
@@ -234,7 +238,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         (element, self.given.bytes(element))
     }
 
-    /// Room of an element of a list.
+    /// Size of an element of a list.
     pub fn list_element(&self, id: TypeId) -> u64 {
         self.given.bytes(Layout::of_type(self.schema(), id))
     }
@@ -254,15 +258,15 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.builder.def_var(self.cursor, at);
     }
 
-    /// The bytes up to `behind`, where the cursor is then.
-    pub fn step(&mut self, behind: Value) -> Spot {
+    /// Takes the bytes up to `behind`, to which the cursor is set.
+    pub fn step(&mut self, behind: Value) -> MemoryOperand {
         let at = self.cursor();
         self.set_cursor(behind);
-        Spot::at(at)
+        MemoryOperand::at(at)
     }
 
-    /// How many bytes there are to the next position so that what lies `before` further is at a
-    /// multiple of `to`.
+    /// Bytes of the hole before the next position so that the item `before` bytes further is aligned to a multiple of
+    /// `to`.
     pub fn hole(&mut self, to: u32, before: u32) -> Value {
         let at = self.cursor();
         let base = self.base();
@@ -274,37 +278,43 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.builder.ins().band_imm(back, i64::from(to) - 1)
     }
 
-    // What a function is entered with.
+    // The state that a function is entered with.
 
     /// The context in memory.
     pub fn context(&self) -> Value {
-        match self.around {
-            Around::Context(context) => context,
-            Around::Registers(_) => unreachable!("it was looked for what needs a context"),
+        match self.location {
+            ContextLocation::Context(context) => context,
+            ContextLocation::Registers(_) => unreachable!("it was looked for what needs a context"),
         }
     }
 
     /// Behind the last byte that may be read or written.
     pub fn end(&mut self) -> Value {
-        match self.around {
-            Around::Context(_) => self.load_field(types::I64, offset_of!(Cursor, end)),
-            Around::Registers(Registers { end, .. }) => self.builder.use_var(end),
+        match self.location {
+            ContextLocation::Context(_) => {
+                self.load_field(types::I64, offset_of!(ContextHeader, end))
+            }
+            ContextLocation::Registers(ContextRegisters { end, .. }) => self.builder.use_var(end),
         }
     }
 
-    /// Where the message begins.
+    /// Beginning of the message.
     fn base(&mut self) -> Value {
-        match self.around {
-            Around::Context(_) => self.load_field(types::I64, offset_of!(Cursor, base)),
-            Around::Registers(Registers { base, .. }) => self.builder.use_var(base),
+        match self.location {
+            ContextLocation::Context(_) => {
+                self.load_field(types::I64, offset_of!(ContextHeader, base))
+            }
+            ContextLocation::Registers(ContextRegisters { base, .. }) => self.builder.use_var(base),
         }
     }
 
-    /// Of a decoder: all ones if nothing is forgiven.
+    /// Of a decoder: all ones in strict mode.
     pub fn strict(&mut self) -> Value {
-        match self.around {
-            Around::Context(_) => self.load_field(types::I64, offset_of!(Decoding<'_>, strict)),
-            Around::Registers(Registers { more, .. }) => more,
+        match self.location {
+            ContextLocation::Context(_) => {
+                self.load_field(types::I64, offset_of!(DecodeContext<'_>, strict))
+            }
+            ContextLocation::Registers(ContextRegisters { more, .. }) => more,
         }
     }
 
@@ -314,7 +324,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.builder.ins().iconst(types::I64, value as i64)
     }
 
-    /// So many times `value`.
+    /// Multiplies `value` by a constant.
     pub fn times(&mut self, value: Value, factor: u64) -> Value {
         match factor.is_power_of_two() {
             true => {
@@ -325,19 +335,19 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    pub fn address(&mut self, spot: Spot) -> Value {
+    pub fn address(&mut self, spot: MemoryOperand) -> Value {
         match spot.offset {
             0 => spot.base,
             offset => self.builder.ins().iadd_imm(spot.base, i64::from(offset)),
         }
     }
 
-    pub fn load(&mut self, ty: Type, from: Spot) -> Value {
+    pub fn load(&mut self, ty: Type, from: MemoryOperand) -> Value {
         let ins = self.builder.ins();
         ins.load(ty, unaligned(), from.base, from.offset)
     }
 
-    pub fn store(&mut self, value: Value, to: Spot) {
+    pub fn store(&mut self, value: Value, to: MemoryOperand) {
         let ins = self.builder.ins();
         ins.store(unaligned(), value, to.base, to.offset);
     }
@@ -386,21 +396,21 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.go_on(never);
     }
 
-    /// Where something is refused that has a block for it.
+    /// The block that refuses, as the target of a branch.
     pub fn refusal(&mut self) -> Block {
         self.refuses = true;
         self.refuse
     }
 
-    /// Continues in a block to which all ways lead already.
+    /// Continues in a block of which all predecessors are known.
     pub fn go_on(&mut self, block: Block) {
         self.builder.seal_block(block);
         self.builder.switch_to_block(block);
     }
 
-    /// Refuses the items that were just moved if there is something bad about one.
+    /// Emits the deferred checks of the items that were just moved.
     pub fn settle(&mut self) {
-        let Suspicions { always, strictly } = std::mem::take(&mut self.suspicions);
+        let DeferredChecks { always, strictly } = std::mem::take(&mut self.checks);
         let always = self.any(always);
         let Some(strictly) = self.any(strictly) else {
             if let Some(bad) = always {
@@ -435,12 +445,17 @@ impl<'a, 'f> Emitter<'a, 'f> {
     // Calls.
 
     /// Calls a helper that does not refuse.
-    pub fn call_helper(&mut self, helper: Helper, arguments: &[Value]) -> Value {
+    pub fn call_helper(&mut self, helper: HelperFunction, arguments: &[Value]) -> Value {
         self.call_for(1, helper, arguments)[0]
     }
 
-    /// Calls a helper that gives so many words.
-    pub fn call_for(&mut self, words: usize, helper: Helper, arguments: &[Value]) -> Vec<Value> {
+    /// Calls a helper that returns so many words.
+    pub fn call_for(
+        &mut self,
+        words: usize,
+        helper: HelperFunction,
+        arguments: &[Value],
+    ) -> Vec<Value> {
         let signature = self.signature(helper.parameters, words);
         let address = self.word(helper.address as u64);
         let ins = self.builder.ins();
@@ -449,19 +464,19 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 
     /// Calls a helper that may refuse.
-    pub fn ask_helper(&mut self, helper: Helper, arguments: &[Value]) -> Value {
+    pub fn ask_helper(&mut self, helper: HelperFunction, arguments: &[Value]) -> Value {
         let given = self.call_helper(helper, arguments);
         self.refuse_unless(given);
         given
     }
 
-    /// Calls what moves bytes, `(from, to, bytes)`, and gives what nobody needs here: at `address`, or where
-    /// it says if it is `chosen` only when it is first called.
+    /// Calls a function that moves bytes, `(from, to, bytes)`, and drops its result. It is at `address`, or, if it is
+    /// `chosen` only when it is first called, behind the pointer at `address`.
     pub fn call_mover(&mut self, address: *const u8, chosen: bool, arguments: &[Value]) {
         let signature = self.signature(arguments.len(), 1);
         let mut mover = self.word(address as u64);
         if chosen {
-            mover = self.load(types::I64, Spot::at(mover));
+            mover = self.load(types::I64, MemoryOperand::at(mover));
         }
         let ins = self.builder.ins();
         ins.call_indirect(signature, mover, arguments);
@@ -477,7 +492,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 }
 
-/// Of a function that takes so many words and gives so many.
+/// Signature of a function that takes so many words and returns so many.
 pub(super) fn signature((parameters, given): (usize, usize), call_conv: CallConv) -> ir::Signature {
     let mut signature = ir::Signature::new(call_conv);
     signature.params = vec![AbiParam::new(types::I64); parameters];

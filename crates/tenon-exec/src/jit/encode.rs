@@ -1,4 +1,4 @@
-//! Encoders: what each operation appends.
+//! Encoders: the code that each operation emits to append its items.
 
 use std::mem::offset_of;
 
@@ -7,16 +7,16 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
 use tenon_schema::TypeId;
 
-use super::blit::Plain;
-use super::emit::{Around, Emitter, Registers, Spot, block};
+use super::blit::CoalescedCopies;
+use super::emit::{ContextLocation, ContextRegisters, FunctionEmitter, MemoryOperand, block};
 use super::given::{HOLE_BYTES, MAX_COVERED};
-use super::helpers::{GROW, GROW_BUFFER, Opaque};
+use super::helpers::{GROW, GROW_BUFFER, OpaqueHelpers};
 use super::scalar::memory_bytes;
-use crate::layout::Counted;
+use crate::layout::CountedArray;
 
-impl<'a> Emitter<'a, '_> {
-    /// Appends what `body` says of the value at `it`.
-    pub fn encode(&mut self, body: &'a [Op], layout: Layout<'a>, it: Spot) {
+impl<'a> FunctionEmitter<'a, '_> {
+    /// Appends the items of `body` of the value at `it`.
+    pub fn encode(&mut self, body: &'a [Op], layout: Layout<'a>, it: MemoryOperand) {
         let mut rest = body;
         let mut covered = 0;
         while let [op, behind @ ..] = rest {
@@ -40,7 +40,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Makes room for as many of the next operations as are worth one check, and says for how many.
+    /// Makes room for as many of the next operations as are worth one check, and returns their number.
     fn cover(&mut self, ops: &[Op]) -> usize {
         let (mut covered, mut bytes) = (0, 0);
         for op in ops {
@@ -55,7 +55,7 @@ impl<'a> Emitter<'a, '_> {
             covered += 1;
         }
         match (ops, covered) {
-            // It looks for itself.
+            // It makes its own check.
             ([Op::CopyCounted { .. }, ..], 1) => return 0,
             _ if bytes == 0 => {}
             _ => {
@@ -66,8 +66,8 @@ impl<'a> Emitter<'a, '_> {
         covered
     }
 
-    /// An operation that is no block.
-    fn put_op(&mut self, op: &'a Op, layout: Layout<'a>, it: Spot) {
+    /// Emits the code of an operation that is no block.
+    fn put_op(&mut self, op: &'a Op, layout: Layout<'a>, it: MemoryOperand) {
         match op {
             Op::Align { to, before } => self.put_hole(*to, *before),
             Op::BlitCounted { place, item, bound } => {
@@ -118,7 +118,9 @@ impl<'a> Emitter<'a, '_> {
                 let held = self.load(types::I64, from);
                 let is_some = self.builder.ins().icmp_imm(IntCC::NotEqual, held, 0);
                 self.put_flag(is_some);
-                self.when(is_some, |this| this.body(body, element, Spot::at(held)));
+                self.when(is_some, |this| {
+                    this.body(body, element, MemoryOperand::at(held))
+                });
             }
             Op::List {
                 place,
@@ -142,17 +144,26 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    fn put_block(&mut self, bytes: u32, items: &'a [Op], layout: Layout<'a>, it: Spot) {
+    fn put_block(&mut self, bytes: u32, items: &'a [Op], layout: Layout<'a>, it: MemoryOperand) {
         let block = self.room(bytes.into());
         self.put_items(items, layout, it, block);
     }
 
     /// Writes items of fixed size to the block at `block`.
-    fn put_items(&mut self, items: &'a [Op], layout: Layout<'a>, it: Spot, block: Spot) {
-        let mut plain = Plain::none(self.way.swapped());
+    fn put_items(
+        &mut self,
+        items: &'a [Op],
+        layout: Layout<'a>,
+        it: MemoryOperand,
+        block: MemoryOperand,
+    ) {
+        let mut plain = CoalescedCopies::none(self.way.swapped());
         for op in items {
             let place = op.place();
-            let at = place.map(|place| self.locate(layout, place, Spot { offset: 0, ..it }).1);
+            let at = place.map(|place| {
+                self.locate(layout, place, MemoryOperand { offset: 0, ..it })
+                    .1
+            });
             let memory = at.map_or(0, |at| at.offset as u64);
             let from = it.plus(memory);
             match op {
@@ -194,7 +205,7 @@ impl<'a> Emitter<'a, '_> {
         self.settle();
     }
 
-    fn put_array(&mut self, scalar: Scalar, count: u32, from: Spot, to: Spot) {
+    fn put_array(&mut self, scalar: Scalar, count: u32, from: MemoryOperand, to: MemoryOperand) {
         let steps = [memory_bytes(scalar), self.wire_bytes(scalar)];
         self.settle();
         self.each(count, [from, to], steps, |this, [from, to]| {
@@ -203,7 +214,7 @@ impl<'a> Emitter<'a, '_> {
         });
     }
 
-    fn put_zeros(&mut self, bytes: u32, to: Spot) {
+    fn put_zeros(&mut self, bytes: u32, to: MemoryOperand) {
         let mut at = 0;
         while at < bytes {
             let (ty, step) = match bytes - at {
@@ -229,13 +240,13 @@ impl<'a> Emitter<'a, '_> {
         let hole = self.hole(to, before);
         let at = self.cursor();
         let zero = self.word(0);
-        self.store(zero, Spot::at(at));
+        self.store(zero, MemoryOperand::at(at));
         let behind = self.builder.ins().iadd(at, hole);
         self.set_cursor(behind);
     }
 
     /// Appends a linked list.
-    pub fn put_list(&mut self, first_bare: bool, element: TypeId, from: Spot) {
+    pub fn put_list(&mut self, first_bare: bool, element: TypeId, from: MemoryOperand) {
         let (count, items) = self.counted(from, u32::MAX);
         if first_bare {
             self.refuse_unless(count);
@@ -253,12 +264,18 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    fn put_flagged(&mut self, first_bare: bool, element: TypeId, count: Value, items: Spot) {
+    fn put_flagged(
+        &mut self,
+        first_bare: bool,
+        element: TypeId,
+        count: Value,
+        items: MemoryOperand,
+    ) {
         let stride = self.list_element(element);
         let (mut left, mut items) = (count, items);
         if first_bare {
             self.call_type(element, items);
-            items = Spot::at(self.address(items.plus(stride)));
+            items = MemoryOperand::at(self.address(items.plus(stride)));
             left = self.builder.ins().iadd_imm(count, -1);
         }
         self.each_of(left, [items], [stride], |this, [item]| {
@@ -270,32 +287,32 @@ impl<'a> Emitter<'a, '_> {
         self.put_flag(none);
     }
 
-    fn put_element(&mut self, element: TypeId, item: Spot) {
+    fn put_element(&mut self, element: TypeId, item: MemoryOperand) {
         if self.given.plans.representation.aligned {
             self.put_hole(self.given.plans.of_type(element).align, 0);
         }
         self.call_type(element, item);
     }
 
-    /// Sees to it that there is room for `bytes` more.
+    /// Makes sure that there is room for `bytes` more.
     pub fn make_room(&mut self, bytes: Value) {
         let at = self.cursor();
         let end = self.end();
         let behind = self.builder.ins().iadd(at, bytes);
         let over = IntCC::UnsignedGreaterThan;
         let full = self.builder.ins().icmp(over, behind, end);
-        self.seldom(full, |this| match this.around {
-            Around::Context(context) => {
+        self.seldom(full, |this| match this.location {
+            ContextLocation::Context(context) => {
                 let at = this.call_helper(GROW, &[context, at, bytes]);
                 this.set_cursor(at);
             }
-            Around::Registers(registers) => this.grow(registers, at, bytes),
+            ContextLocation::Registers(registers) => this.grow(registers, at, bytes),
         });
     }
 
-    /// Makes room for `bytes` more behind `at`, where nobody else knows of the buffer.
-    fn grow(&mut self, registers: Registers, at: Value, bytes: Value) {
-        let Registers { end, base, more } = registers;
+    /// Makes room for `bytes` more behind `at`, in a function that keeps no context.
+    fn grow(&mut self, registers: ContextRegisters, at: Value, bytes: Value) {
+        let ContextRegisters { end, base, more } = registers;
         let base_before = self.builder.use_var(base);
         let grown = self.call_for(2, GROW_BUFFER, &[more, at, bytes]);
         let moved = self.builder.ins().isub(grown[0], at);
@@ -305,8 +322,8 @@ impl<'a> Emitter<'a, '_> {
         self.set_cursor(grown[0]);
     }
 
-    /// Room for `bytes` more.
-    fn room(&mut self, bytes: u64) -> Spot {
+    /// Takes room for `bytes` more.
+    fn room(&mut self, bytes: u64) -> MemoryOperand {
         if !self.covered {
             let bytes = self.word(bytes);
             self.make_room(bytes);
@@ -316,18 +333,25 @@ impl<'a> Emitter<'a, '_> {
         self.step(behind)
     }
 
-    /// How many elements there are, at most `bound`, and where.
-    fn counted(&mut self, from: Spot, bound: u32) -> (Value, Spot) {
-        let count = self.load(types::I32, from.plus(offset_of!(Counted, count) as u64));
+    /// The number of elements, which is checked against `bound`, and their address.
+    fn counted(&mut self, from: MemoryOperand, bound: u32) -> (Value, MemoryOperand) {
+        let count = self.load(
+            types::I32,
+            from.plus(offset_of!(CountedArray, count) as u64),
+        );
         let count = self.builder.ins().uextend(types::I64, count);
         self.check_bound(count, bound);
-        let items = self.load(types::I64, from.plus(offset_of!(Counted, items) as u64));
-        (count, Spot::at(items))
+        let items = self.load(
+            types::I64,
+            from.plus(offset_of!(CountedArray, items) as u64),
+        );
+        (count, MemoryOperand::at(items))
     }
 
-    fn put_opaque(&mut self, bound: u32, from: Spot) {
+    fn put_opaque(&mut self, bound: u32, from: MemoryOperand) {
         // No code is made for other paddings.
-        let Some(opaque) = Opaque::of(self.given.plans.representation.padding, self.way.swapped())
+        let Some(opaque) =
+            OpaqueHelpers::of(self.given.plans.representation.padding, self.way.swapped())
         else {
             return self.refuse_always();
         };
@@ -342,13 +366,13 @@ impl<'a> Emitter<'a, '_> {
     }
 
     /// Appends a count, and room for so many elements.
-    fn put_elements_count(&mut self, count: Value, bytes: u64) -> Spot {
+    fn put_elements_count(&mut self, count: Value, bytes: u64) -> MemoryOperand {
         let elements = self.times(count, bytes);
         self.put_count(count, elements)
     }
 
     /// Appends a count, and room for the `elements` bytes behind it.
-    fn put_count(&mut self, count: Value, elements: Value) -> Spot {
+    fn put_count(&mut self, count: Value, elements: Value) -> MemoryOperand {
         let all = self
             .builder
             .ins()
@@ -362,10 +386,10 @@ impl<'a> Emitter<'a, '_> {
         let count = self.builder.ins().ireduce(types::I32, count);
         let count = self.ordered(count);
         self.store(count, to);
-        Spot::at(self.address(to.plus(COUNT_BYTES.into())))
+        MemoryOperand::at(self.address(to.plus(COUNT_BYTES.into())))
     }
 
-    fn put_counted(&mut self, scalar: Scalar, bound: u32, from: Spot) {
+    fn put_counted(&mut self, scalar: Scalar, bound: u32, from: MemoryOperand) {
         if let Some(item) = self.plain(scalar) {
             return self.put_blitted(&item, bound, from);
         }
@@ -379,7 +403,7 @@ impl<'a> Emitter<'a, '_> {
         });
     }
 
-    fn put_blitted(&mut self, item: &Blittable, bound: u32, from: Spot) {
+    fn put_blitted(&mut self, item: &Blittable, bound: u32, from: MemoryOperand) {
         let (count, items) = self.counted(from, bound);
         let elements = self.times(count, item.bytes());
         let to = self.put_count(count, elements);
@@ -392,11 +416,11 @@ impl<'a> Emitter<'a, '_> {
         bytes: u64,
         body: &'a [Op],
         layout: Layout<'a>,
-        from: Spot,
+        from: MemoryOperand,
     ) {
         let (element, stride) = self.element(layout);
         let steps = [stride, bytes];
-        let inside = |this: &mut Self, [from, to]: [Spot; 2]| {
+        let inside = |this: &mut Self, [from, to]: [MemoryOperand; 2]| {
             this.put_items(body, element, from, to);
         };
         match count {
@@ -412,9 +436,9 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    fn put_loop(&mut self, count: Count, body: &'a [Op], layout: Layout<'a>, from: Spot) {
+    fn put_loop(&mut self, count: Count, body: &'a [Op], layout: Layout<'a>, from: MemoryOperand) {
         let (element, stride) = self.element(layout);
-        let inside = |this: &mut Self, [item]: [Spot; 1]| this.encode(body, element, item);
+        let inside = |this: &mut Self, [item]: [MemoryOperand; 1]| this.encode(body, element, item);
         match count {
             Count::Fixed(count) => {
                 let count = self.word(count.into());

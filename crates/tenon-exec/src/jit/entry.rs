@@ -1,6 +1,5 @@
-//! Entries: the functions that a program calls. They are told everything in registers, and leave it
-//! there unless something that they call has to know it: so a message of plain items costs little
-//! more than its items.
+//! Entries: the functions that a program calls. They take their state in registers, and leave it there unless a
+//! function that they call needs it: so a message of plain items costs little more than its items.
 
 use std::mem::offset_of;
 
@@ -8,21 +7,21 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
 use tenon_plan::{Body, Count, Op, Plan};
 
-use super::context::{Cursor, Decoding, Encoding};
-use super::emit::{Around, Emitter, Registers, Spot};
-use super::given::{Given, Way};
-use super::helpers::{Helper, REWIND};
-use super::linker::Routine;
-use crate::frame::Place;
-use crate::frame::arena::Arena;
-use crate::frame::array::Whole;
-use crate::layout::Counted;
+use super::context::{ContextHeader, DecodeContext, EncodeContext};
+use super::emit::{ContextLocation, ContextRegisters, FunctionEmitter, MemoryOperand};
+use super::given::{CompilationInput, MarshalDirection};
+use super::helpers::{HelperFunction, REWIND};
+use super::linker::RoutineId;
+use crate::frame::FrameStorage;
+use crate::frame::arena::FrameArena;
+use crate::frame::array::ArrayMessage;
+use crate::layout::CountedArray;
 
 /// Words that an entry takes.
 pub(super) const PARAMETERS: usize = 6;
 
-impl Way {
-    /// Words that an entry gives.
+impl MarshalDirection {
+    /// Words that an entry returns.
     pub fn given(self) -> usize {
         match self {
             Self::Encode { .. } => 1,
@@ -31,22 +30,22 @@ impl Way {
     }
 }
 
-/// What an entry is made of.
-enum Manner {
-    /// The message is an array of what moves as a block: what moves such arrays is called.
-    Array(Whole, Helper),
-    /// All that it needs fits into registers.
+/// The way in which an entry does its work.
+enum EntryStrategy {
+    /// The message is an array that moves as a block: it calls the function for such arrays.
+    Array(ArrayMessage, HelperFunction),
+    /// All its state fits into registers.
     Registers,
     /// It needs a context, and does all itself.
     Context,
-    /// It needs a context, for what does all.
+    /// It makes a context, and calls the function that does all.
     Call,
 }
 
-impl<'a> Emitter<'a, '_> {
-    /// All of an entry for a message of so many bytes that `routine` moves.
-    pub fn entry(mut self, parameters: &[Value], routine: Routine, bytes: u32) {
-        let &[place, at, end, base, modes, more] = parameters else {
+impl<'a> FunctionEmitter<'a, '_> {
+    /// Emits all of an entry for a message of so many bytes that `routine` moves.
+    pub fn entry(mut self, parameters: &[Value], routine: RoutineId, bytes: u32) {
+        let &[storage, at, end, base, modes, more] = parameters else {
             unreachable!("an entry has so many parameters");
         };
         self.set_cursor(at);
@@ -55,45 +54,49 @@ impl<'a> Emitter<'a, '_> {
             self.builder.def_var(variable, value);
             variable
         });
-        let manner = self.given.manner(self.way, routine, bytes);
-        let given = match (self.way, &manner) {
-            (way, Manner::Array(array, helper)) => {
+        let strategy = self.given.strategy(self.way, routine, bytes);
+        let given = match (self.way, &strategy) {
+            (way, EntryStrategy::Array(array, helper)) => {
                 let (bound, stride) = (
                     self.word(array.bound.into()),
                     self.word(array.stride.into()),
                 );
-                self.call_for(way.given(), *helper, &[place, at, end, bound, stride, more])
+                self.call_for(
+                    way.given(),
+                    *helper,
+                    &[storage, at, end, bound, stride, more],
+                )
             }
-            (Way::Encode { .. }, manner) => {
-                self.around = Around::Registers(Registers {
+            (MarshalDirection::Encode { .. }, strategy) => {
+                self.location = ContextLocation::Registers(ContextRegisters {
                     end: behind,
                     base: before,
                     more,
                 });
                 self.make_room_for(routine);
-                self.put_context(manner, modes);
-                let root = self.root(place, bytes);
-                self.moved(manner, routine, root);
+                self.put_context(strategy, modes);
+                let root = self.root(storage, bytes);
+                self.moved(strategy, routine, root);
                 vec![self.cursor()]
             }
-            (Way::Decode { .. }, manner) => {
+            (MarshalDirection::Decode { .. }, strategy) => {
                 let left = self.pay_for(bytes, more);
-                self.around = Around::Registers(Registers {
+                self.location = ContextLocation::Registers(ContextRegisters {
                     end: behind,
                     base: before,
                     more: self.strictness(modes),
                 });
-                self.get_context(manner, place, (modes, left));
-                let root = self.root(place, bytes);
-                self.moved(manner, routine, root);
+                self.get_context(strategy, storage, (modes, left));
+                let root = self.root(storage, bytes);
+                self.moved(strategy, routine, root);
                 vec![self.cursor(), self.memory_left(left)]
             }
         };
         self.finish(&given);
     }
 
-    /// Makes the room that an encoder is entered with, if it is.
-    fn make_room_for(&mut self, routine: Routine) {
+    /// Makes the room that the encoder of a routine expects from its caller, if it does.
+    fn make_room_for(&mut self, routine: RoutineId) {
         if let Some(room) = self.given.room_for(routine) {
             if room > 0 {
                 let room = self.word(room);
@@ -103,35 +106,37 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// The memory that is still paid for, of which so much was left before anything was taken.
+    /// The memory that is still paid for; `before` was left before anything was taken.
     fn memory_left(&mut self, before: Value) -> Value {
-        match self.around {
-            Around::Context(_) => {
-                self.load_field(types::I64, offset_of!(Decoding<'_>, memory_left))
+        match self.location {
+            ContextLocation::Context(_) => {
+                self.load_field(types::I64, offset_of!(DecodeContext<'_>, memory_left))
             }
-            Around::Registers(_) => before,
+            ContextLocation::Registers(_) => before,
         }
     }
 
-    fn moved(&mut self, manner: &Manner, routine: Routine, root: Spot) {
-        match manner {
-            Manner::Call => self.call_routine(routine, root),
-            Manner::Registers | Manner::Context | Manner::Array(..) => self.routine(routine, root),
+    fn moved(&mut self, strategy: &EntryStrategy, routine: RoutineId, root: MemoryOperand) {
+        match strategy {
+            EntryStrategy::Call => self.call_routine(routine, root),
+            EntryStrategy::Registers | EntryStrategy::Context | EntryStrategy::Array(..) => {
+                self.routine(routine, root)
+            }
         }
     }
 
-    /// Where the value itself is.
-    fn root(&mut self, place: Value, bytes: u32) -> Spot {
-        match bytes as usize <= Place::SMALL_BYTES {
-            true => Spot::at(place).plus(Place::SMALL as u64),
+    /// Address of the value itself.
+    fn root(&mut self, storage: Value, bytes: u32) -> MemoryOperand {
+        match bytes as usize <= FrameStorage::SMALL_BYTES {
+            true => MemoryOperand::at(storage).plus(FrameStorage::SMALL as u64),
             false => {
-                let large = Spot::at(place).plus(Place::LARGE as u64);
-                Spot::at(self.load(types::I64, large))
+                let large = MemoryOperand::at(storage).plus(FrameStorage::LARGE as u64);
+                MemoryOperand::at(self.load(types::I64, large))
             }
         }
     }
 
-    /// What is left of the memory that is paid for.
+    /// Takes the price of the value itself out of the memory that is paid for, and returns the rest.
     fn pay_for(&mut self, bytes: u32, left: Value) -> Value {
         let under = IntCC::UnsignedLessThan;
         let bytes = i64::from(bytes);
@@ -140,46 +145,51 @@ impl<'a> Emitter<'a, '_> {
         self.builder.ins().iadd_imm(left, -bytes)
     }
 
-    /// All ones if nothing is forgiven.
+    /// All ones in strict mode.
     fn strictness(&mut self, modes: Value) -> Value {
         let strict = self.builder.ins().ushr_imm(modes, 32);
         self.builder.ins().ineg(strict)
     }
 
-    /// Keeps a context, if one is needed.
-    fn put_context(&mut self, manner: &Manner, depth: Value) {
-        let Around::Registers(registers) = self.around else {
+    /// Makes the context of an encoder, if one is needed.
+    fn put_context(&mut self, strategy: &EntryStrategy, depth: Value) {
+        let ContextLocation::Registers(registers) = self.location else {
             return;
         };
-        if manner.needs_context() {
+        if strategy.needs_context() {
             let out = registers.more;
-            self.keep(size_of::<Encoding<'_>>(), registers, depth);
-            self.store_field(offset_of!(Encoding<'_>, out), out);
+            self.keep(size_of::<EncodeContext<'_>>(), registers, depth);
+            self.store_field(offset_of!(EncodeContext<'_>, out), out);
         }
     }
 
-    /// As above. What was read before is forgotten.
-    fn get_context(&mut self, manner: &Manner, place: Value, (modes, left): (Value, Value)) {
-        let Around::Registers(registers) = self.around else {
+    /// Makes the context of a decoder, if one is needed. Values that were read before are forgotten.
+    fn get_context(
+        &mut self,
+        strategy: &EntryStrategy,
+        storage: Value,
+        (modes, left): (Value, Value),
+    ) {
+        let ContextLocation::Registers(registers) = self.location else {
             return;
         };
-        if manner.needs_context() {
-            let arena = self.address(Spot::at(place).plus(Place::ARENA as u64));
-            let first = Spot::at(arena).plus(offset_of!(Arena, first) as u64);
+        if strategy.needs_context() {
+            let arena = self.address(MemoryOperand::at(storage).plus(FrameStorage::ARENA as u64));
+            let first = MemoryOperand::at(arena).plus(offset_of!(FrameArena, first) as u64);
             let first = self.load(types::I64, first);
             self.seldom(first, |this| {
                 this.call_helper(REWIND, &[arena]);
             });
             let strict = registers.more;
-            self.keep(size_of::<Decoding<'_>>(), registers, modes);
-            self.store_field(offset_of!(Decoding<'_>, strict), strict);
-            self.store_field(offset_of!(Decoding<'_>, memory_left), left);
-            self.store_field(offset_of!(Decoding<'_>, arena), arena);
+            self.keep(size_of::<DecodeContext<'_>>(), registers, modes);
+            self.store_field(offset_of!(DecodeContext<'_>, strict), strict);
+            self.store_field(offset_of!(DecodeContext<'_>, memory_left), left);
+            self.store_field(offset_of!(DecodeContext<'_>, arena), arena);
         }
     }
 
-    /// Begins a context of so many bytes with what both directions have.
-    fn keep(&mut self, bytes: usize, registers: Registers, depth: Value) {
+    /// Begins a context of so many bytes with the header that both directions have.
+    fn keep(&mut self, bytes: usize, registers: ContextRegisters, depth: Value) {
         let kind = StackSlotKind::ExplicitSlot;
         let slot = StackSlotData::new(kind, bytes as u32, 3);
         let slot = self.builder.create_sized_stack_slot(slot);
@@ -187,14 +197,14 @@ impl<'a> Emitter<'a, '_> {
         let end = self.builder.use_var(registers.end);
         let base = self.builder.use_var(registers.base);
         let depth = self.builder.ins().ireduce(types::I32, depth);
-        self.around = Around::Context(context);
-        self.store_field(offset_of!(Cursor, end), end);
-        self.store_field(offset_of!(Cursor, base), base);
-        self.store_field(offset_of!(Cursor, depth_left), depth);
+        self.location = ContextLocation::Context(context);
+        self.store_field(offset_of!(ContextHeader, end), end);
+        self.store_field(offset_of!(ContextHeader, base), base);
+        self.store_field(offset_of!(ContextHeader, depth_left), depth);
     }
 }
 
-impl Manner {
+impl EntryStrategy {
     fn needs_context(&self) -> bool {
         match self {
             Self::Array(..) | Self::Registers => false,
@@ -203,44 +213,49 @@ impl Manner {
     }
 }
 
-impl Given {
-    /// The entry for a message of so many bytes that is there before anything is made.
-    pub fn ready_entry(&self, way: Way, routine: Routine, bytes: u32) -> Option<*const u8> {
+impl CompilationInput {
+    /// The entry for a message of so many bytes, if a function of the library serves as it is.
+    pub fn ready_entry(
+        &self,
+        way: MarshalDirection,
+        routine: RoutineId,
+        bytes: u32,
+    ) -> Option<*const u8> {
         let array = self.whole(way, routine, bytes)?;
         match way {
-            Way::Encode { .. } => array.put_plain().map(|put| put as *const u8),
-            Way::Decode { .. } => array.get_plain().map(|get| get as *const u8),
+            MarshalDirection::Encode { .. } => array.put_plain().map(|put| put as *const u8),
+            MarshalDirection::Decode { .. } => array.get_plain().map(|get| get as *const u8),
         }
     }
 
-    fn manner(&self, way: Way, routine: Routine, bytes: u32) -> Manner {
+    fn strategy(&self, way: MarshalDirection, routine: RoutineId, bytes: u32) -> EntryStrategy {
         let whole = self.whole(way, routine, bytes);
         let address = whole.and_then(|array| match way {
-            Way::Encode { .. } => array.put().map(|put| put as *const u8),
-            Way::Decode { .. } => array.get().map(|get| get as *const u8),
+            MarshalDirection::Encode { .. } => array.put().map(|put| put as *const u8),
+            MarshalDirection::Decode { .. } => array.get().map(|get| get as *const u8),
         });
         if let Some((array, address)) = whole.zip(address) {
             let parameters = PARAMETERS;
-            let helper = Helper {
+            let helper = HelperFunction {
                 address,
                 parameters,
             };
-            return Manner::Array(array, helper);
+            return EntryStrategy::Array(array, helper);
         }
-        let is_list = matches!(routine, Routine::List(_));
+        let is_list = matches!(routine, RoutineId::List(_));
         if !is_list && self.is_alone(way, self.routine(routine).0) {
-            return Manner::Registers;
+            return EntryStrategy::Registers;
         }
         match self.is_called(routine) {
-            true => Manner::Call,
-            false => Manner::Context,
+            true => EntryStrategy::Call,
+            false => EntryStrategy::Context,
         }
     }
 
     /// The array that a message of so many bytes is, if it is that alone and one kernel moves it.
-    fn whole(&self, way: Way, routine: Routine, bytes: u32) -> Option<Whole> {
-        // What a list's plan moves is one of its elements, which may be such an array.
-        if matches!(routine, Routine::List(_)) {
+    fn whole(&self, way: MarshalDirection, routine: RoutineId, bytes: u32) -> Option<ArrayMessage> {
+        // The plan of a list moves one of its elements, which may be such an array.
+        if matches!(routine, RoutineId::List(_)) {
             return None;
         }
         let (plan, layout) = self.routine(routine);
@@ -257,7 +272,7 @@ impl Given {
             _ => return None,
         };
         let (_, offset) = self.layouts.locate(&self.schema, layout, place)?;
-        let is_all = offset == 0 && bytes as usize == size_of::<Counted>();
+        let is_all = offset == 0 && bytes as usize == size_of::<CountedArray>();
         let stride = u32::try_from(item.bytes()).ok()?;
         if plan.recursive || !is_all || stride == 0 {
             return None;
@@ -266,7 +281,7 @@ impl Given {
             true => item.unit()?,
             false => 1,
         };
-        Some(Whole {
+        Some(ArrayMessage {
             swapped: way.swapped(),
             unit,
             stride,
@@ -274,14 +289,14 @@ impl Given {
         })
     }
 
-    /// Whether all that a body does can be done without a context: nothing is called that would have
-    /// to know it, no memory is taken, and no levels are counted.
-    fn is_alone(&self, way: Way, plan: &Plan) -> bool {
+    /// Returns whether a plan can be carried out without a context: no function that needs one is called, no memory is
+    /// taken, and no levels are counted.
+    fn is_alone(&self, way: MarshalDirection, plan: &Plan) -> bool {
         !plan.recursive && self.are_alone(way, &plan.body)
     }
 
-    fn are_alone(&self, way: Way, body: &Body) -> bool {
-        let takes_memory = matches!(way, Way::Decode { .. });
+    fn are_alone(&self, way: MarshalDirection, body: &Body) -> bool {
+        let takes_memory = matches!(way, MarshalDirection::Decode { .. });
         let is_fixed = |count: &Count| matches!(count, Count::Fixed(_));
         body.iter().all(|op| match op {
             Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => true,

@@ -1,4 +1,4 @@
-//! What all functions of an interface are made from.
+//! Input of the compilation: all that the functions of an interface are made from.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use tenon_plan::{
 use tenon_schema::{EnumMember, Schema, TypeId, TypeKind};
 
 use super::alike::alike;
-use super::linker::Routine;
-use crate::frame::Key;
-use crate::layout::{Counted, Layouts, of_scalar};
+use super::linker::RoutineId;
+use crate::frame::MessageId;
+use crate::layout::{CountedArray, TypeLayouts, of_scalar};
 
-/// Most operations of a type that is not called but moved where it stands.
+/// Most operations of a type that is inlined and not called.
 const MAX_INLINED: usize = 6;
 
 /// Most bytes of several operations that one check makes room for, though they may turn out to
@@ -24,21 +24,21 @@ pub(super) const HOLE_BYTES: u64 = 8;
 
 /// Encoding or decoding, in the processor's order of bytes or the other one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Way {
+pub(crate) enum MarshalDirection {
     /// From memory to bytes.
     Encode {
-        /// Whether the order is the other one.
+        /// Set if the order is the other one.
         swapped: bool,
     },
     /// From bytes to memory.
     Decode {
-        /// Whether the order is the other one.
+        /// Set if the order is the other one.
         swapped: bool,
     },
 }
 
-impl Way {
-    /// Whether the order of the bytes of a number is not the processor's.
+impl MarshalDirection {
+    /// Returns whether the byte order of numbers is not that of the processor.
     pub fn swapped(self) -> bool {
         match self {
             Self::Encode { swapped } | Self::Decode { swapped } => swapped,
@@ -48,24 +48,24 @@ impl Way {
 
 /// An interface, as far as machine code depends on it.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct CompilationInput {
     pub schema: Schema,
     pub plans: Plans,
-    pub layouts: Layouts,
-    /// Of the named types: how many operations one comes down to, or none if it is always called.
+    pub layouts: TypeLayouts,
+    /// Of the named types: the number of operations that one comes down to, or none if it is always called.
     inlined: Vec<Option<usize>>,
     /// Of the named types, the first one that is moved alike.
     alike: Vec<TypeId>,
     /// Of the named types, whether others call it.
     called: Vec<bool>,
-    /// Of the named types, the most bytes that one appends, if they are few. Whoever calls its
-    /// encoder makes room for so many.
+    /// Of the named types, the most bytes that one appends, if they are few. The caller of its encoder makes room for
+    /// so many.
     room: Vec<Option<u64>>,
 }
 
-impl Given {
-    /// Of plans that were [stripped](Plans::stripped).
-    pub fn new(schema: Schema, plans: Plans, layouts: Layouts) -> Self {
+impl CompilationInput {
+    /// Analyses plans that were [stripped](Plans::stripped).
+    pub fn new(schema: Schema, plans: Plans, layouts: TypeLayouts) -> Self {
         let mut given = Self {
             inlined: vec![None; plans.types.len()],
             alike: alike(&schema, &plans, &layouts),
@@ -90,12 +90,12 @@ impl Given {
         (!plan.recursive && weight <= MAX_INLINED).then_some(weight)
     }
 
-    /// Whether a value of a named type is moved where it stands.
+    /// Returns whether the code of a named type is inlined.
     pub fn is_inlined(&self, id: TypeId) -> bool {
         self.inlined[id.0 as usize].is_some()
     }
 
-    /// How many operations and arms there are.
+    /// Number of operations and arms of a body.
     fn weight(&self, body: &[Op]) -> usize {
         let weights = body.iter().map(|op| match op {
             Op::PutElements { body, .. } => 1 + self.weight(body),
@@ -171,27 +171,27 @@ impl Given {
         all.filter(|bytes| *bytes <= MAX_COVERED)
     }
 
-    /// The bytes that whoever enters the encoder of a routine makes room for; it makes room for
-    /// all that it appends itself if there are none.
-    pub fn room_for(&self, routine: Routine) -> Option<u64> {
+    /// The bytes that the caller of the encoder of a routine makes room for; if there are none, the encoder makes room
+    /// for all that it appends itself.
+    pub fn room_for(&self, routine: RoutineId) -> Option<u64> {
         match routine {
-            Routine::List(_) => None,
-            Routine::Type(id) => self.room[id.0 as usize],
-            Routine::Arguments(_) | Routine::Result(_) => self.few(self.routine(routine).0),
+            RoutineId::List(_) => None,
+            RoutineId::Type(id) => self.room[id.0 as usize],
+            RoutineId::Arguments(_) | RoutineId::Result(_) => self.few(self.routine(routine).0),
         }
     }
 
-    /// Where a routine's plan and value are.
-    pub fn routine(&self, routine: Routine) -> (&Plan, Layout<'_>) {
+    /// The plan of a routine and the layout of its value.
+    pub fn routine(&self, routine: RoutineId) -> (&Plan, Layout<'_>) {
         match routine {
-            Routine::Type(id) | Routine::List(id) => {
+            RoutineId::Type(id) | RoutineId::List(id) => {
                 (self.plans.of_type(id), Layout::of_type(&self.schema, id))
             }
-            Routine::Arguments(at) => {
+            RoutineId::Arguments(at) => {
                 let layout = Layout::Record(&self.procedure(at).arguments);
                 (&self.plans.procedures[at].arguments, layout)
             }
-            Routine::Result(at) => {
+            RoutineId::Result(at) => {
                 let result = self.procedure(at).result.as_ref();
                 let layout = result.map_or(Layout::Nothing, Layout::Use);
                 (&self.plans.procedures[at].result, layout)
@@ -207,29 +207,29 @@ impl Given {
 
     /// The routine that moves a message: of a linked list the whole list. And the bytes that the value
     /// itself takes, at least one, as nothing is free.
-    pub fn message(&self, key: Key) -> (Routine, u32) {
+    pub fn message(&self, key: MessageId) -> (RoutineId, u32) {
         let routine = match key {
-            Key::Type(id) if links::is_link(&self.schema, id) => {
-                let list = Routine::List(self.alike[id.0 as usize]);
-                return (list, size_of::<Counted>() as u32);
+            MessageId::Type(id) if links::is_link(&self.schema, id) => {
+                let list = RoutineId::List(self.alike[id.0 as usize]);
+                return (list, size_of::<CountedArray>() as u32);
             }
-            Key::Type(id) => Routine::Type(id),
-            Key::Arguments(at) => Routine::Arguments(at),
-            Key::Result(at) => Routine::Result(at),
+            MessageId::Type(id) => RoutineId::Type(id),
+            MessageId::Arguments(at) => RoutineId::Arguments(at),
+            MessageId::Result(at) => RoutineId::Result(at),
         };
         let bytes = self.bytes(self.routine(routine).1).max(1);
-        // Layouts refuse what is so large.
+        // Layouts refuse larger ones.
         (
             self.target(routine),
             u32::try_from(bytes).unwrap_or(u32::MAX),
         )
     }
 
-    /// Whether something else than a message is moved by a routine, too.
-    pub fn is_called(&self, routine: Routine) -> bool {
+    /// Returns whether a routine is called by other functions, and not only by entries.
+    pub fn is_called(&self, routine: RoutineId) -> bool {
         match routine {
-            Routine::Type(id) => self.called[id.0 as usize],
-            Routine::List(_) | Routine::Arguments(_) | Routine::Result(_) => false,
+            RoutineId::Type(id) => self.called[id.0 as usize],
+            RoutineId::List(_) | RoutineId::Arguments(_) | RoutineId::Result(_) => false,
         }
     }
 
@@ -245,17 +245,17 @@ impl Given {
         }
         all.retain(|id| !self.is_inlined(*id));
         for id in all {
-            if let Routine::Type(id) = self.target(Routine::Type(id)) {
+            if let RoutineId::Type(id) = self.target(RoutineId::Type(id)) {
                 self.called[id.0 as usize] = true;
             }
         }
     }
 
     /// The routine that does all that `routine` does, and is made for others too.
-    pub fn target(&self, mut routine: Routine) -> Routine {
+    pub fn target(&self, mut routine: RoutineId) -> RoutineId {
         loop {
-            if let Routine::Type(id) = routine {
-                routine = Routine::Type(self.alike[id.0 as usize]);
+            if let RoutineId::Type(id) = routine {
+                routine = RoutineId::Type(self.alike[id.0 as usize]);
             }
             let (plan, layout) = self.routine(routine);
             let [
@@ -271,7 +271,7 @@ impl Given {
             if plan.recursive || found.is_none_or(|(_, offset)| offset != 0) {
                 return routine;
             }
-            routine = Routine::Type(*called);
+            routine = RoutineId::Type(*called);
         }
     }
 
@@ -280,17 +280,17 @@ impl Given {
         self.layouts.extent(&self.schema, layout).size
     }
 
-    /// How far behind the beginning of the union `id` its arms lie.
+    /// Offset of the arms of the union `id`.
     pub fn arms_offset(&self, id: TypeId) -> u64 {
         self.layouts.arms_offset(id)
     }
 
-    /// Bytes of what lies behind the pointer that an arm of the union `id` is, if it is one.
+    /// Bytes of the value behind the pointer of an arm of the union `id`, if it is boxed.
     pub fn boxed_arm(&self, id: TypeId, position: usize, arm: Layout<'_>) -> Option<u64> {
         self.layouts.boxed_arm(&self.schema, id, position, arm)
     }
 
-    /// What an item is moved as, if it lies in memory as on the wire and every pattern is a value.
+    /// The block that an item is moved as, if it lies in memory as on the wire and every pattern is a value.
     pub fn plain(&self, scalar: Scalar) -> Option<Blittable> {
         let representation = self.plans.representation;
         let bytes = representation.bytes(scalar);
@@ -338,16 +338,15 @@ fn calls(body: &[Op], all: &mut Vec<TypeId>) {
     }
 }
 
-/// Where the fields of records lie, found out once. Records are told from each other by where their
-/// fields are in the schema.
+/// Cache of the offsets of the fields of records. The key of a record is the address of its fields in the schema.
 #[derive(Debug, Default)]
-pub(super) struct Places(HashMap<(usize, usize), Vec<u64>>);
+pub(super) struct FieldOffsets(HashMap<(usize, usize), Vec<u64>>);
 
-impl Places {
-    /// What is at `place` of `layout`, and how far from its beginning.
+impl FieldOffsets {
+    /// The layout of the item at `place` of `layout`, and its offset.
     pub fn locate<'a>(
         &mut self,
-        given: &'a Given,
+        given: &'a CompilationInput,
         layout: Layout<'a>,
         place: &Place,
     ) -> Option<(Layout<'a>, u64)> {

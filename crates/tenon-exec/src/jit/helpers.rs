@@ -1,16 +1,16 @@
-//! What machine code calls. All of them take and give words, and refuse by [`REFUSED`].
+//! Functions that machine code calls. All of them take and return words, and refuse by [`REFUSED`].
 
 use std::{ptr, slice};
 
 use tenon_wire::Buffer;
 use tenon_wire::kernels;
 
-use super::context::{Decoding, Encoding};
-use crate::frame::arena::Arena;
-use crate::frame::array::{Room, ordered};
-use crate::layout::Counted;
+use super::context::{DecodeContext, EncodeContext};
+use crate::frame::arena::FrameArena;
+use crate::frame::array::{WriteRange, ordered};
+use crate::layout::CountedArray;
 
-/// What a helper gives that refuses. No address is null.
+/// Result of a helper that refuses. No address is null.
 pub(super) const REFUSED: u64 = 0;
 
 /// Bytes of a count.
@@ -18,31 +18,31 @@ const COUNT: usize = size_of::<u32>();
 
 /// A helper as machine code knows it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Helper {
+pub(super) struct HelperFunction {
     pub address: *const u8,
     pub parameters: usize,
 }
 
 /// A list while it is being read.
 #[repr(C)]
-pub(super) struct Growing {
+pub(super) struct GrowingList {
     pub count: u64,
     pub room: u64,
     pub items: *mut u8,
 }
 
-/// What moves opaque data, whose bytes lie behind their count.
+/// The helpers for counted opaque data.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Opaque {
+pub(super) struct OpaqueHelpers {
     /// `(encoding, at, counted, bound)`: appends opaque bytes or a string.
-    pub put: Helper,
+    pub put: HelperFunction,
     /// `(decoding, at, counted, bound)`: reads opaque bytes or a string.
-    pub get: Helper,
+    pub get: HelperFunction,
 }
 
-impl Opaque {
-    /// For data that is padded with zeros to a multiple of `padding`, 1, 2, 4 or 8, and whose count is
-    /// `swapped` or not.
+impl OpaqueHelpers {
+    /// Returns the helpers for data that is padded with zeros to a multiple of `padding`, 1, 2, 4 or 8, with a count
+    /// that is `swapped` or not.
     pub fn of(padding: u32, swapped: bool) -> Option<Self> {
         Some(match (padding, swapped) {
             (1, false) => Self::moved::<1, false>(),
@@ -58,7 +58,7 @@ impl Opaque {
     }
 
     fn moved<const PADDING: usize, const SWAPPED: bool>() -> Self {
-        let helper = |address| Helper {
+        let helper = |address| HelperFunction {
             address,
             parameters: 4,
         };
@@ -72,7 +72,7 @@ impl Opaque {
 macro_rules! helpers {
     ($($(#[$doc:meta])* $constant:ident = $function:path, $parameters:literal;)*) => {$(
         $(#[$doc])*
-        pub(super) const $constant: Helper = Helper {
+        pub(super) const $constant: HelperFunction = HelperFunction {
             address: $function as *const u8,
             parameters: $parameters,
         };
@@ -80,19 +80,19 @@ macro_rules! helpers {
 }
 
 helpers! {
-    /// `(encoding, at, bytes)`: makes room, and gives where the cursor is then.
+    /// `(encoding, at, bytes)`: makes room, and returns the cursor as it is then.
     GROW = grow, 3;
-    /// `(buffer, at, bytes)`: makes room, and gives where the cursor is then, and the room's end.
+    /// `(buffer, at, bytes)`: makes room, and returns the cursor as it is then, and the end of the room.
     GROW_BUFFER = grow_buffer, 3;
-    /// `(arena)`: forgets what was taken from it.
+    /// `(arena)`: forgets all that was taken from it.
     REWIND = rewind, 1;
-    /// `(decoding, bytes, price)`: so much memory of the frame, at this price.
+    /// `(decoding, bytes, price)`: allocates so much memory of the frame, at this price.
     TAKE = take, 3;
-    /// `(decoding, growing, element bytes)`: the place of a list's next element.
+    /// `(decoding, growing, element bytes)`: returns the address of the next element of a list.
     NEXT = next, 3;
-    /// `(at, bytes)`: whether all of them are zero.
+    /// `(at, bytes)`: returns whether all of them are zero.
     ARE_ZERO = are_zero, 2;
-    /// `(from, to, bytes)`: copies, and gives where the last byte written ends.
+    /// `(from, to, bytes)`: copies, and returns the end of the bytes written.
     COPY = copy, 3;
 }
 
@@ -101,42 +101,42 @@ helpers! {
 
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn grow(context: *mut Encoding<'_>, at: *mut u8, bytes: u64) -> *mut u8 {
+unsafe extern "C" fn grow(context: *mut EncodeContext<'_>, at: *mut u8, bytes: u64) -> *mut u8 {
     // SAFETY: see above.
     unsafe { (*context).grow(at, bytes as usize) }
 }
 
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn grow_buffer(out: *mut Buffer, at: *mut u8, bytes: u64) -> Room {
+unsafe extern "C" fn grow_buffer(out: *mut Buffer, at: *mut u8, bytes: u64) -> WriteRange {
     // SAFETY: see above.
-    unsafe { Room::grown(&mut *out, at, bytes as usize) }
+    unsafe { WriteRange::grown(&mut *out, at, bytes as usize) }
 }
 
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn rewind(arena: *mut Arena) -> u64 {
+unsafe extern "C" fn rewind(arena: *mut FrameArena) -> u64 {
     // SAFETY: see above.
     unsafe { (*arena).rewind() }
     0
 }
 
-/// See [`Opaque::put`].
+/// See [`OpaqueHelpers::put`].
 unsafe extern "C" fn put_opaque<const PADDING: usize, const SWAPPED: bool>(
-    context: *mut Encoding<'_>,
+    context: *mut EncodeContext<'_>,
     at: *mut u8,
-    from: *const Counted,
+    from: *const CountedArray,
     bound: u64,
 ) -> *mut u8 {
     // SAFETY: see above; the item points to as many bytes as it counts.
     unsafe {
-        let Counted { count, items } = *from;
+        let CountedArray { count, items } = *from;
         if u64::from(count) > bound {
             return ptr::null_mut();
         }
         let bytes = count as usize;
         let padded = bytes.next_multiple_of(PADDING);
-        if ((*context).cursor.end as usize - at as usize) < COUNT + padded {
+        if ((*context).header.end as usize - at as usize) < COUNT + padded {
             return put_opaque_growing::<PADDING, SWAPPED>(context, at, from, bound);
         }
         at.cast::<u32>().write_unaligned(ordered::<SWAPPED>(count));
@@ -151,7 +151,7 @@ unsafe extern "C" fn put_opaque<const PADDING: usize, const SWAPPED: bool>(
 }
 
 #[inline(always)]
-unsafe extern "C" fn take(context: *mut Decoding<'_>, bytes: u64, price: u64) -> *mut u8 {
+unsafe extern "C" fn take(context: *mut DecodeContext<'_>, bytes: u64, price: u64) -> *mut u8 {
     // SAFETY: see above.
     unsafe {
         match (*context).pay(price) {
@@ -161,11 +161,11 @@ unsafe extern "C" fn take(context: *mut Decoding<'_>, bytes: u64, price: u64) ->
     }
 }
 
-/// See [`Opaque::get`].
+/// See [`OpaqueHelpers::get`].
 unsafe extern "C" fn get_opaque<const PADDING: usize, const SWAPPED: bool>(
-    context: *mut Decoding<'_>,
+    context: *mut DecodeContext<'_>,
     at: *mut u8,
-    to: *mut Counted,
+    to: *mut CountedArray,
     bound: u64,
 ) -> *mut u8 {
     // SAFETY: see above.
@@ -189,19 +189,19 @@ unsafe extern "C" fn get_opaque<const PADDING: usize, const SWAPPED: bool>(
             return ptr::null_mut();
         }
         copy_few(at, items, bytes);
-        to.write(Counted { count, items });
+        to.write(CountedArray { count, items });
         at.add(padded)
     }
 }
 
-/// [`put_opaque`] where there is not enough room yet. Apart from it, so that there is nothing to be
-/// saved where there is.
+/// [`put_opaque`] where there is not enough room yet. It is a function of its own, so that the usual case has no
+/// registers to save.
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn put_opaque_growing<const PADDING: usize, const SWAPPED: bool>(
-    context: *mut Encoding<'_>,
+    context: *mut EncodeContext<'_>,
     at: *mut u8,
-    from: *const Counted,
+    from: *const CountedArray,
     bound: u64,
 ) -> *mut u8 {
     // SAFETY: see above.
@@ -212,10 +212,14 @@ unsafe extern "C" fn put_opaque_growing<const PADDING: usize, const SWAPPED: boo
     }
 }
 
-unsafe extern "C" fn next(context: *mut Decoding<'_>, list: *mut Growing, element: u64) -> *mut u8 {
+unsafe extern "C" fn next(
+    context: *mut DecodeContext<'_>,
+    list: *mut GrowingList,
+    element: u64,
+) -> *mut u8 {
     // SAFETY: see above; the list is machine code's own.
     unsafe {
-        let Growing { count, room, items } = list.read();
+        let GrowingList { count, room, items } = list.read();
         if count == u64::from(u32::MAX) {
             return ptr::null_mut();
         }

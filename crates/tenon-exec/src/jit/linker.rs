@@ -1,4 +1,4 @@
-//! The functions of an interface: those that are made, and those that others ask for.
+//! The functions of an interface: those that are compiled, and those that are still to be.
 
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
@@ -13,18 +13,18 @@ use tenon_schema::TypeId;
 
 use super::emit::signature;
 use super::entry;
-use super::given::{Places, Way};
+use super::given::{FieldOffsets, MarshalDirection};
 
 /// Address space that the code of one interface may take. So near to each other its functions
 /// can call each other directly.
 const MOST_CODE: usize = 64 << 20;
 
-/// What one function moves.
+/// Identifies the value that one function moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Routine {
-    /// What the plan of a named type moves: of a link, an element.
+pub(super) enum RoutineId {
+    /// A value of a named type: of a link, an element.
     Type(TypeId),
-    /// A whole list whose first element comes bare.
+    /// A whole list of which the first element is not optional.
     List(TypeId),
     /// The arguments of a procedure, by its position in the plans.
     Arguments(usize),
@@ -32,49 +32,49 @@ pub(super) enum Routine {
     Result(usize),
 }
 
-/// Which part of a routine a function is.
+/// The part of a routine that a function is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Part {
-    /// What programs call, for a message of so many bytes.
+pub(super) enum RoutinePart {
+    /// The function that programs call, for a message of so many bytes.
     Entry(u32),
-    /// What other functions call: `(context, value, at) -> at`.
+    /// The function that other functions call: `(context, value, at) -> at`.
     Inside,
 }
 
-/// What a function does.
-pub(super) type Task = (Way, Routine, Part);
+/// Identifies a function.
+pub(super) type FunctionKey = (MarshalDirection, RoutineId, RoutinePart);
 
-/// Something cannot be compiled, or not here.
+/// Something cannot be compiled, or not on this machine.
 #[derive(Debug)]
-pub(super) struct Unsupported;
+pub(super) struct CompileError;
 
-impl<E: std::error::Error> From<E> for Unsupported {
+impl<E: std::error::Error> From<E> for CompileError {
     fn from(_: E) -> Self {
         Self
     }
 }
 
 /// Memory with machine code in it, freed when this is dropped.
-pub(super) struct Linker {
+pub(super) struct JitLinker {
     module: ManuallyDrop<JITModule>,
-    functions: HashMap<Task, FuncId>,
-    /// Those that are called and not made yet.
-    wanted: Vec<(Task, FuncId)>,
-    pub places: Places,
+    functions: HashMap<FunctionKey, FuncId>,
+    /// Those that are called and not compiled yet.
+    wanted: Vec<(FunctionKey, FuncId)>,
+    pub places: FieldOffsets,
 }
 
-impl Drop for Linker {
+impl Drop for JitLinker {
     fn drop(&mut self) {
         // SAFETY: the module is not used after this.
         let module = unsafe { ManuallyDrop::take(&mut self.module) };
-        // SAFETY: whoever runs the code borrows the machine that this is a part of, so that nobody
-        // does; and the machine's entries go with it.
+        // SAFETY: running the code borrows the machine that this is a part of, so that it does not run now;
+        // and the entry points of the machine are dropped with it.
         unsafe { module.free_memory() };
     }
 }
 
-impl Linker {
-    pub fn new() -> Result<Self, Unsupported> {
+impl JitLinker {
+    pub fn new() -> Result<Self, CompileError> {
         let mut builder = JITBuilder::with_isa(target()?, default_libcall_names());
         let memory = ArenaMemoryProvider::new_with_size(MOST_CODE)?;
         builder.memory_provider(Box::new(memory));
@@ -82,7 +82,7 @@ impl Linker {
             module: ManuallyDrop::new(JITModule::new(builder)),
             functions: HashMap::new(),
             wanted: Vec::new(),
-            places: Places::default(),
+            places: FieldOffsets::default(),
         })
     }
 
@@ -90,73 +90,73 @@ impl Linker {
         self.module.isa().default_call_conv()
     }
 
-    /// Asks for a function.
-    pub fn want(&mut self, task: Task) -> Result<FuncId, Unsupported> {
-        if let Some(function) = self.functions.get(&task) {
+    /// Declares a function, and has it compiled unless it is already.
+    pub fn want(&mut self, key: FunctionKey) -> Result<FuncId, CompileError> {
+        if let Some(function) = self.functions.get(&key) {
             return Ok(*function);
         }
-        let signature = self.signature(task);
+        let signature = self.signature(key);
         let function = self.module.declare_anonymous_function(&signature)?;
-        self.functions.insert(task, function);
-        self.wanted.push((task, function));
+        self.functions.insert(key, function);
+        self.wanted.push((key, function));
         Ok(function)
     }
 
-    /// What a function takes and gives.
-    pub fn signature(&self, (way, _, part): Task) -> ir::Signature {
+    /// The parameters and results of a function.
+    pub fn signature(&self, (way, _, part): FunctionKey) -> ir::Signature {
         let words = match part {
-            Part::Entry(_) => (entry::PARAMETERS, way.given()),
-            Part::Inside => (3, 1),
+            RoutinePart::Entry(_) => (entry::PARAMETERS, way.given()),
+            RoutinePart::Inside => (3, 1),
         };
         signature(words, self.call_conv())
     }
 
-    /// One that is asked for and not made yet.
-    pub fn next_wanted(&mut self) -> Option<(Task, FuncId)> {
+    /// Takes a function that is declared and not compiled yet.
+    pub fn next_wanted(&mut self) -> Option<(FunctionKey, FuncId)> {
         self.wanted.pop()
     }
 
-    /// A function, to be called by another one.
-    pub fn function(&mut self, task: Task, caller: &mut ir::Function) -> Option<FuncRef> {
-        let function = self.want(task).ok()?;
+    /// Returns a reference to a function, to be called by another one.
+    pub fn function(&mut self, key: FunctionKey, caller: &mut ir::Function) -> Option<FuncRef> {
+        let function = self.want(key).ok()?;
         Some(self.module.declare_func_in_func(function, caller))
     }
 
-    /// Makes the code of a function; it can be entered when all that it calls are made and
-    /// [`finish`](Self::finish) was called.
+    /// Compiles a function; it can be entered when all that it calls are compiled and [`finish`](Self::finish) was
+    /// called.
     pub fn define(
         &mut self,
         function: FuncId,
         context: &mut cranelift_codegen::Context,
-    ) -> Result<(), Unsupported> {
+    ) -> Result<(), CompileError> {
         self.module.define_function(function, context)?;
         self.module.clear_context(context);
         Ok(())
     }
 
-    /// Makes what is defined executable, and no longer writable.
-    pub fn finish(&mut self) -> Result<(), Unsupported> {
+    /// Makes the defined functions executable, and no longer writable.
+    pub fn finish(&mut self) -> Result<(), CompileError> {
         Ok(self.module.finalize_definitions()?)
     }
 
-    /// Where a finished function begins.
+    /// Address of a finished function.
     pub fn address(&self, function: FuncId) -> *const u8 {
         self.module.get_finalized_function(function)
     }
 }
 
 /// The processor that this runs on; the same for all interfaces.
-fn target() -> Result<OwnedTargetIsa, Unsupported> {
+fn target() -> Result<OwnedTargetIsa, CompileError> {
     static TARGET: OnceLock<Option<OwnedTargetIsa>> = OnceLock::new();
     let target = TARGET.get_or_init(|| {
         let flags = settings::Flags::new(flags().ok()?);
         let target = cranelift_native::builder().ok()?.finish(flags).ok()?;
-        // There two words are given as C gives a struct of two: in registers.
+        // With these, two words are returned as C returns a struct of two: in registers.
         let call_conv = target.default_call_conv();
         let gives_two = matches!(call_conv, CallConv::SystemV | CallConv::AppleAarch64);
         (gives_two && target.pointer_bytes() == 8).then_some(target)
     });
-    target.clone().ok_or(Unsupported)
+    target.clone().ok_or(CompileError)
 }
 
 fn flags() -> Result<settings::Builder, SetError> {

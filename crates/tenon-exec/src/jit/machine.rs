@@ -1,4 +1,4 @@
-//! The messages of an interface: entering their code, and when it is made.
+//! Machine code of the messages of an interface: entering it, and deciding when it is made.
 
 use std::fmt;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -8,76 +8,89 @@ use tenon_plan::{Order, Plans};
 use tenon_schema::TypeId;
 use tenon_wire::{Buffer, Decoder, Encoder, Representation};
 
-use super::code::Code;
-use super::given::Way;
+use super::code::InterfaceCode;
+use super::given::MarshalDirection;
 use crate::Interface;
-use crate::frame::array::Read;
-use crate::frame::{Key, Place};
+use crate::frame::array::DecodeOutcome;
+use crate::frame::{FrameStorage, MessageId};
 
-/// How often a message is interpreted in one way before code is made for it, which takes half a
-/// millisecond or less: about as long as so many messages of the usual size take to interpret. So
-/// whatever a program does, it takes twice the time that it could have taken at most.
-const WORTH: u32 = 1000;
+/// Number of times that a message is interpreted in one direction before code is made for it, which takes half a
+/// millisecond or less: about as long as so many messages of the usual size take to interpret. So a program takes at
+/// most twice the time that it could have taken.
+const COMPILE_THRESHOLD: u32 = 1000;
 
-/// `(place, at, end, base, depth_left, buffer) -> at`: appends the value at `place` to the spare room of a
+/// `(storage, at, end, base, depth_left, buffer) -> at`: appends the value in `storage` to the spare room of a
 /// buffer, from `at` to `end`; positions count from `base`. Null if the value is refused.
-type PutEntry =
-    unsafe extern "C" fn(*const Place, *mut u8, *mut u8, *mut u8, u64, *mut Buffer) -> *mut u8;
+type EncodeEntryFn = unsafe extern "C" fn(
+    *const FrameStorage,
+    *mut u8,
+    *mut u8,
+    *mut u8,
+    u64,
+    *mut Buffer,
+) -> *mut u8;
 
-/// `(place, at, end, base, modes, memory_left)`: reads a value to `place` from the bytes from `at` to `end`.
-/// `modes` are the levels that are left, and behind 32 bits whether nothing is forgiven.
-type GetEntry = unsafe extern "C" fn(*mut Place, *const u8, *const u8, *const u8, u64, u64) -> Read;
+/// `(storage, at, end, base, modes, memory_left)`: reads a value to `storage` from the bytes from `at` to `end`.
+/// `modes` has the levels that are left in its low 32 bits, and above them 1 in strict mode.
+type DecodeEntryFn = unsafe extern "C" fn(
+    *mut FrameStorage,
+    *const u8,
+    *const u8,
+    *const u8,
+    u64,
+    u64,
+) -> DecodeOutcome;
 
 /// The machine code of an interface.
-pub(crate) struct Machine {
+pub(crate) struct MachineCode {
     order: Order,
-    /// Holds the code that the doors lead to.
-    code: OnceLock<Option<Arc<Code>>>,
+    /// Owns the code that the entry points lead to.
+    code: OnceLock<Option<Arc<InterfaceCode>>>,
 }
 
-/// The entries to the code of one message. Whoever moves it has them at hand and looks for nothing.
+/// The entry points of the code of one message. They lie with the message, so that no table is searched.
 #[derive(Debug, Default)]
-pub(crate) struct Doors {
-    encode: Door,
-    /// By whether numbers have the order of bytes that this processor does not have. Where the
-    /// interface says that, both lead to the same.
-    decode: [Door; 2],
+pub(crate) struct EntryPoints {
+    encode: EntryPoint,
+    /// Indexed by whether the byte order of numbers is not that of this processor. If the interface fixes the byte
+    /// order, both lead to the same function.
+    decode: [EntryPoint; 2],
 }
 
-/// The entry to one function.
+/// The entry point of one function.
 #[derive(Debug, Default)]
-struct Door {
-    /// Null until it is made.
-    entry: AtomicPtr<u8>,
-    /// How often it was missed.
+struct EntryPoint {
+    /// Null until it is compiled.
+    address: AtomicPtr<u8>,
+    /// Number of times that it was missed.
     misses: AtomicU32,
 }
 
-/// When code is made that is not there.
+/// The time at which missing code is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum CompileTrigger {
     /// At once.
     Now,
-    /// When it is missed so often that it is worth it.
-    Worth,
+    /// When it was missed [`COMPILE_THRESHOLD`] times.
+    Hot,
 }
 
 /// Code that appends values of one message. It lives as long as the interface.
-pub(crate) struct Encode(PutEntry);
+pub(crate) struct CompiledEncoder(EncodeEntryFn);
 
 /// Code that reads values of one message. It lives as long as the interface.
-pub(crate) struct Decode(GetEntry);
+pub(crate) struct CompiledDecoder(DecodeEntryFn);
 
-/// The spare room of an encoder's buffer, and where its message begins. Who looks for it before the code
-/// need not ask memory for what it has just put there: the code is looked for by an atomic load.
-pub(crate) struct Spare {
+/// The spare room of the buffer of an encoder, and the beginning of its message. It is read before the entry point: the
+/// atomic load of that would make the compiler read again what the caller has just written to memory.
+pub(crate) struct SpareCapacity {
     at: *mut u8,
     end: *mut u8,
     base: *mut u8,
 }
 
-impl Spare {
-    /// That of `out`.
+impl SpareCapacity {
+    /// Returns that of `out`.
     #[inline(always)]
     pub fn of<R: Representation>(out: &mut Encoder<'_, R>) -> Self {
         let (buffer, start) = out.parts();
@@ -91,23 +104,23 @@ impl Spare {
     }
 }
 
-impl Encode {
-    /// Appends the value at `from`. Whether that was done; if not nothing is appended.
+impl CompiledEncoder {
+    /// Appends the value at `from`. Returns whether that was done; if not, nothing is appended.
     ///
     /// # Safety
     /// A value of the message lies at `from`, the interface is alive, and `spare` is that of `out`.
     #[inline(always)]
     pub unsafe fn run<R: Representation>(
         self,
-        from: &Place,
+        from: &FrameStorage,
         out: &mut Encoder<'_, R>,
-        spare: Spare,
+        spare: SpareCapacity,
     ) -> bool {
-        let Spare { at, end, base } = spare;
+        let SpareCapacity { at, end, base } = spare;
         let depth = out.depth_left().into();
         let (buffer, _) = out.parts();
-        // SAFETY: the caller's promise; the room is the buffer's, which nobody else knows. The code
-        // keeps nothing.
+        // SAFETY: the caller's promise; the room is that of the buffer, which is borrowed exclusively. The
+        // code keeps nothing.
         let behind = unsafe { self.0(from, at, end, base, depth, buffer) };
         if behind.is_null() {
             return false;
@@ -117,14 +130,17 @@ impl Encode {
     }
 }
 
-impl Decode {
-    /// Reads a value to `to`. Whether that was done; if not nothing is read and there is nothing at
-    /// `to`.
+impl CompiledDecoder {
+    /// Reads a value to `to`. Returns whether that was done; if not, nothing is read and there is nothing at `to`.
     ///
     /// # Safety
     /// At `to` there is room for a value of the message, and the interface is alive.
     #[inline(always)]
-    pub unsafe fn run<R: Representation>(self, to: &mut Place, input: &mut Decoder<'_, R>) -> bool {
+    pub unsafe fn run<R: Representation>(
+        self,
+        to: &mut FrameStorage,
+        input: &mut Decoder<'_, R>,
+    ) -> bool {
         let rest = input.rest().as_ptr_range();
         let base = rest.start.wrapping_sub(input.position());
         let modes = u64::from(input.depth_left()) | u64::from(input.is_strict()) << 32;
@@ -140,65 +156,83 @@ impl Decode {
     }
 }
 
-impl Doors {
-    /// What appends a value of the message, if there is such code.
+impl EntryPoints {
+    /// The code that appends a value of the message, if there is some.
     #[inline(always)]
-    pub fn encoder(&self) -> Option<Encode> {
+    pub fn encoder(&self) -> Option<CompiledEncoder> {
         let entry = self.encode.get()?;
         // SAFETY: entries to encoders are made so, nothing else is stored there, and the interface's
         // machine keeps them.
-        Some(Encode(unsafe {
-            std::mem::transmute::<*mut u8, PutEntry>(entry)
+        Some(CompiledEncoder(unsafe {
+            std::mem::transmute::<*mut u8, EncodeEntryFn>(entry)
         }))
     }
 
-    /// As [`encoder`](Self::encoder) of the message `key`; made if it is time to make it.
+    /// As [`encoder`](Self::encoder) of the message `key`; compiled now if `when` says so.
     #[cold]
-    pub fn make_encoder(&self, interface: &Interface, key: &Key, when: When) -> Option<Encode> {
-        self.make(interface, key, Way::Encode { swapped: false }, when);
+    pub fn make_encoder(
+        &self,
+        interface: &Interface,
+        key: &MessageId,
+        when: CompileTrigger,
+    ) -> Option<CompiledEncoder> {
+        self.make(
+            interface,
+            key,
+            MarshalDirection::Encode { swapped: false },
+            when,
+        );
         self.encoder()
     }
 
-    /// What reads a value of the message, if there is such code. Where the order of bytes is the
-    /// sender's, `swapped` says whether it is not this processor's.
+    /// The code that reads a value of the message, if there is some. If the byte order is that of the sender, `swapped`
+    /// says whether it differs from that of this processor.
     #[inline(always)]
-    pub fn decoder(&self, swapped: bool) -> Option<Decode> {
+    pub fn decoder(&self, swapped: bool) -> Option<CompiledDecoder> {
         let entry = self.decode[usize::from(swapped)].get()?;
         // SAFETY: as above, entries to decoders.
-        Some(Decode(unsafe {
-            std::mem::transmute::<*mut u8, GetEntry>(entry)
+        Some(CompiledDecoder(unsafe {
+            std::mem::transmute::<*mut u8, DecodeEntryFn>(entry)
         }))
     }
 
-    /// As [`decoder`](Self::decoder) of the message `key`; made if it is time to make it.
+    /// As [`decoder`](Self::decoder) of the message `key`; compiled now if `when` says so.
     #[cold]
     pub fn make_decoder(
         &self,
         interface: &Interface,
-        key: &Key,
+        key: &MessageId,
         swapped: bool,
-        when: When,
-    ) -> Option<Decode> {
-        self.make(interface, key, Way::Decode { swapped }, when);
+        when: CompileTrigger,
+    ) -> Option<CompiledDecoder> {
+        self.make(interface, key, MarshalDirection::Decode { swapped }, when);
         self.decoder(swapped)
     }
 
     #[inline(always)]
-    fn door(&self, way: Way) -> &Door {
+    fn entry_point(&self, way: MarshalDirection) -> &EntryPoint {
         match way {
-            Way::Encode { .. } => &self.encode,
-            Way::Decode { swapped } => &self.decode[usize::from(swapped)],
+            MarshalDirection::Encode { .. } => &self.encode,
+            MarshalDirection::Decode { swapped } => &self.decode[usize::from(swapped)],
         }
     }
 
-    /// Makes an entry, if it is not there and it is time to make it.
-    fn make(&self, interface: &Interface, key: &Key, way: Way, when: When) {
-        let door = self.door(way);
+    /// Compiles an entry, if it is missing and `when` says so.
+    fn make(
+        &self,
+        interface: &Interface,
+        key: &MessageId,
+        way: MarshalDirection,
+        when: CompileTrigger,
+    ) {
+        let entry_point = self.entry_point(way);
         let is_time = match when {
-            _ if door.get().is_some() => false,
-            When::Now => true,
+            _ if entry_point.get().is_some() => false,
+            CompileTrigger::Now => true,
             // Once only: if it cannot be made, that takes time.
-            When::Worth => door.misses.fetch_add(1, Ordering::Relaxed) == WORTH,
+            CompileTrigger::Hot => {
+                entry_point.misses.fetch_add(1, Ordering::Relaxed) == COMPILE_THRESHOLD
+            }
         };
         if is_time {
             interface.machine().make(interface, &[(*key, way)]);
@@ -206,21 +240,21 @@ impl Doors {
     }
 }
 
-impl Door {
+impl EntryPoint {
     #[inline(always)]
     fn get(&self) -> Option<*mut u8> {
-        let entry = self.entry.load(Ordering::Acquire);
+        let entry = self.address.load(Ordering::Acquire);
         (!entry.is_null()).then_some(entry)
     }
 }
 
-impl fmt::Debug for Machine {
+impl fmt::Debug for MachineCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine").finish_non_exhaustive()
     }
 }
 
-impl Machine {
+impl MachineCode {
     /// A machine without code.
     pub fn new(plans: &Plans) -> Self {
         Self {
@@ -229,55 +263,63 @@ impl Machine {
         }
     }
 
-    /// Makes the code of every message, both ways. Whether that could be done.
+    /// Makes the code of every message in both directions. Returns whether that could be done.
     pub fn make_all(&self, interface: &Interface) -> bool {
         let plans = interface.plans();
-        let types = (0..plans.types.len() as u32).map(|id| Key::Type(TypeId(id)));
+        let types = (0..plans.types.len() as u32).map(|id| MessageId::Type(TypeId(id)));
         let procedures = 0..plans.procedures.len();
-        let procedures = procedures.flat_map(|at| [Key::Arguments(at), Key::Result(at)]);
+        let procedures =
+            procedures.flat_map(|at| [MessageId::Arguments(at), MessageId::Result(at)]);
         let swapped = match self.order {
             Order::Sender => &[false][..],
             Order::Big | Order::Little => &[false, true],
         };
-        let decoding = swapped.iter().map(|&swapped| Way::Decode { swapped });
-        let ways = decoding.chain([Way::Encode { swapped: false }]);
+        let decoding = swapped
+            .iter()
+            .map(|&swapped| MarshalDirection::Decode { swapped });
+        let ways = decoding.chain([MarshalDirection::Encode { swapped: false }]);
         let messages = types.chain(procedures);
         let messages = messages.flat_map(|key| ways.clone().map(move |way| (key, way)));
         self.make(interface, &messages.collect::<Vec<_>>())
     }
 
-    fn make(&self, interface: &Interface, messages: &[(Key, Way)]) -> bool {
-        let code = self.code.get_or_init(|| Code::of(interface));
+    fn make(&self, interface: &Interface, messages: &[(MessageId, MarshalDirection)]) -> bool {
+        let code = self.code.get_or_init(|| InterfaceCode::of(interface));
         let ways = messages.iter().map(|(key, way)| (*key, self.ordered(*way)));
         let ways: Vec<_> = ways.collect();
         let Some(Ok(made)) = code.as_ref().map(|code| code.make(&ways)) else {
             return false;
         };
         for (message, made) in messages.iter().zip(made) {
-            if let Some(door) = door(interface, *message) {
-                door.entry.store(made.entry.cast_mut(), Ordering::Release);
+            if let Some(entry_point) = entry_point(interface, *message) {
+                entry_point
+                    .address
+                    .store(made.entry.cast_mut(), Ordering::Release);
             }
         }
         true
     }
 
-    /// The way with the interface's order of bytes, if that says it.
-    fn ordered(&self, way: Way) -> Way {
+    /// The direction with the byte order of the interface, if that fixes it.
+    fn ordered(&self, way: MarshalDirection) -> MarshalDirection {
         let swapped = match self.order {
             Order::Big => cfg!(target_endian = "little"),
             Order::Little => cfg!(target_endian = "big"),
             Order::Sender => way.swapped(),
         };
         match way {
-            Way::Encode { .. } => Way::Encode { swapped },
-            Way::Decode { .. } => Way::Decode { swapped },
+            MarshalDirection::Encode { .. } => MarshalDirection::Encode { swapped },
+            MarshalDirection::Decode { .. } => MarshalDirection::Decode { swapped },
         }
     }
 }
 
-fn door(interface: &Interface, (key, way): (Key, Way)) -> Option<&Door> {
-    let ready = interface.ready().ok()?;
-    Some(ready.program.movers(key).doors.door(way))
+fn entry_point(
+    interface: &Interface,
+    (key, way): (MessageId, MarshalDirection),
+) -> Option<&EntryPoint> {
+    let resolved = interface.resolved().ok()?;
+    Some(resolved.program.codec(key).entry_points.entry_point(way))
 }
 
 #[cfg(test)]
@@ -291,13 +333,19 @@ mod tests {
         Interface::new(parsed.schema.expect("an interface")).expect("types that end")
     }
 
-    /// Which ways there is code for.
+    /// Returns for both directions whether there is code.
     fn made(message: Message<'_>) -> [bool; 2] {
         let swapped = <tenon_wire::Xdr as Representation>::SWAPPED;
-        let ways = [Way::Encode { swapped: false }, Way::Decode { swapped }];
+        let ways = [
+            MarshalDirection::Encode { swapped: false },
+            MarshalDirection::Decode { swapped },
+        ];
         ways.map(|way| {
-            let door = door(message.interface(), (Key::Type(TypeId(0)), way));
-            let entry = door.expect("a layout").entry.load(Ordering::Acquire);
+            let entry_point = entry_point(message.interface(), (MessageId::Type(TypeId(0)), way));
+            let entry = entry_point
+                .expect("a layout")
+                .address
+                .load(Ordering::Acquire);
             !entry.is_null()
         })
     }
@@ -317,14 +365,14 @@ mod tests {
         let value = Random::new(1).value(interface.schema(), &ty, 9);
         let frame = message.frame(&value).expect("a value of the type");
         let bytes = encode(&frame);
-        for _ in 0..WORTH - 1 {
+        for _ in 0..COMPILE_THRESHOLD - 1 {
             encode(&frame);
         }
         assert_eq!(made(message), [false, false]);
         assert_eq!(encode(&frame), bytes);
         assert_eq!(made(message), [true, false]);
         assert_eq!(encode(&frame), bytes);
-        for _ in 0..=WORTH {
+        for _ in 0..=COMPILE_THRESHOLD {
             let read = message.decode(&mut Decoder::new(&bytes));
             assert_eq!(read.expect("good bytes").value(), value);
         }

@@ -4,17 +4,17 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use tenon_plan::{Blittable, Scalar};
 
-use super::emit::{Emitter, Spot};
+use super::emit::{FunctionEmitter, MemoryOperand};
 use crate::layout::of_scalar;
 
-impl Emitter<'_, '_> {
-    /// As [`Given::plain`](super::given::Given::plain).
+impl FunctionEmitter<'_, '_> {
+    /// As [`CompilationInput::plain`](super::given::CompilationInput::plain).
     pub fn plain(&self, scalar: Scalar) -> Option<Blittable> {
         self.given.plain(scalar)
     }
 
-    /// Writes an item and gives it as a word; what is longer, as it is.
-    pub fn put(&mut self, scalar: Scalar, from: Spot, to: Spot) -> Value {
+    /// Writes an item and returns it as a word; a longer one, as it is.
+    pub fn put(&mut self, scalar: Scalar, from: MemoryOperand, to: MemoryOperand) -> Value {
         let item = self.load(memory_type(scalar), from);
         let word = match scalar {
             Scalar::F128 => {
@@ -39,7 +39,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Writes a number as long as the representation has it.
-    pub fn put_word(&mut self, scalar: Scalar, word: Value, to: Spot) {
+    pub fn put_word(&mut self, scalar: Scalar, word: Value, to: MemoryOperand) {
         let number = match self.wire_bytes(scalar) {
             1 => self.builder.ins().ireduce(types::I8, word),
             2 => self.builder.ins().ireduce(types::I16, word),
@@ -49,8 +49,8 @@ impl Emitter<'_, '_> {
         self.store(number, to);
     }
 
-    /// Reads an item to memory and gives it as a word; what is longer, as it is.
-    pub fn get(&mut self, scalar: Scalar, from: Spot, to: Spot) -> Value {
+    /// Reads an item to memory and returns it as a word; a longer one, as it is.
+    pub fn get(&mut self, scalar: Scalar, from: MemoryOperand, to: MemoryOperand) -> Value {
         if scalar == Scalar::F128 {
             let item = self.load(types::I128, from);
             self.store(item, to);
@@ -62,7 +62,7 @@ impl Emitter<'_, '_> {
     }
 
     /// An item as it is in memory, and as a word.
-    fn get_word(&mut self, scalar: Scalar, from: Spot) -> (Value, Value) {
+    fn get_word(&mut self, scalar: Scalar, from: MemoryOperand) -> (Value, Value) {
         let number = self.load(self.wire_type(scalar), from);
         let number = self.ordered(number);
         match scalar {
@@ -80,8 +80,13 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Reads a discriminant, whose arms tell its values from each other.
-    pub fn get_discriminant(&mut self, scalar: Scalar, from: Spot, to: Spot) -> Value {
+    /// Reads a discriminant. An enum is not checked, as its arms tell its values from each other.
+    pub fn get_discriminant(
+        &mut self,
+        scalar: Scalar,
+        from: MemoryOperand,
+        to: MemoryOperand,
+    ) -> Value {
         match scalar {
             Scalar::Enum(_) => self.get(Scalar::I32, from, to),
             scalar => self.get(scalar, from, to),
@@ -89,18 +94,23 @@ impl Emitter<'_, '_> {
     }
 
     /// As [`get_discriminant`](Self::get_discriminant), the other way.
-    pub fn put_discriminant(&mut self, scalar: Scalar, from: Spot, to: Spot) -> Value {
+    pub fn put_discriminant(
+        &mut self,
+        scalar: Scalar,
+        from: MemoryOperand,
+        to: MemoryOperand,
+    ) -> Value {
         match scalar {
             Scalar::Enum(_) => self.put(Scalar::I32, from, to),
             scalar => self.put(scalar, from, to),
         }
     }
 
-    /// What a flag says: 0 or 1. Other values are suspect where nothing is forgiven.
+    /// Returns 0 or 1 for a flag. Other values are refused in strict mode.
     pub fn truth(&mut self, number: Value) -> Value {
         let wide = self.builder.ins().uextend(types::I64, number);
         let rest = self.builder.ins().ushr_imm(wide, 1);
-        self.suspicions.strictly.push(rest);
+        self.checks.strictly.push(rest);
         let is_true = self.builder.ins().icmp_imm(IntCC::NotEqual, number, 0);
         self.builder.ins().uextend(types::I32, is_true)
     }
@@ -119,7 +129,7 @@ impl Emitter<'_, '_> {
         if in_word {
             let lost = self.builder.ins().bxor(word, number);
             let lost = self.builder.ins().uextend(types::I64, lost);
-            self.suspicions.strictly.push(lost);
+            self.checks.strictly.push(lost);
         }
         (item, word)
     }
@@ -135,7 +145,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// The frame's side of a scalar.
+/// Type of a scalar in memory.
 fn memory_type(scalar: Scalar) -> Type {
     match scalar {
         Scalar::I8 | Scalar::U8 => types::I8,

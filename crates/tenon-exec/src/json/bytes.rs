@@ -4,9 +4,9 @@ use serde_json::{Value as Json, json};
 
 use super::JsonError;
 
-/// What a bare JSON string stands for.
+/// Meaning of a plain JSON string that stands for bytes.
 #[derive(Clone, Copy)]
-pub(super) enum Bare {
+pub(super) enum StringEncoding {
     /// Hexadecimal digits.
     Hex,
     /// The text itself.
@@ -31,11 +31,11 @@ pub(super) fn escaped(bytes: &[u8]) -> Json {
 }
 
 /// Reads bytes in any of their forms.
-pub(super) fn read(found: &Json, bare: Bare) -> Result<Vec<u8>, JsonError> {
+pub(super) fn read(found: &Json, bare: StringEncoding) -> Result<Vec<u8>, JsonError> {
     let (form, text) = match found {
         Json::String(text) => match bare {
-            Bare::Hex => ("hex", text),
-            Bare::Text => ("text", text),
+            StringEncoding::Hex => ("hex", text),
+            StringEncoding::Text => ("text", text),
         },
         found => escape(found).ok_or_else(|| JsonError::expected(expectation(bare), found))?,
     };
@@ -62,12 +62,14 @@ fn escape(found: &Json) -> Option<(&str, &String)> {
     }
 }
 
-fn expectation(bare: Bare) -> &'static str {
+fn expectation(bare: StringEncoding) -> &'static str {
     match bare {
-        Bare::Hex => {
+        StringEncoding::Hex => {
             "bytes: a string of hexadecimal digits, {\"hex\": ..}, {\"base64\": ..} or {\"text\": ..}"
         }
-        Bare::Text => "text: a string, or {\"hex\": ..} or {\"base64\": ..} for other bytes",
+        StringEncoding::Text => {
+            "text: a string, or {\"hex\": ..} or {\"base64\": ..} for other bytes"
+        }
     }
 }
 

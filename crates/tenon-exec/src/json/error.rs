@@ -1,4 +1,4 @@
-//! What is wrong with some JSON, and where.
+//! Errors of JSON, with the path to their place.
 
 use std::fmt::{self, Write};
 
@@ -7,19 +7,19 @@ use serde_json::Value as Json;
 /// JSON (or a value to be written as JSON) that does not fit the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
-    /// Where, as in `$.entries[3].name`.
+    /// Path to the place of the error, as in `$.entries[3].name`.
     pub path: String,
-    /// What should be there, and what is.
+    /// The expected and the found value, or another description of the error.
     pub problem: String,
 }
 
 impl JsonError {
-    /// Something else is found than what was `expected`.
+    /// Makes an error for a value that is not as `expected`.
     pub(super) fn expected(expected: &str, found: &Json) -> Self {
         Self::new(format!("expected {expected}, found {}", describe(found)))
     }
 
-    /// An error at a place that is named on the way out.
+    /// Makes an error without a path, to which the callers add.
     pub(super) fn new(problem: String) -> Self {
         Self {
             path: String::new(),
@@ -27,13 +27,13 @@ impl JsonError {
         }
     }
 
-    /// Says in which field it is.
+    /// Adds the field that it is in to the path.
     pub(super) fn in_field(mut self, name: &str) -> Self {
         self.path.insert_str(0, &format!(".{name}"));
         self
     }
 
-    /// Says in which element it is.
+    /// Adds the element that it is in to the path.
     pub(super) fn in_element(mut self, position: usize) -> Self {
         self.path.insert_str(0, &format!("[{position}]"));
         self

@@ -18,7 +18,7 @@
 //! procedure are nothing for none, the value for one, and for several an object by name or an
 //! array by position.
 //!
-//! A member that is given twice is refused by [`parse`]; who parses text in another way decides it there.
+//! A member that is given twice is refused by [`parse`]; other parsers decide for themselves.
 //!
 //! Recursive types can nest deeper than the 128 levels at which `serde_json` stops parsing: such
 //! values can be printed, but their text cannot be read again.
@@ -38,13 +38,12 @@ pub use write::{write, write_arguments};
 use tenon_plan::links::linked_list;
 use tenon_schema::{Schema, Type, Union};
 
-/// Whether some value of `ty` is written as `null`, so that a pointer to it is not enough to
-/// tell none from some.
+/// Returns whether some value of `ty` is written as `null`, so that `null` for a pointer to it would be ambiguous.
 fn may_be_null(schema: &Schema, ty: &Type) -> bool {
     matches!(schema.resolve(ty), Type::Optional(_)) && linked_list(schema, ty).is_none()
 }
 
-/// The key of what an arm called `name` holds.
+/// The key of the value of an arm called `name`.
 fn arm_key(union: &Union, name: &str) -> String {
     match name == union.discriminant {
         true => format!("{name}_"),

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::{Number, Value as Json};
 
-use super::bytes::{self, Bare};
+use super::bytes::{self, StringEncoding};
 use super::{JsonError, bytes::escaped};
 
 /// Reads an integer of any width: a number, or a string of decimal or `0x` digits.
@@ -37,8 +37,8 @@ fn parse_integer(text: &str) -> Option<i128> {
 }
 
 /// A floating-point number and its bytes on the wire.
-pub(super) trait Float: Copy + Debug + FromStr {
-    /// What it is called in the interface language.
+pub(super) trait WireFloat: Copy + Debug + FromStr {
+    /// Name of the type in error messages.
     const NAME: &'static str;
     /// As many as the number has.
     type Bytes: AsRef<[u8]> + for<'a> TryFrom<&'a [u8]>;
@@ -54,7 +54,7 @@ const SPECIALS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
 macro_rules! float {
     ($float:ident, $name:literal) => {
-        impl Float for $float {
+        impl WireFloat for $float {
             const NAME: &'static str = $name;
             type Bytes = [u8; size_of::<$float>()];
 
@@ -86,7 +86,7 @@ float!(f32, "a float");
 float!(f64, "a double");
 
 /// Writes the shortest digits that stand for the number.
-pub(super) fn write_float<F: Float>(value: F) -> Json {
+pub(super) fn write_float<F: WireFloat>(value: F) -> Json {
     if value.is_finite() {
         let digits = Number::from_str(&format!("{value:?}"));
         return digits.map_or(Json::Null, Json::Number);
@@ -102,7 +102,7 @@ pub(super) fn write_float<F: Float>(value: F) -> Json {
 }
 
 /// Reads what [`write_float`] writes, and numbers as strings.
-pub(super) fn read_float<F: Float>(found: &Json) -> Result<F, JsonError> {
+pub(super) fn read_float<F: WireFloat>(found: &Json) -> Result<F, JsonError> {
     let value = match found {
         Json::Number(number) => number
             .to_string()
@@ -113,7 +113,7 @@ pub(super) fn read_float<F: Float>(found: &Json) -> Result<F, JsonError> {
             F::special(text).or_else(|| text.parse().ok().filter(|it: &F| it.is_finite()))
         }
         Json::Object(_) => {
-            let bytes = bytes::read(found, Bare::Hex)?;
+            let bytes = bytes::read(found, StringEncoding::Hex)?;
             F::Bytes::try_from(&bytes).ok().map(F::from_bytes)
         }
         _ => None,

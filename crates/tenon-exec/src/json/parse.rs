@@ -7,26 +7,26 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_json::Value as Json;
 
 /// Parses JSON as `serde_json` does, and refuses an object that names a member twice: a
-/// [`Json::Object`] would keep the last, and what was meant is anybody's guess (RFC 8259, section 4).
+/// [`Json::Object`] would keep the last, and the meaning of such text is unspecified (RFC 8259, section 4).
 ///
 /// # Errors
 /// The text is not JSON; or it names a member twice, and the error, which alone
 /// [is of data](serde_json::Error::is_data), says which, as in `$.entries[3].name`, and where.
 pub fn parse(text: &str) -> Result<Json, serde_json::Error> {
     let mut twice = serde_json::Deserializer::from_str(text);
-    Unique(Place::Root).deserialize(&mut twice)?;
+    UniqueNameVisitor(JsonPath::Root).deserialize(&mut twice)?;
     serde_json::from_str(text)
 }
 
-/// Where in the JSON something is.
+/// Path from the root of a JSON text to a value in it.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum JsonPath<'a> {
     Root,
-    Member(&'a Place<'a>, &'a str),
-    Element(&'a Place<'a>, usize),
+    Member(&'a JsonPath<'a>, &'a str),
+    Element(&'a JsonPath<'a>, usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for JsonPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => f.write_str("$"),
@@ -36,11 +36,11 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// Goes through what is at a place and keeps nothing of it. Numbers that are no integers of 64 bits come as objects of
+/// Visits the value at a path and keeps nothing of it. Numbers that are no integers of 64 bits come as objects of
 /// one member: so `serde_json` hands over digits.
-struct Unique<'a>(Place<'a>);
+struct UniqueNameVisitor<'a>(JsonPath<'a>);
 
-impl<'de> DeserializeSeed<'de> for Unique<'_> {
+impl<'de> DeserializeSeed<'de> for UniqueNameVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
@@ -48,7 +48,7 @@ impl<'de> DeserializeSeed<'de> for Unique<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Unique<'_> {
+impl<'de> Visitor<'de> for UniqueNameVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,7 +78,7 @@ impl<'de> Visitor<'de> for Unique<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         let mut position = 0;
         while elements
-            .next_element_seed(Unique(Place::Element(&self.0, position)))?
+            .next_element_seed(UniqueNameVisitor(JsonPath::Element(&self.0, position)))?
             .is_some()
         {
             position += 1;
@@ -89,11 +89,11 @@ impl<'de> Visitor<'de> for Unique<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         let mut names = HashSet::new();
         while let Some(name) = members.next_key::<String>()? {
-            let place = Place::Member(&self.0, &name);
+            let place = JsonPath::Member(&self.0, &name);
             if names.contains(&name) {
                 return Err(A::Error::custom(format_args!("{place} is given twice")));
             }
-            members.next_value_seed(Unique(place))?;
+            members.next_value_seed(UniqueNameVisitor(place))?;
             names.insert(name);
         }
         Ok(())

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use tenon_plan::links::{LinkedList, linked_list, memory_fields};
 use tenon_schema::{EnumMember, Field, Length, Schema, Type, TypeId, TypeKind, Union};
 
-use super::bytes::{self, Bare};
+use super::bytes::{self, StringEncoding};
 use super::number::{read_float, read_integer};
 use super::{JsonError, arm_key, may_be_null};
 use crate::Value;
@@ -18,14 +18,16 @@ use crate::Value;
 /// The JSON is not a value of this type; the path says which part and the problem says what was
 /// expected.
 pub fn read(schema: &Schema, ty: &Type, json: &Json) -> Result<Value, JsonError> {
-    Reader { schema }.item(ty, json).map_err(JsonError::at_root)
+    JsonReader { schema }
+        .item(ty, json)
+        .map_err(JsonError::at_root)
 }
 
 /// Reads the arguments of a procedure: nothing (or `null`) for none, the value or an object by name for one, and
 /// for several an object by name or an array by position.
 ///
 /// `{"NAME": VALUE}` gives the only argument by its name unless it is already a way to write the value itself: as
-/// a struct whose only field has that name, for instance.
+/// a struct that has one field, of that name, for instance.
 ///
 /// # Errors
 /// As [`read`].
@@ -34,17 +36,17 @@ pub fn read_arguments(
     parameters: &[Field],
     json: Option<&Json>,
 ) -> Result<Value, JsonError> {
-    let reader = Reader { schema };
+    let reader = JsonReader { schema };
     reader
         .arguments(parameters, json.unwrap_or(&Json::Null))
         .map_err(JsonError::at_root)
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     schema: &'a Schema,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn arguments(&self, parameters: &[Field], json: &Json) -> Result<Value, JsonError> {
         let values = match (parameters, json) {
             ([], Json::Null) => Vec::new(),
@@ -77,14 +79,14 @@ impl<'a> Reader<'a> {
             && !self.is_written_with(&parameter.ty, &parameter.name)
     }
 
-    /// Returns whether an object whose only member is called `key` may be a value of type `ty`.
+    /// Returns whether an object with a single member called `key` may be a value of type `ty`.
     fn is_written_with(&self, ty: &Type, key: &str) -> bool {
         if linked_list(self.schema, ty).is_some() {
             return false;
         }
         match self.schema.resolve(ty) {
             Type::Opaque(_) | Type::String(_) | Type::Quadruple => bytes::FORMS.contains(&key),
-            // What may be null twice over is written as an array.
+            // A value that may be null at two levels is written as an array.
             Type::Optional(to) => !may_be_null(self.schema, to) && self.is_written_with(to, key),
             Type::Named(id) => match &self.schema.type_def(*id).kind {
                 TypeKind::Struct(_) => {
@@ -328,7 +330,7 @@ fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
 }
 
 fn quadruple(json: &Json) -> Result<Value, JsonError> {
-    let bytes = bytes::read(json, Bare::Hex)?;
+    let bytes = bytes::read(json, StringEncoding::Hex)?;
     let bytes = <[u8; 16]>::try_from(bytes);
     bytes
         .map(Value::Quadruple)
@@ -336,13 +338,13 @@ fn quadruple(json: &Json) -> Result<Value, JsonError> {
 }
 
 fn opaque(length: Length, json: &Json) -> Result<Value, JsonError> {
-    let bytes = bytes::read(json, Bare::Hex)?;
+    let bytes = bytes::read(json, StringEncoding::Hex)?;
     check_length(bytes.len(), length, "bytes")?;
     Ok(Value::Opaque(bytes))
 }
 
 fn string(bound: u32, json: &Json) -> Result<Value, JsonError> {
-    let bytes = bytes::read(json, Bare::Text)?;
+    let bytes = bytes::read(json, StringEncoding::Text)?;
     check_length(bytes.len(), Length::Counted(bound), "bytes")?;
     Ok(Value::String(BString::from(bytes)))
 }

@@ -15,7 +15,7 @@ use crate::{self as exec, Value};
 /// # Errors
 /// The value is not one of this type.
 pub fn write(schema: &Schema, ty: &Type, value: &Value) -> Result<Json, JsonError> {
-    Writer { schema }
+    JsonWriter { schema }
         .item(ty, value)
         .map_err(JsonError::at_root)
 }
@@ -30,7 +30,7 @@ pub fn write_arguments(
     parameters: &[Field],
     arguments: &Value,
 ) -> Result<Json, JsonError> {
-    let writer = Writer { schema };
+    let writer = JsonWriter { schema };
     let written = match (parameters, arguments) {
         ([], Value::Struct(values)) if values.is_empty() => Ok(Json::Null),
         ([one], Value::Struct(values)) if values.len() == 1 => writer.item(&one.ty, &values[0]),
@@ -39,11 +39,11 @@ pub fn write_arguments(
     written.map_err(JsonError::at_root)
 }
 
-struct Writer<'a> {
+struct JsonWriter<'a> {
     schema: &'a Schema,
 }
 
-impl Writer<'_> {
+impl JsonWriter<'_> {
     fn item(&self, ty: &Type, value: &Value) -> Result<Json, JsonError> {
         if let Some(list) = linked_list(self.schema, ty) {
             return self.array(value, |item| self.structure(list.element, item));

@@ -1,12 +1,12 @@
-//! Where values lie in memory: the sizes, alignments and offsets of C (System V), so that a frame
-//! is what `rpcgen`'s structs would be.
+//! Memory layout of values: the sizes, alignments and offsets of C (System V), so that a frame has the layout of
+//! the structs that `rpcgen` makes.
 //!
 //! | type | in memory |
 //! | --- | --- |
 //! | numbers | the C type of the same width; `quadruple` its 16 bytes as on the wire |
 //! | `bool`, an enum | a 32-bit integer |
 //! | `opaque x[n]` | `n` bytes |
-//! | `opaque x<>`, `string`, `T x<>`, a linked list | [`Counted`] |
+//! | `opaque x<>`, `string`, `T x<>`, a linked list | [`CountedArray`] |
 //! | `T x[n]` | `n` elements |
 //! | `T *` | a pointer, null for none |
 //! | a struct, the arguments of a procedure | the fields in order |
@@ -20,25 +20,25 @@ use thiserror::Error;
 /// Most bytes of a value in place. Offsets into it fit the displacements of machine code.
 const MAX_SIZE: u64 = 1 << 28;
 
-/// What sizes stop growing at, so that sums of them cannot overflow.
+/// Size at which computed sizes saturate, so that sums of them cannot overflow.
 const HUGE: u64 = 1 << 40;
 
-/// Elements that lie elsewhere, as `rpcgen` has them: `foo_len` and `foo_val`.
+/// A counted array, of which the elements lie elsewhere, as `rpcgen` has it: `foo_len` and `foo_val`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct Counted {
-    /// How many.
+pub struct CountedArray {
+    /// Number of elements.
     pub count: u32,
-    /// The first; dangling if there is none.
+    /// The first element; dangling if there is none.
     pub items: *mut u8,
 }
 
-/// The room that a value takes.
+/// Size and alignment of a value in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub struct SizeAndAlign {
     /// Bytes, a multiple of `align`.
     pub size: u64,
-    /// What the address is a multiple of, at most 8.
+    /// Alignment of the address, at most 8.
     pub align: u64,
 }
 
@@ -54,7 +54,7 @@ pub enum LayoutError {
 }
 
 impl LayoutError {
-    /// The type or procedure that is at fault.
+    /// The type or procedure that cannot be laid out.
     pub fn name(&self) -> &str {
         match self {
             Self::Endless(name) | Self::TooLarge(name) => name,
@@ -62,25 +62,25 @@ impl LayoutError {
     }
 }
 
-/// How the values of all types of an interface lie in memory.
+/// Memory layouts of all types of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layouts {
-    types: Vec<Option<Measured>>,
+pub struct TypeLayouts {
+    types: Vec<Option<TypeLayout>>,
     boxed: BoxedArms,
 }
 
-/// How the values of a named type lie in memory.
+/// Memory layout of a named type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Measured {
-    extent: Extent,
-    /// Where each field of a struct begins; of a union, where its arms do.
+struct TypeLayout {
+    extent: SizeAndAlign,
+    /// Offset of each field of a struct; of a union, the offset of its arms.
     starts: Box<[u64]>,
 }
 
-impl Extent {
+impl SizeAndAlign {
     const NOTHING: Self = Self { size: 0, align: 1 };
-    /// That of [`Counted`].
-    pub const COUNTED: Self = Self::of::<Counted>();
+    /// Size and alignment of a [`CountedArray`].
+    pub const COUNTED: Self = Self::of::<CountedArray>();
 
     const fn of<T>() -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Extent {
         Self { size, ..self }
     }
 
-    /// Both, one behind the other; and where the second begins.
+    /// Places `next` behind `self`, and returns both together and the offset of `next`.
     fn then(self, next: Self) -> (Self, u64) {
         let start = self.size.next_multiple_of(next.align);
         let both = Self {
@@ -110,7 +110,7 @@ impl Extent {
     }
 }
 
-impl Layouts {
+impl TypeLayouts {
     /// Measures all types.
     ///
     /// # Errors
@@ -131,25 +131,25 @@ impl Layouts {
         Ok(layouts)
     }
 
-    /// The room of what a body is about.
-    pub fn extent(&self, schema: &Schema, layout: Layout<'_>) -> Extent {
+    /// Size and alignment of the value that a body moves.
+    pub fn extent(&self, schema: &Schema, layout: Layout<'_>) -> SizeAndAlign {
         match layout {
-            Layout::Nothing => Extent::NOTHING,
+            Layout::Nothing => SizeAndAlign::NOTHING,
             Layout::Record(fields) => self.record(schema, fields),
             Layout::Definition(id) => self.named(id),
             Layout::Use(ty) => self.of_use(schema, ty),
         }
     }
 
-    /// Where each field of a named struct begins; of a union, where its arms do.
+    /// Offset of each field of a named struct; of a union, the offset of its arms.
     pub(crate) fn starts(&self, id: TypeId) -> &[u64] {
         let measured = self.types[id.0 as usize].as_ref();
         measured.map_or(&[], |measured| &measured.starts)
     }
 
-    /// Where each field of a record begins.
+    /// Offset of each field of a record.
     pub fn offsets(&self, schema: &Schema, fields: &[Field]) -> Vec<u64> {
-        let mut all = Extent::NOTHING;
+        let mut all = SizeAndAlign::NOTHING;
         let starts = fields.iter().map(|field| {
             let (both, start) = all.then(self.of_use(schema, &field.ty));
             all = both;
@@ -158,8 +158,8 @@ impl Layouts {
         starts.collect()
     }
 
-    /// What is at `place` of `layout`, and how far from its beginning; `None` if a position on
-    /// the way does not exist.
+    /// Returns the layout of the item at `place` of `layout`, and its offset; `None` if a position on the way does
+    /// not exist.
     pub fn locate<'a>(
         &self,
         schema: &'a Schema,
@@ -177,7 +177,7 @@ impl Layouts {
             })
     }
 
-    /// Where a field of a record begins.
+    /// Offset of one field of a record.
     fn start_of(&self, schema: &Schema, of: Layout<'_>, position: usize) -> Option<u64> {
         if let Layout::Use(ty) = of
             && let Type::Named(id) = schema.resolve(ty)
@@ -189,13 +189,13 @@ impl Layouts {
             .copied()
     }
 
-    /// How far behind the beginning of a union its arms lie.
+    /// Offset of the arms of a union.
     pub(crate) fn arms_offset(&self, id: TypeId) -> u64 {
         self.starts(id).first().copied().unwrap_or(0)
     }
 
-    /// Bytes of what lies behind the pointer that the arm at `position` of the union `id` is, the default arm being the
-    /// last; `None` if the arm lies in place.
+    /// Bytes of the value behind the pointer of a boxed arm: that at `position` of the union `id`, the default arm
+    /// being the last. `None` if the arm lies in place.
     pub(crate) fn boxed_arm(
         &self,
         schema: &Schema,
@@ -226,7 +226,7 @@ impl Layouts {
         }
         let extent = self.definition(schema, id);
         let starts = self.starts_in(schema, id).into();
-        self.types[at] = Some(Measured { extent, starts });
+        self.types[at] = Some(TypeLayout { extent, starts });
         match extent.size <= MAX_SIZE && self.elements_fit(schema, memory_types(schema, id)) {
             true => Ok(()),
             false => Err(LayoutError::TooLarge(name())),
@@ -260,8 +260,8 @@ impl Layouts {
         used.filter_map(|ty| by_value(schema, ty)).collect()
     }
 
-    /// Whether all that lies elsewhere, behind a pointer or a count, is small enough too. Named
-    /// types are looked at on their own.
+    /// Returns whether all that lies elsewhere, behind a pointer or a count, is small enough too. Named types are
+    /// checked on their own.
     fn elements_fit(&self, schema: &Schema, uses: Vec<&Type>) -> bool {
         uses.into_iter().all(|ty| {
             let mut at = ty;
@@ -278,16 +278,16 @@ impl Layouts {
         })
     }
 
-    fn definition(&self, schema: &Schema, id: TypeId) -> Extent {
+    fn definition(&self, schema: &Schema, id: TypeId) -> SizeAndAlign {
         match &schema.type_def(id).kind {
-            TypeKind::Enum(_) => Extent::of::<i32>(),
+            TypeKind::Enum(_) => SizeAndAlign::of::<i32>(),
             TypeKind::Struct(_) => self.record(schema, memory_fields(schema, id).unwrap_or(&[])),
             TypeKind::Union(union) => {
                 let arms = self.arms(schema, id, union);
                 discriminant(schema, union).then(arms).0.padded()
             }
             TypeKind::Typedef(to) => self.of_use(schema, to),
-            TypeKind::External => Extent::NOTHING,
+            TypeKind::External => SizeAndAlign::NOTHING,
         }
     }
 
@@ -304,67 +304,67 @@ impl Layouts {
         }
     }
 
-    fn named(&self, id: TypeId) -> Extent {
+    fn named(&self, id: TypeId) -> SizeAndAlign {
         let measured = self.types[id.0 as usize].as_ref();
-        measured.map_or(Extent::NOTHING, |measured| measured.extent)
+        measured.map_or(SizeAndAlign::NOTHING, |measured| measured.extent)
     }
 
-    fn record(&self, schema: &Schema, fields: &[Field]) -> Extent {
+    fn record(&self, schema: &Schema, fields: &[Field]) -> SizeAndAlign {
         let extents = fields.iter().map(|field| self.of_use(schema, &field.ty));
-        let all = extents.fold(Extent::NOTHING, |all, field| all.then(field).0);
+        let all = extents.fold(SizeAndAlign::NOTHING, |all, field| all.then(field).0);
         all.padded()
     }
 
-    /// Room for the largest arm.
-    fn arms(&self, schema: &Schema, id: TypeId, union: &Union) -> Extent {
+    /// Size and alignment of the largest arm.
+    fn arms(&self, schema: &Schema, id: TypeId, union: &Union) -> SizeAndAlign {
         let arms = union.alternatives().enumerate();
         let extents = arms.filter_map(|(position, arm)| match self.boxed.contains(id, position) {
-            true => Some(Extent::of::<*mut u8>()),
+            true => Some(SizeAndAlign::of::<*mut u8>()),
             false => arm.map(|field| self.of_use(schema, &field.ty)),
         });
-        let either = |a: Extent, b: Extent| Extent {
+        let either = |a: SizeAndAlign, b: SizeAndAlign| SizeAndAlign {
             size: a.size.max(b.size),
             align: a.align.max(b.align),
         };
-        extents.fold(Extent::NOTHING, either)
+        extents.fold(SizeAndAlign::NOTHING, either)
     }
 
-    fn of_use(&self, schema: &Schema, ty: &Type) -> Extent {
+    fn of_use(&self, schema: &Schema, ty: &Type) -> SizeAndAlign {
         if linked_list(schema, ty).is_some() {
-            return Extent::COUNTED;
+            return SizeAndAlign::COUNTED;
         }
         if let Some(scalar) = Scalar::of(schema, ty) {
             return of_scalar(scalar);
         }
         match schema.resolve(ty) {
-            Type::Opaque(Length::Fixed(bytes)) => Extent::of::<u8>().times(*bytes),
+            Type::Opaque(Length::Fixed(bytes)) => SizeAndAlign::of::<u8>().times(*bytes),
             Type::Array(element, Length::Fixed(count)) => {
                 self.of_use(schema, element).times(*count)
             }
             Type::Opaque(Length::Counted(_))
             | Type::Array(_, Length::Counted(_))
-            | Type::String(_) => Extent::COUNTED,
-            Type::Optional(_) => Extent::of::<*mut u8>(),
+            | Type::String(_) => SizeAndAlign::COUNTED,
+            Type::Optional(_) => SizeAndAlign::of::<*mut u8>(),
             Type::Named(id) => self.named(*id),
             scalar => unreachable!("{scalar:?} is a scalar"),
         }
     }
 }
 
-/// The room of a scalar.
-pub(crate) fn of_scalar(scalar: Scalar) -> Extent {
+/// Size and alignment of a scalar.
+pub(crate) fn of_scalar(scalar: Scalar) -> SizeAndAlign {
     match scalar {
-        Scalar::I8 | Scalar::U8 => Extent::of::<u8>(),
-        Scalar::I16 | Scalar::U16 => Extent::of::<u16>(),
-        Scalar::I32 | Scalar::U32 | Scalar::F32 => Extent::of::<u32>(),
-        Scalar::Bool | Scalar::Enum(_) => Extent::of::<i32>(),
-        Scalar::I64 | Scalar::U64 | Scalar::F64 => Extent::of::<u64>(),
-        Scalar::F128 => Extent::of::<[u8; 16]>(),
+        Scalar::I8 | Scalar::U8 => SizeAndAlign::of::<u8>(),
+        Scalar::I16 | Scalar::U16 => SizeAndAlign::of::<u16>(),
+        Scalar::I32 | Scalar::U32 | Scalar::F32 => SizeAndAlign::of::<u32>(),
+        Scalar::Bool | Scalar::Enum(_) => SizeAndAlign::of::<i32>(),
+        Scalar::I64 | Scalar::U64 | Scalar::F64 => SizeAndAlign::of::<u64>(),
+        Scalar::F128 => SizeAndAlign::of::<[u8; 16]>(),
     }
 }
 
-fn discriminant(schema: &Schema, union: &Union) -> Extent {
-    Scalar::of(schema, &union.discriminant_type).map_or(Extent::NOTHING, of_scalar)
+fn discriminant(schema: &Schema, union: &Union) -> SizeAndAlign {
+    Scalar::of(schema, &union.discriminant_type).map_or(SizeAndAlign::NOTHING, of_scalar)
 }
 
 /// The struct or union that a use holds in place.

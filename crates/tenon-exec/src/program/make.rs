@@ -1,4 +1,4 @@
-//! How programs are made.
+//! Making of programs from plans and layouts.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,19 +10,22 @@ use tenon_plan::{
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::join::{join, settle};
-use super::{Body, Entry, Item, List, Members, Number, Order, Program, Step, Switch};
-use crate::frame::Key;
-use crate::frame::array::Array;
-use crate::layout::{Counted, Layouts};
+use super::{
+    BlockItem, EnumValueSet, InterpreterProgram, ListStep, NumberFormat, ProgramEntry, ProgramStep,
+    ReceivedByteOrder, StepRange, UnionSwitch,
+};
+use crate::frame::MessageId;
+use crate::frame::array::ArrayCodec;
+use crate::layout::{CountedArray, TypeLayouts};
 
-impl Program {
+impl InterpreterProgram {
     /// Resolves all plans, which the verifier has passed and which were [stripped](Plans::stripped)
     /// then.
     ///
     /// # Panics
     /// If they are not for this schema.
-    pub fn new(schema: &Schema, plans: &Plans, layouts: &Layouts) -> Self {
-        let mut maker = Maker {
+    pub fn new(schema: &Schema, plans: &Plans, layouts: &TypeLayouts) -> Self {
+        let mut builder = ProgramBuilder {
             schema,
             plans,
             layouts,
@@ -30,7 +33,7 @@ impl Program {
             members: HashMap::new(),
         };
         for (plan, id) in plans.types.iter().zip((0..).map(TypeId)) {
-            maker.named(plan, id);
+            builder.named(plan, id);
         }
         for (position, plan) in plans.procedures.iter().enumerate() {
             let version = &schema.programs[plan.program].versions[plan.version];
@@ -39,29 +42,29 @@ impl Program {
             let result = procedure.result.as_ref();
             let result = result.map_or(Layout::Nothing, Layout::Use);
             let entries = [
-                (Key::Arguments(position), &plan.arguments, arguments),
-                (Key::Result(position), &plan.result, result),
+                (MessageId::Arguments(position), &plan.arguments, arguments),
+                (MessageId::Result(position), &plan.result, result),
             ]
-            .map(|(key, plan, layout)| maker.entry(key, plan, layout, &procedure.name).into());
-            maker.program.procedures.push(entries);
+            .map(|(key, plan, layout)| builder.entry(key, plan, layout, &procedure.name).into());
+            builder.program.procedures.push(entries);
         }
-        maker.program.steps.iter_mut().for_each(settle);
-        maker.program.find_arrays();
-        maker.program
+        builder.program.steps.iter_mut().for_each(settle);
+        builder.program.find_arrays();
+        builder.program
     }
 
     /// Finds the messages that are an array and no more.
     fn find_arrays(&mut self) {
         let received = match self.swaps_received {
-            Order::Swapped(swapped) => [swapped; 2],
-            Order::Senders => [false, true],
+            ReceivedByteOrder::Swapped(swapped) => [swapped; 2],
+            ReceivedByteOrder::Senders => [false, true],
         };
         let roots = self.roots.iter_mut();
-        for movers in roots.chain(self.procedures.iter_mut().flatten()) {
-            let Entry { body, bytes, .. } = movers.entry;
+        for codec in roots.chain(self.procedures.iter_mut().flatten()) {
+            let ProgramEntry { body, bytes, .. } = codec.entry;
             let steps = &self.steps[body.start as usize..][..body.length as usize];
-            if bytes as usize == size_of::<Counted>() {
-                movers.entry.array = array(steps, self.swaps_sent, received).unwrap_or_default();
+            if bytes as usize == size_of::<CountedArray>() {
+                codec.entry.array = array(steps, self.swaps_sent, received).unwrap_or_default();
             }
         }
     }
@@ -70,9 +73,9 @@ impl Program {
         let representation = &plans.representation;
         let little = cfg!(target_endian = "little");
         let (swaps_sent, swaps_received) = match representation.order {
-            WireOrder::Big => (little, Order::Swapped(little)),
-            WireOrder::Little => (!little, Order::Swapped(!little)),
-            WireOrder::Sender => (false, Order::Senders),
+            WireOrder::Big => (little, ReceivedByteOrder::Swapped(little)),
+            WireOrder::Little => (!little, ReceivedByteOrder::Swapped(!little)),
+            WireOrder::Sender => (false, ReceivedByteOrder::Senders),
         };
         Self {
             steps: Vec::new(),
@@ -85,7 +88,7 @@ impl Program {
             lists: Vec::new(),
             runs: Vec::new(),
             members: Vec::new(),
-            flag: Number::of(Scalar::Bool, representation, |_| 0),
+            flag: NumberFormat::of(Scalar::Bool, representation, |_| 0),
             padding: representation.padding,
             moves: plans.moves,
             swaps_sent,
@@ -94,33 +97,33 @@ impl Program {
     }
 }
 
-struct Maker<'a> {
+struct ProgramBuilder<'a> {
     schema: &'a Schema,
     plans: &'a Plans,
-    layouts: &'a Layouts,
-    program: Program,
+    layouts: &'a TypeLayouts,
+    program: InterpreterProgram,
     /// The position of each enum's members.
     members: HashMap<TypeId, u32>,
 }
 
 /// A body in the making.
 #[derive(Clone)]
-struct Inside<'a> {
-    /// What `it` is.
+struct BodyContext<'a> {
+    /// Layout of `it`, the value that the body moves.
     layout: Layout<'a>,
-    /// Where its fields begin, if it is a record.
+    /// Offsets of its fields, if it is a record.
     starts: Cow<'a, [u64]>,
-    /// The type or procedure whose plan it belongs to.
+    /// The type or procedure of the plan that it belongs to.
     owner: &'a str,
-    /// What an error is in that no place says more of.
+    /// Name that an error has if no place gives a more precise one, as a position in `texts`.
     name: u32,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> ProgramBuilder<'a> {
     fn named(&mut self, plan: &'a Plan, id: TypeId) {
         let name = &self.schema.type_def(id).name;
         let layout = Layout::of_type(self.schema, id);
-        let entry = self.entry(Key::Type(id), plan, layout, name);
+        let entry = self.entry(MessageId::Type(id), plan, layout, name);
         self.program.types.push(entry);
         let root = match is_link(self.schema, id) {
             true => self.whole_list(id, entry),
@@ -129,42 +132,48 @@ impl<'a> Maker<'a> {
         self.program.roots.push(root.into());
     }
 
-    /// What moves a list of such elements of which the first comes bare.
-    fn whole_list(&mut self, element: TypeId, entry: Entry) -> Entry {
+    /// Makes the entry for a whole list of such elements, of which the first is not optional.
+    fn whole_list(&mut self, element: TypeId, entry: ProgramEntry) -> ProgramEntry {
         let list = self.list(element, true, 0);
-        let body = Body {
+        let body = StepRange {
             start: self.here(),
             length: 1,
         };
         self.emit(list, entry.name);
-        Entry {
+        ProgramEntry {
             body,
             is_recursive: false,
-            bytes: size_of::<Counted>() as u32,
+            bytes: size_of::<CountedArray>() as u32,
             ..entry
         }
     }
 
-    fn entry(&mut self, key: Key, plan: &'a Plan, layout: Layout<'a>, owner: &'a str) -> Entry {
+    fn entry(
+        &mut self,
+        key: MessageId,
+        plan: &'a Plan,
+        layout: Layout<'a>,
+        owner: &'a str,
+    ) -> ProgramEntry {
         let name = self.text(owner.to_owned());
         let inside = self.inside(layout, owner, name);
         let body = self.body(&plan.body, &inside, 0);
-        Entry {
+        ProgramEntry {
             key,
             body,
             is_recursive: plan.recursive,
-            array: Array::default(),
+            array: ArrayCodec::default(),
             bytes: self.bytes_of(layout).max(1),
             name,
         }
     }
 
-    fn inside(&self, layout: Layout<'a>, owner: &'a str, name: u32) -> Inside<'a> {
+    fn inside(&self, layout: Layout<'a>, owner: &'a str, name: u32) -> BodyContext<'a> {
         let starts = match layout {
             Layout::Record(fields) => self.layouts.offsets(self.schema, fields).into(),
             Layout::Use(_) | Layout::Definition(_) | Layout::Nothing => Cow::Borrowed(&[][..]),
         };
-        Inside {
+        BodyContext {
             layout,
             starts,
             owner,
@@ -185,7 +194,7 @@ impl<'a> Maker<'a> {
         self.program.texts.len() as u32 - 1
     }
 
-    fn emit(&mut self, step: Step, name: u32) {
+    fn emit(&mut self, step: ProgramStep, name: u32) {
         if let Some(last) = self.program.steps.last_mut()
             && let Some(both) = join(last, &step)
         {
@@ -197,9 +206,9 @@ impl<'a> Maker<'a> {
     }
 
     /// `room` is there already, for items that lie in a block of their element's.
-    fn body(&mut self, body: &'a Ops, inside: &Inside<'a>, room: u64) -> Body {
+    fn body(&mut self, body: &'a Ops, inside: &BodyContext<'a>, room: u64) -> StepRange {
         let start = self.here();
-        let mut block = Block { bytes: room };
+        let mut block = BlockBudget { bytes: room };
         for (position, op) in body.iter().enumerate() {
             // A message that ends inside a block ends before all of it; its first item gives the
             // error a name.
@@ -211,14 +220,14 @@ impl<'a> Maker<'a> {
             block.take(op, self.plans);
             self.op(op, inside, name);
         }
-        Body {
+        StepRange {
             start,
             length: self.here() - start,
         }
     }
 
-    /// What an error at `place` is in.
-    fn name(&mut self, inside: &Inside<'a>, place: Option<&Place>) -> u32 {
+    /// Returns the name of an error at `place`, as a position in `texts`.
+    fn name(&mut self, inside: &BodyContext<'a>, place: Option<&Place>) -> u32 {
         match place {
             Some(place) if !place.0.is_empty() => {
                 let path = inside.layout.path(self.schema, place);
@@ -240,8 +249,8 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// What is at `place`, and how far behind `it`.
-    fn locate(&self, inside: &Inside<'a>, place: &Place) -> (Layout<'a>, u32) {
+    /// Returns the layout of the item at `place`, and its offset from `it`.
+    fn locate(&self, inside: &BodyContext<'a>, place: &Place) -> (Layout<'a>, u32) {
         let (layout, start) = match (inside.layout, place.0.split_first()) {
             (Layout::Record(fields), Some((first, rest))) => {
                 let (first, rest) = (*first as usize, Place(rest.to_vec()));
@@ -265,9 +274,9 @@ impl<'a> Maker<'a> {
         of.element(self.schema).unwrap_or(Layout::Nothing)
     }
 
-    fn number(&mut self, scalar: Scalar) -> Number {
+    fn number(&mut self, scalar: Scalar) -> NumberFormat {
         let (schema, members, program) = (self.schema, &mut self.members, &mut self.program);
-        Number::of(scalar, &self.plans.representation, |id| {
+        NumberFormat::of(scalar, &self.plans.representation, |id| {
             *members.entry(id).or_insert_with(|| {
                 program.members.push(members_of(schema, id));
                 program.members.len() as u32 - 1
@@ -275,26 +284,26 @@ impl<'a> Maker<'a> {
         })
     }
 
-    fn item(&mut self, item: &Blittable) -> Item {
+    fn item(&mut self, item: &Blittable) -> BlockItem {
         match item.unit() {
-            Some(unit) => Item::Units(unit),
+            Some(unit) => BlockItem::Units(unit),
             None => {
                 self.program.runs.push(item.runs.as_slice().into());
-                Item::Runs(self.program.runs.len() as u32 - 1)
+                BlockItem::Runs(self.program.runs.len() as u32 - 1)
             }
         }
     }
 
-    fn op(&mut self, op: &'a Op, inside: &Inside<'a>, name: u32) {
+    fn op(&mut self, op: &'a Op, inside: &BodyContext<'a>, name: u32) {
         let place = op.place().map(|place| self.locate(inside, place));
         let (layout, at) = place.unwrap_or((Layout::Nothing, 0));
         let step = match op {
-            Op::Reserve { bytes } => Step::Reserve { bytes: *bytes },
-            Op::Align { to, before } => Step::Align {
+            Op::Reserve { bytes } => ProgramStep::Reserve { bytes: *bytes },
+            Op::Align { to, before } => ProgramStep::Align {
                 to: *to,
                 before: *before,
             },
-            Op::Zero { bytes, offset } => Step::Zero {
+            Op::Zero { bytes, offset } => ProgramStep::Zero {
                 bytes: *bytes,
                 offset: *offset,
             },
@@ -304,36 +313,36 @@ impl<'a> Maker<'a> {
                 count,
                 offset,
                 ..
-            } => Step::PutArray {
+            } => ProgramStep::PutArray {
                 number: self.number(*scalar),
                 at,
                 count: *count,
                 offset: *offset,
             },
-            Op::PutCounted { scalar, bound, .. } => Step::PutCounted {
+            Op::PutCounted { scalar, bound, .. } => ProgramStep::PutCounted {
                 number: self.number(*scalar),
                 at,
                 bound: *bound,
             },
-            Op::Copy { bytes, offset, .. } => Step::Copy {
+            Op::Copy { bytes, offset, .. } => ProgramStep::Copy {
                 at,
                 bytes: *bytes,
                 padding: narrow(self.plans.representation.padded((*bytes).into())) - *bytes,
                 offset: *offset,
             },
-            Op::CopyCounted { bound, .. } => Step::CopyCounted { at, bound: *bound },
+            Op::CopyCounted { bound, .. } => ProgramStep::CopyCounted { at, bound: *bound },
             Op::Blit {
                 item,
                 count,
                 offset,
                 ..
-            } => Step::Blit {
+            } => ProgramStep::Blit {
                 item: self.item(item),
                 at,
                 bytes: narrow(item.bytes() * u64::from(*count)),
                 offset: *offset,
             },
-            Op::BlitCounted { item, bound, .. } => Step::BlitCounted {
+            Op::BlitCounted { item, bound, .. } => ProgramStep::BlitCounted {
                 item: self.item(item),
                 stride: narrow(item.bytes()),
                 at,
@@ -344,8 +353,8 @@ impl<'a> Maker<'a> {
                 element,
                 ..
             } => self.list(*element, *first_bare, at),
-            Op::Call { plan, .. } => Step::Call { at, of: *plan },
-            Op::External { .. } => Step::External,
+            Op::Call { plan, .. } => ProgramStep::Call { at, of: *plan },
+            Op::External { .. } => ProgramStep::External,
             Op::PutElements { body, .. } | Op::Loop { body, .. } | Op::Optional { body, .. } => {
                 let element = self.inside(self.element(layout), inside.owner, name);
                 return self.nested(op, body, &element, at);
@@ -355,17 +364,17 @@ impl<'a> Maker<'a> {
         self.emit(step, name);
     }
 
-    fn put(&mut self, scalar: Scalar, at: u32, offset: u32) -> Step {
+    fn put(&mut self, scalar: Scalar, at: u32, offset: u32) -> ProgramStep {
         let number = self.number(scalar);
         match self.plans.moves == Default::default() {
-            true => Step::Put { number, at, offset },
-            false => Step::PutSlowly { number, at, offset },
+            true => ProgramStep::Put { number, at, offset },
+            false => ProgramStep::PutSlowly { number, at, offset },
         }
     }
 
-    fn list(&mut self, element: TypeId, first_bare: bool, at: u32) -> Step {
+    fn list(&mut self, element: TypeId, first_bare: bool, at: u32) -> ProgramStep {
         let plan = self.plans.of_type(element);
-        let list = List {
+        let list = ListStep {
             at,
             stride: self.bytes_of(Layout::of_type(self.schema, element)),
             first_bare,
@@ -375,27 +384,27 @@ impl<'a> Maker<'a> {
             align: plan.align,
         };
         self.program.lists.push(list);
-        Step::List {
+        ProgramStep::List {
             list: self.program.lists.len() as u32 - 1,
         }
     }
 
     /// An operation with one body inside, where `it` is `element`.
-    fn nested(&mut self, op: &'a Op, body: &'a Ops, element: &Inside<'a>, at: u32) {
+    fn nested(&mut self, op: &'a Op, body: &'a Ops, element: &BodyContext<'a>, at: u32) {
         let position = self.program.steps.len();
-        self.emit(Step::External, element.name);
+        self.emit(ProgramStep::External, element.name);
         let room = match op {
             Op::PutElements { element, .. } => element.bytes,
             _ => 0,
         };
-        let Body { length, .. } = self.body(body, element, room);
+        let StepRange { length, .. } = self.body(body, element, room);
         let size = self.bytes_of(element.layout);
         self.program.steps[position] = match op {
             Op::PutElements {
                 count,
                 element: extent,
                 ..
-            } => Step::PutElements {
+            } => ProgramStep::PutElements {
                 at,
                 count: *count,
                 stride: size,
@@ -406,14 +415,14 @@ impl<'a> Maker<'a> {
                 count,
                 element: known,
                 ..
-            } => Step::Loop {
+            } => ProgramStep::Loop {
                 at,
                 count: *count,
                 stride: size,
                 fewest: known.min,
                 length,
             },
-            Op::Optional { .. } => Step::Optional {
+            Op::Optional { .. } => ProgramStep::Optional {
                 at,
                 bytes: size,
                 length,
@@ -423,7 +432,12 @@ impl<'a> Maker<'a> {
     }
 
     /// The body of the arm at a position of a union, which may lie behind a pointer.
-    fn arm(&mut self, body: &'a Ops, inside: &Inside<'a>, (id, position): (TypeId, usize)) -> Body {
+    fn arm(
+        &mut self,
+        body: &'a Ops,
+        inside: &BodyContext<'a>,
+        (id, position): (TypeId, usize),
+    ) -> StepRange {
         let boxed = self
             .layouts
             .boxed_arm(self.schema, id, position, inside.layout);
@@ -431,14 +445,14 @@ impl<'a> Maker<'a> {
             return self.body(body, inside, 0);
         };
         let start = self.here();
-        self.emit(Step::External, inside.name);
-        let Body { length, .. } = self.body(body, inside, 0);
-        self.program.steps[start as usize] = Step::Boxed {
+        self.emit(ProgramStep::External, inside.name);
+        let StepRange { length, .. } = self.body(body, inside, 0);
+        self.program.steps[start as usize] = ProgramStep::Boxed {
             at: 0,
             bytes: narrow(bytes),
             length,
         };
-        Body {
+        StepRange {
             start,
             length: self.here() - start,
         }
@@ -459,7 +473,7 @@ impl<'a> Maker<'a> {
             unreachable!("the verifier lets only unions be switched");
         };
         let position = self.program.steps.len();
-        self.emit(Step::External, name);
+        self.emit(ProgramStep::External, name);
         let mut cases = Vec::new();
         for (index, (Arm { values, body }, of)) in arms.iter().zip(&union.arms).enumerate() {
             let inside = self.inside(Layout::of_arm(of.field.as_ref()), owner, name);
@@ -475,7 +489,7 @@ impl<'a> Maker<'a> {
             self.arm(body, &inside, (id, union.arms.len()))
         });
         let discriminant = (*discriminant, self.number(*discriminant));
-        self.program.switches.push(Switch {
+        self.program.switches.push(UnionSwitch {
             at,
             arms_at: at + narrow(self.layouts.arms_offset(id)),
             discriminant: discriminant.1,
@@ -483,17 +497,17 @@ impl<'a> Maker<'a> {
             cases,
             default,
         });
-        self.program.steps[position] = Step::Switch {
+        self.program.steps[position] = ProgramStep::Switch {
             switch: self.program.switches.len() as u32 - 1,
             length: self.here() - position as u32 - 1,
         };
     }
 }
 
-/// What moves the array that these steps of a message move, if that is all they do.
-fn array(steps: &[Step], sent: bool, received: [bool; 2]) -> Option<Array> {
+/// Returns the functions that move a message, if its steps move one array and nothing else.
+fn array(steps: &[ProgramStep], sent: bool, received: [bool; 2]) -> Option<ArrayCodec> {
     let [
-        Step::BlitCounted {
+        ProgramStep::BlitCounted {
             item,
             stride: stride @ 1..,
             at: 0,
@@ -504,13 +518,13 @@ fn array(steps: &[Step], sent: bool, received: [bool; 2]) -> Option<Array> {
         return None;
     };
     let unit = match item {
-        Item::Units(unit) => Some(unit),
-        Item::Runs(_) => None,
+        BlockItem::Units(unit) => Some(unit),
+        BlockItem::Runs(_) => None,
     };
-    Some(Array::of((stride, bound), unit, sent, received))
+    Some(ArrayCodec::of((stride, bound), unit, sent, received))
 }
 
-/// Memory holds no item that does not fit; see [`Layouts`].
+/// Memory holds no item that does not fit; see [`TypeLayouts`].
 pub(super) fn narrow(bytes: u64) -> u32 {
     match u32::try_from(bytes) {
         Ok(bytes) => bytes,
@@ -518,19 +532,19 @@ pub(super) fn narrow(bytes: u64) -> u32 {
     }
 }
 
-fn members_of(schema: &Schema, id: TypeId) -> Members {
+fn members_of(schema: &Schema, id: TypeId) -> EnumValueSet {
     match &schema.type_def(id).kind {
-        TypeKind::Enum(members) => Members::new(members.iter().map(|it| it.value).collect()),
-        _ => Members::new(Vec::new()),
+        TypeKind::Enum(members) => EnumValueSet::new(members.iter().map(|it| it.value).collect()),
+        _ => EnumValueSet::new(Vec::new()),
     }
 }
 
-/// How much of the latest reserved block is left. The interpreter trusts items to lie inside.
-struct Block {
+/// The latest reserved block. The interpreter trusts that items lie inside it, which is asserted here.
+struct BlockBudget {
     bytes: u64,
 }
 
-impl Block {
+impl BlockBudget {
     fn take(&mut self, op: &Op, plans: &Plans) {
         match (op, op.fixed(&plans.representation)) {
             (Op::Reserve { bytes }, _) => self.bytes = (*bytes).into(),

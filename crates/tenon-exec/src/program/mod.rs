@@ -1,8 +1,7 @@
 //! Programs: plans resolved onto memory, for the interpreter.
 //!
-//! A place has become an offset, an element a stride, a call an index; what lies inside of an
-//! operation stands right behind its step. One program serves both directions, and is made once
-//! for an interface. Names are kept aside: only errors ask for them.
+//! A place has become an offset, an element a stride, a call an index; the body of an operation follows its step.
+//! One program serves both directions, and is made once for an interface. Names are kept aside: only errors need them.
 
 mod join;
 mod make;
@@ -11,79 +10,79 @@ mod number;
 use tenon_plan::{Count, Moves, Run, Scalar};
 use tenon_schema::TypeId;
 
-pub(crate) use number::{Members, Number};
+pub(crate) use number::{EnumValueSet, NumberFormat};
 
-use crate::frame::Key;
-use crate::frame::array::Array;
+use crate::frame::MessageId;
+use crate::frame::array::ArrayCodec;
 #[cfg(feature = "jit")]
-use crate::jit::Doors;
+use crate::jit::EntryPoints;
 
 /// All plans of an interface.
 #[derive(Debug)]
-pub(crate) struct Program {
-    steps: Vec<Step>,
-    /// What an error at each step is in, as a position in `texts`.
+pub(crate) struct InterpreterProgram {
+    steps: Vec<ProgramStep>,
+    /// Name of the item of each step for errors, as a position in `texts`.
     names: Vec<u32>,
     texts: Vec<String>,
-    /// What moves a value of each named type or, of a link, one element.
-    types: Vec<Entry>,
-    /// What moves a whole message of each named type: of a link, a list.
-    roots: Vec<Movers>,
-    /// The arguments and the result of each procedure.
-    procedures: Vec<[Movers; 2]>,
-    switches: Vec<Switch>,
-    lists: Vec<List>,
-    /// What blocks of several units consist of.
+    /// Entry for a value of each named type or, of a link, one element.
+    types: Vec<ProgramEntry>,
+    /// Codec of a whole message of each named type: of a link, a list.
+    roots: Vec<MessageCodec>,
+    /// Codecs of the arguments and the result of each procedure.
+    procedures: Vec<[MessageCodec; 2]>,
+    switches: Vec<UnionSwitch>,
+    lists: Vec<ListStep>,
+    /// Runs of numbers in blocks that have more than one unit.
     runs: Vec<Box<[Run]>>,
     /// The values of each enum.
-    members: Vec<Members>,
-    /// What says whether something follows.
-    pub flag: Number,
+    members: Vec<EnumValueSet>,
+    /// Format of the boolean that says whether something follows.
+    pub flag: NumberFormat,
     /// Opaque data is padded to a multiple of this.
     pub padding: u32,
-    /// How a single number is moved.
+    /// Method of moving a single number.
     pub moves: Moves,
-    /// Whether what is sent has another order of bytes than memory.
+    /// Set if messages are sent in another byte order than that of memory.
     pub swaps_sent: bool,
-    /// Whether what is received has, if its sender is a machine like this one.
-    pub swaps_received: Order,
+    /// Byte order of received messages, as far as it is known.
+    pub swaps_received: ReceivedByteOrder,
 }
 
-/// What is known of the order of the bytes that are received.
+/// Byte order of received messages, as far as it is known before they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ReceivedByteOrder {
     /// That of memory, or the other one.
     Swapped(bool),
-    /// The sender's, which whoever decodes knows.
+    /// The sender's, which the decoder is told.
     Senders,
 }
 
-/// Steps that stand behind each other.
+/// Consecutive steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Body {
+pub(crate) struct StepRange {
     start: u32,
     length: u32,
 }
 
-/// What moves a message.
+/// The program and the machine code of a message.
 #[derive(Debug)]
-pub(crate) struct Movers {
-    pub entry: Entry,
-    /// Its machine code.
+pub(crate) struct MessageCodec {
+    pub entry: ProgramEntry,
+    /// Its machine code, as far as it is made.
     #[cfg(feature = "jit")]
-    pub doors: Doors,
+    pub entry_points: EntryPoints,
 }
 
-/// What moves a whole value.
+/// Entry point of the interpreter for a whole value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
-    /// What it is a message of.
-    pub key: Key,
-    body: Body,
+pub(crate) struct ProgramEntry {
+    /// The message that it belongs to.
+    pub key: MessageId,
+    body: StepRange,
     /// A level is entered for each value.
     pub is_recursive: bool,
-    /// What moves all of it, if it is an array and no more.
-    pub array: Array,
+    /// Functions that move all of it, if it is an array and nothing else.
+    pub array: ArrayCodec,
     /// Bytes of the value in memory, without what it points to; at least one, as nothing is free.
     pub bytes: u32,
     /// The type or procedure, as a position in `texts`.
@@ -93,7 +92,7 @@ pub(crate) struct Entry {
 /// One operation. `at` is where the item lies behind `it`; `offset` where in the block on the wire
 /// that the latest `Reserve` was for; `length` how many of the next steps lie inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ProgramStep {
     Reserve {
         bytes: u32,
     },
@@ -106,26 +105,26 @@ pub(crate) enum Step {
         offset: u32,
     },
     Put {
-        number: Number,
+        number: NumberFormat,
         at: u32,
         offset: u32,
     },
     /// [`Put`](Self::Put), but not in the fast way.
     PutSlowly {
-        number: Number,
+        number: NumberFormat,
         at: u32,
         offset: u32,
     },
-    /// Numbers that are looked at one by one; others are a block.
+    /// Numbers that are converted one by one; others are a block.
     PutArray {
-        number: Number,
+        number: NumberFormat,
         at: u32,
         count: u32,
         offset: u32,
     },
     /// As above.
     PutCounted {
-        number: Number,
+        number: NumberFormat,
         at: u32,
         bound: u32,
     },
@@ -141,13 +140,13 @@ pub(crate) enum Step {
         bound: u32,
     },
     Blit {
-        item: Item,
+        item: BlockItem,
         at: u32,
         bytes: u32,
         offset: u32,
     },
     BlitCounted {
-        item: Item,
+        item: BlockItem,
         /// Bytes of one item.
         stride: u32,
         at: u32,
@@ -180,7 +179,7 @@ pub(crate) enum Step {
         bytes: u32,
         length: u32,
     },
-    /// What lies behind a pointer, of which there is nothing on the wire.
+    /// A value behind a pointer that has no trace on the wire.
     Boxed {
         at: u32,
         /// Bytes of the value in memory.
@@ -198,9 +197,9 @@ pub(crate) enum Step {
     External,
 }
 
-/// What a block consists of.
+/// The repeated item of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Item {
+pub(crate) enum BlockItem {
     /// Numbers of so many bytes.
     Units(u32),
     /// By their position among the runs, over and over.
@@ -209,69 +208,69 @@ pub(crate) enum Item {
 
 /// A union.
 #[derive(Debug)]
-pub(crate) struct Switch {
-    /// Where the discriminant lies.
+pub(crate) struct UnionSwitch {
+    /// Offset of the discriminant.
     pub at: u32,
-    /// Where the arms do.
+    /// Offset of the arms.
     pub arms_at: u32,
-    pub discriminant: Number,
-    /// What the discriminant is in memory.
+    pub discriminant: NumberFormat,
+    /// Type of the discriminant in memory.
     pub scalar: Scalar,
     /// The arm that each value selects, sorted by the values.
-    cases: Vec<(i32, Body)>,
-    default: Option<Body>,
+    cases: Vec<(i32, StepRange)>,
+    default: Option<StepRange>,
 }
 
 /// A linked list.
 #[derive(Debug)]
-pub(crate) struct List {
+pub(crate) struct ListStep {
     pub at: u32,
     pub stride: u32,
     pub first_bare: bool,
-    /// Whether a flag stands in front of each element, and not a count in front of all.
+    /// Set if a flag precedes each element; otherwise a count precedes all.
     pub is_flagged: bool,
     pub element: TypeId,
     /// Fewest bytes of an element on the wire.
     pub fewest: u32,
-    /// What its position is a multiple of.
+    /// Alignment of an element on the wire.
     pub align: u32,
 }
 
-impl Program {
+impl InterpreterProgram {
     /// The steps of a body.
     #[inline]
-    pub fn steps(&self, body: Body) -> &[Step] {
+    pub fn steps(&self, body: StepRange) -> &[ProgramStep] {
         &self.steps[body.start as usize..][..body.length as usize]
     }
 
     /// The steps of an entry.
     #[inline]
-    pub fn steps_of(&self, entry: &Entry) -> &[Step] {
+    pub fn steps_of(&self, entry: &ProgramEntry) -> &[ProgramStep] {
         self.steps(entry.body)
     }
 
-    /// What moves a value of a type or, of a link, one element.
+    /// The entry for a value of a type or, of a link, one element.
     #[inline]
-    pub fn of_type(&self, id: TypeId) -> &Entry {
+    pub fn of_type(&self, id: TypeId) -> &ProgramEntry {
         &self.types[id.0 as usize]
     }
 
-    /// What moves a message.
-    pub fn movers(&self, key: Key) -> &Movers {
+    /// The codec of a message.
+    pub fn codec(&self, key: MessageId) -> &MessageCodec {
         match key {
-            Key::Type(id) => &self.roots[id.0 as usize],
-            Key::Arguments(at) => &self.procedures[at][0],
-            Key::Result(at) => &self.procedures[at][1],
+            MessageId::Type(id) => &self.roots[id.0 as usize],
+            MessageId::Arguments(at) => &self.procedures[at][0],
+            MessageId::Result(at) => &self.procedures[at][1],
         }
     }
 
     #[inline]
-    pub fn switch(&self, position: u32) -> &Switch {
+    pub fn switch(&self, position: u32) -> &UnionSwitch {
         &self.switches[position as usize]
     }
 
     #[inline]
-    pub fn list(&self, position: u32) -> &List {
+    pub fn list(&self, position: u32) -> &ListStep {
         &self.lists[position as usize]
     }
 
@@ -285,35 +284,35 @@ impl Program {
         self.members[of as usize].has(value)
     }
 
-    /// `type.field` of what a step moves. `step` must be one of this program's.
+    /// `type.field` of the item that a step moves. `step` must be one of this program's.
     #[cold]
-    pub fn name_of(&self, step: &Step) -> &str {
+    pub fn name_of(&self, step: &ProgramStep) -> &str {
         let distance = (&raw const *step).addr() - self.steps.as_ptr().addr();
-        let position = distance / size_of::<Step>();
+        let position = distance / size_of::<ProgramStep>();
         let name = self.names.get(position);
         name.map_or("", |name| &self.texts[*name as usize])
     }
 
     /// The type or procedure.
     #[cold]
-    pub fn name_of_entry(&self, entry: &Entry) -> &str {
+    pub fn name_of_entry(&self, entry: &ProgramEntry) -> &str {
         &self.texts[entry.name as usize]
     }
 }
 
-impl From<Entry> for Movers {
-    fn from(entry: Entry) -> Self {
+impl From<ProgramEntry> for MessageCodec {
+    fn from(entry: ProgramEntry) -> Self {
         Self {
             entry,
             #[cfg(feature = "jit")]
-            doors: Doors::default(),
+            entry_points: EntryPoints::default(),
         }
     }
 }
 
-impl Switch {
-    /// What the arm that `value` selects does; `None` if there is none.
-    pub fn select(&self, value: i32) -> Option<Body> {
+impl UnionSwitch {
+    /// Returns the steps of the arm that `value` selects; `None` if there is none.
+    pub fn select(&self, value: i32) -> Option<StepRange> {
         let found = self.cases.binary_search_by_key(&value, |case| case.0);
         match found {
             Ok(position) => Some(self.cases[position].1),

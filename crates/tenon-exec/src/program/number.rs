@@ -2,15 +2,15 @@
 
 use tenon_plan::{Representation, Scalar};
 
-/// A scalar. Those that are as long in memory as on the wire, and of which every pattern of bytes
-/// is a value, are only told apart by their size.
+/// Format of a scalar in memory and on the wire. Those that are as long in memory as on the wire, and of which
+/// every pattern of bytes is a value, are only told apart by their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Number {
+pub(crate) enum NumberFormat {
     One,
     Two,
     Four,
     Eight,
-    /// Sixteen bytes, not a number to whoever moves them.
+    /// Sixteen bytes without a byte order.
     Sixteen,
     /// A word on the wire, as the next three.
     I8Word,
@@ -25,8 +25,8 @@ pub(crate) enum Number {
     Enum(u32),
 }
 
-impl Number {
-    /// Of a scalar; `members` finds the members of an enum.
+impl NumberFormat {
+    /// Returns the format of a scalar; `members` finds the members of an enum.
     pub fn of(
         scalar: Scalar,
         representation: &Representation,
@@ -87,16 +87,16 @@ impl Number {
 
 /// The values of an enum.
 #[derive(Debug)]
-pub(crate) struct Members {
-    /// The least one, and how far the greatest is from it.
+pub(crate) struct EnumValueSet {
+    /// The least value, and the distance of the greatest from it.
     first: i32,
     span: u32,
     /// All of them, sorted, if there is a gap.
     scattered: Option<Box<[i32]>>,
 }
 
-impl Members {
-    /// Of these values.
+impl EnumValueSet {
+    /// Makes the set of these values.
     pub fn new(mut values: Vec<i32>) -> Self {
         values.sort_unstable();
         values.dedup();
@@ -112,7 +112,7 @@ impl Members {
         }
     }
 
-    /// Whether `value` is one of them.
+    /// Returns whether `value` is one of them.
     #[inline]
     pub fn has(&self, value: i32) -> bool {
         let is_inside = value.wrapping_sub(self.first) as u32 <= self.span;
@@ -125,7 +125,7 @@ impl Members {
 
 #[cfg(test)]
 mod tests {
-    use super::Members;
+    use super::EnumValueSet;
 
     #[test]
     fn members_are_found_whatever_lies_between_them() {
@@ -138,7 +138,7 @@ mod tests {
             &[-1, 0, 1, 5],
         ];
         for values in all {
-            let members = Members::new(values.to_vec());
+            let members = EnumValueSet::new(values.to_vec());
             let edges = [i32::MIN, i32::MIN + 1, i32::MAX - 1, i32::MAX];
             for value in (-9..9).chain(edges) {
                 assert_eq!(members.has(value), values.contains(&value), "{value}");

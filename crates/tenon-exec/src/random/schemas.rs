@@ -24,9 +24,9 @@ static SCALARS: [Type; 12] = [
     Type::Quadruple,
 ];
 
-/// An interface without procedures, of which not every type need end.
+/// Makes an interface without procedures, in which some types may have no finite value.
 pub fn schema(random: &mut Random) -> Schema {
-    Generator {
+    SchemaGenerator {
         random,
         scalars: &SCALARS,
         enums: Vec::new(),
@@ -35,10 +35,10 @@ pub fn schema(random: &mut Random) -> Schema {
     .schema()
 }
 
-/// The same of what rpcgen and C have: no quadruple precision, nothing without a size, no array of what
-/// comes later.
+/// Makes one that rpcgen and C support: no quadruple precision, no type without a size, no array of a type that
+/// is declared later.
 pub fn schema_for_c(random: &mut Random) -> Schema {
-    Generator {
+    SchemaGenerator {
         random,
         scalars: &SCALARS[..11],
         enums: Vec::new(),
@@ -47,7 +47,7 @@ pub fn schema_for_c(random: &mut Random) -> Schema {
     .schema()
 }
 
-struct Generator<'a> {
+struct SchemaGenerator<'a> {
     random: &'a mut Random,
     scalars: &'static [Type],
     /// Those that there are so far, and their members.
@@ -63,7 +63,7 @@ fn field(name: &str, ty: Type) -> Field {
     }
 }
 
-impl Generator<'_> {
+impl SchemaGenerator<'_> {
     fn schema(mut self) -> Schema {
         let types = (0..TYPES).map(|id| TypeDef {
             name: format!("type{id}"),

@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use tenon_schema::{Field, Length, Schema, Type, TypeDef, TypeId, TypeKind, Union};
 
-/// The types of `schema` as an interface file. What an array or optional data holds may need a name of
-/// its own there, so read again it has more types, and the types of `schema` under their names.
+/// Writes the types of `schema` as an interface file. The element of an array or of optional data may need a name
+/// of its own there, so read again it has more types, and the types of `schema` under their names.
 ///
-/// `None`: rpcgen has no words for it. It does not know quadruple precision, structs without fields
-/// and types that are declared elsewhere, and it has to have seen what an array holds, and a typedef wherever
-/// it comes across one.
+/// Returns `None` if rpcgen has no syntax for a type. It does not know quadruple precision, structs without fields
+/// and types that are declared elsewhere, and it has to have seen the element type of an array, and a typedef
+/// wherever it comes across one.
 pub fn text(schema: &Schema) -> Option<String> {
-    let mut writer = Writer {
+    let mut writer = InterfaceFileWriter {
         schema,
         declared: vec![false; schema.types.len()],
         out: String::new(),
     };
-    // rpcgen takes what a pointer leads to for declared.
+    // rpcgen takes the target of a pointer for declared.
     let is_tagged = |def: &&TypeDef| matches!(def.kind, TypeKind::Struct(_) | TypeKind::Union(_));
     for def in schema.types.iter().filter(is_tagged) {
         writeln!(writer.out, "%typedef struct {0} {0};", def.name).ok()?;
@@ -34,13 +34,13 @@ pub fn text(schema: &Schema) -> Option<String> {
     Some(writer.out)
 }
 
-struct Writer<'a> {
+struct InterfaceFileWriter<'a> {
     schema: &'a Schema,
     declared: Vec<bool>,
     out: String,
 }
 
-impl Writer<'_> {
+impl InterfaceFileWriter<'_> {
     fn definition(&mut self, def: &TypeDef) -> Option<()> {
         let name = &def.name;
         let text = match &def.kind {
@@ -90,7 +90,7 @@ impl Writer<'_> {
         Some(format!("union {name} switch ({on}) {{ {arms}}}"))
     }
 
-    /// What declares something called `name`; `path` is a name that nothing else has.
+    /// Returns the declaration of something called `name`; `path` is a unique name.
     fn declaration(&mut self, path: &str, name: &str, ty: &Type) -> Option<String> {
         Some(match ty {
             Type::Opaque(length) => format!("opaque {name}{}", suffix(*length)),
@@ -107,7 +107,7 @@ impl Writer<'_> {
         })
     }
 
-    /// What an array or optional data holds, in one word: where there is none, a typedef makes one.
+    /// Returns the element type of an array or of optional data in one word; if it has none, a typedef gives it one.
     fn item(&mut self, path: &str, ty: &Type) -> Option<String> {
         match ty {
             Type::Opaque(_) | Type::String(_) | Type::Array(..) | Type::Optional(_) => {

@@ -18,19 +18,19 @@ const MODES: [DecodeMode; 2] = [DecodeMode::Lenient, DecodeMode::Strict];
 static TORTURE: LazyLock<Interface> = LazyLock::new(torture);
 
 /// One message, and what to move.
-struct Case<'a> {
+struct MessageCase<'a> {
     message: Message<'a>,
     random: Box<dyn Fn(u64) -> Value + 'a>,
 }
 
-/// Every type and procedure of an interface, but for those that hold a type from outside, whose values
-/// nobody knows here.
-fn cases(interface: &Interface) -> Vec<Case<'_>> {
+/// Every type and procedure of an interface, but for those that hold an external type, of which the values are
+/// unknown here.
+fn cases(interface: &Interface) -> Vec<MessageCase<'_>> {
     assert!(interface.compile(), "machine code is made here");
     let schema = interface.schema();
     let is_known = |ty: &Type| !holds_external(schema, ty, &mut Vec::new());
     let known = ids(interface).filter(|id| is_known(&Type::Named(*id)));
-    let types = known.map(|id| Case {
+    let types = known.map(|id| MessageCase {
         message: interface.message(id).expect("a layout"),
         random: Box::new(move |seed| Random::new(seed).value(schema, &Type::Named(id), 40)),
     });
@@ -39,7 +39,7 @@ fn cases(interface: &Interface) -> Vec<Case<'_>> {
         parameters.all(|field| is_known(&field.ty))
     };
     let arguments = interface.procedures().filter(are_known);
-    let arguments = arguments.map(|procedure| Case {
+    let arguments = arguments.map(|procedure| MessageCase {
         message: procedure.arguments_message().expect("a layout"),
         random: Box::new(move |seed| {
             Random::new(seed).arguments(schema, procedure.parameters(), 40)
@@ -47,7 +47,7 @@ fn cases(interface: &Interface) -> Vec<Case<'_>> {
     });
     let results = interface.procedures();
     let results = results.filter(|procedure| procedure.result().is_none_or(is_known));
-    let results = results.map(|procedure| Case {
+    let results = results.map(|procedure| MessageCase {
         message: procedure.result_message().expect("a layout"),
         random: Box::new(move |seed| match procedure.result() {
             Some(ty) => Random::new(seed).value(schema, ty, 40),
@@ -57,7 +57,7 @@ fn cases(interface: &Interface) -> Vec<Case<'_>> {
     types.chain(arguments).chain(results).collect()
 }
 
-/// Whether values of `ty` may hold some of a type from outside; `seen` are types that are being looked at.
+/// Returns whether values of `ty` may hold some of an external type; `seen` are types that are being visited.
 fn holds_external(schema: &Schema, ty: &Type, seen: &mut Vec<TypeId>) -> bool {
     let id = match ty {
         Type::Array(item, _) | Type::Optional(item) => return holds_external(schema, item, seen),
@@ -70,7 +70,7 @@ fn holds_external(schema: &Schema, ty: &Type, seen: &mut Vec<TypeId>) -> bool {
     *kind == TypeKind::External || types.any(|ty| holds_external(schema, ty, seen))
 }
 
-impl Case<'_> {
+impl MessageCase<'_> {
     fn interpreted(&self, value: &Value) -> Vec<u8> {
         let mut buffer = Buffer::default();
         let frame = self.message.frame(value).expect("a value of the type");
@@ -79,7 +79,7 @@ impl Case<'_> {
         buffer.as_slice().to_vec()
     }
 
-    /// What the interpreter reads.
+    /// Reads a value by the interpreter.
     fn decode(&self, input: &mut Decoder<'_>) -> Result<Value, DecodeError> {
         let frame = self.message.decode_by_interpreter(input)?;
         Ok(frame.value())

@@ -4,7 +4,7 @@
 use std::mem::offset_of;
 
 use crate::support::interface;
-use tenon_exec::layout::Counted;
+use tenon_exec::layout::CountedArray;
 use tenon_exec::{Interface, Message, Value};
 use tenon_schema::TypeId;
 use tenon_wire::{Buffer, DecodeErrorKind, Decoder, EncodeErrorKind, Encoder, Limits};
@@ -21,13 +21,13 @@ fn words(words: &[u32]) -> Vec<u8> {
 /// `struct record` below as C has it.
 #[repr(C)]
 #[allow(dead_code)]
-struct Record {
+struct SampleRecord {
     letter: i8,
     wide: i64,
     yes: i32,
     sum: [u8; 3],
     small: u16,
-    numbers: Counted,
+    numbers: CountedArray,
     maybe: *mut u8,
     last: f32,
 }
@@ -39,20 +39,20 @@ fn a_frame_lies_as_c_has_it() {
                          int numbers<>; int *maybe; float last; };",
     );
     let schema = interface.schema();
-    let layouts = tenon_exec::layout::Layouts::new(schema).expect("a layout");
+    let layouts = tenon_exec::layout::TypeLayouts::new(schema).expect("a layout");
     let layout = tenon_plan::Layout::of_type(schema, TypeId(0));
     let extent = layouts.extent(schema, layout);
-    assert_eq!(extent.size, size_of::<Record>() as u64);
-    assert_eq!(extent.align, align_of::<Record>() as u64);
+    assert_eq!(extent.size, size_of::<SampleRecord>() as u64);
+    assert_eq!(extent.align, align_of::<SampleRecord>() as u64);
     let offsets = [
-        offset_of!(Record, letter),
-        offset_of!(Record, wide),
-        offset_of!(Record, yes),
-        offset_of!(Record, sum),
-        offset_of!(Record, small),
-        offset_of!(Record, numbers),
-        offset_of!(Record, maybe),
-        offset_of!(Record, last),
+        offset_of!(SampleRecord, letter),
+        offset_of!(SampleRecord, wide),
+        offset_of!(SampleRecord, yes),
+        offset_of!(SampleRecord, sum),
+        offset_of!(SampleRecord, small),
+        offset_of!(SampleRecord, numbers),
+        offset_of!(SampleRecord, maybe),
+        offset_of!(SampleRecord, last),
     ];
     let fields = layout.fields(schema).expect("fields");
     let found = layouts.offsets(schema, fields);
@@ -161,7 +161,7 @@ fn a_union_that_holds_itself_has_a_pointer_there() {
     );
     assert!(interface.compile());
     let schema = interface.schema();
-    let layouts = tenon_exec::layout::Layouts::new(schema).expect("a layout");
+    let layouts = tenon_exec::layout::TypeLayouts::new(schema).expect("a layout");
     let bytes = |name| {
         let id = schema.find_type(name).expect("a type");
         let layout = tenon_plan::Layout::of_type(schema, id);

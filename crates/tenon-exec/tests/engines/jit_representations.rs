@@ -19,7 +19,7 @@ const PACKED: Representation = Representation {
     lists: Lists::Counted,
 };
 
-/// The three that there are, lean as each kind of processor sends it, and two that nobody uses.
+/// The three that there are, lean as each kind of processor sends it, and two that no protocol uses.
 fn representations() -> [Representation; 7] {
     let lean = |order| Representation {
         order,
@@ -46,14 +46,14 @@ fn representations() -> [Representation; 7] {
 }
 
 /// Writes values as the representation is specified.
-struct Writer<'a> {
+struct ReferenceEncoder<'a> {
     schema: &'a Schema,
     sizes: Sizes<'a>,
     is_big: bool,
     bytes: Vec<u8>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ReferenceEncoder<'a> {
     fn new(schema: &'a Schema, representation: Representation) -> Self {
         Self {
             schema,
@@ -259,7 +259,7 @@ fn encoded(message: Message<'_>, value: &Value) -> Vec<u8> {
     buffer.as_slice()[6..].to_vec()
 }
 
-/// What is read, and how many bytes that takes.
+/// The value that is read, and the number of bytes that it takes.
 fn decoded(message: Message<'_>, bytes: &[u8], mode: DecodeMode) -> Option<(Value, usize)> {
     // The plan knows what the items are; only the order of a sender it does not know.
     let mut input = Decoder::<Lean<Native>>::over(bytes, mode, Limits::default());
@@ -278,7 +278,7 @@ fn for_random_messages(seeds: u64, mut check: impl FnMut(Message<'_>, &Value, Ve
             for id in ids(&interface) {
                 let message = interface.message(id).expect("a layout");
                 let value = Random::new(seed + 1).value(&schema, &Type::Named(id), 30);
-                let bytes = Writer::new(&schema, representation).message(id, &value);
+                let bytes = ReferenceEncoder::new(&schema, representation).message(id, &value);
                 check(message, &value, bytes);
             }
         }
@@ -312,7 +312,7 @@ fn either_order_of_a_sender_is_understood() {
             let message = interface.message(id).expect("a layout");
             let value = Random::new(seed).value(&schema, &Type::Named(id), 30);
             let bytes = |is_big| {
-                let mut writer = Writer::new(&schema, Representation::LEAN);
+                let mut writer = ReferenceEncoder::new(&schema, Representation::LEAN);
                 writer.is_big = is_big;
                 writer.message(id, &value)
             };

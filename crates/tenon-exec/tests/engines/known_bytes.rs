@@ -1,4 +1,4 @@
-//! Values whose bytes are known from elsewhere: RFC 4506 section 7, and encodings by hand.
+//! Values of which the bytes are known from elsewhere: RFC 4506 section 7, and encodings by hand.
 
 use crate::support::{encoded, interface};
 use bstr::BString;
@@ -191,8 +191,8 @@ fn trees() {
     );
 }
 
-/// What libtirpc forgives and RFC 4506 does not: reads the type called `x` of `definition`
-/// leniently as `value`, and not strictly.
+/// Checks bytes that libtirpc accepts and RFC 4506 does not: the type called `x` of `definition` is read as
+/// `value` leniently, and not strictly.
 fn check_lenient(definition: &str, digits: &str, value: Value) {
     let interface = interface(definition);
     let (id, bytes) = (id(&interface, "x"), hex(digits));

@@ -1,4 +1,4 @@
-//! Types whose values take no bytes: interpreter and machine code have the same answers, errors and
+//! Types of which values take no bytes: interpreter and machine code have the same answers, errors and
 //! accounts for them, in both representations and both orders of bytes.
 #![cfg(feature = "jit")]
 
@@ -38,7 +38,7 @@ const TEXT: &str = "
     struct mixed { char a; wide b; char c; many_wide d; pairs e[2]; numbers *f; int g; };
     union choice switch (int d) { case 0: rows zero; case 1: wide *one; default: void; };";
 
-/// Nobody has to go through so many, if they take no bytes.
+/// Counts of elements that must not be walked over one by one, if they take no bytes.
 const COUNTS: [u32; 8] = [0, 1, 2, 3, 4, 65_000, 70_000, u32::MAX];
 
 fn interface(form: Form) -> Interface {
@@ -57,7 +57,7 @@ fn encoded<R: Representation>(message: Message<'_>, value: &Value) -> Vec<u8> {
     by_interpreter.as_slice().to_vec()
 }
 
-/// What the interpreter says of bytes. Machine code says the same, and takes as much for it.
+/// Decodes bytes by the interpreter, and checks that machine code does the same and takes as much memory.
 fn judge<R: Representation>(message: Message<'_>, bytes: &[u8]) -> Result<usize, DecodeError> {
     let limits = Limits::default();
     let mut input = Decoder::<R>::over(bytes, DecodeMode::Strict, limits);

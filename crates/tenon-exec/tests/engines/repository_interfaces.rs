@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use tenon_exec::{Interface, Procedure, random::Random};
 use tenon_wire::{Buffer, Decoder, Encoder};
 
-/// How many times each procedure is called.
+/// Number of calls of each procedure.
 const CALLS: u64 = 30;
 
 fn interfaces() -> impl Iterator<Item = Interface> {

@@ -31,7 +31,7 @@ const ODD: Representation = Representation {
     lists: Lists::Flagged,
 };
 
-/// What a lean sender of this order of bytes writes.
+/// The lean representation of a sender with this byte order.
 const fn lean_of(order: Order) -> Representation {
     Representation {
         order,
@@ -39,22 +39,22 @@ const fn lean_of(order: Order) -> Representation {
     }
 }
 
-/// An interface of one representation, and who reads what it writes.
-struct Way {
+/// An interface of one representation, and the one that reads the bytes that it writes.
+struct RepresentationPair {
     name: &'static str,
     writer: Interface,
     reader: Interface,
-    read: Read,
+    read: DecodeFn,
     #[cfg(feature = "jit")]
-    read_by_machine: ReadByMachine,
+    read_by_machine: MachineDecodeFn,
 }
 
 /// Reads a value of a type; with it comes how many bytes it took.
-type Read = fn(&Interface, TypeId, &[u8], DecodeMode) -> Result<(Value, usize), DecodeError>;
+type DecodeFn = fn(&Interface, TypeId, &[u8], DecodeMode) -> Result<(Value, usize), DecodeError>;
 
 /// Reads a value of a type leniently, by machine code alone.
 #[cfg(feature = "jit")]
-type ReadByMachine = fn(&Interface, TypeId, &[u8]) -> Option<Value>;
+type MachineDecodeFn = fn(&Interface, TypeId, &[u8]) -> Option<Value>;
 
 #[cfg(feature = "jit")]
 fn read_by_machine<R: tenon_wire::Representation>(
@@ -80,13 +80,13 @@ fn read<R: tenon_wire::Representation>(
     Ok((value, input.position()))
 }
 
-/// Read by decoders of `R`.
+/// DecodeFn by decoders of `R`.
 fn way<R: tenon_wire::Representation>(
     name: &'static str,
     writer: Interface,
     reader: Interface,
-) -> Way {
-    Way {
+) -> RepresentationPair {
+    RepresentationPair {
         name,
         writer,
         reader,
@@ -97,7 +97,7 @@ fn way<R: tenon_wire::Representation>(
 }
 
 /// All ways in which a value may travel.
-fn ways(schema: &Schema) -> Vec<Way> {
+fn ways(schema: &Schema) -> Vec<RepresentationPair> {
     let made = |representation| {
         let made = Interface::with_representation(schema.clone(), representation);
         made.expect("types that end")
@@ -417,7 +417,7 @@ fn every_truncation_is_refused() {
     }
 }
 
-/// One type each that has a count, and a value whose count is 3.
+/// One type each that has a count, and a value with a count of 3.
 fn counted() -> (Schema, Vec<(&'static str, Value)>) {
     let schema = schema(
         "struct point { int x; int y; }; struct mixed { hyper a; bool b; };

@@ -7,7 +7,7 @@ use tenon_plan::{Representation, lower};
 use tenon_schema::Type;
 use tenon_wire::{DecodeMode, Decoder, Limits};
 
-/// How many values of each type.
+/// Number of values of each type.
 const VALUES: u64 = 200;
 
 /// About how many parts each has.

@@ -5,7 +5,7 @@ use tenon_exec::{Interface, Slot, Value, random::Random};
 use tenon_schema::{Type, TypeId};
 use tenon_wire::{DecodeError, Decoder};
 
-/// How a slot is filled.
+/// A method of filling a slot.
 type Decode = fn(&mut Slot<'_>, &mut Decoder<'_>) -> Result<Value, DecodeError>;
 
 /// By the interpreter, and by whatever is worth it: machine code, if it was made.
@@ -54,7 +54,7 @@ fn a_slot_holds_what_was_decoded_last() {
     }
 }
 
-/// What was decoded may be taken to the wire again, and lies where the slot is after it was moved.
+/// A decoded value can be encoded again, and lies where the slot is after it was moved.
 #[test]
 fn a_slot_may_be_moved() {
     let interface = interface("struct small { int number; string name<>; };");

@@ -1,5 +1,5 @@
 //! Messages that do not pay for the memory that they take: which types have such is known, and it is
-//! those whose messages are refused.
+//! those of which messages are refused.
 
 use crate::support;
 use crate::support::schema;

@@ -6,15 +6,15 @@ use std::ptr;
 use tenon_plan::{Count, Scalar};
 use tenon_wire::{Buffer, EncodeError, EncodeErrorKind};
 
-use super::{Done, Stop, number};
+use super::{ErrorRecorded, StepResult, number};
 use crate::frame::read::discriminant;
-use crate::layout::Counted;
-use crate::program::{Entry, List, Number, Program, Step};
+use crate::layout::CountedArray;
+use crate::program::{InterpreterProgram, ListStep, NumberFormat, ProgramEntry, ProgramStep};
 
-/// What is written to.
-pub(in crate::frame) struct Sink<'o> {
+/// The buffer that is appended to.
+pub(in crate::frame) struct EncodeSink<'o> {
     pub buffer: &'o mut Buffer,
-    /// Where in it the message begins.
+    /// Position in it at which the message begins.
     pub start: usize,
     /// Levels of recursive types that may be entered.
     pub depth_left: u32,
@@ -30,12 +30,12 @@ pub(in crate::frame) struct Sink<'o> {
 /// A value as `entry` moves it lies at `from`, with all that it points to.
 #[inline(always)]
 pub(in crate::frame) unsafe fn encode(
-    program: &Program,
-    entry: &Entry,
+    program: &InterpreterProgram,
+    entry: &ProgramEntry,
     from: *const u8,
-    out: Sink<'_>,
+    out: EncodeSink<'_>,
 ) -> Result<(), EncodeError> {
-    let mut encoding = Encoding {
+    let mut encoding = EncodeInterpreter {
         program,
         out,
         fault: None,
@@ -47,22 +47,22 @@ pub(in crate::frame) unsafe fn encode(
             false => encoding.entry::<false>(entry, from),
         }
     };
-    done.map_err(|Stop| encoding.error(entry))
+    done.map_err(|ErrorRecorded| encoding.error(entry))
 }
 
-struct Encoding<'p, 'o> {
-    program: &'p Program,
-    out: Sink<'o>,
-    /// What is wrong, and where; without a step, with the whole value.
-    fault: Option<(EncodeErrorKind, Option<&'p Step>)>,
+struct EncodeInterpreter<'p, 'o> {
+    program: &'p InterpreterProgram,
+    out: EncodeSink<'o>,
+    /// The error and its step; without a step, it is in the whole value.
+    fault: Option<(EncodeErrorKind, Option<&'p ProgramStep>)>,
 }
 
-/// What `body` says before there is a block. Nobody writes there.
+/// The block of a body that has none yet. It is never written.
 const NO_BLOCK: *mut u8 = ptr::dangling_mut();
 
-impl<'p> Encoding<'p, '_> {
+impl<'p> EncodeInterpreter<'p, '_> {
     #[cold]
-    fn error(&self, entry: &Entry) -> EncodeError {
+    fn error(&self, entry: &ProgramEntry) -> EncodeError {
         let Some((kind, step)) = self.fault else {
             unreachable!("whoever stops says why");
         };
@@ -77,13 +77,17 @@ impl<'p> Encoding<'p, '_> {
 
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, kind: EncodeErrorKind, step: Option<&'p Step>) -> Stop {
+    fn refuse(&mut self, kind: EncodeErrorKind, step: Option<&'p ProgramStep>) -> ErrorRecorded {
         self.fault = Some((kind, step));
-        Stop
+        ErrorRecorded
     }
 
     #[inline(always)]
-    unsafe fn entry<const SWAP: bool>(&mut self, entry: &'p Entry, from: *const u8) -> Done {
+    unsafe fn entry<const SWAP: bool>(
+        &mut self,
+        entry: &'p ProgramEntry,
+        from: *const u8,
+    ) -> StepResult {
         // SAFETY: the caller's promise.
         unsafe { self.value::<SWAP>(entry, from, None) }
     }
@@ -92,10 +96,10 @@ impl<'p> Encoding<'p, '_> {
     #[inline]
     unsafe fn value<const SWAP: bool>(
         &mut self,
-        entry: &'p Entry,
+        entry: &'p ProgramEntry,
         from: *const u8,
-        step: Option<&'p Step>,
-    ) -> Done {
+        step: Option<&'p ProgramStep>,
+    ) -> StepResult {
         let steps = self.program.steps_of(entry);
         if entry.is_recursive {
             let Some(left) = self.out.depth_left.checked_sub(1) else {
@@ -109,7 +113,7 @@ impl<'p> Encoding<'p, '_> {
         Ok(())
     }
 
-    /// Appends what `steps` say of the value at `it`. The first of them lie in `block`, if there is
+    /// Carries out `steps`, which append the value at `it`. The first of them lie in `block`, if there is
     /// one.
     ///
     /// # Safety
@@ -117,35 +121,35 @@ impl<'p> Encoding<'p, '_> {
     /// the program was made for.
     unsafe fn body<const SWAP: bool>(
         &mut self,
-        mut steps: &'p [Step],
+        mut steps: &'p [ProgramStep],
         it: *const u8,
         mut block: *mut u8,
-    ) -> Done {
+    ) -> StepResult {
         while let [step, rest @ ..] = steps {
             steps = rest;
             // SAFETY: the caller's promise, and that the program's offsets lie in the value and in
             // the block that was reserved last, behind which nothing has made room since.
             unsafe {
                 match *step {
-                    Step::Reserve { bytes } => block = self.room(bytes as usize),
-                    Step::Align { to, before } => self.align(to, before),
-                    Step::Zero { bytes, offset } => {
+                    ProgramStep::Reserve { bytes } => block = self.room(bytes as usize),
+                    ProgramStep::Align { to, before } => self.align(to, before),
+                    ProgramStep::Zero { bytes, offset } => {
                         block.add(offset as usize).write_bytes(0, bytes as usize);
                     }
-                    Step::Put { number, at, offset } => {
+                    ProgramStep::Put { number, at, offset } => {
                         let (from, to) = (it.add(at as usize), block.add(offset as usize));
                         if !number::move_plain::<SWAP>(number, from, to) {
                             self.put::<SWAP>(number, from, to, step)?;
                         }
                     }
-                    Step::PutSlowly { number, at, offset } => {
+                    ProgramStep::PutSlowly { number, at, offset } => {
                         let (from, to) = (it.add(at as usize), block.add(offset as usize));
                         let moves = self.program.moves;
                         if !number::move_slowly::<SWAP>(moves, number, from, to) {
                             self.put::<SWAP>(number, from, to, step)?;
                         }
                     }
-                    Step::PutArray {
+                    ProgramStep::PutArray {
                         number,
                         at,
                         count,
@@ -154,13 +158,13 @@ impl<'p> Encoding<'p, '_> {
                         let (from, to) = (it.add(at as usize), block.add(offset as usize));
                         self.numbers::<SWAP>(number, from, to, count as usize, step)?;
                     }
-                    Step::PutCounted { number, at, bound } => {
+                    ProgramStep::PutCounted { number, at, bound } => {
                         let items = self.counted(it.add(at as usize), bound, step)?;
                         let bytes = items.count as usize * number.wire_bytes();
                         let to = self.counted_room::<SWAP>(items.count, bytes);
                         self.numbers::<SWAP>(number, items.items, to, items.count as usize, step)?;
                     }
-                    Step::Copy {
+                    ProgramStep::Copy {
                         at,
                         bytes,
                         padding,
@@ -170,7 +174,7 @@ impl<'p> Encoding<'p, '_> {
                         to.copy_from_nonoverlapping(it.add(at as usize), bytes);
                         to.add(bytes).write_bytes(0, padding as usize);
                     }
-                    Step::CopyCounted { at, bound } => {
+                    ProgramStep::CopyCounted { at, bound } => {
                         let items = self.counted(it.add(at as usize), bound, step)?;
                         let bytes = items.count as usize;
                         let padded = bytes.next_multiple_of(self.program.padding as usize);
@@ -178,7 +182,7 @@ impl<'p> Encoding<'p, '_> {
                         to.copy_from_nonoverlapping(items.items, bytes);
                         to.add(bytes).write_bytes(0, padded - bytes);
                     }
-                    Step::Blit {
+                    ProgramStep::Blit {
                         item,
                         at,
                         bytes,
@@ -187,7 +191,7 @@ impl<'p> Encoding<'p, '_> {
                         let (from, to) = (it.add(at as usize), block.add(offset as usize));
                         number::put_block::<SWAP>(self.program, item, from, to, bytes as usize);
                     }
-                    Step::BlitCounted {
+                    ProgramStep::BlitCounted {
                         item,
                         stride,
                         at,
@@ -198,7 +202,7 @@ impl<'p> Encoding<'p, '_> {
                         let to = self.counted_room::<SWAP>(items.count, bytes);
                         number::put_block::<SWAP>(self.program, item, items.items, to, bytes);
                     }
-                    Step::PutElements {
+                    ProgramStep::PutElements {
                         at,
                         count,
                         stride,
@@ -215,7 +219,7 @@ impl<'p> Encoding<'p, '_> {
                             self.body::<SWAP>(inner, item, room.add(index * bytes as usize))?;
                         }
                     }
-                    Step::Loop {
+                    ProgramStep::Loop {
                         at,
                         count,
                         stride,
@@ -233,11 +237,11 @@ impl<'p> Encoding<'p, '_> {
                             }
                         }
                     }
-                    Step::Switch { switch, length } => {
+                    ProgramStep::Switch { switch, length } => {
                         steps = &rest[length as usize..];
                         self.switch::<SWAP>(switch, it, step)?;
                     }
-                    Step::Optional { at, length, .. } => {
+                    ProgramStep::Optional { at, length, .. } => {
                         let (inner, rest) = rest.split_at(length as usize);
                         steps = rest;
                         let held = it.add(at as usize).cast::<*const u8>().read();
@@ -246,21 +250,21 @@ impl<'p> Encoding<'p, '_> {
                             self.body::<SWAP>(inner, held, NO_BLOCK)?;
                         }
                     }
-                    Step::Boxed { at, length, .. } => {
+                    ProgramStep::Boxed { at, length, .. } => {
                         let (inner, rest) = rest.split_at(length as usize);
                         steps = rest;
                         let held = it.add(at as usize).cast::<*const u8>().read();
                         self.body::<SWAP>(inner, held, NO_BLOCK)?;
                     }
-                    Step::List { list } => {
+                    ProgramStep::List { list } => {
                         let list = self.program.list(list);
                         self.list::<SWAP>(list, it.add(list.at as usize), step)?;
                     }
-                    Step::Call { at, of } => {
+                    ProgramStep::Call { at, of } => {
                         let entry = self.program.of_type(of);
                         self.value::<SWAP>(entry, it.add(at as usize), Some(step))?;
                     }
-                    Step::External => {
+                    ProgramStep::External => {
                         return Err(self.refuse(EncodeErrorKind::External, Some(step)));
                     }
                 }
@@ -309,10 +313,10 @@ impl<'p> Encoding<'p, '_> {
         &mut self,
         at: *const u8,
         bound: u32,
-        step: &'p Step,
-    ) -> Result<Counted, Stop> {
+        step: &'p ProgramStep,
+    ) -> Result<CountedArray, ErrorRecorded> {
         // SAFETY: the caller's promise.
-        let counted = unsafe { at.cast::<Counted>().read() };
+        let counted = unsafe { at.cast::<CountedArray>().read() };
         match counted.count <= bound {
             true => Ok(counted),
             false => {
@@ -322,16 +326,16 @@ impl<'p> Encoding<'p, '_> {
         }
     }
 
-    /// How many elements there are, and where; a count is appended.
+    /// Returns the number of elements and their address; a count is appended.
     ///
     /// # Safety
-    /// They, or what counts them, lie at `at`.
+    /// They, or the counted array, lie at `at`.
     unsafe fn elements<const SWAP: bool>(
         &mut self,
         at: *const u8,
         count: Count,
-        step: &'p Step,
-    ) -> Result<(usize, *const u8), Stop> {
+        step: &'p ProgramStep,
+    ) -> Result<(usize, *const u8), ErrorRecorded> {
         match count {
             Count::Fixed(count) => Ok((count as usize, at)),
             Count::Counted(bound) => {
@@ -346,26 +350,26 @@ impl<'p> Encoding<'p, '_> {
     #[inline(never)]
     unsafe fn put<const SWAP: bool>(
         &mut self,
-        number: Number,
+        number: NumberFormat,
         from: *const u8,
         to: *mut u8,
-        step: &'p Step,
-    ) -> Done {
+        step: &'p ProgramStep,
+    ) -> StepResult {
         // SAFETY: the caller's promise.
         let done = unsafe { number::put::<SWAP>(self.program, number, from, to) };
         done.map_err(|kind| self.refuse(kind, Some(step)))
     }
 
-    /// Writes an array of numbers that are looked at one by one.
+    /// Writes an array of numbers that are converted one by one.
     #[inline(never)]
     unsafe fn numbers<const SWAP: bool>(
         &mut self,
-        number: Number,
+        number: NumberFormat,
         from: *const u8,
         to: *mut u8,
         count: usize,
-        step: &'p Step,
-    ) -> Done {
+        step: &'p ProgramStep,
+    ) -> StepResult {
         let (wire, memory) = (number.wire_bytes(), number.memory_bytes());
         for index in 0..count {
             // SAFETY: the caller's promise.
@@ -382,8 +386,8 @@ impl<'p> Encoding<'p, '_> {
         &mut self,
         switch: u32,
         it: *const u8,
-        step: &'p Step,
-    ) -> Done {
+        step: &'p ProgramStep,
+    ) -> StepResult {
         let switch = self.program.switch(switch);
         let to = self.room(switch.discriminant.wire_bytes());
         // SAFETY: the caller's promise: discriminant and arm lie there.
@@ -407,12 +411,12 @@ impl<'p> Encoding<'p, '_> {
     #[inline(never)]
     unsafe fn list<const SWAP: bool>(
         &mut self,
-        list: &'p List,
+        list: &'p ListStep,
         at: *const u8,
-        step: &'p Step,
-    ) -> Done {
+        step: &'p ProgramStep,
+    ) -> StepResult {
         // SAFETY: the caller's promise.
-        let Counted { count, items } = unsafe { self.counted(at, u32::MAX, step)? };
+        let CountedArray { count, items } = unsafe { self.counted(at, u32::MAX, step)? };
         if list.first_bare && count == 0 {
             return Err(self.refuse(EncodeErrorKind::EmptyList, Some(step)));
         }

@@ -1,18 +1,18 @@
-//! The interpreter: walks a program over memory and bytes. It is what a plan means; whatever else
-//! runs or prints a plan is held against it.
+//! The interpreter: walks a program over memory and bytes. It defines the meaning of a plan; everything else that
+//! runs or prints a plan is tested against it.
 //!
-//! What the interpreter has is a few words of state. Where something is refused, what is wrong and
-//! at which step is put aside, and everybody returns; only then the field gets its name.
+//! The interpreter has a few words of state. If something is refused, the kind of error and its step are recorded, and
+//! all calls return; only then the name of the field is looked up.
 
 mod decode;
 mod encode;
 mod number;
 
-pub(super) use decode::{Source, decode};
-pub(super) use encode::{Sink, encode};
+pub(super) use decode::{DecodeSource, decode};
+pub(super) use encode::{EncodeSink, encode};
 
-/// Something was refused; what is wrong is put aside.
+/// Something was refused; the error is recorded in the interpreter.
 #[derive(Debug)]
-struct Stop;
+struct ErrorRecorded;
 
-type Done = Result<(), Stop>;
+type StepResult = Result<(), ErrorRecorded>;

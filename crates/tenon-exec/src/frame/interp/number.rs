@@ -1,4 +1,4 @@
-//! Numbers between memory and the wire: how one is moved, and how many are.
+//! Moving of numbers between memory and the wire, one or many at a time.
 
 use std::mem::MaybeUninit;
 use std::slice;
@@ -7,7 +7,7 @@ use tenon_plan::{Mover, Moves, Unit};
 use tenon_wire::kernels::{self, Blittable};
 use tenon_wire::{DecodeErrorKind, EncodeErrorKind};
 
-use crate::program::{Item, Number, Program};
+use crate::program::{BlockItem, InterpreterProgram, NumberFormat};
 
 /// Copies `N` bytes, in the other order if `SWAP`.
 ///
@@ -25,7 +25,7 @@ unsafe fn copy<const N: usize, const SWAP: bool>(from: *const u8, to: *mut u8) {
     }
 }
 
-/// [`copy`], each byte by itself: what compilers would make one move of.
+/// [`copy`], each byte by itself, so that the compiler does not merge them into one move.
 ///
 /// # Safety
 /// As there.
@@ -38,13 +38,13 @@ unsafe fn copy_bytes<const N: usize, const SWAP: bool>(from: *const u8, to: *mut
 }
 
 /// Moves a number of 1, 2, 4 or 8 bytes.
-type Procedure = unsafe fn(*const u8, *mut u8);
+type CopyFn = unsafe fn(*const u8, *mut u8);
 
 /// By the logarithm of the number's bytes.
-type Procedures = [Procedure; 4];
+type CopyFns = [CopyFn; 4];
 
 /// In the same order, and in the other.
-const BY_ITEM: [Procedures; 2] = [
+const BY_ITEM: [CopyFns; 2] = [
     [
         copy::<1, false>,
         copy::<2, false>,
@@ -58,7 +58,7 @@ const BY_ITEM: [Procedures; 2] = [
         copy::<8, true>,
     ],
 ];
-const BY_BYTE: [Procedures; 2] = [
+const BY_BYTE: [CopyFns; 2] = [
     [
         copy_bytes::<1, false>,
         copy_bytes::<2, false>,
@@ -73,18 +73,18 @@ const BY_BYTE: [Procedures; 2] = [
     ],
 ];
 
-/// Moves a plain number of `unit` bytes as the stub study wants it. Whether it was one.
+/// Moves a plain number of `unit` bytes as the stub study wants it. Returns whether it was one.
 ///
 /// # Safety
 /// As [`put`] and [`get`].
 pub(super) unsafe fn move_slowly<const SWAP: bool>(
     moves: Moves,
-    number: Number,
+    number: NumberFormat,
     from: *const u8,
     to: *mut u8,
 ) -> bool {
-    static TABLES: [[Procedures; 2]; 2] = [BY_ITEM, BY_BYTE];
-    let Some(unit) = number.unit().filter(|_| number != Number::Sixteen) else {
+    static TABLES: [[CopyFns; 2]; 2] = [BY_ITEM, BY_BYTE];
+    let Some(unit) = number.unit().filter(|_| number != NumberFormat::Sixteen) else {
         return false;
     };
     // SAFETY: the caller's promise: there are so many bytes.
@@ -106,27 +106,31 @@ pub(super) unsafe fn move_slowly<const SWAP: bool>(
     true
 }
 
-/// Moves a number of which every pattern of bytes is a value, as long on both sides. Whether it
-/// was one.
+/// Moves a number of which every pattern of bytes is a value, as long on both sides. Returns whether it was one.
 ///
 /// # Safety
 /// As [`put`] and [`get`].
 #[inline(always)]
 pub(super) unsafe fn move_plain<const SWAP: bool>(
-    number: Number,
+    number: NumberFormat,
     from: *const u8,
     to: *mut u8,
 ) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         match number {
-            Number::One => copy::<1, false>(from, to),
-            Number::Two => copy::<2, SWAP>(from, to),
-            Number::Four => copy::<4, SWAP>(from, to),
-            Number::Eight => copy::<8, SWAP>(from, to),
-            Number::Sixteen => copy::<16, false>(from, to),
-            Number::I8Word | Number::U8Word | Number::I16Word | Number::U16Word => return false,
-            Number::BoolByte | Number::BoolWord | Number::Enum(_) => return false,
+            NumberFormat::One => copy::<1, false>(from, to),
+            NumberFormat::Two => copy::<2, SWAP>(from, to),
+            NumberFormat::Four => copy::<4, SWAP>(from, to),
+            NumberFormat::Eight => copy::<8, SWAP>(from, to),
+            NumberFormat::Sixteen => copy::<16, false>(from, to),
+            NumberFormat::I8Word
+            | NumberFormat::U8Word
+            | NumberFormat::I16Word
+            | NumberFormat::U16Word => return false,
+            NumberFormat::BoolByte | NumberFormat::BoolWord | NumberFormat::Enum(_) => {
+                return false;
+            }
         }
     }
     true
@@ -141,28 +145,28 @@ pub(super) unsafe fn move_plain<const SWAP: bool>(
 /// It lies at `from`, and there is room for it at `to`.
 #[inline]
 pub(super) unsafe fn put<const SWAP: bool>(
-    program: &Program,
-    number: Number,
+    program: &InterpreterProgram,
+    number: NumberFormat,
     from: *const u8,
     to: *mut u8,
 ) -> Result<(), EncodeErrorKind> {
     // SAFETY: the caller's promise; numbers in memory lie where they may.
     unsafe {
         match number {
-            Number::One => copy::<1, false>(from, to),
-            Number::Two => copy::<2, SWAP>(from, to),
-            Number::Four => copy::<4, SWAP>(from, to),
-            Number::Eight => copy::<8, SWAP>(from, to),
-            Number::Sixteen => copy::<16, false>(from, to),
-            Number::I8Word => put_word::<SWAP>(from.cast::<i8>().read().into(), to),
-            Number::U8Word => put_word::<SWAP>(from.read().into(), to),
-            Number::I16Word => put_word::<SWAP>(from.cast::<i16>().read().into(), to),
-            Number::U16Word => put_word::<SWAP>(from.cast::<u16>().read().into(), to),
-            Number::BoolByte => to.write(u8::from(from.cast::<i32>().read() != 0)),
-            Number::BoolWord => {
+            NumberFormat::One => copy::<1, false>(from, to),
+            NumberFormat::Two => copy::<2, SWAP>(from, to),
+            NumberFormat::Four => copy::<4, SWAP>(from, to),
+            NumberFormat::Eight => copy::<8, SWAP>(from, to),
+            NumberFormat::Sixteen => copy::<16, false>(from, to),
+            NumberFormat::I8Word => put_word::<SWAP>(from.cast::<i8>().read().into(), to),
+            NumberFormat::U8Word => put_word::<SWAP>(from.read().into(), to),
+            NumberFormat::I16Word => put_word::<SWAP>(from.cast::<i16>().read().into(), to),
+            NumberFormat::U16Word => put_word::<SWAP>(from.cast::<u16>().read().into(), to),
+            NumberFormat::BoolByte => to.write(u8::from(from.cast::<i32>().read() != 0)),
+            NumberFormat::BoolWord => {
                 put_word::<SWAP>(i32::from(from.cast::<i32>().read() != 0), to);
             }
-            Number::Enum(of) => {
+            NumberFormat::Enum(of) => {
                 let value = from.cast::<i32>().read();
                 if !program.is_member(of, value) {
                     return Err(EncodeErrorKind::UnknownValue(value));
@@ -193,9 +197,9 @@ pub(super) unsafe fn put_word<const SWAP: bool>(word: i32, to: *mut u8) {
 /// Its bytes lie at `from`, and there is room for it at `to`.
 #[inline]
 pub(super) unsafe fn get<const SWAP: bool>(
-    program: &Program,
+    program: &InterpreterProgram,
     strict: bool,
-    number: Number,
+    number: NumberFormat,
     from: *const u8,
     to: *mut u8,
 ) -> Result<(), DecodeErrorKind> {
@@ -213,18 +217,18 @@ pub(super) unsafe fn get<const SWAP: bool>(
     // SAFETY: the caller's promise; numbers in memory lie where they may.
     unsafe {
         match number {
-            Number::One => copy::<1, false>(from, to),
-            Number::Two => copy::<2, SWAP>(from, to),
-            Number::Four => copy::<4, SWAP>(from, to),
-            Number::Eight => copy::<8, SWAP>(from, to),
-            Number::Sixteen => copy::<16, false>(from, to),
-            Number::I8Word => small!(i8),
-            Number::U8Word => small!(u8),
-            Number::I16Word => small!(i16),
-            Number::U16Word => small!(u16),
-            Number::BoolByte | Number::BoolWord => {
+            NumberFormat::One => copy::<1, false>(from, to),
+            NumberFormat::Two => copy::<2, SWAP>(from, to),
+            NumberFormat::Four => copy::<4, SWAP>(from, to),
+            NumberFormat::Eight => copy::<8, SWAP>(from, to),
+            NumberFormat::Sixteen => copy::<16, false>(from, to),
+            NumberFormat::I8Word => small!(i8),
+            NumberFormat::U8Word => small!(u8),
+            NumberFormat::I16Word => small!(i16),
+            NumberFormat::U16Word => small!(u16),
+            NumberFormat::BoolByte | NumberFormat::BoolWord => {
                 let word = match number {
-                    Number::BoolByte => from.read().into(),
+                    NumberFormat::BoolByte => from.read().into(),
                     _ => get_word::<SWAP>(from),
                 };
                 to.cast::<i32>().write(i32::from(word != 0));
@@ -232,7 +236,7 @@ pub(super) unsafe fn get<const SWAP: bool>(
                     return Err(DecodeErrorKind::NotABoolean(word));
                 }
             }
-            Number::Enum(of) => {
+            NumberFormat::Enum(of) => {
                 let value = get_word::<SWAP>(from) as i32;
                 if !program.is_member(of, value) {
                     return Err(DecodeErrorKind::UnknownValue(value));
@@ -258,7 +262,7 @@ pub(super) unsafe fn get_word<const SWAP: bool>(from: *const u8) -> u32 {
 
 /// Moves numbers of so many bytes, which change their order if they have one, from one place to
 /// another.
-type Swapper = unsafe fn(u32, *const u8, *mut u8, usize);
+type SwapFn = unsafe fn(u32, *const u8, *mut u8, usize);
 
 /// Moves a block; `swap` moves those of its numbers that change their order.
 ///
@@ -266,17 +270,17 @@ type Swapper = unsafe fn(u32, *const u8, *mut u8, usize);
 /// As [`put_block`] and [`get_block`].
 #[inline(always)]
 unsafe fn move_block<const SWAP: bool>(
-    program: &Program,
-    item: Item,
+    program: &InterpreterProgram,
+    item: BlockItem,
     (from, to): (*const u8, *mut u8),
     bytes: usize,
-    swap: Swapper,
+    swap: SwapFn,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
         match item {
-            Item::Units(unit) if SWAP => swap(unit, from, to, bytes),
-            Item::Runs(runs) if SWAP => {
+            BlockItem::Units(unit) if SWAP => swap(unit, from, to, bytes),
+            BlockItem::Runs(runs) if SWAP => {
                 let mut at = 0;
                 while at < bytes {
                     for run in program.runs(runs) {
@@ -286,7 +290,7 @@ unsafe fn move_block<const SWAP: bool>(
                     }
                 }
             }
-            Item::Units(_) | Item::Runs(_) => swap(1, from, to, bytes),
+            BlockItem::Units(_) | BlockItem::Runs(_) => swap(1, from, to, bytes),
         }
     }
 }
@@ -298,8 +302,8 @@ unsafe fn move_block<const SWAP: bool>(
 /// in initialised memory.
 #[inline]
 pub(super) unsafe fn put_block<const SWAP: bool>(
-    program: &Program,
-    item: Item,
+    program: &InterpreterProgram,
+    item: BlockItem,
     from: *const u8,
     to: *mut u8,
     bytes: usize,
@@ -335,8 +339,8 @@ unsafe fn put_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
 /// items may lie.
 #[inline]
 pub(super) unsafe fn get_block<const SWAP: bool>(
-    program: &Program,
-    item: Item,
+    program: &InterpreterProgram,
+    item: BlockItem,
     from: *const u8,
     to: *mut u8,
     bytes: usize,

@@ -1,6 +1,6 @@
 //! Bytes to memory.
 //!
-//! Memory is paid for by bytes: whatever is taken from the arena is paid for before it is taken, at
+//! Memory is paid for by bytes: all memory of the arena is paid for before it is taken, at
 //! the price of what it takes (and of one byte for each element that takes none). The value itself
 //! is paid for like what it points to. Machine code pays the same.
 
@@ -11,18 +11,18 @@ use std::ptr;
 use tenon_plan::Count;
 use tenon_wire::{DecodeError, DecodeErrorKind};
 
-use super::{Done, Stop, number};
-use crate::frame::arena::Arena;
+use super::{ErrorRecorded, StepResult, number};
+use crate::frame::arena::FrameArena;
 use crate::frame::read::discriminant;
-use crate::layout::Counted;
-use crate::program::{Entry, List, Number, Program, Step};
+use crate::layout::CountedArray;
+use crate::program::{InterpreterProgram, ListStep, NumberFormat, ProgramEntry, ProgramStep};
 
-use source::Fault;
-pub(in crate::frame) use source::Source;
+use source::DecodeRefusal;
+pub(in crate::frame) use source::DecodeSource;
 
 /// Reads a value to `to`, and what it points to into `arena`; what was read before, or by what
-/// has refused it, is forgotten. Gives how many bytes are left to read, and how much memory is
-/// still paid for.
+/// has refused it, is forgotten. Returns the bytes that are left to read, and the memory that
+/// is still paid for.
 ///
 /// # Errors
 /// The bytes are not such a value; then there is none at `to`.
@@ -31,14 +31,14 @@ pub(in crate::frame) use source::Source;
 /// There is room for a value as `entry` moves it at `to`.
 #[inline(always)]
 pub(in crate::frame) unsafe fn decode(
-    program: &Program,
-    entry: &Entry,
+    program: &InterpreterProgram,
+    entry: &ProgramEntry,
     to: *mut u8,
-    arena: &mut Arena,
-    source: Source<'_>,
+    arena: &mut FrameArena,
+    source: DecodeSource<'_>,
 ) -> Result<(usize, usize), DecodeError> {
     arena.rewind();
-    let mut decoding = Decoding {
+    let mut decoding = DecodeInterpreter {
         program,
         source,
         arena,
@@ -56,23 +56,27 @@ pub(in crate::frame) unsafe fn decode(
             let left = &decoding.source;
             Ok((left.rest.len(), left.memory_left))
         }
-        Err(Stop) => Err(decoding.error(entry)),
+        Err(ErrorRecorded) => Err(decoding.error(entry)),
     }
 }
 
-struct Decoding<'p, 'i, 'm> {
-    program: &'p Program,
-    source: Source<'i>,
-    arena: &'m mut Arena,
-    fault: Option<Fault<'p>>,
+struct DecodeInterpreter<'p, 'i, 'm> {
+    program: &'p InterpreterProgram,
+    source: DecodeSource<'i>,
+    arena: &'m mut FrameArena,
+    fault: Option<DecodeRefusal<'p>>,
 }
 
-/// What `body` says before there is a block. Nobody reads there.
+/// The block of a body that has none yet. It is never read.
 const NO_BLOCK: *const u8 = ptr::dangling();
 
-impl<'p, 'i> Decoding<'p, 'i, '_> {
+impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
     #[inline(always)]
-    unsafe fn entry<const SWAP: bool>(&mut self, entry: &'p Entry, to: *mut u8) -> Done {
+    unsafe fn entry<const SWAP: bool>(
+        &mut self,
+        entry: &'p ProgramEntry,
+        to: *mut u8,
+    ) -> StepResult {
         self.pay(1, entry.bytes as usize, None)?;
         // SAFETY: the caller's promise.
         unsafe { self.value::<SWAP>(entry, to, None) }
@@ -82,10 +86,10 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     #[inline]
     unsafe fn value<const SWAP: bool>(
         &mut self,
-        entry: &'p Entry,
+        entry: &'p ProgramEntry,
         to: *mut u8,
-        step: Option<&'p Step>,
-    ) -> Done {
+        step: Option<&'p ProgramStep>,
+    ) -> StepResult {
         let steps = self.program.steps_of(entry);
         if entry.is_recursive {
             let Some(left) = self.source.depth_left.checked_sub(1) else {
@@ -99,7 +103,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
         Ok(())
     }
 
-    /// Reads what `steps` say to the value at `it`. The first of them lie in `block`, if there is
+    /// Carries out `steps`, which read to the value at `it`. The first of them lie in `block`, if there is
     /// one.
     ///
     /// # Safety
@@ -107,35 +111,35 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     /// made for.
     unsafe fn body<const SWAP: bool>(
         &mut self,
-        mut steps: &'p [Step],
+        mut steps: &'p [ProgramStep],
         it: *mut u8,
         mut block: *const u8,
-    ) -> Done {
+    ) -> StepResult {
         while let [step, rest @ ..] = steps {
             steps = rest;
             // SAFETY: the caller's promise, and that the program's offsets lie in the value and in
             // the block that was found to be there last.
             unsafe {
                 match *step {
-                    Step::Reserve { bytes } => block = self.take(bytes as usize, step)?,
-                    Step::Align { to, before } => self.align(to, before, step)?,
-                    Step::Zero { bytes, offset } => {
+                    ProgramStep::Reserve { bytes } => block = self.take(bytes as usize, step)?,
+                    ProgramStep::Align { to, before } => self.align(to, before, step)?,
+                    ProgramStep::Zero { bytes, offset } => {
                         self.zeros(block.add(offset as usize), bytes as usize, step)?;
                     }
-                    Step::Put { number, at, offset } => {
+                    ProgramStep::Put { number, at, offset } => {
                         let (to, from) = (it.add(at as usize), block.add(offset as usize));
                         if !number::move_plain::<SWAP>(number, from, to) {
                             self.get::<SWAP>(number, from, to, step)?;
                         }
                     }
-                    Step::PutSlowly { number, at, offset } => {
+                    ProgramStep::PutSlowly { number, at, offset } => {
                         let (to, from) = (it.add(at as usize), block.add(offset as usize));
                         let moves = self.program.moves;
                         if !number::move_slowly::<SWAP>(moves, number, from, to) {
                             self.get::<SWAP>(number, from, to, step)?;
                         }
                     }
-                    Step::PutArray {
+                    ProgramStep::PutArray {
                         number,
                         at,
                         count,
@@ -144,7 +148,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                         let (to, from) = (it.add(at as usize), block.add(offset as usize));
                         self.numbers::<SWAP>(number, from, to, count as usize, step)?;
                     }
-                    Step::PutCounted { number, at, bound } => {
+                    ProgramStep::PutCounted { number, at, bound } => {
                         let (wire, memory) = (number.wire_bytes(), number.memory_bytes());
                         let count = self.count::<SWAP>(bound, wire, step)?;
                         let items = self.memory(count, memory, step)?;
@@ -152,7 +156,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                         self.numbers::<SWAP>(number, from, items, count, step)?;
                         put_counted(count, items, it.add(at as usize));
                     }
-                    Step::Copy {
+                    ProgramStep::Copy {
                         at,
                         bytes,
                         padding,
@@ -162,7 +166,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                         it.add(at as usize).copy_from_nonoverlapping(from, bytes);
                         self.zeros(from.add(bytes), padding as usize, step)?;
                     }
-                    Step::CopyCounted { at, bound } => {
+                    ProgramStep::CopyCounted { at, bound } => {
                         let bytes = self.count::<SWAP>(bound, 1, step)?;
                         let padded = bytes.next_multiple_of(self.program.padding as usize);
                         let from = self.take(padded, step)?;
@@ -171,7 +175,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                         items.copy_from_nonoverlapping(from, bytes);
                         put_counted(bytes, items, it.add(at as usize));
                     }
-                    Step::Blit {
+                    ProgramStep::Blit {
                         item,
                         at,
                         bytes,
@@ -180,7 +184,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                         let (to, from) = (it.add(at as usize), block.add(offset as usize));
                         number::get_block::<SWAP>(self.program, item, from, to, bytes as usize);
                     }
-                    Step::BlitCounted {
+                    ProgramStep::BlitCounted {
                         item,
                         stride,
                         at,
@@ -194,7 +198,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                         number::get_block::<SWAP>(self.program, item, from, items, bytes);
                         put_counted(count, items, it.add(at as usize));
                     }
-                    Step::PutElements {
+                    ProgramStep::PutElements {
                         at,
                         count,
                         stride,
@@ -212,7 +216,7 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                             self.body::<SWAP>(inner, item, from.add(index * bytes))?;
                         }
                     }
-                    Step::Loop {
+                    ProgramStep::Loop {
                         at,
                         count,
                         stride,
@@ -230,11 +234,11 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                             }
                         }
                     }
-                    Step::Switch { switch, length } => {
+                    ProgramStep::Switch { switch, length } => {
                         steps = &rest[length as usize..];
                         self.switch::<SWAP>(switch, it, step)?;
                     }
-                    Step::Optional { at, bytes, length } => {
+                    ProgramStep::Optional { at, bytes, length } => {
                         let (inner, rest) = rest.split_at(length as usize);
                         steps = rest;
                         let mut held = ptr::null_mut();
@@ -244,22 +248,22 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
                         }
                         it.add(at as usize).cast::<*mut u8>().write(held);
                     }
-                    Step::Boxed { at, bytes, length } => {
+                    ProgramStep::Boxed { at, bytes, length } => {
                         let (inner, rest) = rest.split_at(length as usize);
                         steps = rest;
                         let held = self.memory(1, bytes as usize, step)?;
                         it.add(at as usize).cast::<*mut u8>().write(held);
                         self.body::<SWAP>(inner, held, NO_BLOCK)?;
                     }
-                    Step::List { list } => {
+                    ProgramStep::List { list } => {
                         let list = self.program.list(list);
                         self.list::<SWAP>(list, it.add(list.at as usize), step)?;
                     }
-                    Step::Call { at, of } => {
+                    ProgramStep::Call { at, of } => {
                         let entry = self.program.of_type(of);
                         self.value::<SWAP>(entry, it.add(at as usize), Some(step))?;
                     }
-                    Step::External => {
+                    ProgramStep::External => {
                         return Err(self.refuse(DecodeErrorKind::External, Some(step)));
                     }
                 }
@@ -268,18 +272,18 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
         Ok(())
     }
 
-    /// How many elements there are, and where they belong: those that are counted into memory of
+    /// Returns the number of elements and the address for them: counted ones get memory of
     /// their own. `sizes` are the bytes of an element in memory and the fewest on the wire.
     ///
     /// # Safety
-    /// There is room for them, or for what counts them, at `at`.
+    /// There is room for them, or for the counted array, at `at`.
     unsafe fn elements<const SWAP: bool>(
         &mut self,
         at: *mut u8,
         count: Count,
         sizes: (usize, usize),
-        step: &'p Step,
-    ) -> Result<(usize, *mut u8), Stop> {
+        step: &'p ProgramStep,
+    ) -> Result<(usize, *mut u8), ErrorRecorded> {
         match count {
             Count::Fixed(count) => Ok((count as usize, at)),
             Count::Counted(bound) => {
@@ -292,8 +296,8 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
         }
     }
 
-    /// Whether something follows.
-    fn flag<const SWAP: bool>(&mut self, step: &'p Step) -> Result<bool, Stop> {
+    /// Reads the boolean that says whether something follows.
+    fn flag<const SWAP: bool>(&mut self, step: &'p ProgramStep) -> Result<bool, ErrorRecorded> {
         let flag = self.program.flag;
         let from = self.take(flag.wire_bytes(), step)?;
         let mut follows = 0_i32;
@@ -305,27 +309,27 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     #[inline(never)]
     unsafe fn get<const SWAP: bool>(
         &mut self,
-        number: Number,
+        number: NumberFormat,
         from: *const u8,
         to: *mut u8,
-        step: &'p Step,
-    ) -> Done {
+        step: &'p ProgramStep,
+    ) -> StepResult {
         // SAFETY: the caller's promise.
         let done =
             unsafe { number::get::<SWAP>(self.program, self.source.is_strict, number, from, to) };
         done.map_err(|kind| self.refuse_at(kind, from, step))
     }
 
-    /// Reads an array of numbers that are looked at one by one.
+    /// Reads an array of numbers that are converted one by one.
     #[inline(never)]
     unsafe fn numbers<const SWAP: bool>(
         &mut self,
-        number: Number,
+        number: NumberFormat,
         from: *const u8,
         to: *mut u8,
         count: usize,
-        step: &'p Step,
-    ) -> Done {
+        step: &'p ProgramStep,
+    ) -> StepResult {
         let (wire, memory) = (number.wire_bytes(), number.memory_bytes());
         for index in 0..count {
             // SAFETY: the caller's promise.
@@ -343,8 +347,8 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
         &mut self,
         switch: u32,
         it: *mut u8,
-        step: &'p Step,
-    ) -> Done {
+        step: &'p ProgramStep,
+    ) -> StepResult {
         let switch = self.program.switch(switch);
         let from = self.take(switch.discriminant.wire_bytes(), step)?;
         // SAFETY: the caller's promise: there is room for the discriminant and for each arm.
@@ -364,10 +368,10 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
 
     unsafe fn list<const SWAP: bool>(
         &mut self,
-        list: &'p List,
+        list: &'p ListStep,
         at: *mut u8,
-        step: &'p Step,
-    ) -> Done {
+        step: &'p ProgramStep,
+    ) -> StepResult {
         // SAFETY: the caller's promise.
         unsafe {
             match list.is_flagged {
@@ -380,10 +384,10 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     #[inline(never)]
     unsafe fn counted_list<const SWAP: bool>(
         &mut self,
-        list: &'p List,
+        list: &'p ListStep,
         at: *mut u8,
-        step: &'p Step,
-    ) -> Done {
+        step: &'p ProgramStep,
+    ) -> StepResult {
         let sizes = (list.stride as usize, list.fewest as usize);
         // SAFETY: the caller's promise.
         unsafe {
@@ -405,10 +409,10 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
     #[inline(never)]
     unsafe fn flagged_list<const SWAP: bool>(
         &mut self,
-        list: &'p List,
+        list: &'p ListStep,
         at: *mut u8,
-        step: &'p Step,
-    ) -> Done {
+        step: &'p ProgramStep,
+    ) -> StepResult {
         let stride = list.stride as usize;
         let entry = self.program.of_type(list.element);
         let (mut count, mut room, mut items) =
@@ -445,5 +449,8 @@ impl<'p, 'i> Decoding<'p, 'i, '_> {
 unsafe fn put_counted(count: usize, items: *mut u8, to: *mut u8) {
     let count = count as u32;
     // SAFETY: the caller's promise.
-    unsafe { to.cast::<Counted>().write(Counted { count, items }) };
+    unsafe {
+        to.cast::<CountedArray>()
+            .write(CountedArray { count, items })
+    };
 }

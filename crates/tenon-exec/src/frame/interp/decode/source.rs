@@ -1,23 +1,23 @@
-//! What is read from and what it may cost; and what is wrong with it, and where.
+//! The bytes that are decoded with their memory budget, and the errors in them.
 
 use std::borrow::Cow;
 
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, Representation};
 
-use super::Decoding;
-use crate::frame::interp::{Done, Stop, number};
-use crate::program::{Entry, Order, Program, Step};
+use super::DecodeInterpreter;
+use crate::frame::interp::{ErrorRecorded, StepResult, number};
+use crate::program::{InterpreterProgram, ProgramEntry, ProgramStep, ReceivedByteOrder};
 
-/// What is read from, and what it may cost.
+/// The bytes to be decoded, and the limits of doing so.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::frame) struct Source<'i> {
+pub(in crate::frame) struct DecodeSource<'i> {
     /// Not read yet.
     pub rest: &'i [u8],
-    /// Where in the message the rest ends.
+    /// Position in the message at which the rest ends.
     pub end: usize,
-    /// Whether nothing is forgiven.
+    /// Set in strict mode.
     pub is_strict: bool,
-    /// Whether the bytes have another order than memory.
+    /// Set if the bytes have another order than memory.
     pub swapped: bool,
     /// Levels of recursive types that may be entered.
     pub depth_left: u32,
@@ -25,17 +25,17 @@ pub(in crate::frame) struct Source<'i> {
     pub memory_left: usize,
 }
 
-impl<'i> Source<'i> {
-    /// What is left of `input`, for this program.
+impl<'i> DecodeSource<'i> {
+    /// Takes the rest of `input`, for this program.
     #[inline(always)]
-    pub fn of<R: Representation>(input: &Decoder<'i, R>, program: &Program) -> Self {
+    pub fn of<R: Representation>(input: &Decoder<'i, R>, program: &InterpreterProgram) -> Self {
         Self {
             rest: input.rest(),
             end: input.position() + input.left(),
             is_strict: input.is_strict(),
             swapped: match program.swaps_received {
-                Order::Swapped(swapped) => swapped,
-                Order::Senders => R::SWAPPED,
+                ReceivedByteOrder::Swapped(swapped) => swapped,
+                ReceivedByteOrder::Senders => R::SWAPPED,
             },
             depth_left: input.depth_left(),
             memory_left: input.memory_left(),
@@ -43,20 +43,24 @@ impl<'i> Source<'i> {
     }
 }
 
-/// What is wrong, and where.
+/// A decode error before its field has a name.
 #[derive(Clone, Copy)]
-pub(super) struct Fault<'p> {
+pub(super) struct DecodeRefusal<'p> {
     kind: DecodeErrorKind,
     /// In the message.
     offset: usize,
-    /// None: it is the whole value.
-    step: Option<&'p Step>,
+    /// Step that failed; `None` if it is the whole value.
+    step: Option<&'p ProgramStep>,
 }
 
-impl<'p> Decoding<'p, '_, '_> {
+impl<'p> DecodeInterpreter<'p, '_, '_> {
     /// The next `bytes`, if they are there.
     #[inline]
-    pub(super) fn take(&mut self, bytes: usize, step: &'p Step) -> Result<*const u8, Stop> {
+    pub(super) fn take(
+        &mut self,
+        bytes: usize,
+        step: &'p ProgramStep,
+    ) -> Result<*const u8, ErrorRecorded> {
         match self.source.rest.split_at_checked(bytes) {
             Some((taken, rest)) => {
                 self.source.rest = rest;
@@ -80,7 +84,12 @@ impl<'p> Decoding<'p, '_, '_> {
 
     /// Pays for `count` items of `bytes` each.
     #[inline]
-    pub(super) fn pay(&mut self, count: usize, bytes: usize, step: Option<&'p Step>) -> Done {
+    pub(super) fn pay(
+        &mut self,
+        count: usize,
+        bytes: usize,
+        step: Option<&'p ProgramStep>,
+    ) -> StepResult {
         // An item that takes no memory still costs the time to make it.
         let price = count.saturating_mul(bytes.max(1));
         match self.source.memory_left.checked_sub(price) {
@@ -98,8 +107,8 @@ impl<'p> Decoding<'p, '_, '_> {
         &mut self,
         count: usize,
         bytes: usize,
-        step: &'p Step,
-    ) -> Result<*mut u8, Stop> {
+        step: &'p ProgramStep,
+    ) -> Result<*mut u8, ErrorRecorded> {
         self.pay(count, bytes, Some(step))?;
         Ok(self.arena.take(count * bytes).as_ptr())
     }
@@ -111,8 +120,8 @@ impl<'p> Decoding<'p, '_, '_> {
         &mut self,
         bound: u32,
         fewest: usize,
-        step: &'p Step,
-    ) -> Result<usize, Stop> {
+        step: &'p ProgramStep,
+    ) -> Result<usize, ErrorRecorded> {
         let from = self.take(4, step)?;
         // SAFETY: so many bytes were just found to be there.
         let length = unsafe { number::get_word::<SWAP>(from) };
@@ -126,12 +135,17 @@ impl<'p> Decoding<'p, '_, '_> {
         }
     }
 
-    /// Refuses in strict mode what is not zero.
+    /// Refuses bytes that are not zero, in strict mode.
     ///
     /// # Safety
     /// There are so many bytes.
     #[inline]
-    pub(super) unsafe fn zeros(&mut self, from: *const u8, bytes: usize, step: &'p Step) -> Done {
+    pub(super) unsafe fn zeros(
+        &mut self,
+        from: *const u8,
+        bytes: usize,
+        step: &'p ProgramStep,
+    ) -> StepResult {
         if !self.source.is_strict {
             return Ok(());
         }
@@ -143,7 +157,7 @@ impl<'p> Decoding<'p, '_, '_> {
         }
     }
 
-    pub(super) fn align(&mut self, to: u32, before: u32, step: &'p Step) -> Done {
+    pub(super) fn align(&mut self, to: u32, before: u32, step: &'p ProgramStep) -> StepResult {
         let position = self.source.end - self.source.rest.len() + before as usize;
         let hole = position.wrapping_neg() & (to as usize - 1);
         let from = self.take(hole, step)?;
@@ -152,7 +166,7 @@ impl<'p> Decoding<'p, '_, '_> {
     }
 
     #[cold]
-    pub(super) fn error(&self, entry: &Entry) -> DecodeError {
+    pub(super) fn error(&self, entry: &ProgramEntry) -> DecodeError {
         let Some(fault) = self.fault else {
             unreachable!("whoever stops says why");
         };
@@ -165,34 +179,38 @@ impl<'p> Decoding<'p, '_, '_> {
         error
     }
 
-    /// Refuses what comes next.
+    /// Records an error at the next byte.
     #[cold]
     #[inline(never)]
-    pub(super) fn refuse(&mut self, kind: DecodeErrorKind, step: Option<&'p Step>) -> Stop {
+    pub(super) fn refuse(
+        &mut self,
+        kind: DecodeErrorKind,
+        step: Option<&'p ProgramStep>,
+    ) -> ErrorRecorded {
         let offset = self.source.end - self.source.rest.len();
-        self.fault = Some(Fault { kind, offset, step });
-        Stop
+        self.fault = Some(DecodeRefusal { kind, offset, step });
+        ErrorRecorded
     }
 
-    /// Refuses what lies at `at`, which has been read.
+    /// Records an error at `at`, which has been read.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse_at(
         &mut self,
         kind: DecodeErrorKind,
         at: *const u8,
-        step: &'p Step,
-    ) -> Stop {
+        step: &'p ProgramStep,
+    ) -> ErrorRecorded {
         let behind = self.source.rest.as_ptr().addr() - at.addr();
         let offset = self.source.end - self.source.rest.len() - behind;
         let step = Some(step);
-        self.fault = Some(Fault { kind, offset, step });
-        Stop
+        self.fault = Some(DecodeRefusal { kind, offset, step });
+        ErrorRecorded
     }
 
     #[cold]
     #[inline(never)]
-    pub(super) fn truncated(&mut self, needed: u64, step: &'p Step) -> Stop {
+    pub(super) fn truncated(&mut self, needed: u64, step: &'p ProgramStep) -> ErrorRecorded {
         let left = self.source.rest.len() as u64;
         self.refuse(DecodeErrorKind::Truncated { needed, left }, Some(step))
     }
