@@ -6,8 +6,8 @@ use tenon_wire::Buffer;
 
 use super::service_table::ServiceTable;
 use crate::codec::lean::{
-    Bind, BindAnswer, BindRefusal, ByteOrder, Fault, Interface, Message, Unbound, Violation,
-    put_bound,
+    BindAnswer, BindRefusal, BindRequest, ByteOrder, Fault, Interface, Message, UnboundReason,
+    Violation, put_bound,
 };
 
 /// Services that a peer may ask for over one connection.
@@ -125,7 +125,7 @@ impl RequestedServices {
             Some(number) => number,
             None => {
                 let number = self.push(interface, false)?;
-                Bind::of(interface).encode(out, order, number, reverse);
+                BindRequest::of(interface).encode(out, order, number, reverse);
                 self.keeping += usize::from(self.services[usize::from(number)].keeps_calls());
                 usize::from(number)
             }
@@ -249,7 +249,7 @@ impl RequestedServices {
         };
         let state = match narrowed {
             Some(number) => {
-                Bind::of_procedures(&interface, &agreed).encode(out, order, number, reverse);
+                BindRequest::of_procedures(&interface, &agreed).encode(out, order, number, reverse);
                 BindState::Narrowed(NarrowedService {
                     refusal,
                     agreed,
@@ -356,7 +356,7 @@ impl BoundServices {
         if u32::from(got) != expected {
             return Err(message.header_violation(Fault::ServiceNumber { expected, got }, 8));
         }
-        let bind = Bind::decode(message)?;
+        let bind = BindRequest::decode(message)?;
         self.requests += 1;
         let found = if self.bound.len() < SERVICES_MAX {
             let found = table.bind(&bind);
@@ -369,7 +369,7 @@ impl BoundServices {
             }
             found
         } else {
-            Err(Unbound::TooMany)
+            Err(UnboundReason::TooMany)
         };
         match found {
             Ok((_, interface)) => put_bound(out, order, got, interface.fingerprint, reverse),
@@ -379,7 +379,7 @@ impl BoundServices {
     }
 
     /// Notes which procedures a peer has asked for.
-    fn narrow(&mut self, number: u16, service: Option<usize>, bind: &Bind) {
+    fn narrow(&mut self, number: u16, service: Option<usize>, bind: &BindRequest) {
         let Some(service) = service else {
             return;
         };

@@ -4,7 +4,7 @@ use crate::codec::lean::RefusalReason;
 
 /// What is known of the end of a connection.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Closing {
+pub(super) struct ClosingState {
     /// This end has said that it begins no calls any more and accepts none.
     pub(super) is_closed: bool,
     /// Why a lean client is refused whose preamble comes only now.
@@ -15,7 +15,7 @@ pub(super) struct Closing {
     pub(super) is_lost: bool,
 }
 
-impl Closing {
+impl ClosingState {
     /// Whether this end may begin calls.
     #[inline]
     pub(super) fn may_begin(&self) -> bool {

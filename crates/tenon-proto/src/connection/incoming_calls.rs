@@ -129,7 +129,7 @@ impl ReplyDraft {
 
 /// What is known of a call that is carried out elsewhere than where it was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallState {
+pub enum DeferredCallState {
     /// Its result is waited for.
     Awaited,
     /// The client no longer waits for it.
@@ -146,7 +146,7 @@ pub struct DeferredId(u64);
 #[derive(Debug)]
 pub(super) struct IncomingCalls {
     /// Those that are carried out elsewhere than where they were received, by their [ids](Self::id_of).
-    deferred: HashMap<u64, Deferred>,
+    deferred: HashMap<u64, UnansweredCall>,
     limit: usize,
     /// Calls of ONC RPC that were deferred: their own numbers are not told apart.
     unnumbered: u32,
@@ -158,9 +158,9 @@ pub(super) struct IncomingCalls {
 }
 
 #[derive(Debug)]
-struct Deferred {
+struct UnansweredCall {
     deadline: Option<Instant>,
-    state: CallState,
+    state: DeferredCallState,
 }
 
 impl IncomingCalls {
@@ -228,8 +228,8 @@ impl IncomingCalls {
         match self.deferred.entry(id) {
             Entry::Occupied(_) => None,
             Entry::Vacant(place) => {
-                let state = CallState::Awaited;
-                place.insert(Deferred { deadline, state });
+                let state = DeferredCallState::Awaited;
+                place.insert(UnansweredCall { deadline, state });
                 Some(DeferredId(id))
             }
         }
@@ -244,18 +244,18 @@ impl IncomingCalls {
         is_free && self.deferred.len() < self.limit
     }
 
-    pub(super) fn finish(&mut self, id: DeferredId) -> Option<CallState> {
+    pub(super) fn finish(&mut self, id: DeferredId) -> Option<DeferredCallState> {
         self.deferred.remove(&id.0).map(|call| call.state)
     }
 
-    pub(super) fn state(&self, id: DeferredId) -> Option<CallState> {
+    pub(super) fn state(&self, id: DeferredId) -> Option<DeferredCallState> {
         self.deferred.get(&id.0).map(|call| call.state)
     }
 
     /// Notes that the client no longer waits for a lean call.
     pub(super) fn cancel(&mut self, number: u32) -> Option<DeferredId> {
         let id = self.id_of(number);
-        self.deferred.get_mut(&id)?.state = CallState::Cancelled;
+        self.deferred.get_mut(&id)?.state = DeferredCallState::Cancelled;
         Some(DeferredId(id))
     }
 
@@ -275,17 +275,17 @@ impl IncomingCalls {
 
     /// Returns a call whose time has run out by `now` and that was not returned before.
     pub(super) fn poll_expired(&mut self, now: Instant) -> Option<DeferredId> {
-        let is_late = |call: &Deferred| call.deadline.is_some_and(|deadline| deadline <= now);
+        let is_late = |call: &UnansweredCall| call.deadline.is_some_and(|deadline| deadline <= now);
         let mut calls = self.deferred.iter_mut();
         let (id, call) = calls.find(|(_, call)| call.is_awaited() && is_late(call))?;
-        call.state = CallState::Expired;
+        call.state = DeferredCallState::Expired;
         Some(DeferredId(*id))
     }
 }
 
-impl Deferred {
+impl UnansweredCall {
     fn is_awaited(&self) -> bool {
-        self.state == CallState::Awaited
+        self.state == DeferredCallState::Awaited
     }
 }
 

@@ -27,7 +27,7 @@ pub enum PeerSilence {
 
 /// What is known of a silent peer.
 #[derive(Debug)]
-pub(super) struct Liveness {
+pub(super) struct PeerLiveness {
     /// Silence after which the peer is asked.
     interval: Option<Duration>,
     timeout: Duration,
@@ -52,7 +52,7 @@ struct LateCalls {
     count: u32,
 }
 
-impl Liveness {
+impl PeerLiveness {
     /// Calls whose time runs out in a row before a peer is given up that sends nothing.
     const LATE_CALLS: u32 = 3;
 

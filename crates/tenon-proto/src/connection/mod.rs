@@ -104,18 +104,20 @@ use crate::codec::lean::{
 use crate::codec::onc::message::CallTemplate;
 use crate::config::{ConnectionConfig, Role};
 use binding::{BoundServices, RequestedServices};
-use closing::Closing;
+use closing::ClosingState;
 use framing::{Frame, FramingError, PlainReply, Receiver};
 use incoming_calls::IncomingCalls;
-use liveness::Liveness;
+use liveness::PeerLiveness;
 use outgoing_calls::OutgoingCalls;
-use send_queue::{Removed, SendQueue};
+use send_queue::{RemovedCall, SendQueue};
 
 pub use binding::{BindError, SERVICES_MAX};
 pub use byte_layer::{ByteLayer, LayerError};
 pub use counters::{IncomingCounters, OutgoingCounters};
 pub use error::ConnectionError;
-pub use incoming_calls::{CallState, Caller, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft};
+pub use incoming_calls::{
+    Caller, DeferredCallState, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft,
+};
 pub use liveness::PeerSilence;
 pub(crate) use onc_messages::understand;
 pub use outgoing_calls::{
@@ -198,8 +200,8 @@ pub struct Connection<W> {
     incoming: IncomingCalls,
     bound: BoundServices,
     send_queue: SendQueue,
-    closing: Closing,
-    liveness: Liveness,
+    closing: ClosingState,
+    liveness: PeerLiveness,
     /// Asks a peer by ONC RPC whether it is there.
     null_call: Option<Box<CallTemplate>>,
     /// Pings of this end.
@@ -251,8 +253,8 @@ impl<W> Connection<W> {
             incoming: IncomingCalls::new(config.incoming_calls_max),
             bound: BoundServices::default(),
             send_queue: SendQueue::default(),
-            closing: Closing::default(),
-            liveness: Liveness::new(interval, &config.pings),
+            closing: ClosingState::default(),
+            liveness: PeerLiveness::new(interval, &config.pings),
             null_call: None,
             pings: 0,
             unsent_pongs: 0,
@@ -283,7 +285,7 @@ impl<W> Connection<W> {
         self.bound.clear();
         self.incoming.renew();
         self.send_queue = SendQueue::default();
-        self.closing = Closing::default();
+        self.closing = ClosingState::default();
         self.liveness.begin(now, &self.outgoing);
         self.unsent_pongs = 0;
         self.layer = None;
@@ -484,7 +486,7 @@ impl<W> Connection<W> {
         if call.was_sent {
             self.outgoing.note_given_up();
             self.tell_cancelled(number);
-        } else if self.send_queue.remove(number) == Removed::Unfinished {
+        } else if self.send_queue.remove(number) == RemovedCall::Unfinished {
             self.tell_cancelled(number);
         }
         Some(call)
@@ -579,12 +581,12 @@ impl<W> Connection<W> {
     }
 
     /// Notes that a deferred call is over; returns what was known of it.
-    pub fn finish_deferred(&mut self, id: DeferredId) -> Option<CallState> {
+    pub fn finish_deferred(&mut self, id: DeferredId) -> Option<DeferredCallState> {
         self.incoming.finish(id)
     }
 
     /// What is known of a deferred call; `None` if it is over.
-    pub fn deferred_state(&self, id: DeferredId) -> Option<CallState> {
+    pub fn deferred_state(&self, id: DeferredId) -> Option<DeferredCallState> {
         self.incoming.state(id)
     }
 

@@ -1,5 +1,5 @@
 //! Asking the peer whether it is there: by a ping of the lean protocol, or a call of procedure 0 by ONC RPC for which no
-//! caller waits. When, [`Liveness`](super::liveness::Liveness) says.
+//! caller waits. When, [`PeerLiveness`](super::liveness::PeerLiveness) says.
 
 use std::time::Instant;
 

@@ -23,14 +23,14 @@ const IDLE_MAX: usize = 16 << 10;
 #[derive(Debug, Default)]
 pub(super) struct SendQueue {
     control: Buffer,
-    next: Gathered,
-    later: VecDeque<Waiting>,
+    next: MessageBatch,
+    later: VecDeque<QueuedMessage>,
     /// Messages whose first piece was sent.
     in_pieces: VecDeque<LongMessage>,
     /// The order of bytes of the headers of pieces, if the peer takes pieces.
     pieces: Option<ByteOrder>,
     /// The message whose piece is under way, if others follow it and are wanted.
-    under_way: Option<UnderWay>,
+    under_way: Option<UnfinishedMessage>,
     /// Calls of a batch that was not sent whole, and their messages.
     unsent: Vec<(u32, Buffer)>,
     /// Bytes of everything but the control messages.
@@ -41,7 +41,7 @@ pub(super) struct SendQueue {
 
 /// A message in a batch, of which further pieces are to follow.
 #[derive(Debug, Clone, Copy)]
-struct UnderWay {
+struct UnfinishedMessage {
     /// The number of the call, if it is one.
     call: Option<u32>,
     /// Bytes that are to follow.
@@ -50,7 +50,7 @@ struct UnderWay {
 
 /// What was found of a call that is to be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Removed {
+pub(super) enum RemovedCall {
     /// Nothing of it was sent.
     Unsent,
     /// A part of it was sent, and the rest will not be.
@@ -61,21 +61,21 @@ pub(super) enum Removed {
 
 /// Whole messages, one behind the other.
 #[derive(Debug, Default)]
-struct Gathered {
+struct MessageBatch {
     bytes: Buffer,
     /// The calls among them.
-    calls: Vec<QueuedCall>,
+    calls: Vec<BatchedCall>,
 }
 
 #[derive(Debug)]
-struct QueuedCall {
+struct BatchedCall {
     number: u32,
     range: Range<usize>,
 }
 
 #[derive(Debug)]
-enum Waiting {
-    Short(Gathered),
+enum QueuedMessage {
+    Short(MessageBatch),
     Long(LongMessage),
 }
 
@@ -118,7 +118,7 @@ impl LongMessage {
     }
 }
 
-fn copy_of(gathered: &Gathered, call: &QueuedCall) -> Buffer {
+fn copy_of(gathered: &MessageBatch, call: &BatchedCall) -> Buffer {
     let mut copy = Buffer::default();
     copy.extend(&gathered.bytes.as_slice()[call.range.clone()]);
     copy
@@ -128,8 +128,8 @@ fn copy_of(gathered: &Gathered, call: &QueuedCall) -> Buffer {
 #[derive(Debug, Default)]
 pub struct TransmitBatch {
     control: Buffer,
-    short: Gathered,
-    long: Option<Piece>,
+    short: MessageBatch,
+    long: Option<OutgoingPiece>,
     /// Bytes that were sent.
     sent: usize,
     length: usize,
@@ -137,7 +137,7 @@ pub struct TransmitBatch {
 
 /// What is sent at once of a long message.
 #[derive(Debug)]
-struct Piece {
+struct OutgoingPiece {
     message: LongMessage,
     /// Stands in front of the bytes, unless the message begins with them.
     header: Option<[u8; HEADER]>,
@@ -149,7 +149,7 @@ impl TransmitBatch {
     /// place of its message.
     #[cold]
     pub fn of_call(call: &StartedCall, message: &mut Buffer, sent: usize) -> Self {
-        let mut short = Gathered::default();
+        let mut short = MessageBatch::default();
         short.push(message, Some(call.number));
         Self {
             length: short.bytes.len(),
@@ -265,7 +265,7 @@ impl TransmitBatch {
     }
 }
 
-impl Piece {
+impl OutgoingPiece {
     fn is_last(&self) -> bool {
         self.range.end == self.message.bytes.len()
     }
@@ -275,7 +275,7 @@ impl Piece {
     }
 }
 
-impl Gathered {
+impl MessageBatch {
     fn push(&mut self, message: &mut Buffer, call: Option<u32>) {
         let begin = self.bytes.len();
         if begin == 0 {
@@ -286,7 +286,7 @@ impl Gathered {
         message.clear();
         if let Some(number) = call {
             let range = begin..self.bytes.len();
-            self.calls.push(QueuedCall { number, range });
+            self.calls.push(BatchedCall { number, range });
         }
     }
 
@@ -358,52 +358,53 @@ impl SendQueue {
         if message.len() > COPIED_MAX {
             let bytes = std::mem::take(message);
             self.later
-                .push_back(Waiting::Long(LongMessage::new(bytes, call)));
+                .push_back(QueuedMessage::Long(LongMessage::new(bytes, call)));
             return;
         }
-        if !matches!(self.later.back(), Some(Waiting::Short(_))) {
-            self.later.push_back(Waiting::Short(Gathered::default()));
+        if !matches!(self.later.back(), Some(QueuedMessage::Short(_))) {
+            self.later
+                .push_back(QueuedMessage::Short(MessageBatch::default()));
         }
-        if let Some(Waiting::Short(gathered)) = self.later.back_mut() {
+        if let Some(QueuedMessage::Short(gathered)) = self.later.back_mut() {
             gathered.push(message, call);
         }
     }
 
     /// Takes a call out that was not sent whole.
     #[cold]
-    pub(super) fn remove(&mut self, number: u32) -> Removed {
-        let is_meant = |under_way: &mut UnderWay| under_way.call == Some(number);
+    pub(super) fn remove(&mut self, number: u32) -> RemovedCall {
+        let is_meant = |under_way: &mut UnfinishedMessage| under_way.call == Some(number);
         if let Some(under_way) = self.under_way.take_if(is_meant) {
             self.bytes -= under_way.rest;
-            return Removed::Unfinished;
+            return RemovedCall::Unfinished;
         }
         let of_call = |message: &LongMessage| message.call == Some(number);
         if let Some(index) = self.in_pieces.iter().position(of_call)
             && let Some(message) = self.in_pieces.remove(index)
         {
             self.bytes -= message.bytes.len() - message.begun;
-            return Removed::Unfinished;
+            return RemovedCall::Unfinished;
         }
         match self.remove_unsent(number) {
             Some(bytes) => {
                 self.bytes -= bytes;
-                Removed::Unsent
+                RemovedCall::Unsent
             }
-            None => Removed::Sent,
+            None => RemovedCall::Sent,
         }
     }
 
     /// Takes a call out of which nothing was handed out to be sent; returns its bytes.
     fn remove_unsent(&mut self, number: u32) -> Option<usize> {
-        let is_meant = |waiting: &Waiting| match waiting {
-            Waiting::Short(_) => false,
-            Waiting::Long(long) => long.call == Some(number),
+        let is_meant = |waiting: &QueuedMessage| match waiting {
+            QueuedMessage::Short(_) => false,
+            QueuedMessage::Long(long) => long.call == Some(number),
         };
         if let Some(bytes) = self.next.remove(number) {
             return Some(bytes);
         }
         for waiting in &mut self.later {
-            if let Waiting::Short(gathered) = waiting
+            if let QueuedMessage::Short(gathered) = waiting
                 && let Some(bytes) = gathered.remove(number)
             {
                 return Some(bytes);
@@ -411,8 +412,8 @@ impl SendQueue {
         }
         let index = self.later.iter().position(is_meant)?;
         match self.later.remove(index)? {
-            Waiting::Long(long) => Some(long.bytes.len()),
-            Waiting::Short(_) => None,
+            QueuedMessage::Long(long) => Some(long.bytes.len()),
+            QueuedMessage::Short(_) => None,
         }
     }
 
@@ -444,8 +445,8 @@ impl SendQueue {
     #[cold]
     fn add_piece(&mut self, batch: &mut TransmitBatch) {
         if batch.short.bytes.is_empty()
-            && let Some(Waiting::Short(_)) = self.later.front()
-            && let Some(Waiting::Short(mut gathered)) = self.later.pop_front()
+            && let Some(QueuedMessage::Short(_)) = self.later.front()
+            && let Some(QueuedMessage::Short(mut gathered)) = self.later.pop_front()
         {
             std::mem::swap(&mut batch.short, &mut gathered);
             batch.length += batch.short.bytes.len();
@@ -458,7 +459,7 @@ impl SendQueue {
             _ => {
                 let range = message.begun..message.bytes.len();
                 message.begun = range.end;
-                Piece {
+                OutgoingPiece {
                     message,
                     header: None,
                     range,
@@ -468,7 +469,7 @@ impl SendQueue {
         self.bytes -= piece.range.len();
         batch.length += piece.len();
         if !piece.is_last() {
-            self.under_way = Some(UnderWay {
+            self.under_way = Some(UnfinishedMessage {
                 call: piece.message.call,
                 rest: piece.message.bytes.len() - piece.message.begun,
             });
@@ -480,8 +481,8 @@ impl SendQueue {
     fn next_long(&mut self) -> Option<LongMessage> {
         let may_begin = self.in_pieces.len() < PARTIAL_MESSAGES_MAX;
         match self.later.front() {
-            Some(Waiting::Long(_)) if may_begin => match self.later.pop_front() {
-                Some(Waiting::Long(message)) => Some(message),
+            Some(QueuedMessage::Long(_)) if may_begin => match self.later.pop_front() {
+                Some(QueuedMessage::Long(message)) => Some(message),
                 _ => None,
             },
             _ => self.in_pieces.pop_front(),
@@ -537,7 +538,7 @@ impl SendQueue {
     /// Lets the message go on whose piece was sent, if it is still wanted: its call may have been taken back since, or
     /// the connection may be lost.
     #[cold]
-    fn go_on(&mut self, piece: Piece, is_sent: bool) {
+    fn go_on(&mut self, piece: OutgoingPiece, is_sent: bool) {
         if piece.is_last() {
             return;
         }
@@ -582,7 +583,7 @@ impl SendQueue {
     /// Takes a batch back of which nothing was sent; returns whether that was so. What is in it goes out before
     /// everything else.
     pub(super) fn put_back(&mut self, batch: &mut TransmitBatch) -> bool {
-        let begins_in_middle = |piece: &Piece| piece.range.start > 0 || !piece.is_last();
+        let begins_in_middle = |piece: &OutgoingPiece| piece.range.start > 0 || !piece.is_last();
         if batch.sent > 0 || batch.long.as_ref().is_some_and(begins_in_middle) {
             return false;
         }
@@ -595,7 +596,7 @@ impl SendQueue {
                 ..piece.message
             };
             self.put_next_behind();
-            self.later.push_front(Waiting::Long(message));
+            self.later.push_front(QueuedMessage::Long(message));
         }
         self.bytes += batch.short.bytes.len();
         if !batch.short.bytes.is_empty() {
@@ -610,7 +611,7 @@ impl SendQueue {
     fn put_next_behind(&mut self) {
         let next = std::mem::take(&mut self.next);
         if !next.bytes.is_empty() {
-            self.later.push_front(Waiting::Short(next));
+            self.later.push_front(QueuedMessage::Short(next));
         }
     }
 
@@ -620,14 +621,14 @@ impl SendQueue {
         let mut unsent = std::mem::take(&mut self.unsent);
         let waiting = std::mem::take(&mut self.later).into_iter();
         for waiting in
-            std::iter::once(Waiting::Short(std::mem::take(&mut self.next))).chain(waiting)
+            std::iter::once(QueuedMessage::Short(std::mem::take(&mut self.next))).chain(waiting)
         {
             match waiting {
-                Waiting::Short(gathered) => {
+                QueuedMessage::Short(gathered) => {
                     let calls = gathered.calls.iter();
                     unsent.extend(calls.map(|call| (call.number, copy_of(&gathered, call))));
                 }
-                Waiting::Long(message) => {
+                QueuedMessage::Long(message) => {
                     unsent.extend(message.call.map(|call| (call, message.into_whole(order))));
                 }
             }
@@ -653,7 +654,7 @@ impl SendQueue {
 
 /// Cuts the next piece off a message: its own header becomes that of the first piece. Nothing is cut off a message
 /// without a header, which is sent as it is.
-fn next_piece(mut message: LongMessage, order: ByteOrder) -> Piece {
+fn next_piece(mut message: LongMessage, order: ByteOrder) -> OutgoingPiece {
     let bytes = message.bytes.as_mut_slice();
     let length = bytes.len();
     let decoded = bytes
@@ -662,7 +663,7 @@ fn next_piece(mut message: LongMessage, order: ByteOrder) -> Piece {
     let Some(Ok(header)) = decoded else {
         message.begun = length;
         let range = 0..length;
-        return Piece {
+        return OutgoingPiece {
             message,
             header: None,
             range,
@@ -696,7 +697,7 @@ fn next_piece(mut message: LongMessage, order: ByteOrder) -> Piece {
         (Some(continued.encode(order)), begin..end)
     };
     message.begun = end;
-    Piece {
+    OutgoingPiece {
         message,
         header,
         range,

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use tenon_wire::Buffer;
 
-use super::duplicates::{CacheEntry, CallKey, DuplicateCache, DuplicateLimits, Verdict};
+use super::duplicates::{CacheEntry, CacheLookup, DuplicateCache, DuplicateKey, DuplicateLimits};
 use super::exchange::server::{
-    self as exchange, Address, Farewell, ServerEngine, ServerEvent, ServerLimits, ServerSecrets,
+    self as exchange, Farewell, PeerAddress, ServerEngine, ServerEvent, ServerLimits, ServerSecrets,
 };
 use super::exchange::{Whole, is_packet};
 use crate::codec::onc::message::{BadCall, Refused};
@@ -95,7 +95,7 @@ pub struct EndpointCounters {
     pub replies_too_large: u64,
 }
 
-impl<A: Address> ServerEndpoint<A> {
+impl<A: PeerAddress> ServerEndpoint<A> {
     /// An end that opens at `now`. Messages of ONC RPC are accepted if `takes_onc`.
     pub fn new(
         config: &ConnectionConfig,
@@ -181,12 +181,12 @@ impl<A: Address> ServerEndpoint<A> {
         from: A,
         call: IncomingCall<'d>,
     ) -> Option<DatagramCall<'d, A>> {
-        match self.duplicates.check(CallKey::new(from, &call), now) {
-            Verdict::New(entry) if self.is_closed => {
+        match self.duplicates.check(DuplicateKey::new(from, &call), now) {
+            CacheLookup::New(entry) if self.is_closed => {
                 self.counters.dropped += 1;
                 self.duplicates.forget(entry);
             }
-            Verdict::New(entry) => {
+            CacheLookup::New(entry) => {
                 self.counters.calls.calls += 1;
                 let key = DatagramCallKey::Onc(OncCallKey {
                     peer: from,
@@ -197,14 +197,14 @@ impl<A: Address> ServerEndpoint<A> {
                 });
                 return Some(DatagramCall { key, call });
             }
-            Verdict::Done(entry) => {
+            CacheLookup::Done(entry) => {
                 self.counters.duplicates_answered += 1;
                 let mut out = self.spare.pop().unwrap_or_default();
                 out.room(record::MARK);
                 self.duplicates.append_reply(entry, &mut out);
                 self.replies.push_back((from, out));
             }
-            Verdict::InProgress | Verdict::Full => self.counters.dropped += 1,
+            CacheLookup::InProgress | CacheLookup::Full => self.counters.dropped += 1,
         }
         None
     }

@@ -5,8 +5,8 @@ use std::fmt;
 use tenon_wire::{BStr, Buffer};
 
 use super::fault::Fault;
-use super::order::{ByteOrder, Input};
-use super::text::{Shown, get_text, put_text};
+use super::order::{ByteOrder, FieldReader};
+use super::text::{EscapedText, get_text, put_text};
 
 /// Why a call has no result. Numbers that have no name here are legal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -108,7 +108,7 @@ impl<'m> Exception<'m> {
         buffer.extend(self.details);
     }
 
-    pub(crate) fn decode(input: &mut Input<'m>) -> Result<Self, Fault> {
+    pub(crate) fn decode(input: &mut FieldReader<'m>) -> Result<Self, Fault> {
         let status = Status(input.u32()?);
         let message = get_text(input)?;
         let details = std::mem::take(&mut input.rest);
@@ -125,7 +125,7 @@ impl fmt::Display for Exception<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message.is_empty() {
             true => write!(f, "{}", self.status),
-            false => write!(f, "{}: {}", self.status, Shown(self.message)),
+            false => write!(f, "{}: {}", self.status, EscapedText(self.message)),
         }
     }
 }

@@ -4,7 +4,7 @@
 use tenon_wire::Buffer;
 
 use super::fault::Fault;
-use super::order::{ByteOrder, Input, pad};
+use super::order::{ByteOrder, FieldReader, pad};
 
 /// Who does not understand an extension of such a kind must refuse the message.
 const MUST_UNDERSTAND: u16 = 0x8000;
@@ -47,7 +47,7 @@ pub struct Extensions<'m> {
 }
 
 /// What a message with extensions turned out to be.
-pub(super) struct Found<'m> {
+pub(super) struct ParsedExtensions<'m> {
     pub(super) extensions: Extensions<'m>,
     /// The first that the receiver must understand and does not.
     pub(super) unknown: Option<u16>,
@@ -72,8 +72,11 @@ impl<'m> Extensions<'m> {
     }
 
     /// Finds the end of the extensions that `content` begins with; says how far it came.
-    pub(super) fn find(content: &'m [u8], order: ByteOrder) -> Result<Found<'m>, (Fault, usize)> {
-        let mut input = Input::new(content, order);
+    pub(super) fn find(
+        content: &'m [u8],
+        order: ByteOrder,
+    ) -> Result<ParsedExtensions<'m>, (Fault, usize)> {
+        let mut input = FieldReader::new(content, order);
         let mut unknown = None;
         loop {
             let (extension, more) = next(&mut input).map_err(|fault| (fault, input.position()))?;
@@ -86,7 +89,7 @@ impl<'m> Extensions<'m> {
             }
         }
         let bytes = &content[..input.position()];
-        Ok(Found {
+        Ok(ParsedExtensions {
             extensions: Self { bytes, order },
             unknown,
             body: input.rest,
@@ -95,7 +98,7 @@ impl<'m> Extensions<'m> {
 }
 
 /// The next extension, and whether another follows.
-fn next<'m>(input: &mut Input<'m>) -> Result<(Extension<'m>, bool), Fault> {
+fn next<'m>(input: &mut FieldReader<'m>) -> Result<(Extension<'m>, bool), Fault> {
     let kind = input.u16()?;
     let more = match input.u16()? {
         0 => false,
@@ -111,7 +114,7 @@ impl<'m> Iterator for Extensions<'m> {
     type Item = Extension<'m>;
 
     fn next(&mut self) -> Option<Extension<'m>> {
-        let mut input = Input::new(self.bytes, self.order);
+        let mut input = FieldReader::new(self.bytes, self.order);
         let (extension, _) = next(&mut input).ok()?;
         self.bytes = input.rest;
         Some(extension)

@@ -8,8 +8,8 @@ use tenon_wire::{BString, Buffer};
 use super::fault::{Fault, Violation};
 use super::kind::Kind;
 use super::message::{Message, plain, put_message};
-use super::order::{ByteOrder, Input, pad};
-use super::text::Shown;
+use super::order::{ByteOrder, FieldReader, pad};
+use super::text::EscapedText;
 
 /// A version of a program as one end was built from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Interface {
 
     /// Returns whether an end that was built from this interface grants `bind`: the versions agree as a whole, or
     /// every procedure that it names does.
-    pub(crate) fn grants(&self, bind: &Bind) -> bool {
+    pub(crate) fn grants(&self, bind: &BindRequest) -> bool {
         if bind.procedures.is_empty() {
             return are_equal(self.fingerprint, bind.fingerprint);
         }
@@ -97,7 +97,7 @@ fn are_equal(one: u64, other: u64) -> bool {
 
 /// What a client asks for when it binds a service.
 #[derive(Debug)]
-pub(crate) struct Bind {
+pub(crate) struct BindRequest {
     pub(crate) program: u32,
     pub(crate) version: u32,
     pub(crate) fingerprint: u64,
@@ -105,7 +105,7 @@ pub(crate) struct Bind {
     pub(crate) procedures: Vec<BoundProcedure>,
 }
 
-impl Bind {
+impl BindRequest {
     /// What a client asks for that was built from `interface`.
     pub(crate) fn of(interface: &Interface) -> Self {
         Self {
@@ -152,7 +152,7 @@ impl Bind {
     }
 
     pub(crate) fn decode(message: &Message<'_>) -> Result<Self, Violation> {
-        message.read(|input: &mut Input<'_>| {
+        message.read(|input: &mut FieldReader<'_>| {
             let mut bind = Self {
                 program: input.u32()?,
                 version: input.u32()?,
@@ -168,7 +168,7 @@ impl Bind {
 }
 
 impl BoundProcedure {
-    fn decode(input: &mut Input<'_>) -> Result<Self, Fault> {
+    fn decode(input: &mut FieldReader<'_>) -> Result<Self, Fault> {
         let number = input.u32()?;
         expect_zero(input.u32()?)?;
         let fingerprint = input.u64()?;
@@ -223,7 +223,7 @@ pub enum BindRefusal {
         high: u32,
     },
     /// It was built from another interface.
-    #[error("the server was built from another interface: {}", Listed(.differences))]
+    #[error("the server was built from another interface: {}", DifferenceList(.differences))]
     OtherInterface {
         /// The server's fingerprint.
         theirs: u64,
@@ -265,15 +265,15 @@ impl fmt::Display for Difference {
         match self {
             Self::Differs(name) => write!(f, "{name} differs"),
             Self::OnlyOurs(name) => write!(f, "it lacks {name}"),
-            Self::OnlyTheirs(name) => write!(f, "it has {} beside", Shown(name.as_ref())),
+            Self::OnlyTheirs(name) => write!(f, "it has {} beside", EscapedText(name.as_ref())),
         }
     }
 }
 
 /// A few differences, and how many more there are.
-struct Listed<'d>(&'d [Difference]);
+struct DifferenceList<'d>(&'d [Difference]);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for DifferenceList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 3;
         if self.0.is_empty() {
@@ -300,14 +300,14 @@ const PARTS_MAX: usize = 48 << 10;
 
 /// Why a server does not bind a service, as it is written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Unbound<'i> {
+pub(crate) enum UnboundReason<'i> {
     NoProgram,
     NoVersion { low: u32, high: u32 },
     OtherInterface(&'i Interface),
     TooMany,
 }
 
-impl Unbound<'_> {
+impl UnboundReason<'_> {
     pub(crate) fn encode(
         &self,
         buffer: &mut Buffer,
@@ -351,7 +351,7 @@ fn put_part(part: &Part, buffer: &mut Buffer, order: ByteOrder) {
     pad(buffer, part.name.len());
 }
 
-fn get_part(input: &mut Input<'_>) -> Result<Part, Fault> {
+fn get_part(input: &mut FieldReader<'_>) -> Result<Part, Fault> {
     let fingerprint = input.u64()?;
     let procedure = input.u32()?;
     let length = input.u32()?;
@@ -374,7 +374,7 @@ pub(crate) struct BindAnswer {
 impl BindAnswer {
     /// Reads the refusal of what a client asked for, `ours`.
     pub(crate) fn decode(message: &Message<'_>, ours: &Interface) -> Result<Self, Violation> {
-        message.read(|input: &mut Input<'_>| {
+        message.read(|input: &mut FieldReader<'_>| {
             let [reason, low, high, total] =
                 [input.u32()?, input.u32()?, input.u32()?, input.u32()?];
             let theirs = input.u64()?;

@@ -8,7 +8,7 @@ use super::extension::{self, Extension, Extensions};
 use super::fault::{Fault, Violation};
 use super::header::{Flags, HEADER, Header};
 use super::kind::Kind;
-use super::order::{ByteOrder, Input, pad, padding_of};
+use super::order::{ByteOrder, FieldReader, pad, padding_of};
 
 /// A message as it was received.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +113,7 @@ impl<'m> Message<'m> {
 
     #[cold]
     fn parts_behind_flags(&self) -> Result<Parts<'m>, Violation> {
-        let mut input = Input::new(self.content, self.order);
+        let mut input = FieldReader::new(self.content, self.order);
         let flags = self.header.flags;
         let time_left = match flags.has(Flags::DEADLINE) {
             true => Some(input.u64().map_err(|fault| self.violation(fault, 0))?),
@@ -149,11 +149,11 @@ impl<'m> Message<'m> {
     /// Reads all of the body, which is no stub's, by `read`.
     pub(crate) fn read<T>(
         &self,
-        read: impl FnOnce(&mut Input<'m>) -> Result<T, Fault>,
+        read: impl FnOnce(&mut FieldReader<'m>) -> Result<T, Fault>,
     ) -> Result<T, Violation> {
         let body = self.understood()?.body;
         let before = self.content.len() - body.len();
-        let mut input = Input::new(body, self.order);
+        let mut input = FieldReader::new(body, self.order);
         let read = read(&mut input);
         let end = before + input.position();
         match (read, input.rest.len()) {

@@ -76,13 +76,13 @@ impl ByteOrder {
 
 /// Reads the numbers of a message that are not a stub's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Input<'m> {
+pub(crate) struct FieldReader<'m> {
     pub(super) rest: &'m [u8],
     length: usize,
     pub(super) order: ByteOrder,
 }
 
-impl<'m> Input<'m> {
+impl<'m> FieldReader<'m> {
     pub(super) fn new(bytes: &'m [u8], order: ByteOrder) -> Self {
         Self {
             rest: bytes,

@@ -6,7 +6,7 @@ use tenon_wire::Buffer;
 use super::extension::{Extension, Extensions};
 use super::header::{Flags, HEADER, Header};
 use super::kind::Kind;
-use super::order::{ByteOrder, Input};
+use super::order::{ByteOrder, FieldReader};
 use super::preamble::PREAMBLE;
 use super::terms::MAGIC;
 
@@ -57,7 +57,7 @@ impl Stamps {
         if content.len() != LENGTH {
             return None;
         }
-        let mut input = Input::new(content, order);
+        let mut input = FieldReader::new(content, order);
         let mut next = || input.u64().ok();
         let stamps = Self {
             clock: next()?,

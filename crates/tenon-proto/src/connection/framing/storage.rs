@@ -8,7 +8,7 @@ pub const ROOM_FIRST: usize = 16 << 10;
 /// Memory for received bytes of a stream. It follows what has arrived and not what a message
 /// promises: it is doubled when it is full.
 #[derive(Debug)]
-pub(crate) struct Storage {
+pub(crate) struct ReceiveBuffer {
     /// All of it is initialised; what is behind `filled` is stale.
     bytes: Vec<u8>,
     /// The first place that is aligned.
@@ -19,7 +19,7 @@ pub(crate) struct Storage {
     capacity_max: usize,
 }
 
-impl Storage {
+impl ReceiveBuffer {
     /// Storage whose [`base`](Self::base) is a multiple of `alignment` in memory, and which grows up
     /// to `capacity_max` or [`ROOM_FIRST`]. It takes no memory yet.
     pub(crate) fn new(alignment: usize, capacity_max: usize) -> Self {

@@ -13,7 +13,7 @@ const SUMMED_BYTES: usize = 256;
 
 /// What makes two calls the same: the address of the caller, and what is in the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CallKey<P> {
+pub struct DuplicateKey<P> {
     pub(super) peer: P,
     pub(super) message: MessageKey,
 }
@@ -28,7 +28,7 @@ pub(super) struct MessageKey {
     length: u32,
 }
 
-impl<P> CallKey<P> {
+impl<P> DuplicateKey<P> {
     /// The key of a call from `peer`, its address.
     pub fn new(peer: P, call: &IncomingCall<'_>) -> Self {
         let summed = call.arguments.len().min(SUMMED_BYTES);

@@ -19,7 +19,7 @@ const BYTES_HERE: usize = 256 << 10;
 
 /// What may be under way to the other end of a conversation, for all of its calls together.
 #[derive(Debug)]
-pub(super) struct Congestion {
+pub(super) struct CongestionController {
     window: u32,
     window_max: u32,
     /// Packets acknowledged since the window grew last, once it is above the threshold.
@@ -30,7 +30,7 @@ pub(super) struct Congestion {
     recovering_since: Option<Instant>,
 }
 
-impl Congestion {
+impl CongestionController {
     /// For fragments of so many bytes.
     pub(super) fn new(fragment_bytes: usize) -> Self {
         let window_max = match fragment_bytes > DATAGRAM_DEFAULT {

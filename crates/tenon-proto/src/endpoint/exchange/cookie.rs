@@ -14,13 +14,13 @@ pub(super) const COOKIE: usize = 16;
 
 /// Makes and checks cookies.
 #[derive(Debug)]
-pub(super) struct Cookies {
+pub(super) struct AddressValidator {
     key: [u8; 16],
     started: Instant,
     valid: Duration,
 }
 
-impl Cookies {
+impl AddressValidator {
     pub(super) fn new(key: [u8; 16], started: Instant, valid: Duration) -> Self {
         Self {
             key,

@@ -2,7 +2,7 @@
 
 use tenon_wire::Buffer;
 
-use super::packet::Ignored;
+use super::packet::DropReason;
 
 /// Calls that are named at most: they find room in every datagram.
 pub(super) const NAMED_MAX: usize = 128;
@@ -12,19 +12,19 @@ const ENTRY: usize = 8;
 
 /// Calls that were begun, and whose answers may not have arrived.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Begun<'d> {
+pub(super) struct UnfinishedCalls<'d> {
     /// How many there are; those beyond [`NAMED_MAX`] are not named.
     count: u32,
     named: &'d [[u8; ENTRY]],
 }
 
-impl<'d> Begun<'d> {
-    pub(super) fn get(count: u32, body: &'d [u8]) -> Result<Self, Ignored> {
+impl<'d> UnfinishedCalls<'d> {
+    pub(super) fn get(count: u32, body: &'d [u8]) -> Result<Self, DropReason> {
         let (named, rest) = body.as_chunks::<ENTRY>();
         let expected = (count as usize).min(NAMED_MAX);
         match rest.is_empty() && named.len() == expected {
             true => Ok(Self { count, named }),
-            false => Err(Ignored::Malformed),
+            false => Err(DropReason::Malformed),
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How long to wait before something is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetransmitTimeouts {
     /// As long as no round trip has been measured (RFC 6298, 2.1).
     pub initial: Duration,
     /// The least (RFC 6298, 2.4 has a second, for receivers that delay their acknowledgements; none
@@ -18,7 +18,7 @@ pub struct Patience {
     pub silence: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetransmitTimeouts {
     fn default() -> Self {
         Self {
             initial: Duration::from_secs(1),
@@ -37,8 +37,8 @@ const GRANULARITY: u64 = 1_000_000;
 /// sent once. Every answer is measured, so it reckons in nanoseconds: a `Duration` divides for whatever is
 /// done with it.
 #[derive(Debug)]
-pub(super) struct RoundTrip {
-    patience: Patience,
+pub(super) struct RttEstimator {
+    patience: RetransmitTimeouts,
     most: u64,
     /// Smoothed, and its variation.
     measured: Option<(u64, u64)>,
@@ -46,8 +46,8 @@ pub(super) struct RoundTrip {
     wait: u64,
 }
 
-impl RoundTrip {
-    pub(super) fn new(patience: Patience) -> Self {
+impl RttEstimator {
+    pub(super) fn new(patience: RetransmitTimeouts) -> Self {
         Self {
             patience,
             most: nanoseconds(patience.most),
@@ -83,13 +83,13 @@ impl RoundTrip {
     /// How long to wait when so many waits were in vain: doubled for each (RFC 6298, 5.5), and up to
     /// an eighth longer by chance, so that those that failed together do not try again together.
     #[inline]
-    pub(super) fn wait(&self, in_vain: u32, chance: &mut Chance) -> Duration {
+    pub(super) fn wait(&self, in_vain: u32, chance: &mut SplitMix64) -> Duration {
         let wait = self.wait.saturating_mul(1 << in_vain.min(16));
         chance.lengthen(wait.min(self.most))
     }
 
     /// How long to wait between two probes when so many were answered.
-    pub(super) fn probe(&self, answered: u32, chance: &mut Chance) -> Duration {
+    pub(super) fn probe(&self, answered: u32, chance: &mut SplitMix64) -> Duration {
         let wait = self.wait(answered, chance);
         wait.min(chance.lengthen(nanoseconds(self.patience.probe)))
     }
@@ -103,9 +103,9 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// SplitMix64 (Steele, Lea, Flood), from a seed: good enough for what nobody need not foresee.
 #[derive(Debug)]
-pub(super) struct Chance(pub(super) u64);
+pub(super) struct SplitMix64(pub(super) u64);
 
-impl Chance {
+impl SplitMix64 {
     #[inline]
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use tenon_wire::Buffer;
 
 use super::call_id::CallId;
-use crate::endpoint::exchange::ack::{Progress, put_bitmap};
-use crate::endpoint::exchange::assembly::Assembly;
-use crate::endpoint::exchange::packet::{Header, Prototype};
-use crate::endpoint::exchange::sending::Sending;
+use crate::endpoint::exchange::ack::{CallStatus, put_bitmap};
+use crate::endpoint::exchange::assembly::Reassembly;
+use crate::endpoint::exchange::packet::{HeaderTemplate, PacketHeader};
+use crate::endpoint::exchange::sending::OutgoingMessage;
 
 /// By how much two clocks are taken to differ in pace: a hundredth; and the smallest time that a server
 /// says.
@@ -16,12 +16,12 @@ const PACE: u32 = 100;
 const GRAIN: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
-pub(super) struct Lane<W> {
+pub(super) struct ClientLane<W> {
     /// The number of the call that it carries, or carried last.
     pub(super) sequence: u32,
-    pub(super) stage: Stage<W>,
-    pub(super) sending: Sending,
-    pub(super) assembly: Assembly,
+    pub(super) stage: ClientLaneState<W>,
+    pub(super) sending: OutgoingMessage,
+    pub(super) assembly: Reassembly,
     /// Fragments of the last answer.
     pub(super) answer_count: u32,
     /// All of the request was sent in this conversation, if not received.
@@ -45,15 +45,15 @@ pub(super) struct Lane<W> {
 }
 
 #[derive(Debug)]
-pub(super) enum Stage<W> {
+pub(super) enum ClientLaneState<W> {
     Free,
-    Calling(Pending<W>),
+    Calling(LaneCall<W>),
     /// Nobody waits for the call; the server has not said that it is over.
     GivenUp,
 }
 
 #[derive(Debug)]
-pub(super) struct Pending<W> {
+pub(super) struct LaneCall<W> {
     pub(super) waiter: W,
     /// Where it was begun: it may be carried on another lane by now.
     pub(super) id: CallId,
@@ -62,13 +62,13 @@ pub(super) struct Pending<W> {
     pub(super) deadline: Instant,
 }
 
-impl<W> Lane<W> {
+impl<W> ClientLane<W> {
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             sequence: 0,
-            stage: Stage::Free,
-            sending: Sending::default(),
-            assembly: Assembly::new(bytes_max),
+            stage: ClientLaneState::Free,
+            sending: OutgoingMessage::default(),
+            assembly: Reassembly::new(bytes_max),
             answer_count: 0,
             is_sent: false,
             first_sent_at: None,
@@ -85,9 +85,9 @@ impl<W> Lane<W> {
         }
     }
 
-    pub(super) fn begin(&mut self, pending: Pending<W>) {
+    pub(super) fn begin(&mut self, pending: LaneCall<W>) {
         self.rest();
-        self.stage = Stage::Calling(pending);
+        self.stage = ClientLaneState::Calling(pending);
         self.sequence = self.sequence.wrapping_add(1);
         self.answer_count = 0;
         self.is_sent = false;
@@ -118,7 +118,7 @@ impl<W> Lane<W> {
     }
 
     pub(super) fn is_calling(&self) -> bool {
-        matches!(self.stage, Stage::Calling(_))
+        matches!(self.stage, ClientLaneState::Calling(_))
     }
 
     /// Something was sent that the server answers.
@@ -156,9 +156,9 @@ impl<W> Lane<W> {
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         match &self.stage {
-            Stage::Free => None,
-            Stage::GivenUp => self.timer,
-            Stage::Calling(pending) => {
+            ClientLaneState::Free => None,
+            ClientLaneState::GivenUp => self.timer,
+            ClientLaneState::Calling(pending) => {
                 let deadline = pending.deadline;
                 Some(self.timer.map_or(deadline, |timer| timer.min(deadline)))
             }
@@ -172,17 +172,22 @@ impl<W> Lane<W> {
     }
 
     /// Appends what has come of the answer.
-    pub(super) fn put_ack(&mut self, prototype: &Prototype, plain: Header, out: &mut Buffer) {
+    pub(super) fn put_ack(
+        &mut self,
+        prototype: &HeaderTemplate,
+        plain: PacketHeader,
+        out: &mut Buffer,
+    ) {
         self.owes_ack = false;
         let (below, count) = match self.answer_count {
             0 => (self.assembly.below(), self.assembly.count()),
             count => (count, count),
         };
         let progress = match self.answer_count {
-            0 => Progress::Receiving,
-            _ => Progress::Over,
+            0 => CallStatus::Receiving,
+            _ => CallStatus::Over,
         };
-        let header = Header {
+        let header = PacketHeader {
             detail: progress as u16,
             fragment: below,
             fragments: count,

@@ -19,19 +19,19 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
-use crate::connection::framing::Storage;
+use crate::connection::framing::ReceiveBuffer;
 use crate::connection::{BindError, ReplyError, StartError};
-use crate::endpoint::exchange::assembly::Assembly;
-use crate::endpoint::exchange::congestion::Congestion;
+use crate::endpoint::exchange::assembly::Reassembly;
+use crate::endpoint::exchange::congestion::CongestionController;
 use crate::endpoint::exchange::datagram_max;
 use crate::endpoint::exchange::failure::Failure;
-use crate::endpoint::exchange::opening::{Facts, OPENING, Opening};
-use crate::endpoint::exchange::packet::{IgnoredCounters, Prototype};
-use crate::endpoint::exchange::spare::{KEPT_BY_CLIENT, Spare};
-use crate::endpoint::exchange::time::{Chance, Patience, RoundTrip};
+use crate::endpoint::exchange::opening::{ConversationOpening, OPENING, TransportParameters};
+use crate::endpoint::exchange::packet::{DropCounters, HeaderTemplate};
+use crate::endpoint::exchange::spare::{KEPT_BY_CLIENT, SpareBuffers};
+use crate::endpoint::exchange::time::{RetransmitTimeouts, RttEstimator, SplitMix64};
 use crate::endpoint::exchange::whole::{Whole, content_max};
 use crate::lean::{BindRefusal, ByteOrder, Extensions, Interface, Preamble};
-use lane::Lane;
+use lane::ClientLane;
 
 pub use call_id::CallId;
 
@@ -43,7 +43,7 @@ pub struct ClientLimits {
     /// Bytes of answers that are being received, of all calls together.
     pub bytes: usize,
     /// How long to wait.
-    pub patience: Patience,
+    pub patience: RetransmitTimeouts,
 }
 
 impl Default for ClientLimits {
@@ -51,7 +51,7 @@ impl Default for ClientLimits {
         Self {
             datagram_max: super::DATAGRAM_DEFAULT,
             bytes: 256 << 20,
-            patience: Patience::default(),
+            patience: RetransmitTimeouts::default(),
         }
     }
 }
@@ -78,7 +78,7 @@ pub struct Outgoing {
 
 /// An answer to a call that was in flight until now.
 #[derive(Debug)]
-pub struct Answer<'m, W> {
+pub struct ExchangeAnswer<'m, W> {
     /// The call.
     pub id: CallId,
     /// What was handed in for whoever waits.
@@ -109,7 +109,7 @@ pub enum ClientEvent<W> {
 
 /// What a client has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ClientCounters {
+pub struct ExchangeClientCounters {
     /// Calls started.
     pub calls: u64,
     /// Calls answered with results.
@@ -125,11 +125,11 @@ pub struct ClientCounters {
     /// Packets that were sent again.
     pub repeated: u64,
     /// Datagrams that were dropped.
-    pub ignored: IgnoredCounters,
+    pub ignored: DropCounters,
 }
 
 #[derive(Debug)]
-struct Binding {
+struct ServiceBinding {
     interface: Arc<Interface>,
     state: BindingState,
     /// Calls of procedures that agree although the version does not go by this number, once there is one.
@@ -162,16 +162,16 @@ impl BindingState {
 
 /// How things stand with the server.
 #[derive(Debug)]
-enum Link {
+enum ConversationState {
     /// There is nothing to say.
     Idle,
     /// A conversation is asked for.
-    Greeting(Greeting),
-    Open(Open),
+    Greeting(PendingHandshake),
+    Open(OpenConversation),
 }
 
 #[derive(Debug)]
-struct Greeting {
+struct PendingHandshake {
     conversation: u64,
     /// Hellos sent.
     sent: u32,
@@ -186,17 +186,17 @@ struct Greeting {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenConversation {
     conversation: u64,
-    prototype: Prototype,
+    prototype: HeaderTemplate,
     /// As long as the server may not know the conversation.
-    opening: Option<Opening>,
+    opening: Option<ConversationOpening>,
     /// Bytes behind the header of a datagram.
     room: usize,
     incarnation: u32,
 }
 
-impl Open {
+impl OpenConversation {
     /// Bytes of the fragments of a message that is begun now.
     fn fragment_bytes(&self) -> usize {
         match self.opening {
@@ -211,28 +211,28 @@ impl Open {
 /// carried out are sent again.
 #[derive(Debug)]
 pub struct ClientEngine<W> {
-    core: Core<W>,
+    core: ClientCore<W>,
     /// The answer that was handed out last, if it came in several fragments.
-    whole: Storage,
+    whole: ReceiveBuffer,
 }
 
 #[derive(Debug)]
-struct Core<W> {
-    own: Facts,
+struct ClientCore<W> {
+    own: TransportParameters,
     limits: ClientLimits,
     key: [u8; 16],
     peer: Option<Preamble>,
-    link: Link,
-    lanes: Vec<Lane<W>>,
+    link: ConversationState,
+    lanes: Vec<ClientLane<W>>,
     free: Vec<u16>,
     /// Lanes with a call that somebody waits for.
     calling: usize,
     ready: VecDeque<u16>,
-    bindings: Vec<Binding>,
+    bindings: Vec<ServiceBinding>,
     events: VecDeque<ClientEvent<W>>,
-    spare: Spare,
-    congestion: Congestion,
-    round_trip: RoundTrip,
+    spare: SpareBuffers,
+    congestion: CongestionController,
+    round_trip: RttEstimator,
     /// A call waits for room in the window.
     has_waiting: bool,
     /// Bytes of answers that are being received.
@@ -240,12 +240,12 @@ struct Core<W> {
     /// Packets sent.
     order: u64,
     serial: u32,
-    chance: Chance,
-    counters: ClientCounters,
+    chance: SplitMix64,
+    counters: ExchangeClientCounters,
 }
 
 /// An answer that is whole: where it is.
-struct Complete<'d> {
+struct CompleteAnswer<'d> {
     lane: u16,
     /// None: in what was assembled.
     datagram: Option<&'d [u8]>,
@@ -256,32 +256,32 @@ impl<W> ClientEngine<W> {
     pub fn new(preamble: Preamble, limits: ClientLimits, secrets: ClientSecrets) -> Self {
         let bytes_max = content_max(&preamble);
         Self {
-            core: Core {
-                own: Facts {
+            core: ClientCore {
+                own: TransportParameters {
                     preamble,
                     datagram_max: datagram_max(limits.datagram_max, usize::MAX) as u32,
                 },
                 limits,
                 key: secrets.key,
                 peer: None,
-                link: Link::Idle,
+                link: ConversationState::Idle,
                 lanes: Vec::new(),
                 free: Vec::new(),
                 calling: 0,
                 ready: VecDeque::new(),
                 bindings: Vec::new(),
                 events: VecDeque::new(),
-                spare: Spare::new(Assembly::receiver(bytes_max), KEPT_BY_CLIENT),
-                congestion: Congestion::new(super::DATAGRAM_DEFAULT),
-                round_trip: RoundTrip::new(limits.patience),
+                spare: SpareBuffers::new(Reassembly::receiver(bytes_max), KEPT_BY_CLIENT),
+                congestion: CongestionController::new(super::DATAGRAM_DEFAULT),
+                round_trip: RttEstimator::new(limits.patience),
                 has_waiting: false,
                 bytes: 0,
                 order: 0,
                 serial: 0,
-                chance: Chance(secrets.seed),
-                counters: ClientCounters::default(),
+                chance: SplitMix64(secrets.seed),
+                counters: ExchangeClientCounters::default(),
             },
-            whole: Assembly::receiver(bytes_max),
+            whole: Reassembly::receiver(bytes_max),
         }
     }
 
@@ -319,7 +319,7 @@ impl<W> ClientEngine<W> {
 
     /// Whether a conversation is asked for.
     pub fn is_greeting(&self) -> bool {
-        matches!(self.core.link, Link::Greeting(_))
+        matches!(self.core.link, ConversationState::Greeting(_))
     }
 
     /// Puts a call in flight. `message` is what [`MessageDraft`](crate::lean::MessageDraft) has written, from its
@@ -347,7 +347,7 @@ impl<W> ClientEngine<W> {
         &'d mut self,
         now: Instant,
         datagram: &'d [u8],
-    ) -> Option<Answer<'d, W>> {
+    ) -> Option<ExchangeAnswer<'d, W>> {
         let Self { core, whole } = self;
         core.take_in(now, datagram, whole)
     }
@@ -361,7 +361,7 @@ impl<W> ClientEngine<W> {
         now: Instant,
         datagram: &'d [u8],
         taken: &'d mut Whole,
-    ) -> Option<Answer<'d, W>> {
+    ) -> Option<ExchangeAnswer<'d, W>> {
         self.core.take_in(now, datagram, &mut taken.0)
     }
 
@@ -388,8 +388,8 @@ impl<W> ClientEngine<W> {
     #[inline]
     pub fn has_transmit(&self) -> bool {
         match &self.core.link {
-            Link::Greeting(greeting) => greeting.owes_hello,
-            Link::Idle | Link::Open(_) => !self.core.ready.is_empty(),
+            ConversationState::Greeting(greeting) => greeting.owes_hello,
+            ConversationState::Idle | ConversationState::Open(_) => !self.core.ready.is_empty(),
         }
     }
 
@@ -466,7 +466,7 @@ impl<W> ClientEngine<W> {
     }
 
     /// What has been seen so far.
-    pub fn counters(&self) -> ClientCounters {
+    pub fn counters(&self) -> ExchangeClientCounters {
         self.core.counters
     }
 }

@@ -23,22 +23,24 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
-use crate::connection::framing::Storage;
+use crate::connection::framing::ReceiveBuffer;
 use crate::connection::{IncomingCall, ServiceTable};
-use crate::endpoint::exchange::assembly::{Assembly, whole};
-use crate::endpoint::exchange::cookie::Cookies;
+use crate::endpoint::exchange::assembly::{Reassembly, whole};
+use crate::endpoint::exchange::cookie::AddressValidator;
 use crate::endpoint::exchange::datagram_max;
-use crate::endpoint::exchange::opening::{Facts, Welcome};
-use crate::endpoint::exchange::packet::{Header, Ignored, IgnoredCounters, PacketKind, decode};
-use crate::endpoint::exchange::spare::{KEPT_BY_SERVER, Spare};
-use crate::endpoint::exchange::time::{Chance, Patience};
+use crate::endpoint::exchange::opening::{TransportParameters, WelcomePacket};
+use crate::endpoint::exchange::packet::{
+    DropCounters, DropReason, PacketHeader, PacketKind, decode,
+};
+use crate::endpoint::exchange::spare::{KEPT_BY_SERVER, SpareBuffers};
+use crate::endpoint::exchange::time::{RetransmitTimeouts, SplitMix64};
 use crate::endpoint::exchange::whole::{Whole, content_max};
 use crate::lean::Preamble;
 use closed_conversations::ClosedConversations;
-use conversations::Conversations;
+use conversations::ConversationTable;
 
 /// The address of a peer.
-pub trait Address: Copy + Eq + Hash + Debug {
+pub trait PeerAddress: Copy + Eq + Hash + Debug {
     /// What conversations are counted by: the host, or as much of its address as it cannot choose.
     #[must_use]
     fn host(&self) -> Self;
@@ -50,7 +52,7 @@ pub trait Address: Copy + Eq + Hash + Debug {
     }
 }
 
-impl Address for SocketAddr {
+impl PeerAddress for SocketAddr {
     fn host(&self) -> Self {
         // An IPv4 client of a socket that takes both has its address in the lower half of one of IPv6.
         let ip = match self.ip().to_canonical() {
@@ -93,7 +95,7 @@ pub struct ServerLimits {
     /// For how long a cookie is one.
     pub cookie: Duration,
     /// How long to wait.
-    pub patience: Patience,
+    pub patience: RetransmitTimeouts,
 }
 
 impl Default for ServerLimits {
@@ -108,7 +110,7 @@ impl Default for ServerLimits {
             bytes: 512 << 20,
             retention: Duration::from_secs(60),
             cookie: Duration::from_secs(10),
-            patience: Patience::default(),
+            patience: RetransmitTimeouts::default(),
         }
     }
 }
@@ -134,7 +136,7 @@ pub struct CallKey {
 
 /// A call for a service.
 #[derive(Debug)]
-pub struct Request<'m> {
+pub struct ExchangeRequest<'m> {
     /// What [`reply`](ServerEngine::reply) wants to know.
     pub key: CallKey,
     /// The call. One of procedure 0 asks when it passed which place: the engine, which reads no clock, leaves the
@@ -160,7 +162,7 @@ pub enum Farewell {
 
 /// What a server has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ServerCounters {
+pub struct ExchangeServerCounters {
     /// Calls handed to a service.
     pub calls: u64,
     /// Calls of procedure 0.
@@ -174,26 +176,26 @@ pub struct ServerCounters {
     /// Answers that were sent again.
     pub repeated: u64,
     /// Datagrams that were dropped.
-    pub ignored: IgnoredCounters,
+    pub ignored: DropCounters,
 }
 
 /// All conversations of all clients of one socket.
 #[derive(Debug)]
 pub struct ServerEngine<A> {
-    core: Core<A>,
+    core: ServerCore<A>,
     /// The request that was handed out last, if it came in several fragments.
-    whole: Storage,
+    whole: ReceiveBuffer,
 }
 
 #[derive(Debug)]
-struct Core<A> {
+struct ServerCore<A> {
     preamble: Preamble,
     limits: ServerLimits,
-    cookies: Cookies,
+    cookies: AddressValidator,
     incarnation: u32,
     started: Instant,
-    conversations: Conversations<A>,
-    hosts: HashMap<A, Host>,
+    conversations: ConversationTable<A>,
+    hosts: HashMap<A, HostUsage>,
     /// Conversations that are over, until no packet that is under way can begin them again.
     over: Box<ClosedConversations>,
     /// When the conversation was heard last that was heard latest of those that were forgotten for want of room.
@@ -206,47 +208,47 @@ struct Core<A> {
     timed: Vec<(u64, u16)>,
     /// No timer of those is earlier; it may be that none is as early, as answers have gone on since.
     next_due: Option<Instant>,
-    stray: VecDeque<Stray<A>>,
+    stray: VecDeque<StatelessReply<A>>,
     /// Conversations whose clients are to be told that the server stops.
     leaving: Vec<u64>,
     /// When the last of those was told, and forgotten.
     farewell_at: Option<Instant>,
     events: VecDeque<ServerEvent>,
     scratch: Buffer,
-    spare: Spare,
+    spare: SpareBuffers,
     bytes: usize,
     sweep_at: Instant,
     /// Packets sent.
     order: u64,
-    chance: Chance,
+    chance: SplitMix64,
     is_closed: bool,
-    counters: ServerCounters,
+    counters: ExchangeServerCounters,
 }
 
 /// What the conversations of a host take.
 #[derive(Debug, Default)]
-struct Host {
+struct HostUsage {
     conversations: usize,
     bytes: usize,
 }
 
 /// An answer to somebody without a conversation.
 #[derive(Debug)]
-struct Stray<A> {
+struct StatelessReply<A> {
     to: A,
-    header: Header,
-    welcome: Option<Welcome>,
+    header: PacketHeader,
+    welcome: Option<WelcomePacket>,
 }
 
 /// A request that is whole: where it is.
 #[derive(Debug)]
-struct Complete<'d> {
+struct CompleteRequest<'d> {
     key: CallKey,
     /// None: in what was assembled.
     datagram: Option<&'d [u8]>,
 }
 
-impl<A: Address> ServerEngine<A> {
+impl<A: PeerAddress> ServerEngine<A> {
     /// A server that starts at `now`. `preamble` says what it is; the calls in flight that it grants
     /// hold for each conversation.
     pub fn new(
@@ -257,13 +259,13 @@ impl<A: Address> ServerEngine<A> {
     ) -> Self {
         let bytes_max = content_max(&preamble);
         Self {
-            core: Core {
+            core: ServerCore {
                 preamble,
                 limits,
-                cookies: Cookies::new(secrets.key, now, limits.cookie),
+                cookies: AddressValidator::new(secrets.key, now, limits.cookie),
                 incarnation: secrets.incarnation,
                 started: now,
-                conversations: Conversations::default(),
+                conversations: ConversationTable::default(),
                 hosts: HashMap::new(),
                 over: Box::default(),
                 reclaimed_heard_at: None,
@@ -276,15 +278,15 @@ impl<A: Address> ServerEngine<A> {
                 farewell_at: None,
                 events: VecDeque::new(),
                 scratch: Buffer::default(),
-                spare: Spare::new(Assembly::receiver(bytes_max), KEPT_BY_SERVER),
+                spare: SpareBuffers::new(Reassembly::receiver(bytes_max), KEPT_BY_SERVER),
                 bytes: 0,
                 sweep_at: now + limits.retention / 4,
                 order: 0,
-                chance: Chance(secrets.seed),
+                chance: SplitMix64(secrets.seed),
                 is_closed: false,
-                counters: ServerCounters::default(),
+                counters: ExchangeServerCounters::default(),
             },
-            whole: Assembly::receiver(bytes_max),
+            whole: Reassembly::receiver(bytes_max),
         }
     }
 
@@ -297,7 +299,7 @@ impl<A: Address> ServerEngine<A> {
         from: A,
         datagram: &'d [u8],
         services: &ServiceTable,
-    ) -> Option<Request<'d>> {
+    ) -> Option<ExchangeRequest<'d>> {
         let Self { core, whole } = self;
         core.take_in(now, from, datagram, services, whole)
     }
@@ -312,7 +314,7 @@ impl<A: Address> ServerEngine<A> {
         datagram: &'d [u8],
         services: &ServiceTable,
         taken: &'d mut Whole,
-    ) -> Option<Request<'d>> {
+    ) -> Option<ExchangeRequest<'d>> {
         self.core
             .take_in(now, from, datagram, services, &mut taken.0)
     }
@@ -397,19 +399,19 @@ impl<A: Address> ServerEngine<A> {
     }
 
     /// What has been seen so far.
-    pub fn counters(&self) -> ServerCounters {
+    pub fn counters(&self) -> ExchangeServerCounters {
         self.core.counters
     }
 }
 
-impl<A: Address> Core<A> {
+impl<A: PeerAddress> ServerCore<A> {
     /// What is said of this end to a client.
-    fn facts_for(&self, client: A) -> Facts {
+    fn facts_for(&self, client: A) -> TransportParameters {
         let limit = match client.is_here() {
             true => self.limits.datagram_max_here,
             false => self.limits.datagram_max,
         };
-        Facts {
+        TransportParameters {
             preamble: self.preamble,
             datagram_max: datagram_max(limit, usize::MAX) as u32,
         }
@@ -422,8 +424,8 @@ impl<A: Address> Core<A> {
         from: A,
         datagram: &'d [u8],
         services: &ServiceTable,
-        taken: &'d mut Storage,
-    ) -> Option<Request<'d>> {
+        taken: &'d mut ReceiveBuffer,
+    ) -> Option<ExchangeRequest<'d>> {
         match self.handle(now, from, datagram, taken) {
             Ok(None) => None,
             Ok(Some(complete)) => {
@@ -442,8 +444,8 @@ impl<A: Address> Core<A> {
         now: Instant,
         from: A,
         datagram: &'d [u8],
-        taken: &mut Storage,
-    ) -> Result<Option<Complete<'d>>, Ignored> {
+        taken: &mut ReceiveBuffer,
+    ) -> Result<Option<CompleteRequest<'d>>, DropReason> {
         let (header, body) = decode(datagram)?;
         match header.kind {
             PacketKind::Hello => self.handle_hello(now, from, &header, body).map(|()| None),
@@ -452,7 +454,9 @@ impl<A: Address> Core<A> {
                 self.handle_of_call(now, &header, body, taken)
             }
             PacketKind::Goodbye => self.handle_goodbye(now, from, &header, body).map(|()| None),
-            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset => Err(Ignored::WrongEnd),
+            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset => {
+                Err(DropReason::WrongEnd)
+            }
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use super::conversation::Stage;
-use super::{Address, CallKey, Core, ServerEvent};
-use crate::endpoint::exchange::ack::Progress;
+use super::conversation::ServerLaneState;
+use super::{CallKey, PeerAddress, ServerCore, ServerEvent};
+use crate::endpoint::exchange::ack::CallStatus;
 
-impl<A: Address> Core<A> {
+impl<A: PeerAddress> ServerCore<A> {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let sweep = (!self.conversations.is_empty()).then_some(self.sweep_at);
         self.next_due.into_iter().chain(sweep).min()
@@ -52,7 +52,7 @@ impl<A: Address> Core<A> {
             return false;
         };
         let lane = &mut conversation.lanes[index];
-        let is_awaited = lane.stage == Stage::Answered && lane.sending.count() > 1;
+        let is_awaited = lane.stage == ServerLaneState::Answered && lane.sending.count() > 1;
         match lane.timer {
             _ if !is_awaited => {
                 lane.is_timed = false;
@@ -104,7 +104,7 @@ impl<A: Address> Core<A> {
         }
         for (id, index) in ended {
             if let Ok(lane) = self.lane(id, index) {
-                lane.end(Progress::Overloaded);
+                lane.end(CallStatus::Overloaded);
             }
             self.charge(id, index);
         }
@@ -117,7 +117,7 @@ impl<A: Address> Core<A> {
         self.bytes -= conversation.bytes;
         self.counters.forgotten += 1;
         let running = conversation.lanes.iter();
-        let running = running.filter(|lane| matches!(lane.stage, Stage::Running));
+        let running = running.filter(|lane| matches!(lane.stage, ServerLaneState::Running));
         self.events.extend(running.map(|lane| {
             ServerEvent::Cancelled(CallKey {
                 conversation: id,
