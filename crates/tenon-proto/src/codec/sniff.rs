@@ -3,7 +3,7 @@
 use crate::lean::MAGIC;
 use crate::onc::record::MARK;
 
-/// What the first bytes of a connection are.
+/// The protocol that the first bytes of a connection speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sniffed {
     /// The mark of an ONC record.

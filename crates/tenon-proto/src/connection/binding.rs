@@ -46,7 +46,7 @@ impl From<BindError> for NotBound {
 #[derive(Debug, Default)]
 pub(super) struct RequestedServices {
     services: Vec<RequestedService>,
-    /// Requests whose calls are kept, as they may have to be sent again.
+    /// Requests with calls that are kept, as they may have to be sent again.
     keeping: usize,
 }
 
@@ -90,13 +90,13 @@ impl RequestedService {
         Arc::ptr_eq(&self.interface, interface) || *self.interface == **interface
     }
 
-    /// Whether its calls are to be kept until the peer has answered.
+    /// Returns whether its calls are to be kept until the peer has answered.
     fn keeps_calls(&self) -> bool {
         let is_open = matches!(self.state, BindState::Requested) && !self.is_narrowed;
         is_open && self.interface.has_procedures()
     }
 
-    /// Whether a call of so many bytes waits for the answer to the request.
+    /// Returns whether a call of so many bytes waits for the answer to the request.
     fn delays(&self, size: usize) -> bool {
         if !self.keeps_calls() {
             return false;
@@ -178,7 +178,7 @@ impl RequestedServices {
 
     // ---- Calls that may have to be sent again ----
 
-    /// Whether calls of any service are to be [kept](Self::keep).
+    /// Returns whether calls of any service are to be [kept](Self::keep).
     #[inline(always)]
     pub(super) fn is_keeping(&self) -> bool {
         self.keeping > 0
@@ -285,7 +285,7 @@ impl RequestedServices {
         Some(Arc::clone(&service.interface))
     }
 
-    /// The service whose request a message answers.
+    /// Returns the service with the request that a message answers.
     fn requested(&mut self, message: &Message<'_>) -> Result<&mut RequestedService, Violation> {
         let number = message.header.service;
         match self.services.get_mut(usize::from(number)) {
@@ -305,7 +305,7 @@ impl RequestedServices {
 pub(super) struct BoundServices {
     /// Indices in the [`ServiceTable`]; `None` where the request was refused, or named procedures.
     bound: Vec<Option<usize>>,
-    /// Those whose requests named procedures.
+    /// Services that were requested for named procedures.
     narrowed: Vec<BoundProcedures>,
     /// Services that the peer has asked for.
     requests: u32,

@@ -21,20 +21,20 @@ pub struct IncomingCall<'m> {
     pub service: usize,
     /// Procedure number. Not 0, unless the call [wants stamps](Self::wants_stamps).
     pub procedure: u32,
-    /// Who calls, by what the call says.
+    /// The caller's identity, by what the call says.
     pub credential: Credential<'m>,
     /// The time that the call has from when it was received, if it has an end.
     pub time_left: Option<Duration>,
-    /// What it carries beside.
+    /// The extensions of the call.
     pub extensions: Extensions<'m>,
-    /// Whether the client asks for the [time stamps](lean::Stamps) of its way. The connection has no clock, and
-    /// leaves calls of procedure 0 that ask for them to its owner.
+    /// True if the client asks for the [time stamps](lean::Stamps) of its way. The connection has no clock, and leaves
+    /// calls of procedure 0 that ask for them to its owner.
     pub wants_stamps: bool,
     /// The order of the bytes of the arguments.
     pub order: ByteOrder,
     /// The encoded arguments.
     pub arguments: &'m [u8],
-    /// What the answer is written for.
+    /// The facts that the answer needs.
     pub caller: Caller,
 }
 
@@ -45,7 +45,7 @@ impl IncomingCall<'_> {
     }
 }
 
-/// What is needed to answer a call.
+/// The facts about a call that its answer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// A client of ONC RPC, and the number of its call.
@@ -127,7 +127,7 @@ impl ReplyDraft {
     }
 }
 
-/// What is known of a call that is carried out elsewhere than where it was received.
+/// The state of a call that is carried out elsewhere than where it was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeferredCallState {
     /// Its result is waited for.
@@ -194,7 +194,7 @@ impl IncomingCalls {
         Ok(())
     }
 
-    /// Whether a lean call of this number was accepted, or one behind it.
+    /// Returns whether a lean call of this number was accepted, or one behind it.
     pub(super) fn is_accepted(&self, number: u32) -> bool {
         self.last_call.is_some_and(|last| !is_ahead(number, last))
     }
@@ -235,7 +235,7 @@ impl IncomingCalls {
         }
     }
 
-    /// Whether a call can be deferred now.
+    /// Returns whether a call can be deferred now.
     pub(super) fn may_defer(&self, caller: &Caller) -> bool {
         let is_free = match caller {
             Caller::Onc { .. } => true,
@@ -273,7 +273,7 @@ impl IncomingCalls {
         awaited.filter_map(|call| call.deadline).min()
     }
 
-    /// Returns a call whose time has run out by `now` and that was not returned before.
+    /// Returns a call that has run out of time by `now` and that was not returned before.
     pub(super) fn poll_expired(&mut self, now: Instant) -> Option<DeferredId> {
         let is_late = |call: &UnansweredCall| call.deadline.is_some_and(|deadline| deadline <= now);
         let mut calls = self.deferred.iter_mut();
@@ -289,7 +289,7 @@ impl UnansweredCall {
     }
 }
 
-/// Whether `number` is ahead of `last`, where numbers wrap around.
+/// Returns whether `number` is ahead of `last`, where numbers wrap around.
 fn is_ahead(number: u32, last: u32) -> bool {
     number.wrapping_sub(last).wrapping_sub(1) < i32::MAX as u32
 }

@@ -326,7 +326,7 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Whether a call is accepted; it is ignored if not, as this end has closed.
+    /// Returns whether a call is accepted; it is ignored if not, as this end has closed.
     #[inline]
     fn accept_call(&mut self, message: &Message<'_>) -> Result<bool, Violation> {
         let header = message.header;

@@ -18,14 +18,14 @@ pub enum PeerSilence {
     /// It has sent nothing while the time of several calls ran out, one behind the other.
     #[error("the time of {calls} calls ran out, and nothing was received for {silence:?}")]
     LateCalls {
-        /// How many calls these were.
+        /// The number of these calls.
         calls: u32,
         /// For how long nothing was received at least.
         silence: Duration,
     },
 }
 
-/// What is known of a silent peer.
+/// The record of a peer's silence.
 #[derive(Debug)]
 pub(super) struct PeerLiveness {
     /// Silence after which the peer is asked.
@@ -34,7 +34,8 @@ pub(super) struct PeerLiveness {
     when_idle: bool,
     /// When was last found that something was received, or that no call waited; `None` while there is no connection.
     looked_at: Option<Instant>,
-    /// How often something was received, and how much of that, with the calls that were answered, the last look has seen.
+    /// The number of times that something was received, and the part of it that the last look has seen, with the calls
+    /// that were answered.
     heard: u64,
     seen: u64,
     /// The number behind those of the calls that were in flight at the last look.
@@ -44,7 +45,7 @@ pub(super) struct PeerLiveness {
     late: Option<LateCalls>,
 }
 
-/// Calls whose time ran out since something was received.
+/// Calls that ran out of time since something was received.
 #[derive(Debug, Clone, Copy)]
 struct LateCalls {
     first: u32,
@@ -53,7 +54,7 @@ struct LateCalls {
 }
 
 impl PeerLiveness {
-    /// Calls whose time runs out in a row before a peer is given up that sends nothing.
+    /// Calls that run out of time in a row before a silent peer is given up.
     const LATE_CALLS: u32 = 3;
 
     /// The peer is asked after `interval`, if that is set.

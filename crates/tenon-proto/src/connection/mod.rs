@@ -128,7 +128,7 @@ pub use send_queue::TransmitBatch;
 pub use service_table::ServiceTable;
 pub use started_call::StartedCall;
 
-/// What is spoken over a connection.
+/// The protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WireProtocol {
     /// ONC RPC version 2 (RFC 5531).
@@ -137,7 +137,7 @@ pub enum WireProtocol {
     Lean,
 }
 
-/// What a message meant.
+/// The meaning of a message.
 #[derive(Debug)]
 pub enum Event<'m, W> {
     /// A call of this end is answered.
@@ -165,14 +165,14 @@ pub enum Event<'m, W> {
 /// The peer accepts no calls any more. What it has accepted it answers.
 #[derive(Debug)]
 pub struct PeerClosing<'m, W> {
-    /// What it said.
+    /// The peer's message.
     pub close: Close<'m>,
     /// Calls of this end that the peer did not begin, in the order in which they were sent. They are no longer in
     /// flight, and may be sent over another connection.
     pub unbegun: Vec<AbandonedCall<W>>,
 }
 
-/// What a call is to do at a given time.
+/// The action for a call at a given time.
 #[derive(Debug)]
 pub enum CallTimeout<W> {
     /// Nothing before this time.
@@ -188,12 +188,12 @@ pub struct Connection<W> {
     config: ConnectionConfig,
     /// `None` until the first bytes of a client are known.
     protocol: Option<WireProtocol>,
-    /// What this end says of itself by the lean protocol.
+    /// The lean preamble of this end.
     own: Preamble,
     has_greeted: bool,
-    /// Whether no call is sent before the peer has said that it is there.
+    /// True if no call is sent before the peer has said that it is there.
     awaits_peer: bool,
-    /// What the peer has said of itself by the lean protocol.
+    /// The lean preamble of the peer.
     peer: Option<Preamble>,
     outgoing: OutgoingCalls<W>,
     requested: RequestedServices,
@@ -206,7 +206,7 @@ pub struct Connection<W> {
     null_call: Option<Box<CallTemplate>>,
     /// Pings of this end.
     pings: u32,
-    /// Pings of the peer whose answers wait to be sent.
+    /// Pings of the peer that wait for their answers to be sent.
     unsent_pongs: usize,
     layer: Option<Box<dyn ByteLayer>>,
     /// An empty buffer.
@@ -312,18 +312,18 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Which protocol is spoken, once it is known.
+    /// Returns the protocol, once it is known.
     #[inline]
     pub fn protocol(&self) -> Option<WireProtocol> {
         self.protocol
     }
 
-    /// What the peer has said of itself by the lean protocol; `None` as long as it has said nothing.
+    /// Returns the lean preamble of the peer; `None` as long as it has said nothing.
     pub fn peer(&self) -> Option<&Preamble> {
         self.peer.as_ref()
     }
 
-    /// What both ends can do beside; nothing before the peer has said what it can.
+    /// Returns the optional capabilities that both ends have; none before the peer has said what it can do.
     pub fn features(&self) -> Features {
         let peer = self.peer.map_or(Features::default(), |peer| peer.features);
         self.own.features.common(peer)
@@ -348,7 +348,7 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Takes in that the stream of the peer cannot be read on. A lean client whose preamble is malformed is known to be
+    /// Takes in that the stream of the peer cannot be read on. A lean client with a malformed preamble is known to be
     /// one from then on, so that it is refused when the connection is [closed](Self::close).
     #[cold]
     pub fn handle_framing_error(&mut self, error: FramingError) -> ConnectionError {
@@ -360,9 +360,9 @@ impl<W> Connection<W> {
 
     // ---- Calls of this end ----
 
-    /// Puts a call in flight, whose whole message is in `message`, and gives it its number. It is to be handed over
-    /// to be sent then, in the order in which calls were started: by [`push_call`](Self::push_call), or directly if
-    /// [nothing waits](Self::is_send_idle).
+    /// Puts a call in flight and gives it its number; `message` holds its whole message. It is to be handed over to be
+    /// sent then, in the order in which calls were started: by [`push_call`](Self::push_call), or directly if [nothing
+    /// waits](Self::is_send_idle).
     ///
     /// # Errors
     /// It cannot be started now, and why. The message is as it was.
@@ -408,7 +408,7 @@ impl<W> Connection<W> {
         self.outgoing.mark_sent(call.number);
     }
 
-    /// Ends a call whose owner has found a successful reply to it, if it is the one of `is_meant`; returns whether.
+    /// Ends a call to which its owner has found a successful reply, if it is the one of `is_meant`; returns whether.
     #[inline]
     pub fn finish_call(&mut self, number: u32, is_meant: impl FnOnce(&W) -> bool) -> bool {
         self.outgoing.finish(number, is_meant)
@@ -463,8 +463,8 @@ impl<W> Connection<W> {
         self.outgoing.next_deadline()
     }
 
-    /// What a call is to do at `now`; `None` if it is not in flight. A lean peer is told that a call whose time ran
-    /// out is not waited for any more.
+    /// Returns the action for a call at `now`; `None` if it is not in flight. A lean peer is told that a call that ran
+    /// out of time is not waited for any more.
     pub fn handle_call_timeout(&mut self, number: u32, now: Instant) -> Option<CallTimeout<W>> {
         let deadline = self.outgoing.deadline(number)?;
         if now < deadline {
@@ -513,7 +513,7 @@ impl<W> Connection<W> {
         self.outgoing.abandon_all(unsent, &self.requested)
     }
 
-    /// Starts a call again, and has it sent, whose connection was lost before it was sent whole.
+    /// Starts a call again, and has it sent, after its connection was lost before it was sent whole.
     ///
     /// # Errors
     /// As [`start_call`](Self::start_call); the call is as it was.
@@ -555,7 +555,7 @@ impl<W> Connection<W> {
         }
     }
 
-    /// What has become of the calls of this end.
+    /// Returns the outcomes of the calls of this end.
     pub fn outgoing_counters(&self) -> OutgoingCounters {
         self.outgoing.counters()
     }
@@ -575,7 +575,7 @@ impl<W> Connection<W> {
         self.incoming.defer(caller, deadline)
     }
 
-    /// Whether a call can be [deferred](Self::defer) now.
+    /// Returns whether a call can be [deferred](Self::defer) now.
     pub fn may_defer(&self, caller: &Caller) -> bool {
         self.incoming.may_defer(caller)
     }
@@ -585,7 +585,7 @@ impl<W> Connection<W> {
         self.incoming.finish(id)
     }
 
-    /// What is known of a deferred call; `None` if it is over.
+    /// Returns the state of a deferred call; `None` if it is over.
     pub fn deferred_state(&self, id: DeferredId) -> Option<DeferredCallState> {
         self.incoming.state(id)
     }
@@ -596,26 +596,26 @@ impl<W> Connection<W> {
         self.incoming.len()
     }
 
-    /// Returns a deferred call whose time has run out by `now` and that was not returned before. It stays until it
-    /// is [finished](Self::finish_deferred).
+    /// Returns a deferred call that has run out of time by `now` and that was not returned before. It stays until it is
+    /// [finished](Self::finish_deferred).
     pub fn poll_expired(&mut self, now: Instant) -> Option<DeferredId> {
         self.incoming.poll_expired(now)
     }
 
-    /// What has become of the calls of the peer.
+    /// Returns the outcomes of the calls of the peer.
     pub fn incoming_counters(&self) -> IncomingCounters {
         self.incoming.counters
     }
 
     // ---- What goes out ----
 
-    /// Whether nothing waits to be sent, so that a message may be sent without being queued.
+    /// Returns whether nothing waits to be sent, so that a message may be sent without being queued.
     #[inline]
     pub fn is_send_idle(&self) -> bool {
         self.send_queue.is_empty() && self.layer.is_none()
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) has something to send.
+    /// Returns whether [`poll_transmit`](Self::poll_transmit) has something to send.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         match &self.layer {
@@ -666,7 +666,7 @@ impl<W> Connection<W> {
         self.send_queue.recycle(batch);
     }
 
-    /// Whether the connection may have more memory than it needs while it is idle.
+    /// Returns whether the connection may have more memory than it needs while it is idle.
     #[inline]
     pub fn has_grown(&self) -> bool {
         self.send_queue.has_grown()
@@ -715,14 +715,14 @@ impl<W> Connection<W> {
         timeouts.into_iter().flatten().min()
     }
 
-    /// Takes out a call of this end whose time has run out by `now`.
+    /// Takes out a call of this end that has run out of time by `now`.
     pub fn poll_late_call(&mut self, now: Instant) -> Option<AbandonedCall<W>> {
         let number = self.outgoing.expired(now)?;
         self.give_up(number, Some(now))
     }
 
     /// Tells a lean peer that this end begins no calls any more and accepts none behind those that it has accepted,
-    /// which are still answered. A lean client whose preamble comes later is refused instead.
+    /// which are still answered. A lean client is refused instead if its preamble comes later.
     pub fn close(&mut self, reason: CloseReason, text: &str) {
         if std::mem::replace(&mut self.closing.is_closed, true) {
             return;
@@ -753,7 +753,7 @@ impl<W> Connection<W> {
         self.greet(Some(reason));
     }
 
-    /// Whether the peer has said that it begins nothing any more.
+    /// Returns whether the peer has said that it begins nothing any more.
     pub fn is_peer_closing(&self) -> bool {
         self.closing.peer.is_some()
     }
@@ -792,12 +792,12 @@ impl<W> Connection<W> {
         Ok(handed?)
     }
 
-    /// Returns who the peer is, as the layer below has verified it.
+    /// Returns the identity of the peer, as the layer below has verified it.
     pub fn peer_identity(&self) -> Option<&str> {
         self.layer.as_ref()?.peer_identity()
     }
 
-    /// Whether the stream may end here, as far as the layer below knows.
+    /// Returns whether the stream may end here, as far as the layer below knows.
     pub fn may_end(&self) -> bool {
         self.layer.as_ref().is_none_or(|layer| layer.has_ended())
     }

@@ -10,7 +10,7 @@ use crate::codec::onc::auth::Credential;
 use crate::codec::onc::message::{BadCall, CallHeader, Refused};
 use crate::codec::onc::reply;
 
-/// How a reply begins: behind its number, one.
+/// The second word of a reply, behind its number: one.
 const REPLY: [u8; 4] = [0, 0, 0, 1];
 
 impl<W> Connection<W> {

@@ -25,17 +25,17 @@ pub(super) struct SendQueue {
     control: Buffer,
     next: MessageBatch,
     later: VecDeque<QueuedMessage>,
-    /// Messages whose first piece was sent.
+    /// Messages of which the first piece was sent.
     in_pieces: VecDeque<LongMessage>,
     /// The order of bytes of the headers of pieces, if the peer takes pieces.
     pieces: Option<ByteOrder>,
-    /// The message whose piece is under way, if others follow it and are wanted.
+    /// The message of which a piece is under way, if others follow it and are wanted.
     under_way: Option<UnfinishedMessage>,
     /// Calls of a batch that was not sent whole, and their messages.
     unsent: Vec<(u32, Buffer)>,
     /// Bytes of everything but the control messages.
     bytes: usize,
-    /// Whether a buffer may have more memory than an idle connection keeps.
+    /// True if a buffer may have more memory than an idle connection keeps.
     has_grown: bool,
 }
 
@@ -48,7 +48,7 @@ struct UnfinishedMessage {
     rest: usize,
 }
 
-/// What was found of a call that is to be taken back.
+/// The state in which a call was found that is to be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemovedCall {
     /// Nothing of it was sent.
@@ -87,7 +87,7 @@ struct LongMessage {
     call: Option<u32>,
     /// Bytes that were handed out to be sent.
     begun: usize,
-    /// Where its content ends and its padding begins, once a piece was handed out.
+    /// The index at which its content ends and its padding begins, once a piece was handed out.
     content_end: usize,
 }
 
@@ -135,7 +135,7 @@ pub struct TransmitBatch {
     length: usize,
 }
 
-/// What is sent at once of a long message.
+/// The part of a long message that is sent at once.
 #[derive(Debug)]
 struct OutgoingPiece {
     message: LongMessage,
@@ -145,7 +145,7 @@ struct OutgoingPiece {
 }
 
 impl TransmitBatch {
-    /// What is left of a call of which the first `sent` bytes were sent outside the queue. An empty buffer is left in
+    /// Takes the rest of a call of which the first `sent` bytes were sent outside the queue. An empty buffer is left in
     /// place of its message.
     #[cold]
     pub fn of_call(call: &StartedCall, message: &mut Buffer, sent: usize) -> Self {
@@ -211,7 +211,7 @@ impl TransmitBatch {
         self.sent += bytes;
     }
 
-    /// Whether nothing is left to be sent.
+    /// Returns whether nothing is left to be sent.
     #[inline]
     pub fn is_sent(&self) -> bool {
         self.sent >= self.length
@@ -246,7 +246,7 @@ impl TransmitBatch {
         short.chain(long.filter_map(|piece| piece.message.call))
     }
 
-    /// Returns the number and the bytes of the long call whose end is in it.
+    /// Returns the number and the bytes of the long call that ends in it.
     #[inline]
     pub(super) fn long_call(&self) -> Option<(u32, usize)> {
         let piece = self.long.as_ref().filter(|piece| piece.is_last())?;
@@ -312,7 +312,7 @@ impl MessageBatch {
 }
 
 impl SendQueue {
-    /// Where control messages are appended, which are sent before all others.
+    /// Returns the buffer to which control messages are appended, which are sent before all others.
     #[inline]
     pub(super) fn control(&mut self) -> &mut Buffer {
         &mut self.control
@@ -323,7 +323,7 @@ impl SendQueue {
         self.control.len()
     }
 
-    /// Sends long messages in pieces from now on, whose headers are in this order of bytes.
+    /// Sends long messages in pieces from now on, with headers in this order of bytes.
     pub(super) fn use_pieces(&mut self, order: ByteOrder) {
         self.pieces = Some(order);
     }
@@ -477,7 +477,7 @@ impl SendQueue {
         batch.long = Some(piece);
     }
 
-    /// The long message whose turn it is: those that have begun and those that wait take turns.
+    /// Returns the next long message: those that have begun and those that wait take turns.
     fn next_long(&mut self) -> Option<LongMessage> {
         let may_begin = self.in_pieces.len() < PARTIAL_MESSAGES_MAX;
         match self.later.front() {
@@ -511,7 +511,7 @@ impl SendQueue {
         self.has_grown = true;
     }
 
-    /// Whether there may be more memory than an idle connection needs.
+    /// Returns whether there may be more memory than an idle connection needs.
     #[inline]
     pub(super) fn has_grown(&self) -> bool {
         self.has_grown
@@ -535,8 +535,8 @@ impl SendQueue {
         true
     }
 
-    /// Lets the message go on whose piece was sent, if it is still wanted: its call may have been taken back since, or
-    /// the connection may be lost.
+    /// Lets a message go on after a piece of it was sent, if it is still wanted: its call may have been taken back
+    /// since, or the connection may be lost.
     #[cold]
     fn go_on(&mut self, piece: OutgoingPiece, is_sent: bool) {
         if piece.is_last() {

@@ -15,7 +15,7 @@ pub struct ServiceTable {
 struct ServiceEntry {
     program: u32,
     version: u32,
-    /// What lean clients may bind; `None` if the service speaks ONC RPC only.
+    /// The interface that lean clients may bind; `None` if the service speaks ONC RPC only.
     interface: Option<Arc<Interface>>,
 }
 

@@ -5,7 +5,7 @@ use super::exchange::Failure;
 /// A call that ended without an answer.
 #[derive(Debug)]
 pub struct FailedCall<W> {
-    /// What was handed in with it.
+    /// The waiter that was handed in with it.
     pub waiter: W,
     /// Why.
     pub failure: CallFailure,

@@ -64,7 +64,7 @@ impl<W> ClientEndpoint<W> {
         })))
     }
 
-    /// Puts a call in flight, whose message is taken in exchange for an empty buffer.
+    /// Puts a call in flight; its message is taken in exchange for an empty buffer.
     ///
     /// # Errors
     /// It cannot be started now, and why; the message stays where it is.
@@ -148,7 +148,7 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// Whether there may be something to send.
+    /// Returns whether there may be something to send.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         match &self.0 {
@@ -231,7 +231,7 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// Whether calls go by the packet exchange.
+    /// Returns whether calls go by the packet exchange.
     #[inline]
     pub fn is_exchange(&self) -> bool {
         matches!(self.0, ClientProtocol::Exchange(_))
@@ -260,7 +260,7 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// Whether a conversation is asked for and not begun.
+    /// Returns whether a conversation is asked for and not begun.
     pub fn is_greeting(&self) -> bool {
         match &self.0 {
             ClientProtocol::Onc(_) => false,
@@ -283,7 +283,7 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// What a lean server has said of itself.
+    /// Returns the preamble of a lean server.
     pub fn peer(&self) -> Option<&Preamble> {
         match &self.0 {
             ClientProtocol::Onc(_) => None,
@@ -291,7 +291,7 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// What the server can do beside what every server can.
+    /// Returns the optional capabilities of the server.
     pub fn features(&self) -> Features {
         self.peer()
             .map_or(Features::default(), |peer| peer.features)
@@ -306,7 +306,7 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// What has become of the calls.
+    /// Returns the outcomes of the calls.
     pub fn counters(&self) -> OutgoingCounters {
         match &self.0 {
             ClientProtocol::Onc(calls) => calls.counters(),

@@ -77,7 +77,7 @@ impl<W> OncDatagramCalls<W> {
         }
     }
 
-    /// Puts a call in flight, whose message is taken in exchange for an empty buffer; returns its number.
+    /// Puts a call in flight; its message is taken in exchange for an empty buffer. Returns its number.
     pub(super) fn start(
         &mut self,
         now: Instant,

@@ -28,7 +28,7 @@ const SPARE_MAX: usize = 64;
 pub struct ServerEndpoint<A> {
     exchange: ServerEngine<A>,
     duplicates: DuplicateCache<A>,
-    /// Whether messages of ONC RPC are accepted.
+    /// True if messages of ONC RPC are accepted.
     takes_onc: bool,
     /// Calls that have not come before are dropped.
     is_closed: bool,
@@ -72,16 +72,16 @@ pub struct ReplyTooLarge {
 /// A call for a service that came in a datagram, or in several.
 #[derive(Debug)]
 pub struct DatagramCall<'m, A> {
-    /// What the call is [answered](ServerEndpoint::answer) by.
+    /// The key by which the call is [answered](ServerEndpoint::answer).
     pub key: DatagramCallKey<A>,
     /// The call.
     pub call: IncomingCall<'m>,
 }
 
-/// What a server's end has seen.
+/// Counters of a server's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndpointCounters {
-    /// What has become of calls.
+    /// Outcomes of calls.
     pub calls: IncomingCounters,
     /// Repeated calls of ONC RPC that were answered from the cache.
     pub duplicates_answered: u64,
@@ -300,13 +300,13 @@ impl<A: PeerAddress> ServerEndpoint<A> {
         self.exchange.poll_transmit(now, out)
     }
 
-    /// Whether there may be something to send.
+    /// Returns whether there may be something to send.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         !self.replies.is_empty() || self.exchange.has_transmit()
     }
 
-    /// Returns a call whose client no longer waits for it. It is to be answered all the same, by anything.
+    /// Returns a call for which its client no longer waits. It is to be answered all the same, by anything.
     #[inline]
     pub fn poll_cancelled(&mut self) -> Option<DatagramCallKey<A>> {
         let ServerEvent::Cancelled(key) = self.exchange.poll_event()?;
@@ -338,7 +338,8 @@ impl<A: PeerAddress> ServerEndpoint<A> {
         self.exchange.say_goodbye(to);
     }
 
-    /// Whether an answer is still to be sent, or one of several packets has not arrived and is sent again by itself.
+    /// Returns whether an answer is still to be sent, or one of several packets has not arrived and is sent again by
+    /// itself.
     pub fn has_unarrived(&self) -> bool {
         !self.replies.is_empty() || self.exchange.has_unarrived()
     }
@@ -348,7 +349,7 @@ impl<A: PeerAddress> ServerEndpoint<A> {
         &self.exchange
     }
 
-    /// What has been seen so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> EndpointCounters {
         let exchange = self.exchange.counters();
         let onc = self.counters.calls;

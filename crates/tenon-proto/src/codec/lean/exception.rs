@@ -41,7 +41,7 @@ impl Status {
     /// The arguments can be decoded, and are none that the procedure takes.
     pub const INVALID_ARGUMENTS: Self = Self(13);
 
-    /// Whether a call that ended so may have been carried out, in part at least.
+    /// Returns whether a call that ended so may have been carried out, in part at least.
     pub fn may_have_executed(self) -> bool {
         !matches!(
             self,
@@ -78,7 +78,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// What a call has instead of a result.
+/// The answer to a call that has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exception<'m> {
     /// Why.

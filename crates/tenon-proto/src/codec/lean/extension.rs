@@ -1,20 +1,20 @@
-//! Extensions: what a message carries beside its body, so that later versions can say more to
-//! those who understand it.
+//! Extensions: what a message carries beside its body, so that later versions can say more to receivers that understand
+//! it.
 
 use tenon_wire::Buffer;
 
 use super::fault::Fault;
 use super::order::{ByteOrder, FieldReader, pad};
 
-/// Who does not understand an extension of such a kind must refuse the message.
+/// Set in the kinds of extensions that a receiver must refuse the message for if it does not understand them.
 const MUST_UNDERSTAND: u16 = 0x8000;
 
 /// An extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extension<'m> {
-    /// What it is. If the highest bit is set, a receiver that does not know it refuses the message.
+    /// The kind of the extension. If the highest bit is set, a receiver that does not know it refuses the message.
     pub kind: u16,
-    /// What it says.
+    /// The bytes of the extension.
     pub content: &'m [u8],
 }
 
@@ -46,7 +46,7 @@ pub struct Extensions<'m> {
     order: ByteOrder,
 }
 
-/// What a message with extensions turned out to be.
+/// A message with extensions, taken apart.
 pub(super) struct ParsedExtensions<'m> {
     pub(super) extensions: Extensions<'m>,
     /// The first that the receiver must understand and does not.
@@ -60,7 +60,7 @@ impl<'m> Extensions<'m> {
         self.order
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()

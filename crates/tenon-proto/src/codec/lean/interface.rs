@@ -21,16 +21,16 @@ pub struct Interface {
     /// The hash of what decides the bytes and the meaning of its messages; 0 if it is not known, and then it is not
     /// compared.
     pub fingerprint: u64,
-    /// The same for each of its procedures, in ascending order of their numbers, and for each of its types, those that
-    /// others are made of first. Where the fingerprints of two versions differ, procedures whose own are equal can be
-    /// called, and the error of the others names what differs.
+    /// The same for each of its procedures, in ascending order of their numbers, and for each of its types, component
+    /// types first. Where the fingerprints of two versions differ, procedures with equal fingerprints of their own can
+    /// be called, and the error of the others names what differs.
     pub parts: Vec<Part>,
 }
 
 /// A type or a procedure of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// How an error names it.
+    /// The name in errors.
     pub name: BString,
     /// Its fingerprint; 0 if it is not known, and then it is not compared.
     pub fingerprint: u64,
@@ -95,7 +95,7 @@ fn are_equal(one: u64, other: u64) -> bool {
     one == other || one == 0 || other == 0
 }
 
-/// What a client asks for when it binds a service.
+/// A client's request to bind a service.
 #[derive(Debug)]
 pub(crate) struct BindRequest {
     pub(crate) program: u32,
@@ -106,7 +106,7 @@ pub(crate) struct BindRequest {
 }
 
 impl BindRequest {
-    /// What a client asks for that was built from `interface`.
+    /// Makes the request of a client that was built from `interface`.
     pub(crate) fn of(interface: &Interface) -> Self {
         Self {
             program: interface.program,
@@ -229,8 +229,8 @@ pub enum BindRefusal {
         theirs: u64,
         /// The client's.
         ours: u64,
-        /// What differs: types, those that others are made of first, then procedures. Empty if one of the two does not
-        /// know its parts.
+        /// The parts that differ: types, those that others are made of first, then procedures. Empty if one of the two
+        /// does not know its parts.
         differences: Vec<Difference>,
     },
     /// This connection has too many services.
@@ -241,7 +241,7 @@ pub enum BindRefusal {
     Unknown(u32),
 }
 
-/// How two interfaces differ in a part.
+/// A difference of two interfaces in a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
     /// Both have a part of this name, and it differs.
@@ -363,7 +363,7 @@ fn get_part(input: &mut FieldReader<'_>) -> Result<Part, Fault> {
     })
 }
 
-/// What a peer answers to a bind that it does not grant.
+/// A peer's answer to a bind that it does not grant.
 #[derive(Debug)]
 pub(crate) struct BindAnswer {
     pub(crate) refusal: BindRefusal,
@@ -450,8 +450,8 @@ fn agreed_procedures(ours: &[Part], theirs: &[Part]) -> Vec<u16> {
     numbers
 }
 
-/// What differs between the parts of two interfaces. If those of the other are not all there,
-/// nothing can be said of what is missing.
+/// Returns what differs between the parts of two interfaces. If those of the other are not all there, nothing can be
+/// said of what is missing.
 fn differences(ours: &[Part], theirs: &[Part], is_complete: bool) -> Vec<Difference> {
     let by_name = |parts: &[Part]| -> HashMap<BString, u64> {
         let entries = parts.iter();

@@ -11,7 +11,7 @@ use super::versions::Versions;
 /// Bytes of a preamble.
 pub const PREAMBLE: usize = 32;
 
-/// What an end can do beside what every end can. What both offer holds.
+/// Optional capabilities of an end. Those that both ends offer are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Features(pub u32);
 
@@ -27,19 +27,19 @@ impl Features {
         Self(Self::STAMPS.0 | Self::PIECES.0)
     }
 
-    /// What both have.
+    /// Returns the features that both have.
     #[must_use]
     pub fn common(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Whether all of `other` is there.
+    /// Returns whether all of `other` is there.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// What one end can do and takes.
+/// The capabilities and limits of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preamble {
     /// Versions of the protocol that it speaks.
@@ -48,7 +48,7 @@ pub struct Preamble {
     pub order: ByteOrder,
     /// Why the connection is refused, from a server only.
     pub refusal: Option<RefusalReason>,
-    /// What it can do beside.
+    /// Optional capabilities.
     pub features: Features,
     /// Bytes of the largest message that it takes in, header and padding included.
     pub message_max: u32,

@@ -25,7 +25,7 @@ impl CallRefusal {
     }
 }
 
-/// Whether the call of a service, if it is bound, is to be refused.
+/// Returns whether the call of a service, if it is bound, is to be refused.
 #[inline]
 pub(crate) fn refusal(service: Option<usize>, parts: &Parts<'_>) -> Option<CallRefusal> {
     match (service, parts.unknown_extension, parts.time_left) {

@@ -14,7 +14,7 @@ pub struct Detached {
     frame: Option<DetachedFrame>,
 }
 
-/// What a detached message is, and where.
+/// The kind of a detached message, and its place in the storage.
 #[derive(Debug, Clone)]
 pub(super) enum DetachedFrame {
     Record(Range<usize>),
@@ -88,7 +88,7 @@ impl Detached {
         Some(std::mem::replace(&mut self.storage, own))
     }
 
-    /// Where the content is.
+    /// Returns where the content is.
     fn place(&self) -> Option<Range<usize>> {
         Some(match self.frame.as_ref()? {
             DetachedFrame::Record(place) => place.clone(),

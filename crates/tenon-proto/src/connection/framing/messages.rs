@@ -36,13 +36,13 @@ pub struct MessageReader {
     last: Option<LastMessage>,
     /// The storage of that message, if it [has its own](LastMessage::is_apart).
     apart: Option<ReceiveBuffer>,
-    /// Messages whose next piece has not begun to arrive, while something else arrives.
+    /// Messages that wait for their next piece, while something else arrives.
     suspended: Vec<SuspendedMessage>,
     order: ByteOrder,
     limit: usize,
 }
 
-/// What begins at `start`.
+/// The item that begins at `start`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessageReaderState {
     Preamble,
@@ -59,7 +59,7 @@ enum MessageReaderState {
 /// A message of which a piece is being received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PartialMessage {
-    /// Where in the stream the message begins.
+    /// The position in the stream at which the message begins.
     at: u64,
     /// The header of the message as if it had come whole; its length covers the pieces that have begun.
     header: Header,
@@ -85,17 +85,17 @@ struct SuspendedMessage {
 #[derive(Debug, Clone, Copy)]
 struct LastMessage {
     in_pieces: bool,
-    /// Where in the stream it begins.
+    /// The position in the stream at which it begins.
     at: u64,
-    /// Where the bytes behind its header begin.
+    /// The index of the first byte behind its header.
     begin: usize,
     /// Bytes of its body, if nothing stands in front of it.
     body: Option<usize>,
-    /// Whether it has its own storage, as it was completed while other messages arrived between its pieces.
+    /// True if it has its own storage, as it was completed while other messages arrived between its pieces.
     is_apart: bool,
 }
 
-/// What a look at the next piece has led to.
+/// The result of a look at the next piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PieceStep {
     /// More has to be received.
@@ -146,7 +146,7 @@ impl PartialMessage {
         })
     }
 
-    /// Whether `header` is that of a piece of this message.
+    /// Returns whether `header` is that of a piece of this message.
     fn continues_with(&self, header: &Header) -> bool {
         let is_reverse = |header: &Header| header.flags.has(Flags::REVERSE);
         header.id == self.header.id && is_reverse(header) == is_reverse(&self.header)
@@ -186,8 +186,8 @@ fn check_piece(header: &Header, offset: u64) -> Result<(), Violation> {
 }
 
 impl MessageReader {
-    /// A reader of a stream from its beginning, whose messages have at most `limit` bytes. It takes
-    /// no memory before the first [`room_within`](Self::room_within).
+    /// Makes a reader of a stream from its beginning, with messages of at most `limit` bytes. It takes no memory before
+    /// the first [`room_within`](Self::room_within).
     pub fn new(limit: usize) -> Self {
         Self {
             storage: ReceiveBuffer::new(ALIGNMENT, limit.saturating_add(ALIGNMENT + HEADER)),
@@ -311,8 +311,8 @@ impl MessageReader {
         (length <= received.len() as u64 && length <= self.limit as u64).then_some(header)
     }
 
-    /// Takes the next message, whose header was [found](Self::find_common) to be this. Its [body](Self::last_body)
-    /// stays where it is until the next call of this reader.
+    /// Takes the next message, with the header that was [found](Self::find_common). Its [body](Self::last_body) stays
+    /// where it is until the next call of this reader.
     #[inline]
     pub fn take_common(&mut self, header: CommonHeader) {
         let begin = self.start + HEADER;
@@ -373,7 +373,7 @@ impl MessageReader {
         parts.map_or(&[], |parts| parts.body)
     }
 
-    /// Whether nothing of a message has arrived that was not handed out: the stream may end here.
+    /// Returns whether nothing of a message has arrived that was not handed out: the stream may end here.
     #[inline]
     pub fn is_between_frames(&self) -> bool {
         self.start == self.storage.end() && self.suspended.is_empty()
@@ -615,7 +615,7 @@ impl MessageReader {
         }
     }
 
-    /// Drops a message whose further pieces will not come, as its call is cancelled.
+    /// Drops a message of which no further pieces will come, as its call is cancelled.
     fn forget_partial(&mut self, cancel: &Header) {
         self.suspended
             .retain(|other| !other.joining.continues_with(cancel));
@@ -655,7 +655,7 @@ impl MessageReader {
         });
     }
 
-    /// Goes on with a suspended message, the header of whose next piece is at `start`.
+    /// Goes on with a suspended message; the header of its next piece is at `start`.
     fn resume(&mut self, index: usize, header: &Header) -> Result<PieceStep, Violation> {
         let mut joining = self.suspended[index].joining;
         joining.go_on(header, self.limit, self.at)?;
@@ -769,7 +769,7 @@ impl MessageReader {
     }
 }
 
-/// Whether a message comes in pieces.
+/// Returns whether a message comes in pieces.
 #[inline]
 fn is_piece(header: &Header) -> bool {
     header.kind == Kind::Piece || header.flags.has(Flags::MORE)

@@ -38,7 +38,7 @@ pub struct ReceiveMemory {
 }
 
 impl ReceiveMemory {
-    /// Whether all of it is lent.
+    /// Returns whether all of it is lent.
     #[inline]
     fn is_empty(&self) -> bool {
         self.room.is_empty() && self.spare.is_empty()
@@ -67,7 +67,7 @@ pub struct Receiver {
     limit: usize,
     /// Memory for messages that are [detached](Self::detach).
     spare: Option<ReceiveBuffer>,
-    /// What a [layer](super::ByteLayer) below has to take in, and what it has found.
+    /// Bytes that a [layer](super::ByteLayer) below has to take in, and plain bytes that it has found.
     layered: Option<Box<LayerBuffers>>,
 }
 
@@ -255,14 +255,14 @@ impl Receiver {
         }));
     }
 
-    /// Whether what is received is to go through a layer:
+    /// Returns whether received bytes are to go through a layer:
     /// [`Connection::handle_layer_input`](super::Connection::handle_layer_input).
     #[inline]
     pub fn has_layer(&self) -> bool {
         self.layered.is_some()
     }
 
-    /// What the layer has to take in.
+    /// Returns the bytes that the layer has to take in.
     pub(super) fn wire_bytes(&self) -> &[u8] {
         let layered = self.layered.as_ref();
         layered.map_or(&[], |layered| layered.wire.received(layered.wire.base()))
@@ -352,7 +352,7 @@ impl Receiver {
         }
     }
 
-    /// Takes the next message, whose header was [found](Self::find_common) to be this.
+    /// Takes the next message, with the header that was [found](Self::find_common).
     #[inline]
     pub(super) fn take_common(&mut self, header: CommonHeader) {
         if let ProtocolReader::Lean(reader) = &mut self.reader {
@@ -388,7 +388,7 @@ impl Receiver {
         }
     }
 
-    /// Whether the peer is known to speak ONC RPC.
+    /// Returns whether the peer is known to speak ONC RPC.
     #[inline]
     pub(super) fn is_onc(&self) -> bool {
         matches!(self.reader, ProtocolReader::Onc(_))
@@ -545,7 +545,7 @@ impl Receiver {
         }
     }
 
-    /// Whether nothing of a message has arrived that was not handed out: the stream may end here.
+    /// Returns whether nothing of a message has arrived that was not handed out: the stream may end here.
     #[inline]
     pub fn is_between_frames(&self) -> bool {
         let is_taken = self

@@ -17,16 +17,16 @@ pub struct RecordReader {
     storage: ReceiveBuffer,
     /// The bytes of the present record that are in their place.
     record: Range<usize>,
-    /// Where the next byte to be looked at is; at `record.end` but for a mark in between.
+    /// The index of the next byte to be looked at; `record.end` but for a mark in between.
     next: usize,
     state: RecordReaderState,
-    /// Whether `record` was handed out, and nothing has been received or begun since.
+    /// True if `record` was handed out, and nothing has been received or begun since.
     is_handed_out: bool,
     empty_fragments: u32,
     limit: usize,
 }
 
-/// What the next byte belongs to.
+/// The item that the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RecordReaderState {
     /// A mark; `fresh` if it begins a record.
@@ -179,7 +179,7 @@ impl RecordReader {
         self.storage.truncate(self.next);
     }
 
-    /// Whether nothing of a record has arrived that was not handed out: the stream may end here.
+    /// Returns whether nothing of a record has arrived that was not handed out: the stream may end here.
     #[inline]
     pub fn is_between_frames(&self) -> bool {
         self.state == RecordReaderState::Mark { fresh: true } && self.next == self.storage.end()
@@ -260,7 +260,7 @@ impl RecordReader {
         Ok(())
     }
 
-    /// Whether the fragment is the last and how long it is, when the record may have it.
+    /// Returns whether the fragment is the last and how long it is, when the record may have it.
     fn check_mark(&mut self) -> Result<(bool, usize), RecordError> {
         let mut mark = [0; MARK];
         mark.copy_from_slice(self.storage.get(self.next..self.next + MARK));
@@ -318,8 +318,8 @@ impl RecordReader {
         }
     }
 
-    /// Where what is still needed begins: the mark of the present record is kept with it, unless nothing of the
-    /// record had come when the storage was emptied, and the mark with it.
+    /// Returns the index of the first byte that is still needed: the mark of the present record is kept with it, unless
+    /// nothing of the record had come when the storage was emptied, and the mark with it.
     fn kept_from(&self) -> usize {
         match self.state {
             RecordReaderState::Mark { fresh: true } => self.record.start,

@@ -20,8 +20,8 @@ pub(crate) struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// Storage whose [`base`](Self::base) is a multiple of `alignment` in memory, and which grows up
-    /// to `capacity_max` or [`ROOM_FIRST`]. It takes no memory yet.
+    /// Makes storage with a [`base`](Self::base) that is a multiple of `alignment` in memory, and which grows up to
+    /// `capacity_max` or [`ROOM_FIRST`]. It takes no memory yet.
     pub(crate) fn new(alignment: usize, capacity_max: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -32,7 +32,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Where what is received goes if nothing is kept.
+    /// Returns the index that received bytes go to if nothing is kept.
     #[inline]
     pub(crate) fn base(&self) -> usize {
         self.base
@@ -44,7 +44,7 @@ impl ReceiveBuffer {
         self.filled
     }
 
-    /// What was received from `from` on; nothing if that is not there.
+    /// Returns the bytes received from `from` on; nothing if that is not there.
     #[inline]
     pub(crate) fn received(&self, from: usize) -> &[u8] {
         self.received_behind(from).unwrap_or_default()
@@ -86,13 +86,13 @@ impl ReceiveBuffer {
         self.filled = self.base;
     }
 
-    /// Whether nothing was received from `from` on, and there is memory to receive into.
+    /// Returns whether nothing was received from `from` on, and there is memory to receive into.
     #[inline]
     pub(crate) fn is_ready_from(&self, from: usize) -> bool {
         from == self.filled && !self.bytes.is_empty()
     }
 
-    /// Where to put what is received next.
+    /// Returns the room for the bytes that are received next.
     #[inline]
     pub(crate) fn room(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]
@@ -108,7 +108,7 @@ impl ReceiveBuffer {
         self.filled += bytes;
     }
 
-    /// Whether there is no room for so many bytes more.
+    /// Returns whether there is no room for so many bytes more.
     #[inline]
     pub(crate) fn lacks(&self, bytes: usize) -> bool {
         self.bytes.len() - self.filled < bytes

@@ -47,7 +47,7 @@ pub(super) struct CachedPeer<P> {
     pub(super) of_count: CellLinks,
 }
 
-/// What is in a cell.
+/// The use of a cell.
 #[derive(Debug)]
 pub(super) enum CellContent<P> {
     Free,
@@ -61,7 +61,7 @@ pub(super) struct CacheCell<P> {
     pub(super) content: CellContent<P>,
     /// The next free cell, piece of the same reply, or entry of the same chain of the index.
     pub(super) next: CellId,
-    /// What the index finds the cell by.
+    /// The hash by which the index finds the cell.
     pub(super) hash: u32,
 }
 
@@ -254,7 +254,7 @@ impl<P> CellPool<P> {
         std::iter::once(inline).chain(pieces)
     }
 
-    /// Frees the pieces of a reply, whose call is freed, too.
+    /// Frees the pieces of a reply; the owner frees its call, too.
     pub(super) fn free_pieces(&mut self, id: CellId) {
         let mut next = std::mem::replace(&mut self.call_mut(id).pieces, NONE);
         while next != NONE {

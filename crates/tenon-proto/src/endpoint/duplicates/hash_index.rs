@@ -43,7 +43,7 @@ impl HashIndex {
         &mut self.chains[hash as usize & mask]
     }
 
-    /// Returns the cell with this hash whose content is what is looked for; `NONE` if there is none.
+    /// Returns the cell with this hash and the content that is looked for; `NONE` if there is none.
     #[inline]
     pub(super) fn find<P>(
         &self,

@@ -46,7 +46,7 @@ use peer_ranking::PeerRanking;
 /// list of chunks.
 const TABLE_BYTES: usize = 13;
 
-/// Replies whose age is over that are forgotten with each call that comes.
+/// Outdated replies that are forgotten with each call that comes.
 const FORGOTTEN_PER_CALL: usize = 2;
 
 /// Names a call that the cache knows.
@@ -56,7 +56,7 @@ pub struct CacheEntry {
     turn: u32,
 }
 
-/// What to do with a call.
+/// The cache's verdict on a call, and what to do with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheLookup {
     /// Carry it out and [`finish`](DuplicateCache::finish) it, or
@@ -70,7 +70,7 @@ pub enum CacheLookup {
     Full,
 }
 
-/// What the cache has seen.
+/// Counters of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DuplicateCounters {
     /// Repeated calls that were dropped because they were being carried out.
@@ -219,12 +219,12 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         self.cells.allocated_bytes() + tables
     }
 
-    /// Whether nothing is remembered.
+    /// Returns whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
         self.cells.in_use() == 0
     }
 
-    /// What has been seen so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> DuplicateCounters {
         self.counters
     }

@@ -8,7 +8,7 @@ use super::packet::DropReason;
 /// Bytes of the longest bitmap behind the header of an acknowledgement.
 const BITMAP_MAX: usize = WINDOW as usize / 8;
 
-/// What the server does with a call.
+/// The state of a call at the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub(super) enum CallStatus {
@@ -37,7 +37,7 @@ impl CallStatus {
     }
 }
 
-/// Which fragments have arrived.
+/// The fragments of a message that have arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReceivedFragments<'a> {
     /// All before this one.

@@ -29,7 +29,7 @@ pub(super) struct Reassembly {
     bytes_max: usize,
 }
 
-/// What a fragment was.
+/// The effect of a fragment that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FragmentOutcome {
     /// The message is whole.
@@ -188,7 +188,7 @@ impl Reassembly {
         self.clear();
     }
 
-    /// Where a message can be handed over to.
+    /// Returns storage that a message can be handed over to.
     pub(super) fn receiver(bytes_max: usize) -> ReceiveBuffer {
         ReceiveBuffer::new(ALIGNMENT, bytes_max.saturating_add(ALIGNMENT))
     }

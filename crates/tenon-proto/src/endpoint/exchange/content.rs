@@ -18,7 +18,7 @@ pub(super) struct RequestContent<'m> {
     parts: Parts<'m>,
 }
 
-/// What to do with a request.
+/// The action for a request.
 pub(super) enum RequestAction<'m> {
     Call { service: usize, parts: Parts<'m> },
     Ping,
@@ -52,19 +52,19 @@ impl<'m> RequestContent<'m> {
         Ok(Self { bind, call, parts })
     }
 
-    /// Whether the client asks when the call passed which place.
+    /// Returns whether the client asks when the call passed which place.
     #[inline]
     pub(super) fn asks_for_stamps(&self) -> bool {
         let extensions = self.extensions();
         !extensions.is_empty() && Stamps::are_asked_for(extensions)
     }
 
-    /// What the call carries beside its arguments.
+    /// Returns the extensions of the call.
     pub(super) fn extensions(&self) -> Extensions<'m> {
         self.parts.extensions
     }
 
-    /// What to do with the call of a service, if it is bound.
+    /// Returns what to do with the call of a service, if it is bound.
     #[inline]
     pub(super) fn judge(&self, service: Option<usize>, is_closed: bool) -> RequestAction<'m> {
         let refused = match is_closed {
@@ -87,7 +87,7 @@ impl<'m> RequestContent<'m> {
 /// An answer.
 #[derive(Debug)]
 pub(super) struct AnswerContent<'m> {
-    /// What became of the binding: bound or unbound.
+    /// The answer to the bind: bound or unbound.
     pub(super) binding: Option<Message<'m>>,
     /// A reply or an exception.
     pub(super) answer: Message<'m>,

@@ -46,7 +46,7 @@ impl AddressValidator {
         cookie: &[u8; COOKIE],
     ) -> Option<Instant> {
         let (at, code) = (word(cookie, 0), word(cookie, 8));
-        // Nobody learns from how long a comparison of two words takes where they differ.
+        // No peer learns from how long a comparison of two words takes where they differ.
         if code != self.code(at, peer) || at > self.age(now) {
             return None;
         }
@@ -54,7 +54,8 @@ impl AddressValidator {
         (now < expiry).then_some(expiry)
     }
 
-    /// Whether a cookie that is none of a peer may be one of another address still: nobody can tell without that.
+    /// Returns whether a cookie that is none of a peer may be one of another address still: without that address this
+    /// cannot be told.
     pub(super) fn may_be_of_another(&self, now: Instant, cookie: &[u8; COOKIE]) -> bool {
         let at = word(cookie, 0);
         at <= self.age(now) && now < self.started + Duration::from_millis(at) + self.valid

@@ -10,10 +10,10 @@ pub(super) const NAMED_MAX: usize = 128;
 /// Bytes of each.
 const ENTRY: usize = 8;
 
-/// Calls that were begun, and whose answers may not have arrived.
+/// Calls that were begun, with answers that may not have arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnfinishedCalls<'d> {
-    /// How many there are; those beyond [`NAMED_MAX`] are not named.
+    /// The number of calls; those beyond [`NAMED_MAX`] are not named.
     count: u32,
     named: &'d [[u8; ENTRY]],
 }
@@ -28,7 +28,7 @@ impl<'d> UnfinishedCalls<'d> {
         }
     }
 
-    /// Whether a call was begun, or may have been.
+    /// Returns whether a call was begun, or may have been.
     pub(super) fn may_have(&self, lane: u16, sequence: u32) -> bool {
         let is_cut = self.count as usize > self.named.len();
         is_cut || self.named.contains(&entry(lane, sequence))

@@ -7,8 +7,8 @@ use super::cookie::COOKIE;
 use super::packet::DropReason;
 use crate::lean::{PREAMBLE, Preamble};
 
-/// Bytes behind the header of a hello and of a welcome: neither is longer than the other, so that a
-/// server does not send more to an address that nobody has proven than came from there.
+/// Bytes behind the header of a hello and of a welcome: neither is longer than the other, so that a server does not
+/// send more to an unproven address than came from there.
 pub(super) const GREETING: usize = 64;
 
 /// Bytes of the opening behind the header of the first packets of a conversation.
@@ -17,14 +17,14 @@ pub(super) const OPENING: usize = 56;
 /// Bytes of a datagram that every end takes in.
 pub const DATAGRAM_MIN: usize = 1200;
 
-/// What an end is, and the largest datagram that it takes in.
+/// The preamble of an end, and the largest datagram that it takes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TransportParameters {
     pub(super) preamble: Preamble,
     pub(super) datagram_max: u32,
 }
 
-/// What a server says to a hello.
+/// A server's answer to a hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WelcomePacket {
     pub(super) facts: TransportParameters,
@@ -34,7 +34,7 @@ pub(super) struct WelcomePacket {
     pub(super) retention_ms: u32,
 }
 
-/// What a client says as long as the server may not know the conversation.
+/// A client's introduction in its packets as long as the server may not know the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ConversationOpening {
     pub(super) cookie: [u8; COOKIE],

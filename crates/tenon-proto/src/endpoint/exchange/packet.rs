@@ -6,10 +6,10 @@ use tenon_wire::Buffer;
 /// Bytes of the header of a packet.
 pub const PACKET_HEADER: usize = 32;
 
-/// Where the magic stands: where an ONC RPC message over UDP says 0, call, or 1, reply.
+/// Offset of the magic: where an ONC RPC message over UDP says 0, call, or 1, reply.
 const MAGIC_AT: usize = 4;
 
-/// What every packet of every version of this protocol has behind its check.
+/// The bytes behind the check of every packet of every version of this protocol.
 pub const PACKET_MAGIC: [u8; 2] = *b"\x7fx";
 
 /// The kinds of packet.
@@ -24,7 +24,7 @@ pub enum PacketKind {
     Call = 3,
     /// A fragment of an answer.
     Reply = 4,
-    /// What has come of the other end's message, and what becomes of the call.
+    /// Fragments that have come of the other end's message, and the state of the call.
     Ack = 5,
     /// A client asks what becomes of a call.
     Probe = 6,
@@ -101,7 +101,7 @@ impl PacketHeader {
     }
 }
 
-/// Why a datagram is dropped. Nobody is told: anybody can send anything.
+/// The reason for dropping a datagram. The sender is not told, as any host can send anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DropReason {
@@ -127,12 +127,12 @@ impl DropReason {
     const COUNT: usize = 8;
 }
 
-/// How many datagrams were dropped, and why.
+/// Numbers of datagrams that were dropped, by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DropCounters([u64; DropReason::COUNT]);
 
 impl DropCounters {
-    /// How many were dropped for this reason.
+    /// Returns how many were dropped for this reason.
     pub fn of(&self, reason: DropReason) -> u64 {
         self.0[reason as usize]
     }
@@ -142,17 +142,16 @@ impl DropCounters {
     }
 }
 
-/// Whether a datagram is a packet of this protocol, and not a message of ONC RPC, which has 0 or 1
-/// where the magic stands. Whether it is a sound one is not looked at.
+/// Returns whether a datagram is a packet of this protocol, and not a message of ONC RPC, which has 0 or 1 where the
+/// magic stands. Whether it is a sound one is not looked at.
 #[inline]
 pub fn is_packet(datagram: &[u8]) -> bool {
     let end = MAGIC_AT + PACKET_MAGIC.len();
     datagram.len() >= PACKET_HEADER && datagram[MAGIC_AT..end] == PACKET_MAGIC
 }
 
-/// Whether a packet of this protocol is likely to come with others right in front of it or behind it: it is a
-/// fragment of several, or of one of several calls that are under way. Whether it is a sound one is not looked
-/// at.
+/// Returns whether a packet of this protocol is likely to come with others right in front of it or behind it: it is a
+/// fragment of several, or of one of several calls that are under way. Whether it is a sound one is not looked at.
 #[inline]
 pub fn is_one_of_many(packet: &[u8]) -> bool {
     let Some(header) = packet.first_chunk::<PACKET_HEADER>() else {

@@ -74,12 +74,12 @@ impl PacketCount {
     }
 }
 
-/// What an acknowledgement has told.
+/// The news in an acknowledgement.
 #[derive(Debug, Default)]
 pub(super) struct AckOutcome {
     pub(super) arrived: PacketCount,
     pub(super) lost: PacketCount,
-    /// How long ago something was sent that has arrived now and was sent once (Karn's rule).
+    /// The time since something was sent that has arrived now and was sent once (Karn's rule).
     pub(super) trip: Option<Duration>,
 }
 
@@ -187,12 +187,12 @@ impl OutgoingMessage {
         self.arrived_below == self.count
     }
 
-    /// Whether any fragment was sent.
+    /// Returns whether any fragment was sent.
     pub(super) fn is_begun(&self) -> bool {
         self.next > 0
     }
 
-    /// Whether all fragments were sent.
+    /// Returns whether all fragments were sent.
     pub(super) fn is_sent(&self) -> bool {
         self.next == self.count
     }
@@ -224,7 +224,7 @@ impl OutgoingMessage {
         (self.next < end).then_some(self.next)
     }
 
-    /// Whether nothing can be sent behind this fragment before something arrives.
+    /// Returns whether nothing can be sent behind this fragment before something arrives.
     #[inline]
     pub(super) fn is_end(&self, fragment: u32) -> bool {
         let window_end = self.arrived_below.saturating_add(WINDOW);
@@ -242,7 +242,7 @@ impl OutgoingMessage {
         self.flights.get_mut(index as usize)
     }
 
-    /// Whether a fragment was sent before.
+    /// Returns whether a fragment was sent before.
     pub(super) fn is_repeated(&self, fragment: u32) -> bool {
         fragment < self.next
     }

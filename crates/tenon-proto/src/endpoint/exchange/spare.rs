@@ -8,7 +8,7 @@ use crate::connection::framing::ReceiveBuffer;
 /// Bytes that are kept by each lane of a client that has sent a message; what is larger is spared for others.
 pub(super) const KEPT_BY_CLIENT: usize = 64 << 10;
 
-/// The same of a server, whose lanes are many, and whose memory others use. So little is not counted.
+/// The same of a server, which has many lanes, and memory that others use. So little is not counted.
 pub(super) const KEPT_BY_SERVER: usize = 4 << 10;
 
 /// Bytes that are spared.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long to wait before something is sent again.
+/// Times to wait before something is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetransmitTimeouts {
     /// As long as no round trip has been measured (RFC 6298, 2.1).
@@ -14,7 +14,7 @@ pub struct RetransmitTimeouts {
     pub most: Duration,
     /// The longest time between two probes of a call that is being carried out.
     pub probe: Duration,
-    /// How long the other end may be silent, though it was asked, before it is taken to be gone.
+    /// Silence of the other end, though it was asked, after which it is taken to be gone.
     pub silence: Duration,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct RttEstimator {
     most: u64,
     /// Smoothed, and its variation.
     measured: Option<(u64, u64)>,
-    /// How long to wait if nothing was in vain.
+    /// The time to wait if nothing was in vain.
     wait: u64,
 }
 
@@ -80,15 +80,15 @@ impl RttEstimator {
             .map(|(smoothed, _)| Duration::from_nanos(smoothed))
     }
 
-    /// How long to wait when so many waits were in vain: doubled for each (RFC 6298, 5.5), and up to
-    /// an eighth longer by chance, so that those that failed together do not try again together.
+    /// Returns how long to wait when so many waits were in vain: doubled for each (RFC 6298, 5.5), and up to an eighth
+    /// longer by chance, so that those that failed together do not try again together.
     #[inline]
     pub(super) fn wait(&self, in_vain: u32, chance: &mut SplitMix64) -> Duration {
         let wait = self.wait.saturating_mul(1 << in_vain.min(16));
         chance.lengthen(wait.min(self.most))
     }
 
-    /// How long to wait between two probes when so many were answered.
+    /// Returns how long to wait between two probes when so many were answered.
     pub(super) fn probe(&self, answered: u32, chance: &mut SplitMix64) -> Duration {
         let wait = self.wait(answered, chance);
         wait.min(chance.lengthen(nanoseconds(self.patience.probe)))
@@ -101,7 +101,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// SplitMix64 (Steele, Lea, Flood), from a seed: good enough for what nobody need not foresee.
+/// SplitMix64 (Steele, Lea, Flood), from a seed: good enough for numbers that need not be unpredictable.
 #[derive(Debug)]
 pub(super) struct SplitMix64(pub(super) u64);
 

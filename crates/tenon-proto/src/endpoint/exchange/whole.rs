@@ -6,7 +6,7 @@ use crate::config::{ConnectionConfig, Role};
 use crate::connection::framing::ReceiveBuffer;
 use crate::lean::Preamble;
 
-/// Where a message is put together that comes in several packets, outside of the engine: an answer, or a request.
+/// A message that comes in several packets and is put together outside of the engine: an answer, or a request.
 #[derive(Debug)]
 pub struct Whole(pub(super) ReceiveBuffer);
 

@@ -244,7 +244,7 @@ impl<W> ClientCore<W> {
         self.give_up(number).map(|pending| pending.waiter)
     }
 
-    /// Nobody waits for a call any more. Its lane is free when the server says that it is over.
+    /// Gives a call up that is not waited for any more. Its lane is free when the server says that it is over.
     fn give_up(&mut self, number: u16) -> Option<LaneCall<W>> {
         let is_open = matches!(self.link, ConversationState::Open(_));
         let lane = &mut self.lanes[usize::from(number)];

@@ -119,7 +119,8 @@ impl<W> ClientCore<W> {
         Ok(())
     }
 
-    /// The server has heard that nobody waits for a call, and carries it out all the same.
+    /// Sets the timer of a call that was given up: the server has heard that it is not waited for, and carries it out
+    /// all the same.
     fn cancel_later(&mut self, now: Instant, number: u16) {
         let lane = &mut self.lanes[usize::from(number)];
         lane.probes += 1;
@@ -218,9 +219,9 @@ impl<W> ClientCore<W> {
         self.learn(now, &learnt, held);
     }
 
-    /// Ends the call `id` if `datagram` is its answer and of the commonest form: one packet, and in it nothing
-    /// but the results, whose place in what stands behind the packet's header is returned. None says no more
-    /// than that [`take_in`](Self::take_in) has to look at it.
+    /// Ends the call `id` if `datagram` is its answer and of the commonest form: one packet, and in it nothing but the
+    /// results. Returns the place of those in what stands behind the packet's header. None says no more than that
+    /// [`take_in`](Self::take_in) has to look at it.
     #[inline]
     pub(super) fn take_common(
         &mut self,
@@ -389,7 +390,7 @@ impl<W> ClientCore<W> {
         Ok((parts.extensions, outcome))
     }
 
-    /// Finds out which procedures of a service can be called whose version differs.
+    /// Finds out which procedures of a service of another version can be called.
     #[cold]
     fn learn_procedures(&mut self, number: u16, answer: &[u8], order: ByteOrder) {
         let lane = &self.lanes[usize::from(number)];
@@ -437,7 +438,7 @@ impl<W> ClientCore<W> {
     }
 }
 
-/// Whether an answer says that the service of its call is not bound.
+/// Returns whether an answer says that the service of its call is not bound.
 #[inline]
 fn is_unbound(answer: &[u8], order: ByteOrder) -> bool {
     let header = answer.first_chunk::<HEADER>();
@@ -445,7 +446,7 @@ fn is_unbound(answer: &[u8], order: ByteOrder) -> bool {
     header.is_some_and(|header| header.kind == Kind::Unbound)
 }
 
-/// Where a part of `whole` begins.
+/// Returns where a part of `whole` begins.
 #[inline]
 fn offset(part: &[u8], whole: &[u8]) -> usize {
     part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr())

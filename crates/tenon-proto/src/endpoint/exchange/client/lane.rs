@@ -35,7 +35,7 @@ pub(super) struct ClientLane<W> {
     /// Probes sent.
     pub(super) probes: u32,
     pub(super) owes_ack: bool,
-    /// An earlier call, which is over, whose answer comes again: its number, and fragments of its answer.
+    /// An earlier call, which is over, and its repeated answer: the call's number, and the fragments of the answer.
     pub(super) owes_late_ack: Option<(u32, u32)>,
     pub(super) owes_probe: bool,
     pub(super) owes_cancel: bool,
@@ -48,14 +48,14 @@ pub(super) struct ClientLane<W> {
 pub(super) enum ClientLaneState<W> {
     Free,
     Calling(LaneCall<W>),
-    /// Nobody waits for the call; the server has not said that it is over.
+    /// The client no longer waits for the call; the server has not said that it is over.
     GivenUp,
 }
 
 #[derive(Debug)]
 pub(super) struct LaneCall<W> {
     pub(super) waiter: W,
-    /// Where it was begun: it may be carried on another lane by now.
+    /// The id with which it was begun: it may be carried on another lane by now.
     pub(super) id: CallId,
     pub(super) service: u16,
     pub(super) procedure: u16,
@@ -144,8 +144,8 @@ impl<W> ClientLane<W> {
         asked_at.is_some_and(|at| now.saturating_duration_since(at) >= silence)
     }
 
-    /// Whether the call may have been carried out, in the conversation that the server does not know
-    /// now. It would know it had it heard of it within `memory`.
+    /// Returns whether the call may have been carried out, in the conversation that the server does not know now. It
+    /// would know it had it heard of it within `memory`.
     pub(super) fn may_have_run(&self, now: Instant, memory: Duration) -> bool {
         let Some(sent_at) = self.first_sent_at.filter(|_| self.is_sent) else {
             return false;

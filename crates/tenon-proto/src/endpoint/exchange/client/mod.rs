@@ -35,14 +35,14 @@ use lane::ClientLane;
 
 pub use call_id::CallId;
 
-/// What a client takes.
+/// Limits of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientLimits {
     /// Bytes of the largest datagram that it sends and takes in.
     pub datagram_max: usize,
     /// Bytes of answers that are being received, of all calls together.
     pub bytes: usize,
-    /// How long to wait.
+    /// Times to wait before something is sent again.
     pub patience: RetransmitTimeouts,
 }
 
@@ -56,10 +56,10 @@ impl Default for ClientLimits {
     }
 }
 
-/// What nobody may foresee, from the system's randomness.
+/// Values that must be unpredictable, from the system's randomness.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientSecrets {
-    /// What the names of conversations are made from.
+    /// The key that the names of conversations are made from.
     pub key: [u8; 16],
     /// For what is done by chance.
     pub seed: u64,
@@ -81,33 +81,33 @@ pub struct Outgoing {
 pub struct ExchangeAnswer<'m, W> {
     /// The call.
     pub id: CallId,
-    /// What was handed in for whoever waits.
+    /// The waiter that was handed in with the call.
     pub waiter: W,
     /// The order of the bytes of the results.
     pub order: ByteOrder,
-    /// What the answer carries beside.
+    /// The extensions of the answer.
     pub extensions: Extensions<'m>,
-    /// Where the results begin in the whole answer.
+    /// The index of the first byte of the results in the whole answer.
     pub start: usize,
     /// The encoded results, where they were received.
     pub outcome: Result<&'m [u8], ReplyError<'m>>,
 }
 
-/// What happened without an answer.
+/// An event other than an answer.
 #[derive(Debug)]
 pub enum ClientEvent<W> {
     /// A call came to nothing. It is no longer in flight.
     Failed {
         /// The call.
         id: CallId,
-        /// What was handed in for whoever waits.
+        /// The waiter that was handed in with the call.
         waiter: W,
         /// Why.
         failure: Failure,
     },
 }
 
-/// What a client has seen.
+/// Counters of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExchangeClientCounters {
     /// Calls started.
@@ -151,7 +151,7 @@ enum BindingState {
 }
 
 impl BindingState {
-    /// What is known of it in a conversation that begins.
+    /// Forgets what the last conversation has told, for one that begins.
     fn reset(&mut self) {
         *self = match self {
             Self::Procedures(_) => Self::Procedures(Vec::new()),
@@ -160,7 +160,7 @@ impl BindingState {
     }
 }
 
-/// How things stand with the server.
+/// The state of the conversation with the server.
 #[derive(Debug)]
 enum ConversationState {
     /// There is nothing to say.
@@ -181,7 +181,7 @@ struct PendingHandshake {
     timer: Instant,
     /// One is to be sent now.
     owes_hello: bool,
-    /// Whether it was asked for without a call.
+    /// True if it was asked for without a call.
     is_awaited: bool,
 }
 
@@ -206,9 +206,8 @@ impl OpenConversation {
     }
 }
 
-/// The conversation with one server. `W` is what the owner needs to find whoever waits. When the
-/// server does not know the conversation any more another is begun, and calls that cannot have been
-/// carried out are sent again.
+/// The conversation with one server. `W` is what the owner needs to find the waiter of a call. When the server does not
+/// know the conversation any more another is begun, and calls that cannot have been carried out are sent again.
 #[derive(Debug)]
 pub struct ClientEngine<W> {
     core: ClientCore<W>,
@@ -225,7 +224,7 @@ struct ClientCore<W> {
     link: ConversationState,
     lanes: Vec<ClientLane<W>>,
     free: Vec<u16>,
-    /// Lanes with a call that somebody waits for.
+    /// Lanes with a call that is waited for.
     calling: usize,
     ready: VecDeque<u16>,
     bindings: Vec<ServiceBinding>,
@@ -285,8 +284,8 @@ impl<W> ClientEngine<W> {
         }
     }
 
-    /// What the server has said of itself; `None` as long as it has said nothing, and when what it said may no
-    /// longer hold, as its conversation is over.
+    /// Returns the preamble of the server; `None` as long as it has said nothing, and when what it said may no longer
+    /// hold, as its conversation is over.
     pub fn peer(&self) -> Option<&Preamble> {
         self.core.peer.as_ref()
     }
@@ -317,7 +316,7 @@ impl<W> ClientEngine<W> {
         self.core.greet_without_call(now);
     }
 
-    /// Whether a conversation is asked for.
+    /// Returns whether a conversation is asked for.
     pub fn is_greeting(&self) -> bool {
         matches!(self.core.link, ConversationState::Greeting(_))
     }
@@ -384,7 +383,7 @@ impl<W> ClientEngine<W> {
         self.core.poll_transmit(now, out)
     }
 
-    /// Whether there may be something to send.
+    /// Returns whether there may be something to send.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         match &self.core.link {
@@ -393,7 +392,7 @@ impl<W> ClientEngine<W> {
         }
     }
 
-    /// What happened without an answer.
+    /// Returns the next event other than an answer.
     #[inline]
     pub fn poll_event(&mut self) -> Option<ClientEvent<W>> {
         self.core.events.pop_front()
@@ -415,14 +414,13 @@ impl<W> ClientEngine<W> {
         self.core.handle_timeout(now);
     }
 
-    /// Nobody listens where the server should be, as the system has found out: the calls in flight come to
-    /// nothing. Those that are started later ask for another conversation.
+    /// Fails the calls in flight, as the system has found out that no socket listens at the server's address. Those
+    /// that are started later ask for another conversation.
     pub fn handle_refusal(&mut self, now: Instant) {
         self.core.handle_refusal(now);
     }
 
-    /// Ends the conversation and gives all calls up, of which the server is not told; returns who waits
-    /// for them.
+    /// Ends the conversation and gives all calls up, of which the server is not told; returns their waiters.
     pub fn break_off(&mut self) -> Vec<W> {
         self.core.break_off()
     }
@@ -465,7 +463,7 @@ impl<W> ClientEngine<W> {
         self.core.round_trip.smoothed()
     }
 
-    /// What has been seen so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> ExchangeClientCounters {
         self.core.counters
     }

@@ -155,8 +155,8 @@ impl<A: PeerAddress> ServerCore<A> {
         match lane.sending.count() {
             1 => lane.owes_answer = true,
             _ => {
-                // The client is there: go on, if it was given up. A server that stops goes on only as long as
-                // something arrives: who asks and takes nothing would keep it for ever.
+                // The client is there: go on, if it was given up. A server that stops goes on only as long as something
+                // arrives: a client that asks and takes nothing would keep it for ever.
                 if !is_closed {
                     lane.in_vain = 0;
                 }
@@ -293,7 +293,7 @@ impl<A: PeerAddress> ServerCore<A> {
         }
     }
 
-    /// Whether there is room for so many bytes more of a conversation.
+    /// Returns whether there is room for so many bytes more of a conversation.
     pub(super) fn can_keep(&self, conversation: u64, bytes: usize) -> bool {
         let Some(conversation) = self.conversations.get(conversation) else {
             return false;
@@ -310,9 +310,9 @@ impl<A: PeerAddress> ServerCore<A> {
 }
 
 impl ServerLimits {
-    /// Whether a host may have so many bytes, when `total` is all that is kept then: in proportion to what is free
-    /// behind it, so that there is room for another host however many have taken theirs (Choudhury and Hahne, "Dynamic
-    /// Queue Length Thresholds for Shared-Memory Packet Switches", 1998).
+    /// Returns whether a host may have so many bytes, when `total` is all that is kept then: in proportion to what is
+    /// free behind it, so that there is room for another host however many have taken theirs (Choudhury and Hahne,
+    /// "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998).
     fn leave_to_host(&self, of_host: usize, total: usize) -> bool {
         let left_by_one = self.bytes.saturating_sub(self.bytes_of_host);
         let free = self.bytes.saturating_sub(total);

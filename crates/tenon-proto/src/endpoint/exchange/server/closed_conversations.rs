@@ -19,7 +19,7 @@ pub(super) struct ClosedConversations {
 }
 
 impl ClosedConversations {
-    /// Whether a conversation is over.
+    /// Returns whether a conversation is over.
     pub(super) fn has(&self, id: u64, now: Instant) -> bool {
         self.until.get(&id).is_some_and(|until| now < *until)
     }

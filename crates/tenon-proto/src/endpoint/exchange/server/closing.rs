@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{PeerAddress, ServerCore};
 use crate::endpoint::exchange::packet::{DropReason, PacketHeader};
 
-/// How long nothing was heard of a conversation that may be forgotten for want of room.
+/// Silence after which a conversation may be forgotten for want of room.
 const RECLAIM_AFTER: Duration = Duration::from_secs(1);
 
 /// For how long it is believed that there is room, or is none: to find out looks at all conversations.
@@ -48,7 +48,7 @@ impl<A: PeerAddress> ServerCore<A> {
         is_noted
     }
 
-    /// Whether there is room for a conversation, or can be made.
+    /// Returns whether there is room for a conversation, or can be made.
     pub(super) fn may_find_room(&mut self, now: Instant, from: A) -> bool {
         if self.has_room(from) {
             return true;

@@ -23,7 +23,7 @@ const REPEATS_MAX: u32 = 8;
 /// A reply that is sent later than so many microseconds after its call says so by this number.
 const HELD_LONG: u16 = u16::MAX;
 
-/// What a server knows of a client.
+/// The state of a client at the server.
 #[derive(Debug)]
 pub(super) struct Conversation<A> {
     prototype: HeaderTemplate,
@@ -32,7 +32,7 @@ pub(super) struct Conversation<A> {
     pub(super) heard_at: Instant,
     /// Before this time a packet could begin the conversation again.
     pub(super) cookie_expiry: Instant,
-    /// What the client said of itself.
+    /// The preamble of the client.
     pub(super) client: Preamble,
     fragment_bytes: usize,
     bound: Vec<BoundService>,
@@ -74,21 +74,21 @@ pub(super) struct ServerLane {
     /// A fragment is sent whatever the window says, to learn whether anything arrives.
     is_retrying: bool,
     pub(super) is_ready: bool,
-    /// It is among those whose timers are looked at.
+    /// It is among those with timers that are looked at.
     pub(super) is_timed: bool,
     pub(super) timer: Option<Instant>,
     pub(super) in_vain: u32,
     pub(super) charged: usize,
 }
 
-/// What becomes of a lane's call.
+/// The state of a lane's call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServerLaneState {
     /// Its request is not whole.
     Receiving,
     /// It is carried out.
     Running,
-    /// It is carried out, and nobody waits for it.
+    /// It is carried out, and the client no longer waits for it.
     Cancelled,
     /// Its answer may have to be sent again.
     Answered,
@@ -96,7 +96,7 @@ pub(super) enum ServerLaneState {
     Over(CallStatus),
 }
 
-/// Whether a lane has more to send.
+/// Tells whether a lane has more to send.
 pub(super) enum SendStatus {
     Done,
     More,
@@ -194,7 +194,7 @@ impl<A> Conversation<A> {
         }
     }
 
-    /// Where a lane is. Lanes mostly come in the order of their numbers.
+    /// Returns the index of a lane. Lanes mostly come in the order of their numbers.
     #[inline]
     pub(super) fn index_of(&self, number: u16) -> Option<usize> {
         let guess = usize::from(number);
@@ -394,7 +394,7 @@ impl<A> Conversation<A> {
         true
     }
 
-    /// Whether an answer is still to be sent, or to be sent again by itself.
+    /// Returns whether an answer is still to be sent, or to be sent again by itself.
     pub(super) fn has_unarrived(&self) -> bool {
         let mut answered = self
             .lanes
@@ -408,7 +408,7 @@ impl<A> Conversation<A> {
 
     // ---- The end ----
 
-    /// Whether nothing is carried out and nothing is under way that the client has to hear more of.
+    /// Returns whether nothing is carried out and nothing is under way that the client has to hear more of.
     pub(super) fn is_idle(&self) -> bool {
         let busy = self.lanes.iter().any(|lane| match lane.stage {
             ServerLaneState::Running | ServerLaneState::Cancelled => true,

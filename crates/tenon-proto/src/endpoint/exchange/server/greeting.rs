@@ -143,7 +143,7 @@ impl<A: PeerAddress> ServerCore<A> {
         if header.kind == PacketKind::Ack {
             return;
         }
-        // Whom this run has told that it stops it has forgotten at once, with the calls that it had begun.
+        // A client that this run has told that it stops was forgotten at once, with the calls that it had begun.
         let since = self
             .farewell_at
             .map_or(self.started, |at| at.max(self.started));

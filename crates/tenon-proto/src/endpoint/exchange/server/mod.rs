@@ -41,11 +41,11 @@ use conversations::ConversationTable;
 
 /// The address of a peer.
 pub trait PeerAddress: Copy + Eq + Hash + Debug {
-    /// What conversations are counted by: the host, or as much of its address as it cannot choose.
+    /// Returns the address that conversations are counted by: the host, or as much of its address as it cannot choose.
     #[must_use]
     fn host(&self) -> Self;
 
-    /// Whether only this machine has it, so that what it says comes from here.
+    /// Returns whether only this machine has it, so that what it says comes from here.
     #[must_use]
     fn is_here(&self) -> bool {
         false
@@ -70,7 +70,7 @@ impl PeerAddress for SocketAddr {
     }
 }
 
-/// What a server takes.
+/// Limits of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerLimits {
     /// Bytes of the largest datagram that it sends and takes in.
@@ -94,7 +94,7 @@ pub struct ServerLimits {
     pub retention: Duration,
     /// For how long a cookie is one.
     pub cookie: Duration,
-    /// How long to wait.
+    /// Times to wait before something is sent again.
     pub patience: RetransmitTimeouts,
 }
 
@@ -115,7 +115,7 @@ impl Default for ServerLimits {
     }
 }
 
-/// What nobody may foresee, from the system's randomness.
+/// Values that must be unpredictable, from the system's randomness.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerSecrets {
     /// The key of the cookies.
@@ -126,7 +126,7 @@ pub struct ServerSecrets {
     pub seed: u64,
 }
 
-/// Which call is answered.
+/// The identity of a call that is to be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallKey {
     conversation: u64,
@@ -137,30 +137,30 @@ pub struct CallKey {
 /// A call for a service.
 #[derive(Debug)]
 pub struct ExchangeRequest<'m> {
-    /// What [`reply`](ServerEngine::reply) wants to know.
+    /// The key for [`reply`](ServerEngine::reply).
     pub key: CallKey,
     /// The call. One of procedure 0 asks when it passed which place: the engine, which reads no clock, leaves the
     /// answer to its owner.
     pub call: IncomingCall<'m>,
 }
 
-/// What happened to a call that was handed out.
+/// An event of a call that was handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerEvent {
-    /// Nobody waits for it any more. It is to be answered all the same, by anything.
+    /// Its client no longer waits for it. It is to be answered all the same, by anything.
     Cancelled(CallKey),
 }
 
-/// Who is told that a server stops.
+/// The clients that are told that a server stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Farewell {
-    /// Clients none of whose calls is carried out, or answered in several packets.
+    /// Clients without a call that is carried out, or answered in several packets.
     ToIdle,
     /// All of them: no call will be answered any more.
     ToAll,
 }
 
-/// What a server has seen.
+/// Counters of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExchangeServerCounters {
     /// Calls handed to a service.
@@ -200,16 +200,16 @@ struct ServerCore<A> {
     over: Box<ClosedConversations>,
     /// When the conversation was heard last that was heard latest of those that were forgotten for want of room.
     reclaimed_heard_at: Option<Instant>,
-    /// Whether there was room for a conversation of a host, and when that was found out.
+    /// The last search for room for a conversation of a host: the host, the time, and true if there was room.
     room_found: Option<(A, Instant, bool)>,
     /// Calls that have something to send.
     ready: VecDeque<(u64, u16)>,
-    /// Calls whose answers wait to be acknowledged.
+    /// Calls with answers that wait to be acknowledged.
     timed: Vec<(u64, u16)>,
     /// No timer of those is earlier; it may be that none is as early, as answers have gone on since.
     next_due: Option<Instant>,
     stray: VecDeque<StatelessReply<A>>,
-    /// Conversations whose clients are to be told that the server stops.
+    /// Conversations of clients that are to be told that the server stops.
     leaving: Vec<u64>,
     /// When the last of those was told, and forgotten.
     farewell_at: Option<Instant>,
@@ -225,14 +225,14 @@ struct ServerCore<A> {
     counters: ExchangeServerCounters,
 }
 
-/// What the conversations of a host take.
+/// The conversations and the memory of a host.
 #[derive(Debug, Default)]
 struct HostUsage {
     conversations: usize,
     bytes: usize,
 }
 
-/// An answer to somebody without a conversation.
+/// An answer to a peer without a conversation.
 #[derive(Debug)]
 struct StatelessReply<A> {
     to: A,
@@ -319,27 +319,26 @@ impl<A: PeerAddress> ServerEngine<A> {
             .take_in(now, from, datagram, services, &mut taken.0)
     }
 
-    /// Answers a call: `message` is what [`ReplyDraft`](crate::lean::ReplyDraft) has written, from its
-    /// beginning. An empty buffer is
-    /// given back for it. False if nobody waits for the answer.
+    /// Answers a call: `message` is what [`ReplyDraft`](crate::lean::ReplyDraft) has written, from its beginning. An
+    /// empty buffer is given back for it. False if the answer is not waited for.
     pub fn reply(&mut self, key: CallKey, message: &mut Buffer) -> bool {
         self.core.reply(key, message)
     }
 
-    /// Appends the next datagram that is to be sent, and says to whom.
+    /// Appends the next datagram that is to be sent, and returns its destination.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> Option<A> {
         self.core.poll_transmit(now, out)
     }
 
-    /// Whether there may be something to send.
+    /// Returns whether there may be something to send.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         let core = &self.core;
         !(core.stray.is_empty() && core.ready.is_empty() && core.leaving.is_empty())
     }
 
-    /// What happened to calls that were handed out.
+    /// Returns the next event of a call that was handed out.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.core.events.pop_front()
     }
@@ -349,8 +348,8 @@ impl<A: PeerAddress> ServerEngine<A> {
         self.core.poll_timeout()
     }
 
-    /// When an answer may have to be sent again: of what [`poll_timeout`](Self::poll_timeout) says, that for which
-    /// somebody waits.
+    /// Returns when an answer may have to be sent again: of what [`poll_timeout`](Self::poll_timeout) says, the time of
+    /// an answer that a client waits for.
     #[inline]
     pub fn next_repeat(&self) -> Option<Instant> {
         self.core.next_due
@@ -391,21 +390,21 @@ impl<A: PeerAddress> ServerEngine<A> {
             .sum()
     }
 
-    /// Whether an answer is still to be sent, or one of several packets has not arrived and is sent again by
+    /// Returns whether an answer is still to be sent, or one of several packets has not arrived and is sent again by
     /// itself.
     pub fn has_unarrived(&self) -> bool {
         let mut conversations = self.core.conversations.iter();
         conversations.any(|(_, conversation)| conversation.has_unarrived())
     }
 
-    /// What has been seen so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> ExchangeServerCounters {
         self.core.counters
     }
 }
 
 impl<A: PeerAddress> ServerCore<A> {
-    /// What is said of this end to a client.
+    /// Returns the parameters of this end for a client.
     fn facts_for(&self, client: A) -> TransportParameters {
         let limit = match client.is_here() {
             true => self.limits.datagram_max_here,

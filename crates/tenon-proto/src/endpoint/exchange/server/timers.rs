@@ -43,7 +43,7 @@ impl<A: PeerAddress> ServerCore<A> {
         }
     }
 
-    /// Whether the answer is still to be waited for.
+    /// Handles the timer of a lane; returns whether its answer is still to be waited for.
     fn handle_lane_timeout(&mut self, now: Instant, id: u64, number: u16) -> bool {
         let Some(conversation) = self.conversations.get_mut(id) else {
             return false;
@@ -71,7 +71,7 @@ impl<A: PeerAddress> ServerCore<A> {
         goes_on
     }
 
-    /// Forgets conversations that nobody has used for long enough.
+    /// Forgets conversations that were not used for long enough.
     fn sweep(&mut self, now: Instant) {
         let retention = self.limits.retention;
         let over = self.conversations.iter();
