@@ -20,7 +20,7 @@ pub struct ConnectionConfig {
     /// Bytes of the longest fragment that records of ONC RPC are cut into (RFC 5531 section 11). 4 at least: the number
     /// of a call is written into its first fragment when it is [started](crate::connection::Connection::start_call).
     pub fragment_max: usize,
-    /// When this end asks its peer whether it is there.
+    /// Times at which this end asks its peer whether it is there.
     pub pings: PingConfig,
     /// Optional capabilities of this end.
     pub features: Features,
@@ -79,8 +79,8 @@ impl ConnectionConfig {
     }
 }
 
-/// When the end that has begun a connection asks its peer whether it is there, and when it gives a silent one up. Whatever
-/// the peer sends shows that it is there.
+/// Times after which the end that has begun a connection asks its peer whether it is there, and gives a silent one up.
+/// Whatever the peer sends shows that it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PingConfig {
     /// Silence after which a peer by the lean protocol is asked that calls wait for; it is never asked if this is not set.

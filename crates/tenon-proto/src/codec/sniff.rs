@@ -1,4 +1,4 @@
-//! Which protocol a peer speaks, told by the first bytes that it sends.
+//! Detection of the protocol that a peer speaks, by the first bytes that it sends.
 
 use crate::lean::MAGIC;
 use crate::onc::record::MARK;

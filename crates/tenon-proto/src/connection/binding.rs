@@ -13,7 +13,7 @@ use crate::codec::lean::{
 /// Services that a peer may ask for over one connection.
 pub const SERVICES_MAX: usize = 1024;
 
-/// Why a service cannot be called.
+/// The reason for which a service cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
     /// The peer does not bind it.
@@ -27,7 +27,7 @@ pub enum BindError {
 /// Bytes of calls of one service that are kept until the peer has said whether it binds it. Further calls wait.
 const KEPT_MAX: usize = 4 << 20;
 
-/// Why a service has no number for a call.
+/// The reason for which a service has no number for a call.
 #[derive(Debug)]
 pub(super) enum NotBound {
     /// It cannot be called.

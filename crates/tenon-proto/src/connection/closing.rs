@@ -1,4 +1,4 @@
-//! How a connection ends: what each end has said about it.
+//! The end of a connection: what each end has said about it.
 
 use crate::codec::lean::RefusalReason;
 

@@ -1,4 +1,4 @@
-//! What a connection counts.
+//! Counters of a connection.
 
 /// Outcomes of the calls that this end has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -145,7 +145,7 @@ pub struct DeferredId(u64);
 /// The calls that the peer has made.
 #[derive(Debug)]
 pub(super) struct IncomingCalls {
-    /// Those that are carried out elsewhere than where they were received, by their [ids](Self::id_of).
+    /// Calls that are carried out elsewhere than where they were received, by their [ids](Self::id_of).
     deferred: HashMap<u64, UnansweredCall>,
     limit: usize,
     /// Calls of ONC RPC that were deferred: their own numbers are not told apart.

@@ -452,13 +452,13 @@ impl<W> Connection<W> {
         (self.outgoing.at_peer() >= limit).then_some(limit)
     }
 
-    /// When the call is given up; `None` if it is not in flight.
+    /// Returns when the call is given up; `None` if it is not in flight.
     #[inline]
     pub fn call_deadline(&self, number: u32) -> Option<Instant> {
         self.outgoing.deadline(number)
     }
 
-    /// When the first of all calls of this end is given up; `None` if none is in flight.
+    /// Returns when the first of all calls of this end is given up; `None` if none is in flight.
     pub fn next_call_deadline(&self) -> Option<Instant> {
         self.outgoing.next_deadline()
     }
@@ -704,7 +704,7 @@ impl<W> Connection<W> {
 
     // ---- Time and end ----
 
-    /// When something is to be done even if nothing comes: a call is given up, a deferred one is late, or
+    /// Returns when something is to be done even if nothing comes: a call is given up, a deferred one is late, or
     /// [silence](Self::handle_silence) has lasted for too long.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let timeouts = [
@@ -824,7 +824,7 @@ impl<W> Connection<W> {
     }
 }
 
-/// Why a connection is refused that would have been closed for `reason`.
+/// Returns the reason for refusing a connection that would have been closed for `reason`.
 fn refusal_for(reason: CloseReason) -> RefusalReason {
     match reason {
         CloseReason::VIOLATION => RefusalReason::PREAMBLE,

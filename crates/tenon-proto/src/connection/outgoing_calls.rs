@@ -36,7 +36,7 @@ pub struct LeanCall<'c> {
     pub procedure: u16,
 }
 
-/// Why a call cannot be started now.
+/// The reason for which a call cannot be started now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -80,7 +80,7 @@ pub enum StartError {
     Bind(#[from] BindError),
 }
 
-/// Why a call was answered without results.
+/// The reason for which a call was answered without results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyError<'m> {
     /// A peer of ONC RPC did not carry the call out.
@@ -152,7 +152,7 @@ pub struct UnsentCall {
     pub(super) message: Buffer,
     /// The interface and the procedure that it calls, by the lean protocol.
     pub(super) lean: Option<(Arc<Interface>, u16)>,
-    /// When it is given up.
+    /// The time at which it is given up.
     pub deadline: Instant,
     /// Connections that were lost while the call was being sent.
     cut_off: u8,
@@ -474,13 +474,13 @@ impl<W> OutgoingCalls<W> {
         }))
     }
 
-    /// When a call is given up; `None` if it is not in flight.
+    /// Returns when a call is given up; `None` if it is not in flight.
     #[inline]
     pub(super) fn deadline(&self, number: u32) -> Option<Instant> {
         self.calls.get(number).map(|call| call.deadline)
     }
 
-    /// When the first of all calls is given up.
+    /// Returns when the first of all calls is given up.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.calls.entries().map(|(_, call)| call.deadline).min()
     }

@@ -52,7 +52,8 @@ impl<W> Connection<W> {
         Ok(())
     }
 
-    /// When the peer is to be asked whether it is there, or is to be given up, if nothing is received until then.
+    /// Returns when the peer is to be asked whether it is there, or is to be given up, if nothing is received until
+    /// then.
     pub fn silence_timeout(&self) -> Option<Instant> {
         let is_awaited = self.in_flight() > 0 || self.awaits_preamble();
         self.liveness.next_timeout(&self.outgoing, is_awaited)

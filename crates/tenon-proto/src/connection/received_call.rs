@@ -120,7 +120,7 @@ impl<W> Connection<W> {
         }))
     }
 
-    /// The same by ONC RPC.
+    /// Does the same by ONC RPC.
     #[inline]
     fn next_plain_call(
         &mut self,

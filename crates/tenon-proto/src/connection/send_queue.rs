@@ -1,5 +1,5 @@
-//! What a connection sends next: control messages first, then calls and replies in their order. Long messages go in
-//! pieces that take turns, so that none of them holds up what is short.
+//! The queue of a connection's messages: control messages first, then calls and replies in their order. Long messages
+//! go in pieces that take turns, so that none of them holds up what is short.
 
 use std::collections::VecDeque;
 use std::ops::Range;

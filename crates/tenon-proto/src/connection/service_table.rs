@@ -42,7 +42,7 @@ impl ServiceTable {
     /// Returns the index of a version of a program.
     ///
     /// # Errors
-    /// What a client of ONC RPC is told: the program is unavailable, or has other versions.
+    /// The refusal for a client of ONC RPC: the program is unavailable, or has other versions.
     #[inline]
     pub fn find(&self, program: u32, version: u32) -> Result<usize, Refused> {
         self.position(program, version)

@@ -175,7 +175,7 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) has something to do.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.0 {
@@ -184,7 +184,7 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// When there is something to do for a call; `None` if it is not in flight.
+    /// Returns when there is something to do for a call; `None` if it is not in flight.
     #[inline]
     pub fn call_timeout(&self, id: DatagramCallId) -> Option<Instant> {
         match (&self.0, id) {

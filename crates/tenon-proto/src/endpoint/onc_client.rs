@@ -15,7 +15,7 @@ use crate::in_flight::InFlight;
 /// Buffers that are kept for further calls.
 const SPARE_MAX: usize = 64;
 
-/// When a call is sent again: after `first`, then after twice as long each time, but never after longer than
+/// Times at which a call is sent again: after `first`, then after twice as long each time, but never after longer than
 /// `longest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retransmission {
@@ -172,7 +172,7 @@ impl<W> OncDatagramCalls<W> {
         self.next_due
     }
 
-    /// When the call has something to do; `None` if it is not in flight.
+    /// Returns when the call has something to do; `None` if it is not in flight.
     pub(super) fn call_timeout(&self, number: u32) -> Option<Instant> {
         self.calls.get(number).map(PendingOncCall::due)
     }

@@ -313,12 +313,12 @@ impl<A: PeerAddress> ServerEndpoint<A> {
         Some(DatagramCallKey::Exchange(key))
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.exchange.poll_timeout()
     }
 
-    /// When an answer may have to be sent again.
+    /// Returns when an answer may have to be sent again.
     #[inline]
     pub fn next_repeat(&self) -> Option<Instant> {
         self.exchange.next_repeat()

@@ -11,7 +11,7 @@ use super::message::{Message, plain, put_message};
 use super::order::{ByteOrder, FieldReader};
 use super::text::{EscapedText, get_text, put_text};
 
-/// Why an end begins nothing any more. Numbers without a name are legal.
+/// The reason for which an end begins nothing any more. Numbers without a name are legal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseReason(pub u32);
 
@@ -45,7 +45,7 @@ impl fmt::Display for CloseReason {
 /// come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Close<'m> {
-    /// Why.
+    /// The reason for closing.
     pub reason: CloseReason,
     /// The last call that the sender has accepted, if it has accepted any. Those sent behind it were not begun.
     pub last_call: Option<u32>,

@@ -1,4 +1,4 @@
-//! Why a call has no result.
+//! Exceptions: the reasons for which a call has no result.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::order::{ByteOrder, FieldReader};
 use super::text::{EscapedText, get_text, put_text};
 
-/// Why a call has no result. Numbers that have no name here are legal.
+/// The reason for which a call has no result. Numbers that have no name here are legal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status(pub u32);
 
@@ -81,9 +81,9 @@ impl fmt::Display for Status {
 /// The answer to a call that has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exception<'m> {
-    /// Why.
+    /// The reason, as a number.
     pub status: Status,
-    /// The same in words, perhaps with more; perhaps empty.
+    /// The reason in words, perhaps with more; perhaps empty.
     pub message: &'m BStr,
     /// An encoded value of the interface.
     pub details: &'m [u8],

@@ -1,4 +1,4 @@
-//! How a peer breaks the protocol, and where.
+//! Breaches of the protocol by a peer, and their place in the stream.
 
 use super::kind::Kind;
 use super::terms::{CALLS_MIN, MAGIC, MESSAGE_MIN};

@@ -136,7 +136,7 @@ impl Header {
     /// Reads one.
     ///
     /// # Errors
-    /// What is wrong, and how many bytes into the header.
+    /// The fault, and its offset in the header.
     #[inline]
     pub fn decode(bytes: &[u8; HEADER], order: ByteOrder) -> Result<Self, (Fault, usize)> {
         let [a, b, c, d, id @ .., e, f, g, h, i, j, k, l] = *bytes;
@@ -171,7 +171,7 @@ impl Header {
         }
     }
 
-    /// The same header, of a call that the accepting end of the connection makes if it is `reverse`.
+    /// Returns the same header, of a call that the accepting end of the connection makes if it is `reverse`.
     #[inline]
     pub(crate) fn reversed(self, reverse: bool) -> Self {
         let flag = if reverse { Flags::REVERSE } else { 0 };

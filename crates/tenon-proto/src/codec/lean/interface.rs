@@ -1,4 +1,4 @@
-//! What both ends have to agree on before a call: the version of a program and what it looks like.
+//! Agreement of both ends before a call: the version of a program and what it looks like.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -46,7 +46,7 @@ pub(crate) struct BoundProcedure {
 }
 
 impl Interface {
-    /// A version of a program of which no more is known.
+    /// Makes a version of a program of which no more is known.
     pub fn unknown(program: u32, version: u32) -> Self {
         Self {
             program,
@@ -116,7 +116,7 @@ impl BindRequest {
         }
     }
 
-    /// The same for calls of procedures of these numbers only.
+    /// Makes the request for calls of procedures of these numbers only.
     pub(crate) fn of_procedures(interface: &Interface, numbers: &[u16]) -> Self {
         let procedures = numbers.iter().filter_map(|number| {
             let part = interface.procedure((*number).into())?;
@@ -200,7 +200,7 @@ pub(crate) fn put_bound(
     });
 }
 
-/// Why a server does not bind a service. It carried out no call of it.
+/// The reason for which a server does not bind a service. It carried out no call of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindRefusal {
@@ -298,7 +298,7 @@ const TOO_MANY: u32 = 4;
 /// Bytes of the parts that a refusal names; what is more is left out.
 const PARTS_MAX: usize = 48 << 10;
 
-/// Why a server does not bind a service, as it is written.
+/// The reason for which a server does not bind a service, as it is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum UnboundReason<'i> {
     NoProgram,

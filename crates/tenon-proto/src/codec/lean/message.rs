@@ -51,7 +51,7 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// The same message, which came in pieces.
+    /// Returns the same message, which came in pieces.
     pub(crate) fn joined(self) -> Self {
         Self {
             in_pieces: true,
@@ -257,8 +257,8 @@ impl MessageDraft {
         })
     }
 
-    /// Says anew how much time a call has, which may have waited since it was begun. One that was
-    /// begun without a time keeps none.
+    /// Writes anew how much time a call has, which may have waited since it was begun. One that was begun without a
+    /// time keeps none.
     ///
     /// # Panics
     /// The message is no longer in `buffer`.

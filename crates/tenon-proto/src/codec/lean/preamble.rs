@@ -1,4 +1,4 @@
-//! What each end says once when a connection opens.
+//! The preamble, which each end sends once when a connection opens.
 //!
 //! A preamble has the same form in every version of the protocol, so that ends that have no
 //! version in common still understand why.
@@ -46,7 +46,7 @@ pub struct Preamble {
     pub versions: Versions,
     /// The order of the bytes of all that it sends behind the preamble.
     pub order: ByteOrder,
-    /// Why the connection is refused, from a server only.
+    /// The reason for refusing the connection, from a server only.
     pub refusal: Option<RefusalReason>,
     /// Optional capabilities.
     pub features: Features,
@@ -56,7 +56,7 @@ pub struct Preamble {
     pub calls_max: u32,
 }
 
-/// Why a server refuses a connection.
+/// The reason for which a server refuses a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefusalReason(pub u8);
 
@@ -79,7 +79,7 @@ impl RefusalReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", refused(self))]
 pub struct Refused {
-    /// Why.
+    /// The reason for the refusal.
     pub reason: RefusalReason,
     /// The versions that the server speaks.
     pub theirs: Versions,
@@ -107,7 +107,7 @@ fn refused(refused: &Refused) -> String {
 }
 
 impl Preamble {
-    /// That of a client which takes in messages of `message_max` bytes, at least [`MESSAGE_MIN`].
+    /// Makes the preamble of a client which takes in messages of `message_max` bytes, at least [`MESSAGE_MIN`].
     pub fn client(message_max: u32) -> Self {
         Self {
             versions: Versions::OURS,
@@ -119,8 +119,8 @@ impl Preamble {
         }
     }
 
-    /// That of a server which takes in messages of `message_max` bytes, at least [`MESSAGE_MIN`],
-    /// and `calls_max` calls in flight, at least [`CALLS_MIN`].
+    /// Makes the preamble of a server which takes in messages of `message_max` bytes, at least [`MESSAGE_MIN`], and
+    /// `calls_max` calls in flight, at least [`CALLS_MIN`].
     pub fn server(message_max: u32, calls_max: u32) -> Self {
         Self {
             calls_max: calls_max.max(CALLS_MIN),

@@ -1,11 +1,11 @@
-//! Why a call is refused before its service sees it.
+//! The check of a call before its service sees it.
 
 use std::time::Duration;
 
 use super::exception::{Exception, Status};
 use super::message::Parts;
 
-/// Why a call is not handed to a service.
+/// The reason for which a call is not handed to a service.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CallRefusal {
     Unbound,

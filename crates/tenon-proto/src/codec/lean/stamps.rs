@@ -16,8 +16,8 @@ const LENGTH: usize = 48;
 /// Offset of the last stamp in a reply's extension: behind the extension's own 8 bytes.
 const SENT: usize = 8 + LENGTH - 8;
 
-/// When a call passed the places of its way through the server, in ticks of the server's clock.
-/// Which clock that is, and what it counts, is the server's choice.
+/// Times at which a call passed the places of its way through the server, in ticks of the server's clock. Which clock
+/// that is, and what it counts, is the server's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamps {
     /// Two ends that name the same number read the same clock; 0 is a clock that is not shared.

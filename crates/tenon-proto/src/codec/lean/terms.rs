@@ -1,4 +1,4 @@
-//! What all ends know of each other before either has said anything.
+//! Constants of the protocol that hold before either end has said anything.
 
 /// The first bytes of a preamble. Read as the mark of an ONC record it is a fragment of 2,138,334,574 bytes; text, HTTP
 /// and TLS begin otherwise.

@@ -185,7 +185,7 @@ impl<'a> AuthSys<'a> {
         Ok(sys)
     }
 
-    /// The same with an arbitrary number that the caller's machine chose.
+    /// Returns the same credential with an arbitrary number that the caller's machine chose.
     #[must_use]
     pub fn with_stamp(self, stamp: u32) -> Self {
         Self { stamp, ..self }
@@ -271,7 +271,7 @@ pub enum CredentialError {
     TooManyGroups(usize),
 }
 
-/// Why authentication failed (`auth_stat`, RFC 5531 section 9). A number that is not listed is a
+/// The reason for which authentication failed (`auth_stat`, RFC 5531 section 9). A number that is not listed is a
 /// denial all the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AuthStat(pub u32);

@@ -33,7 +33,7 @@ const PLAIN_SUCCESS: [u8; 20] = {
     words
 };
 
-/// Why a peer did not carry out a call: every status of a reply but SUCCESS.
+/// The reason for which a peer did not carry out a call: every status of a reply but SUCCESS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// RPC_MISMATCH: the peer speaks other versions of the RPC protocol.

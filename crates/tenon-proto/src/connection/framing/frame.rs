@@ -1,4 +1,4 @@
-//! What was received as a whole.
+//! Complete records, preambles and messages as they were received.
 
 use crate::codec::lean::{Kind, Message, Preamble};
 use crate::codec::onc::message::CallHeader;

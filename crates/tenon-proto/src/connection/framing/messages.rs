@@ -226,7 +226,7 @@ impl MessageReader {
         Some(&mut room[..most])
     }
 
-    /// The same where something is kept, or there is no memory yet.
+    /// Does the same where something is kept, or there is no memory yet.
     #[cold]
     fn room_behind(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         self.rewind();
@@ -494,7 +494,7 @@ impl MessageReader {
         self.storage.truncate(self.start);
     }
 
-    /// Says that bytes which were received before the protocol was known come first.
+    /// Takes in bytes that were received before the protocol was known, which come first.
     pub(super) fn preload(&mut self, bytes: &[u8]) {
         self.storage.append(bytes);
         self.start = self.storage.base();

@@ -45,7 +45,7 @@ impl ReceiveMemory {
     }
 }
 
-/// Why a stream cannot be read on: the peer's fault, and the end of the connection.
+/// The reason for which a stream cannot be read on: the peer's fault, and the end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
     /// The peer speaks neither protocol.

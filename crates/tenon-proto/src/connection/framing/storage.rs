@@ -50,7 +50,7 @@ impl ReceiveBuffer {
         self.received_behind(from).unwrap_or_default()
     }
 
-    /// The same; `None` if that is not there.
+    /// Returns the same; `None` if that is not there.
     #[inline]
     pub(crate) fn received_behind(&self, from: usize) -> Option<&[u8]> {
         self.bytes.get(from..self.filled)
@@ -98,7 +98,7 @@ impl ReceiveBuffer {
         &mut self.bytes[self.filled..]
     }
 
-    /// Says that the first `bytes` of [`room`](Self::room) have been received.
+    /// Takes in that the first `bytes` of [`room`](Self::room) have been received.
     ///
     /// # Panics
     /// There was less room.

@@ -1,4 +1,4 @@
-//! What tells calls in datagrams apart.
+//! Keys that tell calls in datagrams apart.
 
 use std::hash::BuildHasher;
 

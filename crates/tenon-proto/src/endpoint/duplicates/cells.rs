@@ -21,7 +21,7 @@ pub(super) struct CachedCall {
     pub(super) peer: CellId,
     /// Tells the call from earlier and later ones in the same cell.
     pub(super) turn: u32,
-    /// When the reply was made, in nanoseconds since the cache was.
+    /// The time at which the reply was made, in nanoseconds since the cache was.
     pub(super) finished_at: u64,
     /// Its neighbours among all replies, by age.
     pub(super) by_age: CellLinks,

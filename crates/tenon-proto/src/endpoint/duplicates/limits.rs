@@ -1,4 +1,4 @@
-//! How much the duplicate request cache remembers.
+//! Limits of the duplicate request cache.
 
 use std::time::Duration;
 

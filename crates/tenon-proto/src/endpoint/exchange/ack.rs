@@ -42,7 +42,7 @@ impl CallStatus {
 pub(super) struct ReceivedFragments<'a> {
     /// All before this one.
     pub(super) below: u32,
-    /// Those behind it, a bit each, the first in the highest bit of the first byte.
+    /// The fragments behind it, a bit each, the first in the highest bit of the first byte.
     bitmap: &'a [u8],
 }
 
@@ -54,7 +54,7 @@ impl<'a> ReceivedFragments<'a> {
         }
     }
 
-    /// Those behind the first that is missing.
+    /// Returns the fragments behind the first that is missing.
     pub(super) fn beyond(&self) -> impl Iterator<Item = u32> + use<'a> {
         let first = self.below.saturating_add(1);
         let bytes = self

@@ -40,7 +40,7 @@ pub(super) enum FragmentOutcome {
     Repeated,
 }
 
-/// Why a fragment is not taken.
+/// The reason for which a fragment is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FragmentError {
     /// It contradicts the others, or the rules.
@@ -90,7 +90,7 @@ impl Reassembly {
         self.below
     }
 
-    /// Those that are held, in ascending order.
+    /// Returns the fragments that are held, in ascending order.
     pub(super) fn held(&self) -> impl Iterator<Item = u32> {
         self.held.keys().copied()
     }

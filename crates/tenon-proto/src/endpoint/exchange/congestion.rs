@@ -1,4 +1,4 @@
-//! How much may be under way: NewReno in packets, as RFC 9002, section 7, has it.
+//! Congestion control: NewReno in packets, as RFC 9002, section 7, has it.
 
 use std::time::Instant;
 

@@ -1,6 +1,5 @@
-//! What an exchange carries: messages of the lean protocol. A request is a call, in front of which a
-//! service may be bound; an answer is a reply or an exception, in front of which stands what became
-//! of the binding.
+//! The content of packets: messages of the lean protocol. A request is a call, in front of which a service may be
+//! bound; an answer is a reply or an exception, in front of which stands what became of the binding.
 
 use crate::lean::{
     BindRequest, ByteOrder, CallRefusal, Exception, Extensions, Fault, Kind, Message, Parts,

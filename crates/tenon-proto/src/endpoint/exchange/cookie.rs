@@ -38,7 +38,7 @@ impl AddressValidator {
         cookie
     }
 
-    /// When a peer's cookie ceases to be one; none if it is none by now.
+    /// Returns when a peer's cookie ceases to be one; none if it is none by now.
     pub(super) fn expiry(
         &self,
         now: Instant,

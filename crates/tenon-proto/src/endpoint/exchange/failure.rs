@@ -1,8 +1,8 @@
-//! Why a call comes to nothing, and whether it may have been carried out all the same.
+//! Failures of calls, and whether a call that failed may have been carried out all the same.
 
 use crate::lean::{Refused, Violation};
 
-/// Why a call came to nothing.
+/// The failure of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}{}", note(.may_have_run))]
 pub struct Failure {

@@ -1,5 +1,5 @@
-//! What both ends say of themselves before the first call: hello and welcome, and the opening that
-//! the first packets of a conversation carry.
+//! The introduction of both ends before the first call: hello and welcome, and the opening that the first packets of a
+//! conversation carry.
 
 use tenon_wire::Buffer;
 

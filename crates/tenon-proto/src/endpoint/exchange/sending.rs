@@ -39,7 +39,7 @@ pub(super) struct OutgoingMessage {
 
 #[derive(Debug, Clone, Copy)]
 struct SentFragment {
-    /// In which order it was sent, last.
+    /// The place of its last transmission in the order of all packets.
     order: u64,
     sent_at: Instant,
     times: u32,

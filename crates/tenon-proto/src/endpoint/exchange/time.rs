@@ -1,11 +1,11 @@
-//! How long to wait for an answer: round trips that were measured, and what is added by chance.
+//! Times to wait for an answer: round trips that were measured, and what is added by chance.
 
 use std::time::Duration;
 
 /// Times to wait before something is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetransmitTimeouts {
-    /// As long as no round trip has been measured (RFC 6298, 2.1).
+    /// The time to wait as long as no round trip has been measured (RFC 6298, 2.1).
     pub initial: Duration,
     /// The least (RFC 6298, 2.4 has a second, for receivers that delay their acknowledgements; none
     /// does here).

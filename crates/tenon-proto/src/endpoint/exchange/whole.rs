@@ -1,4 +1,4 @@
-//! Where a message is put together that comes in several packets.
+//! Reassembly, outside of the engine, of messages that come in several packets.
 
 use super::PREFIX_MAX;
 use super::assembly::{Reassembly, whole};

@@ -1,4 +1,4 @@
-//! What comes from the server.
+//! Packets from the server.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -10,8 +10,7 @@ use crate::endpoint::exchange::assembly::Reassembly;
 use crate::endpoint::exchange::packet::{HeaderTemplate, PacketHeader};
 use crate::endpoint::exchange::sending::OutgoingMessage;
 
-/// By how much two clocks are taken to differ in pace: a hundredth; and the smallest time that a server
-/// says.
+/// The fraction by which two clocks are taken to differ in pace: a hundredth; and the smallest time that a server says.
 const PACE: u32 = 100;
 const GRAIN: Duration = Duration::from_millis(10);
 
@@ -94,7 +93,7 @@ impl<W> ClientLane<W> {
         self.first_sent_at = None;
     }
 
-    /// The same call, which was not carried out, in another conversation.
+    /// Begins the same call, which was not carried out, in another conversation.
     pub(super) fn begin_anew(&mut self) {
         self.rest();
         self.assembly.clear();

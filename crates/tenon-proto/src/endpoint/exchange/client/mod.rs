@@ -1,8 +1,8 @@
 //! The client's side: the conversation with one server, and its calls.
 //!
-//! What a datagram means is found out by [`handle_datagram`](ClientEngine::handle_datagram), what is
-//! to be sent is asked for with [`poll_transmit`](ClientEngine::poll_transmit) until there is nothing,
-//! and calls that came to nothing with [`poll_event`](ClientEngine::poll_event).
+//! [`handle_datagram`](ClientEngine::handle_datagram) takes in each datagram,
+//! [`poll_transmit`](ClientEngine::poll_transmit) is asked for what is to be sent until there is nothing, and
+//! [`poll_event`](ClientEngine::poll_event) for calls that came to nothing.
 
 mod call_id;
 mod calls;
@@ -72,7 +72,7 @@ pub struct Outgoing {
     pub service: u16,
     /// Procedure number.
     pub procedure: u16,
-    /// When it is given up.
+    /// The time at which it is given up.
     pub deadline: Instant,
 }
 
@@ -102,7 +102,7 @@ pub enum ClientEvent<W> {
         id: CallId,
         /// The waiter that was handed in with the call.
         waiter: W,
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
 }
@@ -177,7 +177,7 @@ struct PendingHandshake {
     sent: u32,
     sent_at: Instant,
     began_at: Instant,
-    /// When the next one is to be sent, once one was.
+    /// The time at which the next one is to be sent, once one was.
     timer: Instant,
     /// One is to be sent now.
     owes_hello: bool,
@@ -189,7 +189,7 @@ struct PendingHandshake {
 struct OpenConversation {
     conversation: u64,
     prototype: HeaderTemplate,
-    /// As long as the server may not know the conversation.
+    /// The opening of packets, as long as the server may not know the conversation.
     opening: Option<ConversationOpening>,
     /// Bytes behind the header of a datagram.
     room: usize,
@@ -300,7 +300,7 @@ impl<W> ClientEngine<W> {
         self.core.bind(interface, procedure)
     }
 
-    /// Says how large the datagrams may be from the next conversation on.
+    /// Sets how large the datagrams may be from the next conversation on.
     pub fn set_datagram_max(&mut self, bytes: usize) {
         self.core.own.datagram_max = datagram_max(bytes, usize::MAX) as u32;
     }
@@ -351,9 +351,8 @@ impl<W> ClientEngine<W> {
         core.take_in(now, datagram, whole)
     }
 
-    /// The same for an owner that keeps the answer while the engine goes on: one of several packets
-    /// is left in `taken`, one of a single packet stands behind its
-    /// [header](super::PACKET_HEADER).
+    /// Does the same for an owner that keeps the answer while the engine goes on: one of several packets is left in
+    /// `taken`, one of a single packet stands behind its [header](super::PACKET_HEADER).
     #[inline]
     pub fn handle_datagram_into<'d>(
         &mut self,
@@ -398,12 +397,12 @@ impl<W> ClientEngine<W> {
         self.core.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.core.poll_timeout()
     }
 
-    /// When there is something to do for a call; `None` if it is not in flight.
+    /// Returns when there is something to do for a call; `None` if it is not in flight.
     pub fn next_timeout(&self, id: CallId) -> Option<Instant> {
         let number = self.core.lane_with(id)?;
         self.core.lanes[usize::from(number)].next_timeout()

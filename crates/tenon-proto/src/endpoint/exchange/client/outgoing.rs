@@ -1,4 +1,4 @@
-//! What is to be sent.
+//! Packets to the server.
 
 use std::time::Instant;
 

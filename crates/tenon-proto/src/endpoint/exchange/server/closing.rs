@@ -8,7 +8,7 @@ use crate::endpoint::exchange::packet::{DropReason, PacketHeader};
 /// Silence after which a conversation may be forgotten for want of room.
 const RECLAIM_AFTER: Duration = Duration::from_secs(1);
 
-/// For how long it is believed that there is room, or is none: to find out looks at all conversations.
+/// The time for which it is believed that there is room, or is none: to find out looks at all conversations.
 const ROOM_KNOWN_FOR: Duration = Duration::from_millis(10);
 
 impl<A: PeerAddress> ServerCore<A> {

@@ -1,4 +1,4 @@
-//! What a server knows of a client: its lanes, each with the call that it carries, or carried last.
+//! A client at the server: its lanes, each with the call that it carries, or carried last.
 
 use std::time::Instant;
 

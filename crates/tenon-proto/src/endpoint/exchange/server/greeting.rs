@@ -11,7 +11,7 @@ use crate::endpoint::exchange::packet::{
 };
 use crate::lean::RefusalReason;
 
-/// Answers to strangers that wait to be sent; what is more is dropped.
+/// Answers to peers without a conversation that wait to be sent; what is more is dropped.
 const STRAY_MAX: usize = 256;
 
 impl<A: PeerAddress> ServerCore<A> {
@@ -137,7 +137,7 @@ impl<A: PeerAddress> ServerCore<A> {
         Ok(rest)
     }
 
-    /// Says that a conversation is not known, and for how long it would have been.
+    /// Tells a client that a conversation is not known, and for how long it would have been.
     #[cold]
     fn reset(&mut self, now: Instant, to: A, header: &PacketHeader, may_be_of_other: bool) {
         if header.kind == PacketKind::Ack {

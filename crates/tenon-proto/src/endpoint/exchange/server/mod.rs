@@ -1,9 +1,9 @@
 //! The server's side: all conversations of all clients of one socket.
 //!
-//! What a datagram means is found out by [`handle_datagram`](ServerEngine::handle_datagram), what is
-//! to be sent is asked for with [`poll_transmit`](ServerEngine::poll_transmit) until there is nothing.
-//! A call that is handed out is carried out by its owner, in any order and at any time, and answered
-//! with [`reply`](ServerEngine::reply).
+//! [`handle_datagram`](ServerEngine::handle_datagram) takes in each datagram, and
+//! [`poll_transmit`](ServerEngine::poll_transmit) is asked for what is to be sent until there is nothing. A call that
+//! is handed out is carried out by its owner, in any order and at any time, and answered with
+//! [`reply`](ServerEngine::reply).
 
 mod calls;
 mod closed_conversations;
@@ -90,9 +90,9 @@ pub struct ServerLimits {
     pub bytes_of_host: usize,
     /// The same of all conversations.
     pub bytes: usize,
-    /// For how long a conversation is known behind its last packet.
+    /// The time for which a conversation is known behind its last packet.
     pub retention: Duration,
-    /// For how long a cookie is one.
+    /// The time for which a cookie is valid.
     pub cookie: Duration,
     /// Times to wait before something is sent again.
     pub patience: RetransmitTimeouts,
@@ -198,7 +198,8 @@ struct ServerCore<A> {
     hosts: HashMap<A, HostUsage>,
     /// Conversations that are over, until no packet that is under way can begin them again.
     over: Box<ClosedConversations>,
-    /// When the conversation was heard last that was heard latest of those that were forgotten for want of room.
+    /// The time at which the conversation was heard last that was heard latest of those that were forgotten for want of
+    /// room.
     reclaimed_heard_at: Option<Instant>,
     /// The last search for room for a conversation of a host: the host, the time, and true if there was room.
     room_found: Option<(A, Instant, bool)>,
@@ -211,7 +212,7 @@ struct ServerCore<A> {
     stray: VecDeque<StatelessReply<A>>,
     /// Conversations of clients that are to be told that the server stops.
     leaving: Vec<u64>,
-    /// When the last of those was told, and forgotten.
+    /// The time at which the last of those was told, and forgotten.
     farewell_at: Option<Instant>,
     events: VecDeque<ServerEvent>,
     scratch: Buffer,
@@ -304,7 +305,7 @@ impl<A: PeerAddress> ServerEngine<A> {
         core.take_in(now, from, datagram, services, whole)
     }
 
-    /// The same; a call that comes in several packets is put together outside of the engine, which may be used by
+    /// Does the same; a call that comes in several packets is put together outside of the engine, which may be used by
     /// others as long as the call is carried out.
     #[inline]
     pub fn handle_datagram_into<'d>(
@@ -343,7 +344,7 @@ impl<A: PeerAddress> ServerEngine<A> {
         self.core.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.core.poll_timeout()
     }

@@ -1,4 +1,4 @@
-//! What is to be sent.
+//! Packets to clients.
 
 use std::time::Instant;
 

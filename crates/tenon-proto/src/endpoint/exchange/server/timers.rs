@@ -1,4 +1,4 @@
-//! What is done when nothing comes.
+//! Timers of a server.
 
 use std::time::Instant;
 
