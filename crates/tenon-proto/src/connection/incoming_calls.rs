@@ -76,7 +76,7 @@ pub enum ReplyDraft {
     /// By ONC RPC.
     Onc {
         /// The reply.
-        reply: onc::reply::ReplyDraft,
+        reply: onc::reply::OncReplyDraft,
         /// Bytes of the longest fragment that it is cut into.
         fragment_max: usize,
     },
@@ -90,7 +90,7 @@ impl ReplyDraft {
     pub fn begin(buffer: &mut Buffer, caller: Caller) -> Self {
         match caller {
             Caller::Onc { xid, fragment_max } => Self::Onc {
-                reply: onc::reply::ReplyDraft::begin(buffer, xid),
+                reply: onc::reply::OncReplyDraft::begin(buffer, xid),
                 fragment_max,
             },
             Caller::Lean(caller) => Self::Lean(lean::ReplyDraft::begin(buffer, caller)),

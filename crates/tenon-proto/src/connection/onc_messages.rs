@@ -52,7 +52,7 @@ impl<W> Connection<W> {
             Err(BadCall::Refuse { xid, refused }) => {
                 self.incoming.counters.refusals += 1;
                 let mut reply = std::mem::take(&mut self.scratch);
-                reply::ReplyDraft::begin(&mut reply, xid)
+                reply::OncReplyDraft::begin(&mut reply, xid)
                     .refuse(&mut reply, refused)
                     .seal(&mut reply, fragment_max);
                 self.push_own_reply(reply);

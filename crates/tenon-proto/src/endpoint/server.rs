@@ -13,7 +13,7 @@ use super::exchange::server::{
 use super::exchange::{Whole, is_packet};
 use crate::codec::onc::message::{BadCall, Refused};
 use crate::codec::onc::record::{self, FRAGMENT_MAX};
-use crate::codec::onc::reply::ReplyDraft;
+use crate::codec::onc::reply::OncReplyDraft;
 use crate::config::{ConnectionConfig, Role};
 use crate::connection::{IncomingCall, IncomingCounters, NULL_PROCEDURE, ServiceTable, understand};
 
@@ -158,14 +158,14 @@ impl<A: PeerAddress> ServerEndpoint<A> {
             Ok(call) if call.procedure == NULL_PROCEDURE => {
                 counters.pings += 1;
                 self.reply(from, |out| {
-                    ReplyDraft::begin(out, call.caller.number());
+                    OncReplyDraft::begin(out, call.caller.number());
                 });
             }
             Ok(call) => return self.admit(now, from, call),
             Err(BadCall::Refuse { xid, refused }) => {
                 counters.refusals += 1;
                 self.reply(from, |out| {
-                    let _ = ReplyDraft::begin(out, xid).refuse(out, refused);
+                    let _ = OncReplyDraft::begin(out, xid).refuse(out, refused);
                 });
             }
             Err(BadCall::Unanswerable(_)) => counters.violations += 1,
@@ -267,7 +267,7 @@ impl<A: PeerAddress> ServerEndpoint<A> {
     ) -> ReplyTooLarge {
         self.counters.replies_too_large += 1;
         reply.clear();
-        let _ = ReplyDraft::begin(reply, key.xid).refuse(reply, Refused::SystemError);
+        let _ = OncReplyDraft::begin(reply, key.xid).refuse(reply, Refused::SystemError);
         ReplyTooLarge {
             service: key.service,
             procedure: key.procedure,

@@ -43,7 +43,7 @@ struct SentFragment {
     order: u64,
     sent_at: Instant,
     times: u32,
-    fate: FragmentState,
+    state: FragmentState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,7 +200,7 @@ impl OutgoingMessage {
     /// Packets that are under way.
     pub(super) fn under_way(&self) -> u32 {
         let flights = self.flights.iter();
-        let under_way = flights.filter(|flight| flight.fate == FragmentState::UnderWay);
+        let under_way = flights.filter(|flight| flight.state == FragmentState::UnderWay);
         under_way.count() as u32 * self.weight
     }
 
@@ -213,7 +213,7 @@ impl OutgoingMessage {
     #[inline]
     pub(super) fn next_fragment(&mut self) -> Option<u32> {
         while let Some(&fragment) = self.lost.front() {
-            match self.flight(fragment).map(|flight| flight.fate) {
+            match self.flight(fragment).map(|flight| flight.state) {
                 Some(FragmentState::Lost) => return Some(fragment),
                 Some(FragmentState::Arrived | FragmentState::UnderWay) | None => {
                     self.lost.pop_front()
@@ -257,7 +257,7 @@ impl OutgoingMessage {
                 order,
                 sent_at: now,
                 times: 1,
-                fate: FragmentState::UnderWay,
+                state: FragmentState::UnderWay,
             });
             return true;
         }
@@ -266,7 +266,7 @@ impl OutgoingMessage {
         };
         (flight.order, flight.sent_at) = (order, now);
         flight.times = flight.times.saturating_add(1);
-        std::mem::replace(&mut flight.fate, FragmentState::UnderWay) == FragmentState::Lost
+        std::mem::replace(&mut flight.state, FragmentState::UnderWay) == FragmentState::Lost
     }
 
     /// Appends a fragment's bytes.
@@ -285,9 +285,9 @@ impl OutgoingMessage {
     /// All has arrived, as the answer says.
     #[inline]
     pub(super) fn all_arrived(&mut self, now: Instant) -> AckOutcome {
-        let mut learnt = AckOutcome::default();
-        self.arrive_below(self.count, now, &mut learnt);
-        learnt.weighing(self.weight)
+        let mut outcome = AckOutcome::default();
+        self.arrive_below(self.count, now, &mut outcome);
+        outcome.weighing(self.weight)
     }
 
     /// Takes in what the other end has.
@@ -296,30 +296,30 @@ impl OutgoingMessage {
         arrived: &ReceivedFragments<'_>,
         now: Instant,
     ) -> AckOutcome {
-        let mut learnt = AckOutcome::default();
+        let mut outcome = AckOutcome::default();
         let below = arrived.below.min(self.next);
-        let mut latest = self.arrive_below(below, now, &mut learnt);
+        let mut latest = self.arrive_below(below, now, &mut outcome);
         let mut has_holes = false;
         for fragment in arrived.beyond() {
             has_holes = true;
             let Some(flight) = self.flight_mut(fragment) else {
                 continue;
             };
-            latest = latest.max(arrive(flight, now, &mut learnt));
+            latest = latest.max(arrive(flight, now, &mut outcome));
         }
-        if has_holes || !self.lost.is_empty() || learnt.arrived.count > 0 {
-            self.detect_losses(latest, &mut learnt);
+        if has_holes || !self.lost.is_empty() || outcome.arrived.count > 0 {
+            self.detect_losses(latest, &mut outcome);
         }
-        learnt.weighing(self.weight)
+        outcome.weighing(self.weight)
     }
 
     /// The latest order among those that have arrived before `below`.
     #[inline]
-    fn arrive_below(&mut self, below: u32, now: Instant, learnt: &mut AckOutcome) -> Option<u64> {
+    fn arrive_below(&mut self, below: u32, now: Instant, outcome: &mut AckOutcome) -> Option<u64> {
         let mut latest = None;
         while self.arrived_below < below {
             if let Some(mut flight) = self.flights.pop_front() {
-                latest = latest.max(arrive(&mut flight, now, learnt));
+                latest = latest.max(arrive(&mut flight, now, outcome));
             }
             self.arrived_below += 1;
         }
@@ -327,12 +327,12 @@ impl OutgoingMessage {
         latest
     }
 
-    fn detect_losses(&mut self, latest: Option<u64>, learnt: &mut AckOutcome) {
+    fn detect_losses(&mut self, latest: Option<u64>, outcome: &mut AckOutcome) {
         let Some(latest) = latest else { return };
         for (index, flight) in self.flights.iter_mut().enumerate() {
-            if flight.fate == FragmentState::UnderWay && flight.order + REORDERED_MAX <= latest {
-                flight.fate = FragmentState::Lost;
-                learnt.lost.add(flight.sent_at);
+            if flight.state == FragmentState::UnderWay && flight.order + REORDERED_MAX <= latest {
+                flight.state = FragmentState::Lost;
+                outcome.lost.add(flight.sent_at);
                 self.lost.push_back(self.arrived_below + index as u32);
             }
         }
@@ -345,13 +345,13 @@ impl OutgoingMessage {
         self.lost.clear();
         for (index, flight) in self.flights.iter_mut().enumerate() {
             let is_first = self.lost.is_empty();
-            match flight.fate {
+            match flight.state {
                 FragmentState::Arrived => continue,
                 FragmentState::UnderWay if all || is_first => lost.add(flight.sent_at),
                 FragmentState::UnderWay => continue,
                 FragmentState::Lost => {}
             }
-            flight.fate = FragmentState::Lost;
+            flight.state = FragmentState::Lost;
             self.lost.push_back(self.arrived_below + index as u32);
         }
         lost.weighing(self.weight)
@@ -360,14 +360,14 @@ impl OutgoingMessage {
 
 /// A flight has arrived; its order if that is news.
 #[inline]
-fn arrive(flight: &mut SentFragment, now: Instant, learnt: &mut AckOutcome) -> Option<u64> {
-    match std::mem::replace(&mut flight.fate, FragmentState::Arrived) {
+fn arrive(flight: &mut SentFragment, now: Instant, outcome: &mut AckOutcome) -> Option<u64> {
+    match std::mem::replace(&mut flight.state, FragmentState::Arrived) {
         FragmentState::Arrived => return None,
-        FragmentState::UnderWay => learnt.arrived.add(flight.sent_at),
+        FragmentState::UnderWay => outcome.arrived.add(flight.sent_at),
         FragmentState::Lost => {}
     }
     if flight.times == 1 {
-        learnt.trip = Some(now.saturating_duration_since(flight.sent_at));
+        outcome.trip = Some(now.saturating_duration_since(flight.sent_at));
     }
     Some(flight.order)
 }

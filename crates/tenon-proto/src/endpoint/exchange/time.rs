@@ -83,15 +83,15 @@ impl RttEstimator {
     /// Returns how long to wait when so many waits were in vain: doubled for each (RFC 6298, 5.5), and up to an eighth
     /// longer by chance, so that those that failed together do not try again together.
     #[inline]
-    pub(super) fn wait(&self, in_vain: u32, chance: &mut SplitMix64) -> Duration {
+    pub(super) fn wait(&self, in_vain: u32, rng: &mut SplitMix64) -> Duration {
         let wait = self.wait.saturating_mul(1 << in_vain.min(16));
-        chance.lengthen(wait.min(self.most))
+        rng.lengthen(wait.min(self.most))
     }
 
     /// Returns how long to wait between two probes when so many were answered.
-    pub(super) fn probe(&self, answered: u32, chance: &mut SplitMix64) -> Duration {
-        let wait = self.wait(answered, chance);
-        wait.min(chance.lengthen(nanoseconds(self.patience.probe)))
+    pub(super) fn probe(&self, answered: u32, rng: &mut SplitMix64) -> Duration {
+        let wait = self.wait(answered, rng);
+        wait.min(rng.lengthen(nanoseconds(self.patience.probe)))
     }
 }
 

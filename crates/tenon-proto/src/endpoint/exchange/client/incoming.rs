@@ -70,15 +70,15 @@ impl<W> ClientCore<W> {
         }
     }
 
-    fn learn(&mut self, now: Instant, learnt: &AckOutcome, held: Option<Duration>) {
-        if let (Some(trip), Some(held)) = (learnt.trip, held) {
+    fn learn(&mut self, now: Instant, outcome: &AckOutcome, held: Option<Duration>) {
+        if let (Some(trip), Some(held)) = (outcome.trip, held) {
             self.round_trip.measure(trip.saturating_sub(held));
         }
-        if let Some(sent_at) = learnt.arrived.sent_at {
-            self.congestion.arrived(learnt.arrived.count, sent_at);
+        if let Some(sent_at) = outcome.arrived.sent_at {
+            self.congestion.arrived(outcome.arrived.count, sent_at);
         }
-        if let Some(sent_at) = learnt.lost.sent_at {
-            self.congestion.lost(learnt.lost.count, sent_at, now);
+        if let Some(sent_at) = outcome.lost.sent_at {
+            self.congestion.lost(outcome.lost.count, sent_at, now);
         }
         self.wake();
     }
@@ -98,12 +98,12 @@ impl<W> ClientCore<W> {
             ClientLaneState::Calling(_) => true,
         };
         lane.heard();
-        let learnt = match is_calling {
+        let outcome = match is_calling {
             true => lane.sending.handle_arrived(&arrived, now),
             false => AckOutcome::default(),
         };
         self.confirm();
-        self.learn(now, &learnt, Some(Duration::ZERO));
+        self.learn(now, &outcome, Some(Duration::ZERO));
         match (progress, is_calling) {
             (CallStatus::Receiving | CallStatus::Running, true) => self.go_on(now, header.lane),
             (CallStatus::Receiving | CallStatus::Running, false) => {
@@ -124,7 +124,7 @@ impl<W> ClientCore<W> {
     fn cancel_later(&mut self, now: Instant, number: u16) {
         let lane = &mut self.lanes[usize::from(number)];
         lane.probes += 1;
-        let wait = self.round_trip.probe(lane.probes, &mut self.chance);
+        let wait = self.round_trip.probe(lane.probes, &mut self.rng);
         lane.timer = Some(now + wait);
     }
 
@@ -132,10 +132,10 @@ impl<W> ClientCore<W> {
     fn go_on(&mut self, now: Instant, number: u16) {
         let lane = &mut self.lanes[usize::from(number)];
         let wait = match lane.sending.has_all_arrived() {
-            false => self.round_trip.wait(0, &mut self.chance),
+            false => self.round_trip.wait(0, &mut self.rng),
             true => {
                 lane.probes += 1;
-                self.round_trip.probe(lane.probes, &mut self.chance)
+                self.round_trip.probe(lane.probes, &mut self.rng)
             }
         };
         lane.timer = Some(now + wait);
@@ -210,13 +210,13 @@ impl<W> ClientCore<W> {
     fn hear_reply(&mut self, now: Instant, header: &PacketHeader) {
         let lane = &mut self.lanes[usize::from(header.lane)];
         lane.heard();
-        let learnt = lane.sending.all_arrived(now);
+        let outcome = lane.sending.all_arrived(now);
         let held = match header.detail {
             HELD_LONG => None,
             held => Some(Duration::from_micros(held.into())),
         };
         self.confirm();
-        self.learn(now, &learnt, held);
+        self.learn(now, &outcome, held);
     }
 
     /// Ends the call `id` if `datagram` is its answer and of the commonest form: one packet, and in it nothing but the
@@ -261,7 +261,7 @@ impl<W> ClientCore<W> {
         taken: &mut ReceiveBuffer,
     ) -> Result<Option<CompleteAnswer<'d>>, DropReason> {
         let lane = &mut self.lanes[usize::from(header.lane)];
-        let wait = self.round_trip.wait(1, &mut self.chance);
+        let wait = self.round_trip.wait(1, &mut self.rng);
         lane.timer = Some(now + wait);
         let before = lane.assembly.bytes();
         let fragment = match self.bytes + body.len() > self.limits.bytes {

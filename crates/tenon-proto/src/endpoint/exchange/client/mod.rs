@@ -239,7 +239,7 @@ struct ClientCore<W> {
     /// Packets sent.
     order: u64,
     serial: u32,
-    chance: SplitMix64,
+    rng: SplitMix64,
     counters: ExchangeClientCounters,
 }
 
@@ -277,7 +277,7 @@ impl<W> ClientEngine<W> {
                 bytes: 0,
                 order: 0,
                 serial: 0,
-                chance: SplitMix64(secrets.seed),
+                rng: SplitMix64(secrets.seed),
                 counters: ExchangeClientCounters::default(),
             },
             whole: Reassembly::receiver(bytes_max),

@@ -34,7 +34,7 @@ impl<W> ClientCore<W> {
         if !std::mem::take(&mut greeting.owes_hello) {
             return false;
         }
-        let wait = self.round_trip.wait(greeting.sent, &mut self.chance);
+        let wait = self.round_trip.wait(greeting.sent, &mut self.rng);
         greeting.sent += 1;
         greeting.sent_at = now;
         greeting.timer = now + wait;
@@ -90,7 +90,7 @@ impl<W> ClientCore<W> {
             open.prototype.put(out, &header, put_opening);
             lane.asked(now);
             if kind == PacketKind::Cancel {
-                let wait = self.round_trip.wait(lane.in_vain, &mut self.chance);
+                let wait = self.round_trip.wait(lane.in_vain, &mut self.rng);
                 lane.timer = Some(now + wait);
             }
             return true;
@@ -132,7 +132,7 @@ impl<W> ClientCore<W> {
             lane.sending.put(fragment, out);
         });
         lane.sent(now);
-        let wait = self.round_trip.wait(lane.in_vain, &mut self.chance);
+        let wait = self.round_trip.wait(lane.in_vain, &mut self.rng);
         lane.timer = Some(now + wait);
         true
     }

@@ -57,14 +57,14 @@ impl<W> ClientCore<W> {
     fn ask_again(&mut self, now: Instant, number: u16) {
         let lane = &mut self.lanes[usize::from(number)];
         lane.in_vain += 1;
-        let wait = self.round_trip.wait(lane.in_vain, &mut self.chance);
+        let wait = self.round_trip.wait(lane.in_vain, &mut self.rng);
         lane.timer = Some(now + wait);
         if matches!(lane.stage, ClientLaneState::GivenUp) {
             lane.owes_cancel = true;
         } else if lane.sending.has_all_arrived() {
             lane.owes_probe = true;
             lane.probes += 1;
-            let wait = self.round_trip.probe(lane.probes, &mut self.chance);
+            let wait = self.round_trip.probe(lane.probes, &mut self.rng);
             lane.timer = Some(now + wait);
         } else {
             let all = lane.in_vain > 1;

@@ -217,7 +217,7 @@ impl<A: PeerAddress> ServerCore<A> {
         if !is_awaited || conversation.lanes[index].sending.count() <= 1 {
             return Err(DropReason::Repeated);
         }
-        let is_news = conversation.handle_arrived(index, &arrived, now, &mut self.chance);
+        let is_news = conversation.handle_arrived(index, &arrived, now, &mut self.rng);
         let lane = &mut conversation.lanes[index];
         if is_news || !self.is_closed {
             lane.in_vain = 0;

@@ -342,22 +342,22 @@ impl<A> Conversation<A> {
         index: usize,
         arrived: &ReceivedFragments<'_>,
         now: Instant,
-        chance: &mut SplitMix64,
+        rng: &mut SplitMix64,
     ) -> bool {
         let lane = &mut self.lanes[index];
-        let learnt = lane.sending.handle_arrived(arrived, now);
-        if let Some(trip) = learnt.trip {
+        let outcome = lane.sending.handle_arrived(arrived, now);
+        if let Some(trip) = outcome.trip {
             self.round_trip.measure(trip);
         }
-        if let Some(sent_at) = learnt.arrived.sent_at {
-            self.congestion.arrived(learnt.arrived.count, sent_at);
+        if let Some(sent_at) = outcome.arrived.sent_at {
+            self.congestion.arrived(outcome.arrived.count, sent_at);
         }
-        if let Some(sent_at) = learnt.lost.sent_at {
-            self.congestion.lost(learnt.lost.count, sent_at, now);
+        if let Some(sent_at) = outcome.lost.sent_at {
+            self.congestion.lost(outcome.lost.count, sent_at, now);
         }
-        let is_news = learnt.arrived.count > 0;
+        let is_news = outcome.arrived.count > 0;
         if lane.timer.is_some() {
-            lane.timer = Some(now + self.round_trip.wait(0, chance));
+            lane.timer = Some(now + self.round_trip.wait(0, rng));
         }
         if lane.sending.has_all_arrived() {
             lane.end(CallStatus::Over);
@@ -367,12 +367,7 @@ impl<A> Conversation<A> {
     }
 
     /// Nothing was heard of an answer; whether to go on sending it.
-    pub(super) fn send_again(
-        &mut self,
-        index: usize,
-        now: Instant,
-        chance: &mut SplitMix64,
-    ) -> bool {
+    pub(super) fn send_again(&mut self, index: usize, now: Instant, rng: &mut SplitMix64) -> bool {
         let lane = &mut self.lanes[index];
         lane.in_vain += 1;
         if lane.in_vain > REPEATS_MAX {
@@ -389,7 +384,7 @@ impl<A> Conversation<A> {
             (false, _) | (true, None) => self.congestion.forget(lost.count),
         }
         lane.is_retrying = true;
-        lane.timer = Some(now + self.round_trip.wait(lane.in_vain, chance));
+        lane.timer = Some(now + self.round_trip.wait(lane.in_vain, rng));
         self.has_waiting = true;
         true
     }
@@ -449,7 +444,7 @@ impl<A> Conversation<A> {
         index: usize,
         now: Instant,
         order: &mut u64,
-        chance: &mut SplitMix64,
+        rng: &mut SplitMix64,
         out: &mut Buffer,
     ) -> Option<SendStatus> {
         let lane = &mut self.lanes[index];
@@ -486,7 +481,7 @@ impl<A> Conversation<A> {
         if lane.sending.sent(fragment, *order, now) {
             self.congestion.sent(weight);
         }
-        lane.timer = Some(now + self.round_trip.wait(lane.in_vain, chance));
+        lane.timer = Some(now + self.round_trip.wait(lane.in_vain, rng));
         self.put_reply(index, fragment, asks, now, out);
         Some(SendStatus::More)
     }

@@ -221,7 +221,7 @@ struct ServerCore<A> {
     sweep_at: Instant,
     /// Packets sent.
     order: u64,
-    chance: SplitMix64,
+    rng: SplitMix64,
     is_closed: bool,
     counters: ExchangeServerCounters,
 }
@@ -283,7 +283,7 @@ impl<A: PeerAddress> ServerEngine<A> {
                 bytes: 0,
                 sweep_at: now + limits.retention / 4,
                 order: 0,
-                chance: SplitMix64(secrets.seed),
+                rng: SplitMix64(secrets.seed),
                 is_closed: false,
                 counters: ExchangeServerCounters::default(),
             },

@@ -54,7 +54,7 @@ impl<A: PeerAddress> ServerCore<A> {
                 continue;
             };
             conversation.lanes[index].is_ready = false;
-            match conversation.transmit(index, now, &mut self.order, &mut self.chance, out) {
+            match conversation.transmit(index, now, &mut self.order, &mut self.rng, out) {
                 None => {}
                 Some(SendStatus::Done) => return Some(conversation.peer),
                 Some(SendStatus::More) => {

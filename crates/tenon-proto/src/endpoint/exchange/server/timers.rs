@@ -62,7 +62,7 @@ impl<A: PeerAddress> ServerCore<A> {
             Some(timer) if timer > now => return true,
             Some(_) => {}
         }
-        let goes_on = conversation.send_again(index, now, &mut self.chance);
+        let goes_on = conversation.send_again(index, now, &mut self.rng);
         conversation.lanes[index].is_timed = goes_on;
         if goes_on {
             self.make_ready(id, number);
