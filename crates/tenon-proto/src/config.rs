@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::codec::lean::{ByteOrder, Features, Preamble};
 use crate::codec::onc::record::FRAGMENT_MAX;
 
-/// What one end of a connection grants and how it sends.
+/// The limits that one end of a connection grants, and its choices as a sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionConfig {
     /// Bytes of the largest message that this end sends, its header included.
@@ -20,9 +20,9 @@ pub struct ConnectionConfig {
     /// Bytes of the longest fragment that records of ONC RPC are cut into (RFC 5531 section 11). 4 at least: the number
     /// of a call is written into its first fragment when it is [started](crate::connection::Connection::start_call).
     pub fragment_max: usize,
-    /// When this end asks its peer whether it is there.
+    /// Times at which this end asks its peer whether it is there.
     pub pings: PingConfig,
-    /// What this end can do beside what every end can.
+    /// Optional capabilities of this end.
     pub features: Features,
     /// The order of the bytes of lean messages that this end sends. Only tests choose another than the machine's.
     pub byte_order: ByteOrder,
@@ -79,8 +79,8 @@ impl ConnectionConfig {
     }
 }
 
-/// When the end that has begun a connection asks its peer whether it is there, and when it gives a silent one up. Whatever
-/// the peer sends shows that it is there.
+/// Times after which the end that has begun a connection asks its peer whether it is there, and gives a silent one up.
+/// Whatever the peer sends shows that it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PingConfig {
     /// Silence after which a peer by the lean protocol is asked that calls wait for; it is never asked if this is not set.
@@ -92,7 +92,7 @@ pub struct PingConfig {
     /// of three calls in a row has run out, of the first so long ago or longer, and nothing was received since; unless a
     /// call waits that is older.
     pub timeout: Duration,
-    /// Whether a peer is asked, too, that no call waits for.
+    /// True if a peer is asked even while no call waits for it.
     pub when_idle: bool,
 }
 
@@ -108,7 +108,7 @@ impl Default for PingConfig {
     }
 }
 
-/// Which end of a connection this is.
+/// The end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It has begun the connection.

@@ -2,9 +2,9 @@
 
 /// The calls in flight on one connection.
 ///
-/// A call lives in the slot that the low bits of its number name. The next number is the next one
-/// whose slot is free, so no number in flight is ever taken, numbers ascend, none comes again before
-/// all others have, and an answer finds its call at once.
+/// A call lives in the slot that the low bits of its number name. The next number is the next one with a free slot, so
+/// no number in flight is ever taken, numbers ascend, none comes again before all others have, and an answer finds its
+/// call at once.
 #[derive(Debug)]
 pub(crate) struct InFlight<T> {
     slots: Vec<Option<(u32, T)>>,
@@ -58,7 +58,7 @@ impl<T> InFlight<T> {
         self.next
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.count

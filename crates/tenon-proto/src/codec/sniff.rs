@@ -1,9 +1,9 @@
-//! Which protocol a peer speaks, told by the first bytes that it sends.
+//! Detection of the protocol that a peer speaks, by the first bytes that it sends.
 
 use crate::lean::MAGIC;
 use crate::onc::record::MARK;
 
-/// What the first bytes of a connection are.
+/// The protocol that the first bytes of a connection speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sniffed {
     /// The mark of an ONC record.

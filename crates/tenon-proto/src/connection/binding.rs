@@ -6,14 +6,14 @@ use tenon_wire::Buffer;
 
 use super::service_table::ServiceTable;
 use crate::codec::lean::{
-    Bind, BindAnswer, BindRefusal, ByteOrder, Fault, Interface, Message, Unbound, Violation,
-    put_bound,
+    BindAnswer, BindRefusal, BindRequest, ByteOrder, Fault, Interface, Message, UnboundReason,
+    Violation, put_bound,
 };
 
 /// Services that a peer may ask for over one connection.
 pub const SERVICES_MAX: usize = 1024;
 
-/// Why a service cannot be called.
+/// The reason for which a service cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
     /// The peer does not bind it.
@@ -27,7 +27,7 @@ pub enum BindError {
 /// Bytes of calls of one service that are kept until the peer has said whether it binds it. Further calls wait.
 const KEPT_MAX: usize = 4 << 20;
 
-/// Why a service has no number for a call.
+/// The reason for which a service has no number for a call.
 #[derive(Debug)]
 pub(super) enum NotBound {
     /// It cannot be called.
@@ -46,7 +46,7 @@ impl From<BindError> for NotBound {
 #[derive(Debug, Default)]
 pub(super) struct RequestedServices {
     services: Vec<RequestedService>,
-    /// Requests whose calls are kept, as they may have to be sent again.
+    /// Requests with calls that are kept, as they may have to be sent again.
     keeping: usize,
 }
 
@@ -90,13 +90,13 @@ impl RequestedService {
         Arc::ptr_eq(&self.interface, interface) || *self.interface == **interface
     }
 
-    /// Whether its calls are to be kept until the peer has answered.
+    /// Returns whether its calls are to be kept until the peer has answered.
     fn keeps_calls(&self) -> bool {
         let is_open = matches!(self.state, BindState::Requested) && !self.is_narrowed;
         is_open && self.interface.has_procedures()
     }
 
-    /// Whether a call of so many bytes waits for the answer to the request.
+    /// Returns whether a call of so many bytes waits for the answer to the request.
     fn delays(&self, size: usize) -> bool {
         if !self.keeps_calls() {
             return false;
@@ -125,7 +125,7 @@ impl RequestedServices {
             Some(number) => number,
             None => {
                 let number = self.push(interface, false)?;
-                Bind::of(interface).encode(out, order, number, reverse);
+                BindRequest::of(interface).encode(out, order, number, reverse);
                 self.keeping += usize::from(self.services[usize::from(number)].keeps_calls());
                 usize::from(number)
             }
@@ -178,7 +178,7 @@ impl RequestedServices {
 
     // ---- Calls that may have to be sent again ----
 
-    /// Whether calls of any service are to be [kept](Self::keep).
+    /// Returns whether calls of any service are to be [kept](Self::keep).
     #[inline(always)]
     pub(super) fn is_keeping(&self) -> bool {
         self.keeping > 0
@@ -249,7 +249,7 @@ impl RequestedServices {
         };
         let state = match narrowed {
             Some(number) => {
-                Bind::of_procedures(&interface, &agreed).encode(out, order, number, reverse);
+                BindRequest::of_procedures(&interface, &agreed).encode(out, order, number, reverse);
                 BindState::Narrowed(NarrowedService {
                     refusal,
                     agreed,
@@ -285,7 +285,7 @@ impl RequestedServices {
         Some(Arc::clone(&service.interface))
     }
 
-    /// The service whose request a message answers.
+    /// Returns the service with the request that a message answers.
     fn requested(&mut self, message: &Message<'_>) -> Result<&mut RequestedService, Violation> {
         let number = message.header.service;
         match self.services.get_mut(usize::from(number)) {
@@ -305,7 +305,7 @@ impl RequestedServices {
 pub(super) struct BoundServices {
     /// Indices in the [`ServiceTable`]; `None` where the request was refused, or named procedures.
     bound: Vec<Option<usize>>,
-    /// Those whose requests named procedures.
+    /// Services that were requested for named procedures.
     narrowed: Vec<BoundProcedures>,
     /// Services that the peer has asked for.
     requests: u32,
@@ -356,7 +356,7 @@ impl BoundServices {
         if u32::from(got) != expected {
             return Err(message.header_violation(Fault::ServiceNumber { expected, got }, 8));
         }
-        let bind = Bind::decode(message)?;
+        let bind = BindRequest::decode(message)?;
         self.requests += 1;
         let found = if self.bound.len() < SERVICES_MAX {
             let found = table.bind(&bind);
@@ -369,7 +369,7 @@ impl BoundServices {
             }
             found
         } else {
-            Err(Unbound::TooMany)
+            Err(UnboundReason::TooMany)
         };
         match found {
             Ok((_, interface)) => put_bound(out, order, got, interface.fingerprint, reverse),
@@ -379,7 +379,7 @@ impl BoundServices {
     }
 
     /// Notes which procedures a peer has asked for.
-    fn narrow(&mut self, number: u16, service: Option<usize>, bind: &Bind) {
+    fn narrow(&mut self, number: u16, service: Option<usize>, bind: &BindRequest) {
         let Some(service) = service else {
             return;
         };

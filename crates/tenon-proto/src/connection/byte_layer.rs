@@ -1,8 +1,8 @@
 //! A layer between the bytes of the stream and the framing of messages, which may be put in the middle of a stream.
 //!
 //! A plain connection has none. A layer sees every byte in both directions: it may keep the connection from sending
-//! messages until its own handshake is over, send bytes of its own whenever it has received some, and knows who the
-//! peer is and whether the peer has ended the stream in order.
+//! messages until its own handshake is over, send bytes of its own whenever it has received some, and knows the
+//! identity of the peer and whether the peer has ended the stream in order.
 
 use std::fmt;
 
@@ -17,24 +17,25 @@ pub trait ByteLayer: fmt::Debug + Send {
     /// The peer broke the layer's protocol: the connection ends.
     fn handle_received(&mut self, wire: &[u8], plain: &mut Buffer) -> Result<(), LayerError>;
 
-    /// Whether the layer has something to send itself.
+    /// Returns whether the layer has something to send itself.
     fn has_transmit(&self) -> bool;
 
     /// Appends the bytes that the layer has to send itself.
     fn poll_transmit(&mut self, wire: &mut Buffer);
 
-    /// Whether messages may be sent. As long as not, they wait.
+    /// Returns whether messages may be sent. As long as not, they wait.
     fn is_open(&self) -> bool;
 
     /// Appends what carries these plain bytes. Called only while the layer [is open](Self::is_open).
     fn wrap(&mut self, plain: &[u8], wire: &mut Buffer);
 
-    /// Returns who the peer is, as the layer has verified it.
+    /// Returns the identity of the peer, as the layer has verified it.
     fn peer_identity(&self) -> Option<&str> {
         None
     }
 
-    /// Whether the peer has said by the layer that nothing follows: a stream that ends without that was cut off.
+    /// Returns whether the peer has said by the layer that nothing follows: a stream that ends without that was cut
+    /// off.
     fn has_ended(&self) -> bool;
 }
 

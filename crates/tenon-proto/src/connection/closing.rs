@@ -1,22 +1,22 @@
-//! How a connection ends: what each end has said about it.
+//! The end of a connection: what each end has said about it.
 
 use crate::codec::lean::RefusalReason;
 
-/// What is known of the end of a connection.
+/// The state of the end of a connection.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Closing {
+pub(super) struct ClosingState {
     /// This end has said that it begins no calls any more and accepts none.
     pub(super) is_closed: bool,
-    /// Why a lean client is refused whose preamble comes only now.
+    /// The reason for refusing a lean client with a preamble that comes only now.
     pub(super) refusal: Option<RefusalReason>,
-    /// What the peer has said of itself: the last call that it has accepted, if it has accepted any.
+    /// The peer's own word that it closes: the last call that it has accepted, if it has accepted any.
     pub(super) peer: Option<Option<u32>>,
     /// The connection is of no use any more.
     pub(super) is_lost: bool,
 }
 
-impl Closing {
-    /// Whether this end may begin calls.
+impl ClosingState {
+    /// Returns whether this end may begin calls.
     #[inline]
     pub(super) fn may_begin(&self) -> bool {
         !self.is_closed && self.peer.is_none() && !self.is_lost

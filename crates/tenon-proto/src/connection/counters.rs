@@ -1,6 +1,6 @@
-//! What a connection counts.
+//! Counters of a connection.
 
-/// What has become of the calls that this end has made.
+/// Outcomes of the calls that this end has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutgoingCounters {
     /// Calls started.
@@ -9,7 +9,7 @@ pub struct OutgoingCounters {
     pub successes: u64,
     /// Calls that the peer refused, or answered with an exception.
     pub refusals: u64,
-    /// Calls whose time ran out.
+    /// Calls that ran out of time.
     pub timeouts: u64,
     /// Calls that were given up before they were answered.
     pub cancellations: u64,
@@ -21,7 +21,7 @@ pub struct OutgoingCounters {
     pub violations: u64,
 }
 
-/// What has become of the calls that the peer has made.
+/// Outcomes of the calls that the peer has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IncomingCounters {
     /// Calls handed to a service.

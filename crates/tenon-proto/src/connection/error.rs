@@ -1,11 +1,11 @@
-//! Why a connection cannot go on.
+//! Errors that end a connection.
 
 use super::byte_layer::LayerError;
 use super::framing::FramingError;
 use crate::codec::lean;
 use crate::codec::onc::message::Violation;
 
-/// Why a connection cannot go on.
+/// The reason for which a connection cannot go on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {

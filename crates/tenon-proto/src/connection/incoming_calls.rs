@@ -21,20 +21,20 @@ pub struct IncomingCall<'m> {
     pub service: usize,
     /// Procedure number. Not 0, unless the call [wants stamps](Self::wants_stamps).
     pub procedure: u32,
-    /// Who calls, by what the call says.
+    /// The caller's identity, by what the call says.
     pub credential: Credential<'m>,
     /// The time that the call has from when it was received, if it has an end.
     pub time_left: Option<Duration>,
-    /// What it carries beside.
+    /// The extensions of the call.
     pub extensions: Extensions<'m>,
-    /// Whether the client asks for the [time stamps](lean::Stamps) of its way. The connection has no clock, and
-    /// leaves calls of procedure 0 that ask for them to its owner.
+    /// True if the client asks for the [time stamps](lean::Stamps) of its way. The connection has no clock, and leaves
+    /// calls of procedure 0 that ask for them to its owner.
     pub wants_stamps: bool,
     /// The order of the bytes of the arguments.
     pub order: ByteOrder,
     /// The encoded arguments.
     pub arguments: &'m [u8],
-    /// What the answer is written for.
+    /// The facts that the answer needs.
     pub caller: Caller,
 }
 
@@ -45,7 +45,7 @@ impl IncomingCall<'_> {
     }
 }
 
-/// What is needed to answer a call.
+/// The facts about a call that its answer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// A client of ONC RPC, and the number of its call.
@@ -76,7 +76,7 @@ pub enum ReplyDraft {
     /// By ONC RPC.
     Onc {
         /// The reply.
-        reply: onc::reply::ReplyDraft,
+        reply: onc::reply::OncReplyDraft,
         /// Bytes of the longest fragment that it is cut into.
         fragment_max: usize,
     },
@@ -90,7 +90,7 @@ impl ReplyDraft {
     pub fn begin(buffer: &mut Buffer, caller: Caller) -> Self {
         match caller {
             Caller::Onc { xid, fragment_max } => Self::Onc {
-                reply: onc::reply::ReplyDraft::begin(buffer, xid),
+                reply: onc::reply::OncReplyDraft::begin(buffer, xid),
                 fragment_max,
             },
             Caller::Lean(caller) => Self::Lean(lean::ReplyDraft::begin(buffer, caller)),
@@ -127,9 +127,9 @@ impl ReplyDraft {
     }
 }
 
-/// What is known of a call that is carried out elsewhere than where it was received.
+/// The state of a call that is carried out elsewhere than where it was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallState {
+pub enum DeferredCallState {
     /// Its result is waited for.
     Awaited,
     /// The client no longer waits for it.
@@ -145,8 +145,8 @@ pub struct DeferredId(u64);
 /// The calls that the peer has made.
 #[derive(Debug)]
 pub(super) struct IncomingCalls {
-    /// Those that are carried out elsewhere than where they were received, by their [ids](Self::id_of).
-    deferred: HashMap<u64, Deferred>,
+    /// Calls that are carried out elsewhere than where they were received, by their [ids](Self::id_of).
+    deferred: HashMap<u64, UnansweredCall>,
     limit: usize,
     /// Calls of ONC RPC that were deferred: their own numbers are not told apart.
     unnumbered: u32,
@@ -158,9 +158,9 @@ pub(super) struct IncomingCalls {
 }
 
 #[derive(Debug)]
-struct Deferred {
+struct UnansweredCall {
     deadline: Option<Instant>,
-    state: CallState,
+    state: DeferredCallState,
 }
 
 impl IncomingCalls {
@@ -194,7 +194,7 @@ impl IncomingCalls {
         Ok(())
     }
 
-    /// Whether a lean call of this number was accepted, or one behind it.
+    /// Returns whether a lean call of this number was accepted, or one behind it.
     pub(super) fn is_accepted(&self, number: u32) -> bool {
         self.last_call.is_some_and(|last| !is_ahead(number, last))
     }
@@ -228,14 +228,14 @@ impl IncomingCalls {
         match self.deferred.entry(id) {
             Entry::Occupied(_) => None,
             Entry::Vacant(place) => {
-                let state = CallState::Awaited;
-                place.insert(Deferred { deadline, state });
+                let state = DeferredCallState::Awaited;
+                place.insert(UnansweredCall { deadline, state });
                 Some(DeferredId(id))
             }
         }
     }
 
-    /// Whether a call can be deferred now.
+    /// Returns whether a call can be deferred now.
     pub(super) fn may_defer(&self, caller: &Caller) -> bool {
         let is_free = match caller {
             Caller::Onc { .. } => true,
@@ -244,18 +244,18 @@ impl IncomingCalls {
         is_free && self.deferred.len() < self.limit
     }
 
-    pub(super) fn finish(&mut self, id: DeferredId) -> Option<CallState> {
+    pub(super) fn finish(&mut self, id: DeferredId) -> Option<DeferredCallState> {
         self.deferred.remove(&id.0).map(|call| call.state)
     }
 
-    pub(super) fn state(&self, id: DeferredId) -> Option<CallState> {
+    pub(super) fn state(&self, id: DeferredId) -> Option<DeferredCallState> {
         self.deferred.get(&id.0).map(|call| call.state)
     }
 
     /// Notes that the client no longer waits for a lean call.
     pub(super) fn cancel(&mut self, number: u32) -> Option<DeferredId> {
         let id = self.id_of(number);
-        self.deferred.get_mut(&id)?.state = CallState::Cancelled;
+        self.deferred.get_mut(&id)?.state = DeferredCallState::Cancelled;
         Some(DeferredId(id))
     }
 
@@ -273,23 +273,23 @@ impl IncomingCalls {
         awaited.filter_map(|call| call.deadline).min()
     }
 
-    /// Returns a call whose time has run out by `now` and that was not returned before.
+    /// Returns a call that has run out of time by `now` and that was not returned before.
     pub(super) fn poll_expired(&mut self, now: Instant) -> Option<DeferredId> {
-        let is_late = |call: &Deferred| call.deadline.is_some_and(|deadline| deadline <= now);
+        let is_late = |call: &UnansweredCall| call.deadline.is_some_and(|deadline| deadline <= now);
         let mut calls = self.deferred.iter_mut();
         let (id, call) = calls.find(|(_, call)| call.is_awaited() && is_late(call))?;
-        call.state = CallState::Expired;
+        call.state = DeferredCallState::Expired;
         Some(DeferredId(*id))
     }
 }
 
-impl Deferred {
+impl UnansweredCall {
     fn is_awaited(&self) -> bool {
-        self.state == CallState::Awaited
+        self.state == DeferredCallState::Awaited
     }
 }
 
-/// Whether `number` is ahead of `last`, where numbers wrap around.
+/// Returns whether `number` is ahead of `last`, where numbers wrap around.
 fn is_ahead(number: u32, last: u32) -> bool {
     number.wrapping_sub(last).wrapping_sub(1) < i32::MAX as u32
 }

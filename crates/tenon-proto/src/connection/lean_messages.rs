@@ -4,7 +4,7 @@
 use super::binding::NotBound;
 use super::incoming_calls::{Caller, IncomingCall, NULL_PROCEDURE};
 use super::outgoing_calls::{LeanAnswer, LeanCall, StartError};
-use super::send_queue::Removed;
+use super::send_queue::RemovedCall;
 use super::service_table::ServiceTable;
 use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
 use crate::codec::lean::{
@@ -319,14 +319,14 @@ impl<W> Connection<W> {
             }
             (_, refused) => {
                 self.incoming.counters.refusals += 1;
-                let refused = refused.unwrap_or(lean::Refusal::Unbound);
+                let refused = refused.unwrap_or(lean::CallRefusal::Unbound);
                 self.refuse_call(caller, &refused.exception());
                 Ok(Event::Handled)
             }
         }
     }
 
-    /// Whether a call is accepted; it is ignored if not, as this end has closed.
+    /// Returns whether a call is accepted; it is ignored if not, as this end has closed.
     #[inline]
     fn accept_call(&mut self, message: &Message<'_>) -> Result<bool, Violation> {
         let header = message.header;
@@ -390,7 +390,7 @@ impl<W> Connection<W> {
             _ => self.outgoing.abandon_behind(close.last_call),
         };
         for call in unbegun.iter().filter(|call| !call.was_sent) {
-            if self.send_queue.remove(call.number) == Removed::Unfinished {
+            if self.send_queue.remove(call.number) == RemovedCall::Unfinished {
                 // The peer waits for the rest of it.
                 self.tell_cancelled(call.number);
             }

@@ -1,15 +1,15 @@
-//! Whether the peer is still there: when it is asked, and when a connection that says nothing is given up.
+//! Liveness of the peer: when it is asked whether it is there, and when a silent connection is given up.
 //!
-//! The owner of a connection says that something was received, and looks from time to time what is to be done. No clock is
-//! read when something comes: a look finds out whether that was so since the look before, and so silence is noticed after
-//! one interval to two.
+//! The owner of a connection reports that something was received, and looks from time to time what is to be done. No
+//! clock is read when something comes: a look finds out whether that was so since the look before, and so silence is
+//! noticed after one interval to two.
 
 use std::time::{Duration, Instant};
 
 use super::outgoing_calls::OutgoingCalls;
 use crate::config::PingConfig;
 
-/// Why the peer is taken to be gone.
+/// The reason for which the peer is taken to be gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PeerSilence {
     /// It has sent nothing since it was asked whether it is there.
@@ -18,33 +18,35 @@ pub enum PeerSilence {
     /// It has sent nothing while the time of several calls ran out, one behind the other.
     #[error("the time of {calls} calls ran out, and nothing was received for {silence:?}")]
     LateCalls {
-        /// How many calls these were.
+        /// The number of these calls.
         calls: u32,
-        /// For how long nothing was received at least.
+        /// The least time for which nothing was received.
         silence: Duration,
     },
 }
 
-/// What is known of a silent peer.
+/// The record of a peer's silence.
 #[derive(Debug)]
-pub(super) struct Liveness {
+pub(super) struct PeerLiveness {
     /// Silence after which the peer is asked.
     interval: Option<Duration>,
     timeout: Duration,
     when_idle: bool,
-    /// When was last found that something was received, or that no call waited; `None` while there is no connection.
+    /// The time of the last look that found that something was received, or that no call waited; `None` while there is
+    /// no connection.
     looked_at: Option<Instant>,
-    /// How often something was received, and how much of that, with the calls that were answered, the last look has seen.
+    /// The number of times that something was received, and the part of it that the last look has seen, with the calls
+    /// that were answered.
     heard: u64,
     seen: u64,
     /// The number behind those of the calls that were in flight at the last look.
     next_number: u32,
-    /// When the peer was asked that has sent nothing since.
+    /// The time at which the peer was asked, if it has sent nothing since.
     pinged_at: Option<Instant>,
     late: Option<LateCalls>,
 }
 
-/// Calls whose time ran out since something was received.
+/// Calls that ran out of time since something was received.
 #[derive(Debug, Clone, Copy)]
 struct LateCalls {
     first: u32,
@@ -52,8 +54,8 @@ struct LateCalls {
     count: u32,
 }
 
-impl Liveness {
-    /// Calls whose time runs out in a row before a peer is given up that sends nothing.
+impl PeerLiveness {
+    /// Calls that run out of time in a row before a silent peer is given up.
     const LATE_CALLS: u32 = 3;
 
     /// The peer is asked after `interval`, if that is set.
@@ -97,7 +99,7 @@ impl Liveness {
         self.heard.wrapping_add(calls.counters().successes)
     }
 
-    /// When the peer is to be asked or given up, of which something `is_awaited` or not.
+    /// Returns when the peer is to be asked or given up, of which something `is_awaited` or not.
     pub(super) fn next_timeout<W>(
         &self,
         calls: &OutgoingCalls<W>,

@@ -104,18 +104,20 @@ use crate::codec::lean::{
 use crate::codec::onc::message::CallTemplate;
 use crate::config::{ConnectionConfig, Role};
 use binding::{BoundServices, RequestedServices};
-use closing::Closing;
+use closing::ClosingState;
 use framing::{Frame, FramingError, PlainReply, Receiver};
 use incoming_calls::IncomingCalls;
-use liveness::Liveness;
+use liveness::PeerLiveness;
 use outgoing_calls::OutgoingCalls;
-use send_queue::{Removed, SendQueue};
+use send_queue::{RemovedCall, SendQueue};
 
 pub use binding::{BindError, SERVICES_MAX};
 pub use byte_layer::{ByteLayer, LayerError};
 pub use counters::{IncomingCounters, OutgoingCounters};
 pub use error::ConnectionError;
-pub use incoming_calls::{CallState, Caller, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft};
+pub use incoming_calls::{
+    Caller, DeferredCallState, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft,
+};
 pub use liveness::PeerSilence;
 pub(crate) use onc_messages::understand;
 pub use outgoing_calls::{
@@ -126,7 +128,7 @@ pub use send_queue::TransmitBatch;
 pub use service_table::ServiceTable;
 pub use started_call::StartedCall;
 
-/// What is spoken over a connection.
+/// The protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WireProtocol {
     /// ONC RPC version 2 (RFC 5531).
@@ -135,7 +137,7 @@ pub enum WireProtocol {
     Lean,
 }
 
-/// What a message meant.
+/// The meaning of a message.
 #[derive(Debug)]
 pub enum Event<'m, W> {
     /// A call of this end is answered.
@@ -163,14 +165,14 @@ pub enum Event<'m, W> {
 /// The peer accepts no calls any more. What it has accepted it answers.
 #[derive(Debug)]
 pub struct PeerClosing<'m, W> {
-    /// What it said.
+    /// The peer's message.
     pub close: Close<'m>,
     /// Calls of this end that the peer did not begin, in the order in which they were sent. They are no longer in
     /// flight, and may be sent over another connection.
     pub unbegun: Vec<AbandonedCall<W>>,
 }
 
-/// What a call is to do at a given time.
+/// The action for a call at a given time.
 #[derive(Debug)]
 pub enum CallTimeout<W> {
     /// Nothing before this time.
@@ -186,25 +188,25 @@ pub struct Connection<W> {
     config: ConnectionConfig,
     /// `None` until the first bytes of a client are known.
     protocol: Option<WireProtocol>,
-    /// What this end says of itself by the lean protocol.
+    /// The lean preamble of this end.
     own: Preamble,
     has_greeted: bool,
-    /// Whether no call is sent before the peer has said that it is there.
+    /// True if no call is sent before the peer has said that it is there.
     awaits_peer: bool,
-    /// What the peer has said of itself by the lean protocol.
+    /// The lean preamble of the peer.
     peer: Option<Preamble>,
     outgoing: OutgoingCalls<W>,
     requested: RequestedServices,
     incoming: IncomingCalls,
     bound: BoundServices,
     send_queue: SendQueue,
-    closing: Closing,
-    liveness: Liveness,
+    closing: ClosingState,
+    liveness: PeerLiveness,
     /// Asks a peer by ONC RPC whether it is there.
     null_call: Option<Box<CallTemplate>>,
     /// Pings of this end.
     pings: u32,
-    /// Pings of the peer whose answers wait to be sent.
+    /// Pings of the peer that wait for their answers to be sent.
     unsent_pongs: usize,
     layer: Option<Box<dyn ByteLayer>>,
     /// An empty buffer.
@@ -251,8 +253,8 @@ impl<W> Connection<W> {
             incoming: IncomingCalls::new(config.incoming_calls_max),
             bound: BoundServices::default(),
             send_queue: SendQueue::default(),
-            closing: Closing::default(),
-            liveness: Liveness::new(interval, &config.pings),
+            closing: ClosingState::default(),
+            liveness: PeerLiveness::new(interval, &config.pings),
             null_call: None,
             pings: 0,
             unsent_pongs: 0,
@@ -283,7 +285,7 @@ impl<W> Connection<W> {
         self.bound.clear();
         self.incoming.renew();
         self.send_queue = SendQueue::default();
-        self.closing = Closing::default();
+        self.closing = ClosingState::default();
         self.liveness.begin(now, &self.outgoing);
         self.unsent_pongs = 0;
         self.layer = None;
@@ -310,18 +312,18 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Which protocol is spoken, once it is known.
+    /// Returns the protocol, once it is known.
     #[inline]
     pub fn protocol(&self) -> Option<WireProtocol> {
         self.protocol
     }
 
-    /// What the peer has said of itself by the lean protocol; `None` as long as it has said nothing.
+    /// Returns the lean preamble of the peer; `None` as long as it has said nothing.
     pub fn peer(&self) -> Option<&Preamble> {
         self.peer.as_ref()
     }
 
-    /// What both ends can do beside; nothing before the peer has said what it can.
+    /// Returns the optional capabilities that both ends have; none before the peer has said what it can do.
     pub fn features(&self) -> Features {
         let peer = self.peer.map_or(Features::default(), |peer| peer.features);
         self.own.features.common(peer)
@@ -346,7 +348,7 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Takes in that the stream of the peer cannot be read on. A lean client whose preamble is malformed is known to be
+    /// Takes in that the stream of the peer cannot be read on. A lean client with a malformed preamble is known to be
     /// one from then on, so that it is refused when the connection is [closed](Self::close).
     #[cold]
     pub fn handle_framing_error(&mut self, error: FramingError) -> ConnectionError {
@@ -358,9 +360,9 @@ impl<W> Connection<W> {
 
     // ---- Calls of this end ----
 
-    /// Puts a call in flight, whose whole message is in `message`, and gives it its number. It is to be handed over
-    /// to be sent then, in the order in which calls were started: by [`push_call`](Self::push_call), or directly if
-    /// [nothing waits](Self::is_send_idle).
+    /// Puts a call in flight and gives it its number; `message` holds its whole message. It is to be handed over to be
+    /// sent then, in the order in which calls were started: by [`push_call`](Self::push_call), or directly if [nothing
+    /// waits](Self::is_send_idle).
     ///
     /// # Errors
     /// It cannot be started now, and why. The message is as it was.
@@ -406,7 +408,7 @@ impl<W> Connection<W> {
         self.outgoing.mark_sent(call.number);
     }
 
-    /// Ends a call whose owner has found a successful reply to it, if it is the one of `is_meant`; returns whether.
+    /// Ends a call to which its owner has found a successful reply, if it is the one of `is_meant`; returns whether.
     #[inline]
     pub fn finish_call(&mut self, number: u32, is_meant: impl FnOnce(&W) -> bool) -> bool {
         self.outgoing.finish(number, is_meant)
@@ -450,19 +452,19 @@ impl<W> Connection<W> {
         (self.outgoing.at_peer() >= limit).then_some(limit)
     }
 
-    /// When the call is given up; `None` if it is not in flight.
+    /// Returns when the call is given up; `None` if it is not in flight.
     #[inline]
     pub fn call_deadline(&self, number: u32) -> Option<Instant> {
         self.outgoing.deadline(number)
     }
 
-    /// When the first of all calls of this end is given up; `None` if none is in flight.
+    /// Returns when the first of all calls of this end is given up; `None` if none is in flight.
     pub fn next_call_deadline(&self) -> Option<Instant> {
         self.outgoing.next_deadline()
     }
 
-    /// What a call is to do at `now`; `None` if it is not in flight. A lean peer is told that a call whose time ran
-    /// out is not waited for any more.
+    /// Returns the action for a call at `now`; `None` if it is not in flight. A lean peer is told that a call that ran
+    /// out of time is not waited for any more.
     pub fn handle_call_timeout(&mut self, number: u32, now: Instant) -> Option<CallTimeout<W>> {
         let deadline = self.outgoing.deadline(number)?;
         if now < deadline {
@@ -484,7 +486,7 @@ impl<W> Connection<W> {
         if call.was_sent {
             self.outgoing.note_given_up();
             self.tell_cancelled(number);
-        } else if self.send_queue.remove(number) == Removed::Unfinished {
+        } else if self.send_queue.remove(number) == RemovedCall::Unfinished {
             self.tell_cancelled(number);
         }
         Some(call)
@@ -511,7 +513,7 @@ impl<W> Connection<W> {
         self.outgoing.abandon_all(unsent, &self.requested)
     }
 
-    /// Starts a call again, and has it sent, whose connection was lost before it was sent whole.
+    /// Starts a call again, and has it sent, after its connection was lost before it was sent whole.
     ///
     /// # Errors
     /// As [`start_call`](Self::start_call); the call is as it was.
@@ -553,7 +555,7 @@ impl<W> Connection<W> {
         }
     }
 
-    /// What has become of the calls of this end.
+    /// Returns the outcomes of the calls of this end.
     pub fn outgoing_counters(&self) -> OutgoingCounters {
         self.outgoing.counters()
     }
@@ -573,18 +575,18 @@ impl<W> Connection<W> {
         self.incoming.defer(caller, deadline)
     }
 
-    /// Whether a call can be [deferred](Self::defer) now.
+    /// Returns whether a call can be [deferred](Self::defer) now.
     pub fn may_defer(&self, caller: &Caller) -> bool {
         self.incoming.may_defer(caller)
     }
 
     /// Notes that a deferred call is over; returns what was known of it.
-    pub fn finish_deferred(&mut self, id: DeferredId) -> Option<CallState> {
+    pub fn finish_deferred(&mut self, id: DeferredId) -> Option<DeferredCallState> {
         self.incoming.finish(id)
     }
 
-    /// What is known of a deferred call; `None` if it is over.
-    pub fn deferred_state(&self, id: DeferredId) -> Option<CallState> {
+    /// Returns the state of a deferred call; `None` if it is over.
+    pub fn deferred_state(&self, id: DeferredId) -> Option<DeferredCallState> {
         self.incoming.state(id)
     }
 
@@ -594,26 +596,26 @@ impl<W> Connection<W> {
         self.incoming.len()
     }
 
-    /// Returns a deferred call whose time has run out by `now` and that was not returned before. It stays until it
-    /// is [finished](Self::finish_deferred).
+    /// Returns a deferred call that has run out of time by `now` and that was not returned before. It stays until it is
+    /// [finished](Self::finish_deferred).
     pub fn poll_expired(&mut self, now: Instant) -> Option<DeferredId> {
         self.incoming.poll_expired(now)
     }
 
-    /// What has become of the calls of the peer.
+    /// Returns the outcomes of the calls of the peer.
     pub fn incoming_counters(&self) -> IncomingCounters {
         self.incoming.counters
     }
 
     // ---- What goes out ----
 
-    /// Whether nothing waits to be sent, so that a message may be sent without being queued.
+    /// Returns whether nothing waits to be sent, so that a message may be sent without being queued.
     #[inline]
     pub fn is_send_idle(&self) -> bool {
         self.send_queue.is_empty() && self.layer.is_none()
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) has something to send.
+    /// Returns whether [`poll_transmit`](Self::poll_transmit) has something to send.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         match &self.layer {
@@ -664,7 +666,7 @@ impl<W> Connection<W> {
         self.send_queue.recycle(batch);
     }
 
-    /// Whether the connection may have more memory than it needs while it is idle.
+    /// Returns whether the connection may have more memory than it needs while it is idle.
     #[inline]
     pub fn has_grown(&self) -> bool {
         self.send_queue.has_grown()
@@ -702,7 +704,7 @@ impl<W> Connection<W> {
 
     // ---- Time and end ----
 
-    /// When something is to be done even if nothing comes: a call is given up, a deferred one is late, or
+    /// Returns when something is to be done even if nothing comes: a call is given up, a deferred one is late, or
     /// [silence](Self::handle_silence) has lasted for too long.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let timeouts = [
@@ -713,14 +715,14 @@ impl<W> Connection<W> {
         timeouts.into_iter().flatten().min()
     }
 
-    /// Takes out a call of this end whose time has run out by `now`.
+    /// Takes out a call of this end that has run out of time by `now`.
     pub fn poll_late_call(&mut self, now: Instant) -> Option<AbandonedCall<W>> {
         let number = self.outgoing.expired(now)?;
         self.give_up(number, Some(now))
     }
 
     /// Tells a lean peer that this end begins no calls any more and accepts none behind those that it has accepted,
-    /// which are still answered. A lean client whose preamble comes later is refused instead.
+    /// which are still answered. A lean client is refused instead if its preamble comes later.
     pub fn close(&mut self, reason: CloseReason, text: &str) {
         if std::mem::replace(&mut self.closing.is_closed, true) {
             return;
@@ -751,7 +753,7 @@ impl<W> Connection<W> {
         self.greet(Some(reason));
     }
 
-    /// Whether the peer has said that it begins nothing any more.
+    /// Returns whether the peer has said that it begins nothing any more.
     pub fn is_peer_closing(&self) -> bool {
         self.closing.peer.is_some()
     }
@@ -790,12 +792,12 @@ impl<W> Connection<W> {
         Ok(handed?)
     }
 
-    /// Returns who the peer is, as the layer below has verified it.
+    /// Returns the identity of the peer, as the layer below has verified it.
     pub fn peer_identity(&self) -> Option<&str> {
         self.layer.as_ref()?.peer_identity()
     }
 
-    /// Whether the stream may end here, as far as the layer below knows.
+    /// Returns whether the stream may end here, as far as the layer below knows.
     pub fn may_end(&self) -> bool {
         self.layer.as_ref().is_none_or(|layer| layer.has_ended())
     }
@@ -822,7 +824,7 @@ impl<W> Connection<W> {
     }
 }
 
-/// Why a connection is refused that would have been closed for `reason`.
+/// Returns the reason for refusing a connection that would have been closed for `reason`.
 fn refusal_for(reason: CloseReason) -> RefusalReason {
     match reason {
         CloseReason::VIOLATION => RefusalReason::PREAMBLE,

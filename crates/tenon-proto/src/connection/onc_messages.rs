@@ -10,7 +10,7 @@ use crate::codec::onc::auth::Credential;
 use crate::codec::onc::message::{BadCall, CallHeader, Refused};
 use crate::codec::onc::reply;
 
-/// How a reply begins: behind its number, one.
+/// The second word of a reply, behind its number: one.
 const REPLY: [u8; 4] = [0, 0, 0, 1];
 
 impl<W> Connection<W> {
@@ -52,7 +52,7 @@ impl<W> Connection<W> {
             Err(BadCall::Refuse { xid, refused }) => {
                 self.incoming.counters.refusals += 1;
                 let mut reply = std::mem::take(&mut self.scratch);
-                reply::ReplyDraft::begin(&mut reply, xid)
+                reply::OncReplyDraft::begin(&mut reply, xid)
                     .refuse(&mut reply, refused)
                     .seal(&mut reply, fragment_max);
                 self.push_own_reply(reply);

@@ -28,7 +28,7 @@ pub enum CallDraft<'c> {
 /// A call of the lean protocol, and what it is a call of.
 #[derive(Debug)]
 pub struct LeanCall<'c> {
-    /// Where in its buffer it is.
+    /// The place of its message in the buffer.
     pub draft: MessageDraft,
     /// The version of a program that the service must have been built from.
     pub interface: &'c Arc<Interface>,
@@ -36,7 +36,7 @@ pub struct LeanCall<'c> {
     pub procedure: u16,
 }
 
-/// Why a call cannot be started now.
+/// The reason for which a call cannot be started now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -71,7 +71,7 @@ pub enum StartError {
     },
     /// The connection takes no further calls. Make another.
     #[error("the connection takes no further calls")]
-    Closing,
+    ClosingState,
     /// The connection speaks the other protocol.
     #[error("the connection speaks the other protocol")]
     OtherProtocol,
@@ -80,7 +80,7 @@ pub enum StartError {
     Bind(#[from] BindError),
 }
 
-/// Why a call was answered without results.
+/// The reason for which a call was answered without results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyError<'m> {
     /// A peer of ONC RPC did not carry the call out.
@@ -98,17 +98,17 @@ pub enum ReplyError<'m> {
 pub struct Answer<'m, W> {
     /// The number of the call.
     pub number: u32,
-    /// What was handed in with the call.
+    /// The waiter that was handed in with the call.
     pub waiter: W,
     /// The order of the bytes of the results.
     pub order: ByteOrder,
-    /// What the answer carries beside.
+    /// The extensions of the answer.
     pub extensions: Extensions<'m>,
     /// The encoded results, where they were received.
     pub outcome: Result<&'m [u8], ReplyError<'m>>,
 }
 
-/// What a lean peer answers to a call that was in flight until now.
+/// A lean peer's answer to a call that was in flight until now.
 #[derive(Debug)]
 pub(super) enum LeanAnswer<'m, W> {
     Answered(Answer<'m, W>),
@@ -119,11 +119,11 @@ pub(super) enum LeanAnswer<'m, W> {
 /// The answer to a call that was in flight until now, in its commonest form: results and nothing beside.
 #[derive(Debug)]
 pub struct PlainAnswer<W> {
-    /// What was handed in with the call.
+    /// The waiter that was handed in with the call.
     pub waiter: W,
     /// The order of the bytes of the results.
     pub order: ByteOrder,
-    /// Where in [what was handed out last](super::framing::Receiver::last_content) the encoded results are.
+    /// The place of the encoded results in [what was handed out last](super::framing::Receiver::last_content).
     pub place: Range<usize>,
 }
 
@@ -132,9 +132,9 @@ pub struct PlainAnswer<W> {
 pub struct AbandonedCall<W> {
     /// Its number.
     pub number: u32,
-    /// What was handed in with it.
+    /// The waiter that was handed in with it.
     pub waiter: W,
-    /// Whether it was sent whole, so that the peer may have carried it out.
+    /// True if it was sent whole, so that the peer may have carried it out.
     pub was_sent: bool,
     /// The call itself, if the connection was lost before it was sent whole.
     pub unsent: Option<UnsentCall>,
@@ -143,18 +143,18 @@ pub struct AbandonedCall<W> {
     pub long_size: Option<usize>,
 }
 
-/// A call whose connection was lost before it was sent whole, for [`Connection::restart_call`].
+/// A call that was not sent whole before its connection was lost, for [`Connection::restart_call`].
 ///
 /// [`Connection::restart_call`]: super::Connection::restart_call
 #[derive(Debug)]
 pub struct UnsentCall {
     /// Its whole message.
     pub(super) message: Buffer,
-    /// What it is a call of, by the lean protocol.
+    /// The interface and the procedure that it calls, by the lean protocol.
     pub(super) lean: Option<(Arc<Interface>, u16)>,
-    /// When it is given up.
+    /// The time at which it is given up.
     pub deadline: Instant,
-    /// How often a connection was lost while the call was being sent.
+    /// Connections that were lost while the call was being sent.
     cut_off: u8,
 }
 
@@ -163,7 +163,7 @@ impl UnsentCall {
     /// the peer takes, for example.
     const CUT_OFF_MAX: u8 = 2;
 
-    /// Whether it may be sent over another connection.
+    /// Returns whether it may be sent over another connection.
     pub fn may_be_sent_again(&self) -> bool {
         self.cut_off < Self::CUT_OFF_MAX
     }
@@ -194,7 +194,7 @@ impl UnsentCall {
     }
 }
 
-/// Calls of procedure 0 whose replies may come late and are known then.
+/// Calls of procedure 0 that are known when their replies come late.
 const NULL_CALLS_MAX: usize = 8;
 
 #[derive(Debug)]
@@ -215,7 +215,7 @@ struct PendingReply<W> {
     service: u16,
     procedure: u16,
     was_sent: bool,
-    /// How often a connection was lost while the call was being sent.
+    /// Connections that were lost while the call was being sent.
     cut_off: u8,
     waiter: W,
 }
@@ -277,7 +277,7 @@ impl<W> OutgoingCalls<W> {
         self.calls.next_number()
     }
 
-    /// Whether a call is in flight that was started before the one with this number.
+    /// Returns whether a call is in flight that was started before the one with this number.
     pub(super) fn has_older_than(&self, number: u32) -> bool {
         let mut numbers = self.calls.numbers();
         numbers.any(|of| (of.wrapping_sub(number) as i32) < 0)
@@ -289,7 +289,7 @@ impl<W> OutgoingCalls<W> {
         self.calls.len() + self.given_up
     }
 
-    /// Whether this end has made a call.
+    /// Returns whether this end has made a call.
     #[inline]
     pub(super) fn has_called(&self) -> bool {
         self.counters.calls > 0
@@ -336,7 +336,7 @@ impl<W> OutgoingCalls<W> {
         }
     }
 
-    /// Ends a call whose owner has found its reply; says whether it was in flight.
+    /// Ends a call to which its owner has found the reply; returns whether it was in flight.
     #[inline]
     pub(super) fn finish(&mut self, number: u32, is_meant: impl FnOnce(&W) -> bool) -> bool {
         let is_meant = |call: &PendingReply<W>| is_meant(&call.waiter);
@@ -474,25 +474,25 @@ impl<W> OutgoingCalls<W> {
         }))
     }
 
-    /// When a call is given up; `None` if it is not in flight.
+    /// Returns when a call is given up; `None` if it is not in flight.
     #[inline]
     pub(super) fn deadline(&self, number: u32) -> Option<Instant> {
         self.calls.get(number).map(|call| call.deadline)
     }
 
-    /// When the first of all calls is given up.
+    /// Returns when the first of all calls is given up.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.calls.entries().map(|(_, call)| call.deadline).min()
     }
 
-    /// A call whose time has run out by `now`.
+    /// Returns a call that has run out of time by `now`.
     pub(super) fn expired(&self, now: Instant) -> Option<u32> {
         let mut calls = self.calls.entries();
         let (number, _) = calls.find(|(_, call)| call.deadline <= now)?;
         Some(number)
     }
 
-    /// Takes a call out whose time ran out or that is not wanted any more.
+    /// Takes out a call that ran out of time or that is not wanted any more.
     pub(super) fn abandon(&mut self, number: u32, is_late: bool) -> Option<AbandonedCall<W>> {
         let call = self.calls.take(number)?;
         if is_late {

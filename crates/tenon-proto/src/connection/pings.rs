@@ -1,5 +1,5 @@
 //! Asking the peer whether it is there: by a ping of the lean protocol, or a call of procedure 0 by ONC RPC for which no
-//! caller waits. When, [`Liveness`](super::liveness::Liveness) says.
+//! caller waits. When, [`PeerLiveness`](super::liveness::PeerLiveness) says.
 
 use std::time::Instant;
 
@@ -52,7 +52,8 @@ impl<W> Connection<W> {
         Ok(())
     }
 
-    /// When the peer is to be asked whether it is there, or is to be given up, if nothing is received until then.
+    /// Returns when the peer is to be asked whether it is there, or is to be given up, if nothing is received until
+    /// then.
     pub fn silence_timeout(&self) -> Option<Instant> {
         let is_awaited = self.in_flight() > 0 || self.awaits_preamble();
         self.liveness.next_timeout(&self.outgoing, is_awaited)

@@ -15,7 +15,7 @@ use crate::codec::onc::message::{CallHeader, PlainCall, ReplyHeader};
 /// A call for a service, with its message. It stays valid while the connection goes on.
 #[derive(Debug)]
 pub struct ReceivedCall {
-    /// The message, whose memory goes [back](Receiver::reattach) to the receiver in the end.
+    /// The message; its memory goes [back](Receiver::reattach) to the receiver in the end.
     pub message: Detached,
     /// The index of the service in the [`ServiceTable`].
     pub service: usize,
@@ -23,7 +23,7 @@ pub struct ReceivedCall {
     pub procedure: u32,
     /// The order of the bytes of the arguments.
     pub order: ByteOrder,
-    /// What the answer is written for.
+    /// The facts that the answer needs.
     pub caller: Caller,
     /// The time that the call has from when it was received, if it has an end.
     pub time_left: Option<Duration>,
@@ -31,7 +31,7 @@ pub struct ReceivedCall {
     pub wants_stamps: bool,
     /// Bytes of the arguments, which end the message.
     arguments: usize,
-    /// Whether the message says who calls.
+    /// True if the message carries a credential.
     has_credential: bool,
 }
 
@@ -43,7 +43,7 @@ impl ReceivedCall {
         &content[content.len() - self.arguments..]
     }
 
-    /// Returns who calls, by what the call says.
+    /// Returns the caller's identity, by what the call says.
     pub fn credential(&self) -> Credential<'_> {
         match self.message.frame() {
             Some(Frame::Record(record)) if self.has_credential => CallHeader::credential_of(record),
@@ -57,7 +57,7 @@ impl ReceivedCall {
     }
 }
 
-/// What a peer asks of an end that serves it.
+/// A peer's request to an end that serves it.
 #[derive(Debug)]
 pub enum Received<'m, W> {
     /// Nothing that is complete.
@@ -120,7 +120,7 @@ impl<W> Connection<W> {
         }))
     }
 
-    /// The same by ONC RPC.
+    /// Does the same by ONC RPC.
     #[inline]
     fn next_plain_call(
         &mut self,

@@ -1,5 +1,5 @@
-//! What a connection sends next: control messages first, then calls and replies in their order. Long messages go in
-//! pieces that take turns, so that none of them holds up what is short.
+//! The queue of a connection's messages: control messages first, then calls and replies in their order. Long messages
+//! go in pieces that take turns, so that none of them holds up what is short.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -23,34 +23,34 @@ const IDLE_MAX: usize = 16 << 10;
 #[derive(Debug, Default)]
 pub(super) struct SendQueue {
     control: Buffer,
-    next: Gathered,
-    later: VecDeque<Waiting>,
-    /// Messages whose first piece was sent.
+    next: MessageBatch,
+    later: VecDeque<QueuedMessage>,
+    /// Messages of which the first piece was sent.
     in_pieces: VecDeque<LongMessage>,
     /// The order of bytes of the headers of pieces, if the peer takes pieces.
     pieces: Option<ByteOrder>,
-    /// The message whose piece is under way, if others follow it and are wanted.
-    under_way: Option<UnderWay>,
+    /// The message of which a piece is under way, if others follow it and are wanted.
+    under_way: Option<UnfinishedMessage>,
     /// Calls of a batch that was not sent whole, and their messages.
     unsent: Vec<(u32, Buffer)>,
     /// Bytes of everything but the control messages.
     bytes: usize,
-    /// Whether a buffer may have more memory than an idle connection keeps.
+    /// True if a buffer may have more memory than an idle connection keeps.
     has_grown: bool,
 }
 
 /// A message in a batch, of which further pieces are to follow.
 #[derive(Debug, Clone, Copy)]
-struct UnderWay {
+struct UnfinishedMessage {
     /// The number of the call, if it is one.
     call: Option<u32>,
     /// Bytes that are to follow.
     rest: usize,
 }
 
-/// What was found of a call that is to be taken back.
+/// The state in which a call was found that is to be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Removed {
+pub(super) enum RemovedCall {
     /// Nothing of it was sent.
     Unsent,
     /// A part of it was sent, and the rest will not be.
@@ -61,21 +61,21 @@ pub(super) enum Removed {
 
 /// Whole messages, one behind the other.
 #[derive(Debug, Default)]
-struct Gathered {
+struct MessageBatch {
     bytes: Buffer,
     /// The calls among them.
-    calls: Vec<QueuedCall>,
+    calls: Vec<BatchedCall>,
 }
 
 #[derive(Debug)]
-struct QueuedCall {
+struct BatchedCall {
     number: u32,
     range: Range<usize>,
 }
 
 #[derive(Debug)]
-enum Waiting {
-    Short(Gathered),
+enum QueuedMessage {
+    Short(MessageBatch),
     Long(LongMessage),
 }
 
@@ -87,7 +87,7 @@ struct LongMessage {
     call: Option<u32>,
     /// Bytes that were handed out to be sent.
     begun: usize,
-    /// Where its content ends and its padding begins, once a piece was handed out.
+    /// The index at which its content ends and its padding begins, once a piece was handed out.
     content_end: usize,
 }
 
@@ -118,7 +118,7 @@ impl LongMessage {
     }
 }
 
-fn copy_of(gathered: &Gathered, call: &QueuedCall) -> Buffer {
+fn copy_of(gathered: &MessageBatch, call: &BatchedCall) -> Buffer {
     let mut copy = Buffer::default();
     copy.extend(&gathered.bytes.as_slice()[call.range.clone()]);
     copy
@@ -128,16 +128,16 @@ fn copy_of(gathered: &Gathered, call: &QueuedCall) -> Buffer {
 #[derive(Debug, Default)]
 pub struct TransmitBatch {
     control: Buffer,
-    short: Gathered,
-    long: Option<Piece>,
+    short: MessageBatch,
+    long: Option<OutgoingPiece>,
     /// Bytes that were sent.
     sent: usize,
     length: usize,
 }
 
-/// What is sent at once of a long message.
+/// The part of a long message that is sent at once.
 #[derive(Debug)]
-struct Piece {
+struct OutgoingPiece {
     message: LongMessage,
     /// Stands in front of the bytes, unless the message begins with them.
     header: Option<[u8; HEADER]>,
@@ -145,11 +145,11 @@ struct Piece {
 }
 
 impl TransmitBatch {
-    /// What is left of a call of which the first `sent` bytes were sent outside the queue. An empty buffer is left in
+    /// Takes the rest of a call of which the first `sent` bytes were sent outside the queue. An empty buffer is left in
     /// place of its message.
     #[cold]
     pub fn of_call(call: &StartedCall, message: &mut Buffer, sent: usize) -> Self {
-        let mut short = Gathered::default();
+        let mut short = MessageBatch::default();
         short.push(message, Some(call.number));
         Self {
             length: short.bytes.len(),
@@ -211,7 +211,7 @@ impl TransmitBatch {
         self.sent += bytes;
     }
 
-    /// Whether nothing is left to be sent.
+    /// Returns whether nothing is left to be sent.
     #[inline]
     pub fn is_sent(&self) -> bool {
         self.sent >= self.length
@@ -246,7 +246,7 @@ impl TransmitBatch {
         short.chain(long.filter_map(|piece| piece.message.call))
     }
 
-    /// Returns the number and the bytes of the long call whose end is in it.
+    /// Returns the number and the bytes of the long call that ends in it.
     #[inline]
     pub(super) fn long_call(&self) -> Option<(u32, usize)> {
         let piece = self.long.as_ref().filter(|piece| piece.is_last())?;
@@ -265,7 +265,7 @@ impl TransmitBatch {
     }
 }
 
-impl Piece {
+impl OutgoingPiece {
     fn is_last(&self) -> bool {
         self.range.end == self.message.bytes.len()
     }
@@ -275,7 +275,7 @@ impl Piece {
     }
 }
 
-impl Gathered {
+impl MessageBatch {
     fn push(&mut self, message: &mut Buffer, call: Option<u32>) {
         let begin = self.bytes.len();
         if begin == 0 {
@@ -286,7 +286,7 @@ impl Gathered {
         message.clear();
         if let Some(number) = call {
             let range = begin..self.bytes.len();
-            self.calls.push(QueuedCall { number, range });
+            self.calls.push(BatchedCall { number, range });
         }
     }
 
@@ -312,7 +312,7 @@ impl Gathered {
 }
 
 impl SendQueue {
-    /// Where control messages are appended, which are sent before all others.
+    /// Returns the buffer to which control messages are appended, which are sent before all others.
     #[inline]
     pub(super) fn control(&mut self) -> &mut Buffer {
         &mut self.control
@@ -323,7 +323,7 @@ impl SendQueue {
         self.control.len()
     }
 
-    /// Sends long messages in pieces from now on, whose headers are in this order of bytes.
+    /// Sends long messages in pieces from now on, with headers in this order of bytes.
     pub(super) fn use_pieces(&mut self, order: ByteOrder) {
         self.pieces = Some(order);
     }
@@ -358,52 +358,53 @@ impl SendQueue {
         if message.len() > COPIED_MAX {
             let bytes = std::mem::take(message);
             self.later
-                .push_back(Waiting::Long(LongMessage::new(bytes, call)));
+                .push_back(QueuedMessage::Long(LongMessage::new(bytes, call)));
             return;
         }
-        if !matches!(self.later.back(), Some(Waiting::Short(_))) {
-            self.later.push_back(Waiting::Short(Gathered::default()));
+        if !matches!(self.later.back(), Some(QueuedMessage::Short(_))) {
+            self.later
+                .push_back(QueuedMessage::Short(MessageBatch::default()));
         }
-        if let Some(Waiting::Short(gathered)) = self.later.back_mut() {
+        if let Some(QueuedMessage::Short(gathered)) = self.later.back_mut() {
             gathered.push(message, call);
         }
     }
 
     /// Takes a call out that was not sent whole.
     #[cold]
-    pub(super) fn remove(&mut self, number: u32) -> Removed {
-        let is_meant = |under_way: &mut UnderWay| under_way.call == Some(number);
+    pub(super) fn remove(&mut self, number: u32) -> RemovedCall {
+        let is_meant = |under_way: &mut UnfinishedMessage| under_way.call == Some(number);
         if let Some(under_way) = self.under_way.take_if(is_meant) {
             self.bytes -= under_way.rest;
-            return Removed::Unfinished;
+            return RemovedCall::Unfinished;
         }
         let of_call = |message: &LongMessage| message.call == Some(number);
         if let Some(index) = self.in_pieces.iter().position(of_call)
             && let Some(message) = self.in_pieces.remove(index)
         {
             self.bytes -= message.bytes.len() - message.begun;
-            return Removed::Unfinished;
+            return RemovedCall::Unfinished;
         }
         match self.remove_unsent(number) {
             Some(bytes) => {
                 self.bytes -= bytes;
-                Removed::Unsent
+                RemovedCall::Unsent
             }
-            None => Removed::Sent,
+            None => RemovedCall::Sent,
         }
     }
 
     /// Takes a call out of which nothing was handed out to be sent; returns its bytes.
     fn remove_unsent(&mut self, number: u32) -> Option<usize> {
-        let is_meant = |waiting: &Waiting| match waiting {
-            Waiting::Short(_) => false,
-            Waiting::Long(long) => long.call == Some(number),
+        let is_meant = |waiting: &QueuedMessage| match waiting {
+            QueuedMessage::Short(_) => false,
+            QueuedMessage::Long(long) => long.call == Some(number),
         };
         if let Some(bytes) = self.next.remove(number) {
             return Some(bytes);
         }
         for waiting in &mut self.later {
-            if let Waiting::Short(gathered) = waiting
+            if let QueuedMessage::Short(gathered) = waiting
                 && let Some(bytes) = gathered.remove(number)
             {
                 return Some(bytes);
@@ -411,8 +412,8 @@ impl SendQueue {
         }
         let index = self.later.iter().position(is_meant)?;
         match self.later.remove(index)? {
-            Waiting::Long(long) => Some(long.bytes.len()),
-            Waiting::Short(_) => None,
+            QueuedMessage::Long(long) => Some(long.bytes.len()),
+            QueuedMessage::Short(_) => None,
         }
     }
 
@@ -444,8 +445,8 @@ impl SendQueue {
     #[cold]
     fn add_piece(&mut self, batch: &mut TransmitBatch) {
         if batch.short.bytes.is_empty()
-            && let Some(Waiting::Short(_)) = self.later.front()
-            && let Some(Waiting::Short(mut gathered)) = self.later.pop_front()
+            && let Some(QueuedMessage::Short(_)) = self.later.front()
+            && let Some(QueuedMessage::Short(mut gathered)) = self.later.pop_front()
         {
             std::mem::swap(&mut batch.short, &mut gathered);
             batch.length += batch.short.bytes.len();
@@ -458,7 +459,7 @@ impl SendQueue {
             _ => {
                 let range = message.begun..message.bytes.len();
                 message.begun = range.end;
-                Piece {
+                OutgoingPiece {
                     message,
                     header: None,
                     range,
@@ -468,7 +469,7 @@ impl SendQueue {
         self.bytes -= piece.range.len();
         batch.length += piece.len();
         if !piece.is_last() {
-            self.under_way = Some(UnderWay {
+            self.under_way = Some(UnfinishedMessage {
                 call: piece.message.call,
                 rest: piece.message.bytes.len() - piece.message.begun,
             });
@@ -476,12 +477,12 @@ impl SendQueue {
         batch.long = Some(piece);
     }
 
-    /// The long message whose turn it is: those that have begun and those that wait take turns.
+    /// Returns the next long message: those that have begun and those that wait take turns.
     fn next_long(&mut self) -> Option<LongMessage> {
         let may_begin = self.in_pieces.len() < PARTIAL_MESSAGES_MAX;
         match self.later.front() {
-            Some(Waiting::Long(_)) if may_begin => match self.later.pop_front() {
-                Some(Waiting::Long(message)) => Some(message),
+            Some(QueuedMessage::Long(_)) if may_begin => match self.later.pop_front() {
+                Some(QueuedMessage::Long(message)) => Some(message),
                 _ => None,
             },
             _ => self.in_pieces.pop_front(),
@@ -510,7 +511,7 @@ impl SendQueue {
         self.has_grown = true;
     }
 
-    /// Whether there may be more memory than an idle connection needs.
+    /// Returns whether there may be more memory than an idle connection needs.
     #[inline]
     pub(super) fn has_grown(&self) -> bool {
         self.has_grown
@@ -534,10 +535,10 @@ impl SendQueue {
         true
     }
 
-    /// Lets the message go on whose piece was sent, if it is still wanted: its call may have been taken back since, or
-    /// the connection may be lost.
+    /// Lets a message go on after a piece of it was sent, if it is still wanted: its call may have been taken back
+    /// since, or the connection may be lost.
     #[cold]
-    fn go_on(&mut self, piece: Piece, is_sent: bool) {
+    fn go_on(&mut self, piece: OutgoingPiece, is_sent: bool) {
         if piece.is_last() {
             return;
         }
@@ -582,7 +583,7 @@ impl SendQueue {
     /// Takes a batch back of which nothing was sent; returns whether that was so. What is in it goes out before
     /// everything else.
     pub(super) fn put_back(&mut self, batch: &mut TransmitBatch) -> bool {
-        let begins_in_middle = |piece: &Piece| piece.range.start > 0 || !piece.is_last();
+        let begins_in_middle = |piece: &OutgoingPiece| piece.range.start > 0 || !piece.is_last();
         if batch.sent > 0 || batch.long.as_ref().is_some_and(begins_in_middle) {
             return false;
         }
@@ -595,7 +596,7 @@ impl SendQueue {
                 ..piece.message
             };
             self.put_next_behind();
-            self.later.push_front(Waiting::Long(message));
+            self.later.push_front(QueuedMessage::Long(message));
         }
         self.bytes += batch.short.bytes.len();
         if !batch.short.bytes.is_empty() {
@@ -610,7 +611,7 @@ impl SendQueue {
     fn put_next_behind(&mut self) {
         let next = std::mem::take(&mut self.next);
         if !next.bytes.is_empty() {
-            self.later.push_front(Waiting::Short(next));
+            self.later.push_front(QueuedMessage::Short(next));
         }
     }
 
@@ -620,14 +621,14 @@ impl SendQueue {
         let mut unsent = std::mem::take(&mut self.unsent);
         let waiting = std::mem::take(&mut self.later).into_iter();
         for waiting in
-            std::iter::once(Waiting::Short(std::mem::take(&mut self.next))).chain(waiting)
+            std::iter::once(QueuedMessage::Short(std::mem::take(&mut self.next))).chain(waiting)
         {
             match waiting {
-                Waiting::Short(gathered) => {
+                QueuedMessage::Short(gathered) => {
                     let calls = gathered.calls.iter();
                     unsent.extend(calls.map(|call| (call.number, copy_of(&gathered, call))));
                 }
-                Waiting::Long(message) => {
+                QueuedMessage::Long(message) => {
                     unsent.extend(message.call.map(|call| (call, message.into_whole(order))));
                 }
             }
@@ -653,7 +654,7 @@ impl SendQueue {
 
 /// Cuts the next piece off a message: its own header becomes that of the first piece. Nothing is cut off a message
 /// without a header, which is sent as it is.
-fn next_piece(mut message: LongMessage, order: ByteOrder) -> Piece {
+fn next_piece(mut message: LongMessage, order: ByteOrder) -> OutgoingPiece {
     let bytes = message.bytes.as_mut_slice();
     let length = bytes.len();
     let decoded = bytes
@@ -662,7 +663,7 @@ fn next_piece(mut message: LongMessage, order: ByteOrder) -> Piece {
     let Some(Ok(header)) = decoded else {
         message.begun = length;
         let range = 0..length;
-        return Piece {
+        return OutgoingPiece {
             message,
             header: None,
             range,
@@ -696,7 +697,7 @@ fn next_piece(mut message: LongMessage, order: ByteOrder) -> Piece {
         (Some(continued.encode(order)), begin..end)
     };
     message.begun = end;
-    Piece {
+    OutgoingPiece {
         message,
         header,
         range,

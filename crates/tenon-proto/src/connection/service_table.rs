@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::codec::lean::{Bind, Interface, Unbound};
+use crate::codec::lean::{BindRequest, Interface, UnboundReason};
 use crate::codec::onc::message::Refused;
 
 /// The versions of programs that an end serves. It is made once and shared by all connections.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceTable {
-    entries: Vec<Entry>,
+    entries: Vec<ServiceEntry>,
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
+struct ServiceEntry {
     program: u32,
     version: u32,
-    /// What lean clients may bind; `None` if the service speaks ONC RPC only.
+    /// The interface that lean clients may bind; `None` if the service speaks ONC RPC only.
     interface: Option<Arc<Interface>>,
 }
 
@@ -31,7 +31,7 @@ impl ServiceTable {
         if self.position(program, version).is_some() {
             return None;
         }
-        self.entries.push(Entry {
+        self.entries.push(ServiceEntry {
             program,
             version,
             interface,
@@ -42,7 +42,7 @@ impl ServiceTable {
     /// Returns the index of a version of a program.
     ///
     /// # Errors
-    /// What a client of ONC RPC is told: the program is unavailable, or has other versions.
+    /// The refusal for a client of ONC RPC: the program is unavailable, or has other versions.
     #[inline]
     pub fn find(&self, program: u32, version: u32) -> Result<usize, Refused> {
         self.position(program, version)
@@ -69,26 +69,33 @@ impl ServiceTable {
     }
 
     /// Finds what a lean client asks for.
-    pub(crate) fn bind(&self, bind: &Bind) -> Result<(usize, &Interface), Unbound<'_>> {
+    pub(crate) fn bind(
+        &self,
+        bind: &BindRequest,
+    ) -> Result<(usize, &Interface), UnboundReason<'_>> {
         let index = self.position(bind.program, bind.version);
         let found =
             index.and_then(|index| Some((index, self.entries[index].interface.as_deref()?)));
         match found {
             Some((index, interface)) if interface.grants(bind) => Ok((index, interface)),
-            Some((_, interface)) => Err(Unbound::OtherInterface(interface)),
+            Some((_, interface)) => Err(UnboundReason::OtherInterface(interface)),
             None => {
                 let versions = self.versions(bind.program, |entry| entry.interface.is_some());
                 Err(match versions {
-                    Some((low, high)) => Unbound::NoVersion { low, high },
-                    None => Unbound::NoProgram,
+                    Some((low, high)) => UnboundReason::NoVersion { low, high },
+                    None => UnboundReason::NoProgram,
                 })
             }
         }
     }
 
     /// The lowest and the highest version of a program among those entries.
-    fn versions(&self, program: u32, is_meant: impl Fn(&Entry) -> bool) -> Option<(u32, u32)> {
-        let of_program = |entry: &&Entry| entry.program == program && is_meant(entry);
+    fn versions(
+        &self,
+        program: u32,
+        is_meant: impl Fn(&ServiceEntry) -> bool,
+    ) -> Option<(u32, u32)> {
+        let of_program = |entry: &&ServiceEntry| entry.program == program && is_meant(entry);
         let versions = || {
             let entries = self.entries.iter().filter(of_program);
             entries.map(|entry| entry.version)

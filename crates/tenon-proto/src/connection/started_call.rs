@@ -1,6 +1,6 @@
 //! A call of this end that has its number.
 
-/// What identifies a call that was started, and its reply.
+/// The identity of a call that was started, and of its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StartedCall {
     /// Its number: the xid of ONC RPC.

@@ -5,13 +5,13 @@ use super::exchange::Failure;
 /// A call that ended without an answer.
 #[derive(Debug)]
 pub struct FailedCall<W> {
-    /// What was handed in with it.
+    /// The waiter that was handed in with it.
     pub waiter: W,
-    /// Why.
+    /// The reason for the failure.
     pub failure: CallFailure,
 }
 
-/// Why a call ended without an answer.
+/// The reason for which a call ended without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallFailure {
     /// Its time ran out, and it may have been carried out.

@@ -6,10 +6,10 @@ use std::time::Instant;
 use tenon_wire::Buffer;
 
 use super::call_failure::{CallFailure, FailedCall};
-use super::exchange::Ignored;
+use super::exchange::DropReason;
 use super::exchange::Whole;
 use super::exchange::client::{self as exchange, ClientEvent, ClientLimits, ClientSecrets};
-use super::onc_client::{OncCalls, Retransmission};
+use super::onc_client::{OncDatagramCalls, Retransmission};
 use crate::codec::lean::{Features, Preamble};
 use crate::codec::onc::message::ReplyHeader;
 use crate::config::{ConnectionConfig, Role};
@@ -17,11 +17,11 @@ use crate::connection::{Answer, CallDraft, OutgoingCounters, StartError};
 
 /// The client's end of a socket for datagrams. `W` is what its owner needs to find the waiter of a call.
 #[derive(Debug)]
-pub struct ClientEndpoint<W>(Calls<W>);
+pub struct ClientEndpoint<W>(ClientProtocol<W>);
 
 #[derive(Debug)]
-enum Calls<W> {
-    Onc(Box<OncCalls<W>>),
+enum ClientProtocol<W> {
+    Onc(Box<OncDatagramCalls<W>>),
     Exchange(Box<ExchangeCalls<W>>),
 }
 
@@ -44,7 +44,10 @@ pub enum DatagramCallId {
 impl<W> ClientEndpoint<W> {
     /// Calls of ONC RPC, the first of which has the number `seed`.
     pub fn onc(seed: u32, retransmission: Retransmission) -> Self {
-        Self(Calls::Onc(Box::new(OncCalls::new(seed, retransmission))))
+        Self(ClientProtocol::Onc(Box::new(OncDatagramCalls::new(
+            seed,
+            retransmission,
+        ))))
     }
 
     /// Lean calls in the packet exchange.
@@ -54,14 +57,14 @@ impl<W> ClientEndpoint<W> {
         secrets: ClientSecrets,
     ) -> Self {
         let preamble = config.preamble(Role::Client);
-        Self(Calls::Exchange(Box::new(ExchangeCalls {
+        Self(ClientProtocol::Exchange(Box::new(ExchangeCalls {
             engine: exchange::ClientEngine::new(preamble, limits, secrets),
             timeouts: 0,
             violations: 0,
         })))
     }
 
-    /// Puts a call in flight, whose message is taken in exchange for an empty buffer.
+    /// Puts a call in flight; its message is taken in exchange for an empty buffer.
     ///
     /// # Errors
     /// It cannot be started now, and why; the message stays where it is.
@@ -75,11 +78,11 @@ impl<W> ClientEndpoint<W> {
         waiter: W,
     ) -> Result<DatagramCallId, StartError> {
         match (&mut self.0, draft) {
-            (Calls::Onc(calls), CallDraft::Onc) => {
+            (ClientProtocol::Onc(calls), CallDraft::Onc) => {
                 let number = calls.start(now, deadline, message, waiter);
                 Ok(DatagramCallId::Onc(number))
             }
-            (Calls::Exchange(calls), CallDraft::Lean(call)) => {
+            (ClientProtocol::Exchange(calls), CallDraft::Lean(call)) => {
                 let service = calls.engine.bind(call.interface, call.procedure)?;
                 let outgoing = exchange::Outgoing {
                     service,
@@ -102,8 +105,8 @@ impl<W> ClientEndpoint<W> {
         whole: &'d mut Whole,
     ) -> Option<Answer<'d, W>> {
         match &mut self.0 {
-            Calls::Onc(calls) => calls.handle_datagram(datagram),
-            Calls::Exchange(calls) => {
+            ClientProtocol::Onc(calls) => calls.handle_datagram(datagram),
+            ClientProtocol::Exchange(calls) => {
                 let answer = calls.engine.handle_datagram_into(now, datagram, whole)?;
                 Some(Answer {
                     // Calls of the exchange are told apart by more than a number.
@@ -127,7 +130,7 @@ impl<W> ClientEndpoint<W> {
         id: DatagramCallId,
     ) -> Option<Range<usize>> {
         match (&mut self.0, id) {
-            (Calls::Onc(calls), DatagramCallId::Onc(xid)) => {
+            (ClientProtocol::Onc(calls), DatagramCallId::Onc(xid)) => {
                 let (replied, results) = ReplyHeader::split_plain_success(datagram)?;
                 let length = results.len();
                 if replied != xid {
@@ -136,7 +139,7 @@ impl<W> ClientEndpoint<W> {
                 calls.handle_datagram(datagram)?;
                 Some(datagram.len() - length..datagram.len())
             }
-            (Calls::Exchange(calls), DatagramCallId::Exchange(id)) => {
+            (ClientProtocol::Exchange(calls), DatagramCallId::Exchange(id)) => {
                 let place = calls.engine.take_common(now, datagram, id)?;
                 let header = super::exchange::PACKET_HEADER;
                 Some(place.start + header..place.end + header)
@@ -145,12 +148,12 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// Whether there may be something to send.
+    /// Returns whether there may be something to send.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         match &self.0 {
-            Calls::Onc(calls) => calls.has_transmit(),
-            Calls::Exchange(calls) => calls.engine.has_transmit(),
+            ClientProtocol::Onc(calls) => calls.has_transmit(),
+            ClientProtocol::Exchange(calls) => calls.engine.has_transmit(),
         }
     }
 
@@ -158,8 +161,8 @@ impl<W> ClientEndpoint<W> {
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> bool {
         match &mut self.0 {
-            Calls::Onc(calls) => calls.poll_transmit(out),
-            Calls::Exchange(calls) => calls.engine.poll_transmit(now, out),
+            ClientProtocol::Onc(calls) => calls.poll_transmit(out),
+            ClientProtocol::Exchange(calls) => calls.engine.poll_transmit(now, out),
         }
     }
 
@@ -167,26 +170,28 @@ impl<W> ClientEndpoint<W> {
     #[inline]
     pub fn poll_failure(&mut self) -> Option<FailedCall<W>> {
         match &mut self.0 {
-            Calls::Onc(calls) => calls.poll_failure(),
-            Calls::Exchange(calls) => calls.poll_failure(),
+            ClientProtocol::Onc(calls) => calls.poll_failure(),
+            ClientProtocol::Exchange(calls) => calls.poll_failure(),
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) has something to do.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.0 {
-            Calls::Onc(calls) => calls.poll_timeout(),
-            Calls::Exchange(calls) => calls.engine.poll_timeout(),
+            ClientProtocol::Onc(calls) => calls.poll_timeout(),
+            ClientProtocol::Exchange(calls) => calls.engine.poll_timeout(),
         }
     }
 
-    /// When there is something to do for a call; `None` if it is not in flight.
+    /// Returns when there is something to do for a call; `None` if it is not in flight.
     #[inline]
     pub fn call_timeout(&self, id: DatagramCallId) -> Option<Instant> {
         match (&self.0, id) {
-            (Calls::Onc(calls), DatagramCallId::Onc(number)) => calls.call_timeout(number),
-            (Calls::Exchange(calls), DatagramCallId::Exchange(id)) => calls.engine.next_timeout(id),
+            (ClientProtocol::Onc(calls), DatagramCallId::Onc(number)) => calls.call_timeout(number),
+            (ClientProtocol::Exchange(calls), DatagramCallId::Exchange(id)) => {
+                calls.engine.next_timeout(id)
+            }
             _ => None,
         }
     }
@@ -194,16 +199,18 @@ impl<W> ClientEndpoint<W> {
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         match &mut self.0 {
-            Calls::Onc(calls) => calls.handle_timeout(now),
-            Calls::Exchange(calls) => calls.engine.handle_timeout(now),
+            ClientProtocol::Onc(calls) => calls.handle_timeout(now),
+            ClientProtocol::Exchange(calls) => calls.engine.handle_timeout(now),
         }
     }
 
     /// Gives a call up. `None` if it is not in flight.
     pub fn cancel(&mut self, id: DatagramCallId) -> Option<W> {
         match (&mut self.0, id) {
-            (Calls::Onc(calls), DatagramCallId::Onc(number)) => calls.cancel(number),
-            (Calls::Exchange(calls), DatagramCallId::Exchange(id)) => calls.engine.cancel(id),
+            (ClientProtocol::Onc(calls), DatagramCallId::Onc(number)) => calls.cancel(number),
+            (ClientProtocol::Exchange(calls), DatagramCallId::Exchange(id)) => {
+                calls.engine.cancel(id)
+            }
             _ => None,
         }
     }
@@ -211,59 +218,59 @@ impl<W> ClientEndpoint<W> {
     /// Gives all calls up, of which the server is not told; returns their waiters.
     pub fn cancel_all(&mut self) -> Vec<W> {
         match &mut self.0 {
-            Calls::Onc(calls) => calls.cancel_all(),
-            Calls::Exchange(calls) => calls.engine.break_off(),
+            ClientProtocol::Onc(calls) => calls.cancel_all(),
+            ClientProtocol::Exchange(calls) => calls.engine.break_off(),
         }
     }
 
     /// The system says that nothing listens where the server should be: conversations of the exchange end with their
     /// calls. Calls of ONC RPC are for the owner to [give up](Self::cancel_all).
     pub fn handle_refusal(&mut self, now: Instant) {
-        if let Calls::Exchange(calls) = &mut self.0 {
+        if let ClientProtocol::Exchange(calls) = &mut self.0 {
             calls.engine.handle_refusal(now);
         }
     }
 
-    /// Whether calls go by the packet exchange.
+    /// Returns whether calls go by the packet exchange.
     #[inline]
     pub fn is_exchange(&self) -> bool {
-        matches!(self.0, Calls::Exchange(_))
+        matches!(self.0, ClientProtocol::Exchange(_))
     }
 
     /// Returns the conversation of the packet exchange, for what it has seen and what memory it has.
     pub fn conversation(&self) -> Option<&exchange::ClientEngine<W>> {
         match &self.0 {
-            Calls::Onc(_) => None,
-            Calls::Exchange(calls) => Some(&calls.engine),
+            ClientProtocol::Onc(_) => None,
+            ClientProtocol::Exchange(calls) => Some(&calls.engine),
         }
     }
 
     /// Ends the conversation of the packet exchange; appends the datagram that tells the server. False if there is none.
     pub fn say_goodbye(&mut self, out: &mut Buffer) -> bool {
         match &mut self.0 {
-            Calls::Onc(_) => false,
-            Calls::Exchange(calls) => calls.engine.say_goodbye(out),
+            ClientProtocol::Onc(_) => false,
+            ClientProtocol::Exchange(calls) => calls.engine.say_goodbye(out),
         }
     }
 
     /// Asks for a conversation before there is a call, unless there is one.
     pub fn greet(&mut self, now: Instant) {
-        if let Calls::Exchange(calls) = &mut self.0 {
+        if let ClientProtocol::Exchange(calls) = &mut self.0 {
             calls.engine.greet(now);
         }
     }
 
-    /// Whether a conversation is asked for and not begun.
+    /// Returns whether a conversation is asked for and not begun.
     pub fn is_greeting(&self) -> bool {
         match &self.0 {
-            Calls::Onc(_) => false,
-            Calls::Exchange(calls) => calls.engine.is_greeting(),
+            ClientProtocol::Onc(_) => false,
+            ClientProtocol::Exchange(calls) => calls.engine.is_greeting(),
         }
     }
 
     /// Sets how large datagrams may be from the next conversation on.
     pub fn set_datagram_max(&mut self, bytes: usize) {
-        if let Calls::Exchange(calls) = &mut self.0 {
+        if let ClientProtocol::Exchange(calls) = &mut self.0 {
             calls.engine.set_datagram_max(bytes);
         }
     }
@@ -271,20 +278,20 @@ impl<W> ClientEndpoint<W> {
     /// Returns how many calls a lean server takes, if it has so many of them that further ones wait.
     pub fn full_at(&self) -> Option<usize> {
         match &self.0 {
-            Calls::Onc(_) => None,
-            Calls::Exchange(calls) => calls.engine.full_at(),
+            ClientProtocol::Onc(_) => None,
+            ClientProtocol::Exchange(calls) => calls.engine.full_at(),
         }
     }
 
-    /// What a lean server has said of itself.
+    /// Returns the preamble of a lean server.
     pub fn peer(&self) -> Option<&Preamble> {
         match &self.0 {
-            Calls::Onc(_) => None,
-            Calls::Exchange(calls) => calls.engine.peer(),
+            ClientProtocol::Onc(_) => None,
+            ClientProtocol::Exchange(calls) => calls.engine.peer(),
         }
     }
 
-    /// What the server can do beside what every server can.
+    /// Returns the optional capabilities of the server.
     pub fn features(&self) -> Features {
         self.peer()
             .map_or(Features::default(), |peer| peer.features)
@@ -294,16 +301,16 @@ impl<W> ClientEndpoint<W> {
     #[inline]
     pub fn in_flight(&self) -> usize {
         match &self.0 {
-            Calls::Onc(calls) => calls.in_flight(),
-            Calls::Exchange(calls) => calls.engine.in_flight(),
+            ClientProtocol::Onc(calls) => calls.in_flight(),
+            ClientProtocol::Exchange(calls) => calls.engine.in_flight(),
         }
     }
 
-    /// What has become of the calls.
+    /// Returns the outcomes of the calls.
     pub fn counters(&self) -> OutgoingCounters {
         match &self.0 {
-            Calls::Onc(calls) => calls.counters(),
-            Calls::Exchange(calls) => calls.counters(),
+            ClientProtocol::Onc(calls) => calls.counters(),
+            ClientProtocol::Exchange(calls) => calls.counters(),
         }
     }
 }
@@ -331,7 +338,7 @@ impl<W> ExchangeCalls<W> {
             timeouts: self.timeouts,
             cancellations: counters.cancellations,
             retransmissions: counters.repeated,
-            unmatched: counters.ignored.of(Ignored::Stale),
+            unmatched: counters.ignored.of(DropReason::Stale),
             violations: self.violations,
         }
     }

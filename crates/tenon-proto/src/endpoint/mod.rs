@@ -1,4 +1,5 @@
-//! One socket for datagrams, at either end: whose each datagram is, which calls are repeated, and what is sent again.
+//! One socket for datagrams, at either end: to which call each datagram belongs, which calls are repeated, and what is
+//! sent again.
 //!
 //! A [`ServerEndpoint`] has all clients of a port: calls of ONC RPC, which it lets through once, and the conversations
 //! of the packet [`exchange`]. A [`ClientEndpoint`] has the calls to one server, by either protocol. What a datagram

@@ -15,7 +15,7 @@ use crate::in_flight::InFlight;
 /// Buffers that are kept for further calls.
 const SPARE_MAX: usize = 64;
 
-/// When a call is sent again: after `first`, then after twice as long each time, but never after longer than
+/// Times at which a call is sent again: after `first`, then after twice as long each time, but never after longer than
 /// `longest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retransmission {
@@ -36,8 +36,8 @@ impl Default for Retransmission {
 
 /// The calls of one socket.
 #[derive(Debug)]
-pub(super) struct OncCalls<W> {
-    calls: InFlight<Pending<W>>,
+pub(super) struct OncDatagramCalls<W> {
+    calls: InFlight<PendingOncCall<W>>,
     /// Calls that are to be sent, or sent again.
     ready: VecDeque<u32>,
     failed: VecDeque<FailedCall<W>>,
@@ -49,7 +49,7 @@ pub(super) struct OncCalls<W> {
 }
 
 #[derive(Debug)]
-struct Pending<W> {
+struct PendingOncCall<W> {
     deadline: Instant,
     send_again_at: Instant,
     pause: Duration,
@@ -57,13 +57,13 @@ struct Pending<W> {
     waiter: W,
 }
 
-impl<W> Pending<W> {
+impl<W> PendingOncCall<W> {
     fn due(&self) -> Instant {
         self.send_again_at.min(self.deadline)
     }
 }
 
-impl<W> OncCalls<W> {
+impl<W> OncDatagramCalls<W> {
     /// No calls yet, the first of which will have the number `seed`.
     pub(super) fn new(seed: u32, retransmission: Retransmission) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl<W> OncCalls<W> {
         }
     }
 
-    /// Puts a call in flight, whose message is taken in exchange for an empty buffer; returns its number.
+    /// Puts a call in flight; its message is taken in exchange for an empty buffer. Returns its number.
     pub(super) fn start(
         &mut self,
         now: Instant,
@@ -87,7 +87,7 @@ impl<W> OncCalls<W> {
     ) -> u32 {
         let pause = self.retransmission.first;
         let spare = self.spare.pop().unwrap_or_default();
-        let pending = Pending {
+        let pending = PendingOncCall {
             deadline,
             send_again_at: now + pause,
             pause,
@@ -137,7 +137,7 @@ impl<W> OncCalls<W> {
     }
 
     fn take(&mut self, number: u32) -> Option<W> {
-        let Pending {
+        let PendingOncCall {
             mut message,
             waiter,
             ..
@@ -172,9 +172,9 @@ impl<W> OncCalls<W> {
         self.next_due
     }
 
-    /// When the call has something to do; `None` if it is not in flight.
+    /// Returns when the call has something to do; `None` if it is not in flight.
     pub(super) fn call_timeout(&self, number: u32) -> Option<Instant> {
-        self.calls.get(number).map(Pending::due)
+        self.calls.get(number).map(PendingOncCall::due)
     }
 
     /// Sends calls again and gives calls up, as far as they are due.
@@ -182,7 +182,7 @@ impl<W> OncCalls<W> {
         if self.next_due.is_none_or(|due| now < due) {
             return;
         }
-        let due = |(number, call): (u32, &Pending<W>)| (call.due() <= now).then_some(number);
+        let due = |(number, call): (u32, &PendingOncCall<W>)| (call.due() <= now).then_some(number);
         let numbers: Vec<u32> = self.calls.entries().filter_map(due).collect();
         for number in numbers {
             self.handle_due(number, now);

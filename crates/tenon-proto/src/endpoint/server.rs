@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use tenon_wire::Buffer;
 
-use super::duplicates::{CacheEntry, CallKey, DuplicateCache, DuplicateLimits, Verdict};
+use super::duplicates::{CacheEntry, CacheLookup, DuplicateCache, DuplicateKey, DuplicateLimits};
 use super::exchange::server::{
-    self as exchange, Address, Farewell, ServerEngine, ServerEvent, ServerLimits, ServerSecrets,
+    self as exchange, Farewell, PeerAddress, ServerEngine, ServerEvent, ServerLimits, ServerSecrets,
 };
 use super::exchange::{Whole, is_packet};
 use crate::codec::onc::message::{BadCall, Refused};
 use crate::codec::onc::record::{self, FRAGMENT_MAX};
-use crate::codec::onc::reply::ReplyDraft;
+use crate::codec::onc::reply::OncReplyDraft;
 use crate::config::{ConnectionConfig, Role};
 use crate::connection::{IncomingCall, IncomingCounters, NULL_PROCEDURE, ServiceTable, understand};
 
@@ -28,7 +28,7 @@ const SPARE_MAX: usize = 64;
 pub struct ServerEndpoint<A> {
     exchange: ServerEngine<A>,
     duplicates: DuplicateCache<A>,
-    /// Whether messages of ONC RPC are accepted.
+    /// True if messages of ONC RPC are accepted.
     takes_onc: bool,
     /// Calls that have not come before are dropped.
     is_closed: bool,
@@ -72,16 +72,16 @@ pub struct ReplyTooLarge {
 /// A call for a service that came in a datagram, or in several.
 #[derive(Debug)]
 pub struct DatagramCall<'m, A> {
-    /// What the call is [answered](ServerEndpoint::answer) by.
+    /// The key by which the call is [answered](ServerEndpoint::answer).
     pub key: DatagramCallKey<A>,
     /// The call.
     pub call: IncomingCall<'m>,
 }
 
-/// What a server's end has seen.
+/// Counters of a server's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndpointCounters {
-    /// What has become of calls.
+    /// Outcomes of calls.
     pub calls: IncomingCounters,
     /// Repeated calls of ONC RPC that were answered from the cache.
     pub duplicates_answered: u64,
@@ -95,7 +95,7 @@ pub struct EndpointCounters {
     pub replies_too_large: u64,
 }
 
-impl<A: Address> ServerEndpoint<A> {
+impl<A: PeerAddress> ServerEndpoint<A> {
     /// An end that opens at `now`. Messages of ONC RPC are accepted if `takes_onc`.
     pub fn new(
         config: &ConnectionConfig,
@@ -158,14 +158,14 @@ impl<A: Address> ServerEndpoint<A> {
             Ok(call) if call.procedure == NULL_PROCEDURE => {
                 counters.pings += 1;
                 self.reply(from, |out| {
-                    ReplyDraft::begin(out, call.caller.number());
+                    OncReplyDraft::begin(out, call.caller.number());
                 });
             }
             Ok(call) => return self.admit(now, from, call),
             Err(BadCall::Refuse { xid, refused }) => {
                 counters.refusals += 1;
                 self.reply(from, |out| {
-                    let _ = ReplyDraft::begin(out, xid).refuse(out, refused);
+                    let _ = OncReplyDraft::begin(out, xid).refuse(out, refused);
                 });
             }
             Err(BadCall::Unanswerable(_)) => counters.violations += 1,
@@ -181,12 +181,12 @@ impl<A: Address> ServerEndpoint<A> {
         from: A,
         call: IncomingCall<'d>,
     ) -> Option<DatagramCall<'d, A>> {
-        match self.duplicates.check(CallKey::new(from, &call), now) {
-            Verdict::New(entry) if self.is_closed => {
+        match self.duplicates.check(DuplicateKey::new(from, &call), now) {
+            CacheLookup::New(entry) if self.is_closed => {
                 self.counters.dropped += 1;
                 self.duplicates.forget(entry);
             }
-            Verdict::New(entry) => {
+            CacheLookup::New(entry) => {
                 self.counters.calls.calls += 1;
                 let key = DatagramCallKey::Onc(OncCallKey {
                     peer: from,
@@ -197,14 +197,14 @@ impl<A: Address> ServerEndpoint<A> {
                 });
                 return Some(DatagramCall { key, call });
             }
-            Verdict::Done(entry) => {
+            CacheLookup::Done(entry) => {
                 self.counters.duplicates_answered += 1;
                 let mut out = self.spare.pop().unwrap_or_default();
                 out.room(record::MARK);
                 self.duplicates.append_reply(entry, &mut out);
                 self.replies.push_back((from, out));
             }
-            Verdict::InProgress | Verdict::Full => self.counters.dropped += 1,
+            CacheLookup::InProgress | CacheLookup::Full => self.counters.dropped += 1,
         }
         None
     }
@@ -267,7 +267,7 @@ impl<A: Address> ServerEndpoint<A> {
     ) -> ReplyTooLarge {
         self.counters.replies_too_large += 1;
         reply.clear();
-        let _ = ReplyDraft::begin(reply, key.xid).refuse(reply, Refused::SystemError);
+        let _ = OncReplyDraft::begin(reply, key.xid).refuse(reply, Refused::SystemError);
         ReplyTooLarge {
             service: key.service,
             procedure: key.procedure,
@@ -300,25 +300,25 @@ impl<A: Address> ServerEndpoint<A> {
         self.exchange.poll_transmit(now, out)
     }
 
-    /// Whether there may be something to send.
+    /// Returns whether there may be something to send.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         !self.replies.is_empty() || self.exchange.has_transmit()
     }
 
-    /// Returns a call whose client no longer waits for it. It is to be answered all the same, by anything.
+    /// Returns a call for which its client no longer waits. It is to be answered all the same, by anything.
     #[inline]
     pub fn poll_cancelled(&mut self) -> Option<DatagramCallKey<A>> {
         let ServerEvent::Cancelled(key) = self.exchange.poll_event()?;
         Some(DatagramCallKey::Exchange(key))
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.exchange.poll_timeout()
     }
 
-    /// When an answer may have to be sent again.
+    /// Returns when an answer may have to be sent again.
     #[inline]
     pub fn next_repeat(&self) -> Option<Instant> {
         self.exchange.next_repeat()
@@ -338,7 +338,8 @@ impl<A: Address> ServerEndpoint<A> {
         self.exchange.say_goodbye(to);
     }
 
-    /// Whether an answer is still to be sent, or one of several packets has not arrived and is sent again by itself.
+    /// Returns whether an answer is still to be sent, or one of several packets has not arrived and is sent again by
+    /// itself.
     pub fn has_unarrived(&self) -> bool {
         !self.replies.is_empty() || self.exchange.has_unarrived()
     }
@@ -348,7 +349,7 @@ impl<A: Address> ServerEndpoint<A> {
         &self.exchange
     }
 
-    /// What has been seen so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> EndpointCounters {
         let exchange = self.exchange.counters();
         let onc = self.counters.calls;

@@ -5,7 +5,9 @@ use std::time::Instant;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::Frame;
 use tenon_proto::connection::{Connection, Event, ServiceTable};
-use tenon_proto::endpoint::duplicates::{CallKey, DuplicateCache, DuplicateLimits, Verdict};
+use tenon_proto::endpoint::duplicates::{
+    CacheLookup, DuplicateCache, DuplicateKey, DuplicateLimits,
+};
 
 use crate::{change, turn};
 
@@ -18,7 +20,7 @@ struct Calls {
     peer: u32,
 }
 
-fn key(peer: u32) -> CallKey<u32> {
+fn key(peer: u32) -> DuplicateKey<u32> {
     let mut services = ServiceTable::default();
     services.add(300, 1, None);
     let words = [9, 0, 2, 300, 1, 7, 0, 0, 0, 0_u32];
@@ -31,7 +33,7 @@ fn key(peer: u32) -> CallKey<u32> {
     else {
         panic!("it is a call")
     };
-    CallKey::new(peer, &call)
+    DuplicateKey::new(peer, &call)
 }
 
 impl Calls {
@@ -48,16 +50,16 @@ impl Calls {
     }
 
     /// Prepares so many calls, for which memory is needed that is not the cache's.
-    fn keys(&mut self, calls: u32) -> Vec<CallKey<u32>> {
+    fn keys(&mut self, calls: u32) -> Vec<DuplicateKey<u32>> {
         let peers = self.peer..self.peer + calls;
         self.peer = peers.end;
         peers.map(key).collect()
     }
 
-    fn carry_out(&mut self, keys: &[CallKey<u32>]) {
+    fn carry_out(&mut self, keys: &[DuplicateKey<u32>]) {
         let reply = [7; 700];
         for (index, key) in keys.iter().enumerate() {
-            let Verdict::New(entry) = self.cache.check(*key, self.now) else {
+            let CacheLookup::New(entry) = self.cache.check(*key, self.now) else {
                 panic!("it is new")
             };
             self.cache.finish(entry, &reply[..index % 700], self.now);

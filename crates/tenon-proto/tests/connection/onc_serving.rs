@@ -8,7 +8,7 @@ use tenon_proto::connection::{
 };
 use tenon_proto::onc::auth::{AuthStat, AuthSys, Credential};
 use tenon_proto::onc::message::{Refused, Violation};
-use tenon_proto::onc::reply::ReplyDraft;
+use tenon_proto::onc::reply::OncReplyDraft;
 use tenon_wire::Buffer;
 
 use crate::common::{Random, words};
@@ -87,7 +87,7 @@ fn outcome(message: &[u32]) -> Outcome {
 
 fn refused(refused: Refused) -> Outcome {
     let mut reply = Buffer::default();
-    let _ = ReplyDraft::begin(&mut reply, 9).refuse(&mut reply, refused);
+    let _ = OncReplyDraft::begin(&mut reply, 9).refuse(&mut reply, refused);
     Outcome::Answered(reply.as_slice()[4..].to_vec())
 }
 

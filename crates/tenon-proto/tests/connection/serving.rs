@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{
-    CallState, Caller, Connection, ConnectionError, DeferredId, IncomingCounters, TransmitBatch,
+    Caller, Connection, ConnectionError, DeferredCallState, DeferredId, IncomingCounters,
+    TransmitBatch,
 };
 use tenon_proto::lean::{ByteOrder, Exception, Extension, Extras, Fault, MESSAGE_MIN, Status};
 
@@ -252,7 +253,7 @@ fn caller(pair: &mut Pair) -> Caller {
     pair.serve()[0].caller
 }
 
-fn state(connection: &Connection<&'static str>, id: DeferredId) -> Option<CallState> {
+fn state(connection: &Connection<&'static str>, id: DeferredId) -> Option<DeferredCallState> {
     connection.deferred_state(id)
 }
 
@@ -278,7 +279,10 @@ fn deferred_calls_are_known_until_they_are_finished() {
     assert_eq!(server.poll_expired(now + SECOND), None, "said once");
     assert_eq!(server.poll_timeout(), Some(now + 2 * SECOND));
     let states = [first, second, third].map(|id| state(server, id));
-    let (awaited, expired) = (Some(CallState::Awaited), Some(CallState::Expired));
+    let (awaited, expired) = (
+        Some(DeferredCallState::Awaited),
+        Some(DeferredCallState::Expired),
+    );
     assert_eq!(states, [awaited, awaited, expired]);
 
     let number = callers[1].number();
@@ -288,7 +292,10 @@ fn deferred_calls_are_known_until_they_are_finished() {
     assert_eq!(told, ["cancelled"]);
     let server = &mut pair.server.connection;
     assert_eq!(server.poll_timeout(), None, "it is not waited for");
-    assert_eq!(server.finish_deferred(second), Some(CallState::Cancelled));
+    assert_eq!(
+        server.finish_deferred(second),
+        Some(DeferredCallState::Cancelled)
+    );
     assert_eq!(server.finish_deferred(second), None);
     assert_eq!(state(server, second), None);
     assert_eq!(server.finish_deferred(third), expired);
@@ -318,7 +325,7 @@ fn a_call_with_the_number_of_a_deferred_one_is_not_deferred() {
     }
     assert_eq!(last, number);
     let server = &mut pair.server.connection;
-    assert_eq!(server.finish_deferred(id), Some(CallState::Awaited));
+    assert_eq!(server.finish_deferred(id), Some(DeferredCallState::Awaited));
     assert!(server.defer(&first, None).is_some());
 }
 
@@ -341,7 +348,7 @@ fn calls_of_onc_rpc_with_the_same_xid_are_deferred_side_by_side() {
     let ids = [0, 1].map(|_| server.defer(&caller, None).unwrap());
     assert_ne!(ids[0], ids[1]);
     for id in ids {
-        assert_eq!(server.finish_deferred(id), Some(CallState::Awaited));
+        assert_eq!(server.finish_deferred(id), Some(DeferredCallState::Awaited));
     }
 }
 

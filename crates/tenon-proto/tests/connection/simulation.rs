@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{
-    CallState, Caller, DeferredId, Event, ReplyDraft, ReplyError, StartError, WireProtocol,
+    Caller, DeferredCallState, DeferredId, Event, ReplyDraft, ReplyError, StartError, WireProtocol,
 };
 use tenon_proto::lean::{
     ByteOrder, CloseReason, Exception, Extras, Features, Interface, PIECE, Status,
@@ -354,7 +354,7 @@ impl Simulation {
                         arguments,
                     }),
                     None => {
-                        let state = CallState::Awaited;
+                        let state = DeferredCallState::Awaited;
                         let mut reply = reply(&mut self.random, caller, &arguments, state);
                         end.connection.push_reply(&mut reply);
                     }
@@ -362,7 +362,7 @@ impl Simulation {
             }
             Event::Cancelled(id) => {
                 let state = end.connection.deferred_state(id);
-                assert_eq!(state, Some(CallState::Cancelled));
+                assert_eq!(state, Some(DeferredCallState::Cancelled));
             }
             Event::PeerClosing(closing) => {
                 for call in closing.unbegun {
@@ -439,7 +439,10 @@ impl Simulation {
             }
             let connection = &mut self.sides[at].end.connection;
             while let Some(id) = connection.poll_expired(self.now) {
-                assert_eq!(connection.deferred_state(id), Some(CallState::Expired));
+                assert_eq!(
+                    connection.deferred_state(id),
+                    Some(DeferredCallState::Expired)
+                );
             }
         }
     }
@@ -525,7 +528,12 @@ impl Simulation {
 }
 
 /// Answers a call with its arguments, as long as it is waited for; some fail, and some have too much to say.
-fn reply(random: &mut Random, caller: Caller, arguments: &[u8], state: CallState) -> Buffer {
+fn reply(
+    random: &mut Random,
+    caller: Caller,
+    arguments: &[u8],
+    state: DeferredCallState,
+) -> Buffer {
     let mut reply = Buffer::default();
     let draft = ReplyDraft::begin(&mut reply, caller);
     reply.extend(arguments);
@@ -534,10 +542,10 @@ fn reply(random: &mut Random, caller: Caller, arguments: &[u8], state: CallState
         return reply;
     };
     let status = match (state, random.below(50)) {
-        (CallState::Cancelled, _) => Status::CANCELLED,
-        (CallState::Expired, _) => Status::DEADLINE,
-        (CallState::Awaited, 0) => Status::FAILED,
-        (CallState::Awaited, number) => {
+        (DeferredCallState::Cancelled, _) => Status::CANCELLED,
+        (DeferredCallState::Expired, _) => Status::DEADLINE,
+        (DeferredCallState::Awaited, 0) => Status::FAILED,
+        (DeferredCallState::Awaited, number) => {
             if number == 1 {
                 reply.extend(&vec![0; 2 << 20]);
             }

@@ -10,7 +10,7 @@ use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::Frame;
 use tenon_proto::connection::{Connection, Event, ServiceTable};
 use tenon_proto::endpoint::duplicates::{
-    CacheEntry, CallKey, DuplicateCache, DuplicateCounters, DuplicateLimits, Verdict,
+    CacheEntry, CacheLookup, DuplicateCache, DuplicateCounters, DuplicateKey, DuplicateLimits,
 };
 use tenon_wire::Buffer;
 
@@ -67,12 +67,12 @@ thread_local! {
 
 impl Call {
     /// What tells it apart when it comes from this peer.
-    fn key(self, peer: u32) -> CallKey<u32> {
+    fn key(self, peer: u32) -> DuplicateKey<u32> {
         let head = [self.xid, 0, 2, self.program, self.version, self.procedure];
         let message = [&words(&head)[..], &words(&[0; 4]), self.arguments].concat();
         SERVER.with_borrow_mut(|(connection, services)| {
             match connection.handle_frame(Frame::Record(&message), services) {
-                Ok(Event::Called(call)) => CallKey::new(peer, &call),
+                Ok(Event::Called(call)) => DuplicateKey::new(peer, &call),
                 other => panic!("{other:?}"),
             }
         })
@@ -96,7 +96,7 @@ impl Clocked {
         }
     }
 
-    fn check(&mut self, peer: u32, xid: u32) -> Verdict {
+    fn check(&mut self, peer: u32, xid: u32) -> CacheLookup {
         self.cache.check(call(xid).key(peer), self.now)
     }
 
@@ -104,7 +104,7 @@ impl Clocked {
     #[track_caller]
     fn begin(&mut self, peer: u32, xid: u32) -> CacheEntry {
         match self.check(peer, xid) {
-            Verdict::New(entry) => entry,
+            CacheLookup::New(entry) => entry,
             other => panic!("call {xid} of {peer} is {other:?}"),
         }
     }
@@ -132,12 +132,12 @@ impl Clocked {
     /// The reply to a call that is repeated, if it is remembered. One that is new is forgotten again.
     fn repeat(&mut self, peer: u32, xid: u32) -> Option<Vec<u8>> {
         match self.check(peer, xid) {
-            Verdict::Done(entry) => {
+            CacheLookup::Done(entry) => {
                 let mut out = Buffer::default();
                 self.cache.append_reply(entry, &mut out);
                 Some(out.as_slice().to_vec())
             }
-            Verdict::New(entry) => {
+            CacheLookup::New(entry) => {
                 self.cache.forget(entry);
                 None
             }
@@ -171,9 +171,9 @@ impl Clocked {
 fn a_repeated_call_is_dropped_while_it_is_carried_out_and_answered_afterwards() {
     let mut cache = Clocked::new(limits(30));
     let entry = cache.begin(1, 1);
-    assert_eq!(cache.check(1, 1), Verdict::InProgress);
+    assert_eq!(cache.check(1, 1), CacheLookup::InProgress);
     cache.now += 9000 * SECOND;
-    assert_eq!(cache.check(1, 1), Verdict::InProgress);
+    assert_eq!(cache.check(1, 1), CacheLookup::InProgress);
     cache.finish(entry, b"reply");
     assert_eq!(cache.repeat(1, 1).unwrap(), b"reply");
     cache.now += 120 * SECOND;
@@ -210,7 +210,7 @@ fn calls_that_differ_in_anything_are_different_calls() {
     ];
     for (peer, call) in calls {
         let verdict = cache.cache.check(call.key(peer), cache.now);
-        let Verdict::New(entry) = verdict else {
+        let CacheLookup::New(entry) = verdict else {
             panic!("{peer} {call:?}")
         };
         cache.finish(entry, b"");
@@ -412,7 +412,7 @@ fn a_call_that_is_being_carried_out_never_makes_way() {
         cache.carry_out(xid, 1, &[7; 500]);
         cache.now += SECOND;
     }
-    assert_eq!(cache.check(1, 1), Verdict::InProgress);
+    assert_eq!(cache.check(1, 1), CacheLookup::InProgress);
     cache.finish(running, b"at last");
     assert_eq!(cache.repeat(1, 1).unwrap(), b"at last");
 }
@@ -421,11 +421,11 @@ fn a_call_that_is_being_carried_out_never_makes_way() {
 fn when_calls_being_carried_out_take_all_memory_a_further_call_is_dropped() {
     let mut cache = Clocked::new(limits(30));
     let running: Vec<_> = (0..29).map(|xid| cache.begin(1, xid)).collect();
-    assert_eq!(cache.check(1, 99), Verdict::Full);
-    assert_eq!(cache.check(2, 99), Verdict::Full);
+    assert_eq!(cache.check(1, 99), CacheLookup::Full);
+    assert_eq!(cache.check(2, 99), CacheLookup::Full);
     assert_eq!(cache.cache.counters().overflows, 2);
     for (xid, entry) in (0..).zip(&running) {
-        assert_eq!(cache.check(1, xid), Verdict::InProgress, "{entry:?}");
+        assert_eq!(cache.check(1, xid), CacheLookup::InProgress, "{entry:?}");
     }
     cache.finish(running[3], b"reply");
     cache.begin(1, 99);
@@ -628,21 +628,21 @@ fn random_calls_fare_as_a_model_says_that_looks_at_everything() {
                 .position(|reply| (reply.0, reply.1) == (peer, xid));
             let kept = known.filter(|at| now - model.replies[*at].2 <= 120 * SECOND);
             match verdict {
-                Verdict::InProgress => assert!(model.running.iter().any(is_same)),
-                Verdict::Done(entry) => {
+                CacheLookup::InProgress => assert!(model.running.iter().any(is_same)),
+                CacheLookup::Done(entry) => {
                     let mut out = Buffer::default();
                     cache.cache.append_reply(entry, &mut out);
                     assert_eq!(out.as_slice(), model.replies[kept.unwrap()].3);
                     seen[0] += 1;
                 }
-                Verdict::New(_) | Verdict::Full => {
+                CacheLookup::New(_) | CacheLookup::Full => {
                     assert!(!model.running.iter().any(is_same) && kept.is_none());
                     if let Some(at) = known {
                         model.remove(at);
                         seen[1] += 1;
                     }
                     let is_admitted = model.admit(peer, now);
-                    if let Verdict::New(entry) = verdict {
+                    if let CacheLookup::New(entry) = verdict {
                         assert!(is_admitted);
                         model.running.push((peer, xid, entry));
                     } else {

@@ -8,10 +8,10 @@ use super::fault::Fault;
 use super::fault::Violation;
 use super::kind::Kind;
 use super::message::{Message, plain, put_message};
-use super::order::{ByteOrder, Input};
-use super::text::{Shown, get_text, put_text};
+use super::order::{ByteOrder, FieldReader};
+use super::text::{EscapedText, get_text, put_text};
 
-/// Why an end begins nothing any more. Numbers without a name are legal.
+/// The reason for which an end begins nothing any more. Numbers without a name are legal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseReason(pub u32);
 
@@ -45,7 +45,7 @@ impl fmt::Display for CloseReason {
 /// come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Close<'m> {
-    /// Why.
+    /// The reason for closing.
     pub reason: CloseReason,
     /// The last call that the sender has accepted, if it has accepted any. Those sent behind it were not begun.
     pub last_call: Option<u32>,
@@ -65,7 +65,7 @@ impl<'m> Close<'m> {
     }
 
     pub(crate) fn decode(message: &Message<'m>) -> Result<Self, Violation> {
-        message.read(|input: &mut Input<'m>| {
+        message.read(|input: &mut FieldReader<'m>| {
             let reason = CloseReason(input.u32()?);
             let last_call = match (input.u32()?, message.header.id) {
                 (0, 0) => None,
@@ -91,7 +91,7 @@ impl fmt::Display for Close<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message.is_empty() {
             true => write!(f, "{}", self.reason),
-            false => write!(f, "{}: {}", self.reason, Shown(self.message)),
+            false => write!(f, "{}: {}", self.reason, EscapedText(self.message)),
         }
     }
 }

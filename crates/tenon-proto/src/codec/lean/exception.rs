@@ -1,14 +1,14 @@
-//! Why a call has no result.
+//! Exceptions: the reasons for which a call has no result.
 
 use std::fmt;
 
 use tenon_wire::{BStr, Buffer};
 
 use super::fault::Fault;
-use super::order::{ByteOrder, Input};
-use super::text::{Shown, get_text, put_text};
+use super::order::{ByteOrder, FieldReader};
+use super::text::{EscapedText, get_text, put_text};
 
-/// Why a call has no result. Numbers that have no name here are legal.
+/// The reason for which a call has no result. Numbers that have no name here are legal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status(pub u32);
 
@@ -41,7 +41,7 @@ impl Status {
     /// The arguments can be decoded, and are none that the procedure takes.
     pub const INVALID_ARGUMENTS: Self = Self(13);
 
-    /// Whether a call that ended so may have been carried out, in part at least.
+    /// Returns whether a call that ended so may have been carried out, in part at least.
     pub fn may_have_executed(self) -> bool {
         !matches!(
             self,
@@ -78,12 +78,12 @@ impl fmt::Display for Status {
     }
 }
 
-/// What a call has instead of a result.
+/// The answer to a call that has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exception<'m> {
-    /// Why.
+    /// The reason, as a number.
     pub status: Status,
-    /// The same in words, perhaps with more; perhaps empty.
+    /// The reason in words, perhaps with more; perhaps empty.
     pub message: &'m BStr,
     /// An encoded value of the interface.
     pub details: &'m [u8],
@@ -108,7 +108,7 @@ impl<'m> Exception<'m> {
         buffer.extend(self.details);
     }
 
-    pub(crate) fn decode(input: &mut Input<'m>) -> Result<Self, Fault> {
+    pub(crate) fn decode(input: &mut FieldReader<'m>) -> Result<Self, Fault> {
         let status = Status(input.u32()?);
         let message = get_text(input)?;
         let details = std::mem::take(&mut input.rest);
@@ -125,7 +125,7 @@ impl fmt::Display for Exception<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message.is_empty() {
             true => write!(f, "{}", self.status),
-            false => write!(f, "{}: {}", self.status, Shown(self.message)),
+            false => write!(f, "{}: {}", self.status, EscapedText(self.message)),
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Extensions: what a message carries beside its body, so that later versions can say more to
-//! those who understand it.
+//! Extensions: what a message carries beside its body, so that later versions can say more to receivers that understand
+//! it.
 
 use tenon_wire::Buffer;
 
 use super::fault::Fault;
-use super::order::{ByteOrder, Input, pad};
+use super::order::{ByteOrder, FieldReader, pad};
 
-/// Who does not understand an extension of such a kind must refuse the message.
+/// Set in the kinds of extensions that a receiver must refuse the message for if it does not understand them.
 const MUST_UNDERSTAND: u16 = 0x8000;
 
 /// An extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extension<'m> {
-    /// What it is. If the highest bit is set, a receiver that does not know it refuses the message.
+    /// The kind of the extension. If the highest bit is set, a receiver that does not know it refuses the message.
     pub kind: u16,
-    /// What it says.
+    /// The bytes of the extension.
     pub content: &'m [u8],
 }
 
@@ -46,8 +46,8 @@ pub struct Extensions<'m> {
     order: ByteOrder,
 }
 
-/// What a message with extensions turned out to be.
-pub(super) struct Found<'m> {
+/// A message with extensions, taken apart.
+pub(super) struct ParsedExtensions<'m> {
     pub(super) extensions: Extensions<'m>,
     /// The first that the receiver must understand and does not.
     pub(super) unknown: Option<u16>,
@@ -60,7 +60,7 @@ impl<'m> Extensions<'m> {
         self.order
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -72,8 +72,11 @@ impl<'m> Extensions<'m> {
     }
 
     /// Finds the end of the extensions that `content` begins with; says how far it came.
-    pub(super) fn find(content: &'m [u8], order: ByteOrder) -> Result<Found<'m>, (Fault, usize)> {
-        let mut input = Input::new(content, order);
+    pub(super) fn find(
+        content: &'m [u8],
+        order: ByteOrder,
+    ) -> Result<ParsedExtensions<'m>, (Fault, usize)> {
+        let mut input = FieldReader::new(content, order);
         let mut unknown = None;
         loop {
             let (extension, more) = next(&mut input).map_err(|fault| (fault, input.position()))?;
@@ -86,7 +89,7 @@ impl<'m> Extensions<'m> {
             }
         }
         let bytes = &content[..input.position()];
-        Ok(Found {
+        Ok(ParsedExtensions {
             extensions: Self { bytes, order },
             unknown,
             body: input.rest,
@@ -95,7 +98,7 @@ impl<'m> Extensions<'m> {
 }
 
 /// The next extension, and whether another follows.
-fn next<'m>(input: &mut Input<'m>) -> Result<(Extension<'m>, bool), Fault> {
+fn next<'m>(input: &mut FieldReader<'m>) -> Result<(Extension<'m>, bool), Fault> {
     let kind = input.u16()?;
     let more = match input.u16()? {
         0 => false,
@@ -111,7 +114,7 @@ impl<'m> Iterator for Extensions<'m> {
     type Item = Extension<'m>;
 
     fn next(&mut self) -> Option<Extension<'m>> {
-        let mut input = Input::new(self.bytes, self.order);
+        let mut input = FieldReader::new(self.bytes, self.order);
         let (extension, _) = next(&mut input).ok()?;
         self.bytes = input.rest;
         Some(extension)

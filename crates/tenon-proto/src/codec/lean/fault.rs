@@ -1,4 +1,4 @@
-//! How a peer breaks the protocol, and where.
+//! Breaches of the protocol by a peer, and their place in the stream.
 
 use super::kind::Kind;
 use super::terms::{CALLS_MIN, MAGIC, MESSAGE_MIN};
@@ -10,11 +10,11 @@ use super::versions::Versions;
 pub struct Violation {
     /// The offset, in what the peer sent since the connection opened, of what is wrong.
     pub at: u64,
-    /// What is wrong.
+    /// The rule that was broken.
     pub fault: Fault,
 }
 
-/// What is wrong with what a peer sent.
+/// A rule of the protocol that a message of the peer breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -23,7 +23,7 @@ pub enum Fault {
     NotLean {
         /// The first bytes.
         got: [u8; 8],
-        /// How many of them have arrived.
+        /// Bytes of them that have arrived.
         length: usize,
     },
     /// The check of the preamble does not fit the rest of it.
@@ -42,7 +42,7 @@ pub enum Fault {
         "a preamble says {0} for the order of bytes, where 1 is little-endian and 2 is big-endian"
     )]
     Order(u8),
-    /// What must be zero is not.
+    /// A field that must be zero is not.
     #[error("{0:#x} where there must be zero")]
     NotZero(u64),
     /// A preamble grants less than every end may take for granted.
@@ -59,7 +59,7 @@ pub enum Fault {
     OutOfStep {
         /// The sync word.
         expected: u16,
-        /// What is in its place.
+        /// The number in its place.
         got: u16,
     },
     /// There is no such kind of message.

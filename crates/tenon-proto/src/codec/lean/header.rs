@@ -10,7 +10,7 @@ pub const HEADER: usize = 16;
 /// Bytes of a message from which on it may be sent in pieces, and of the body of a piece.
 pub const PIECE: usize = 64 << 10;
 
-/// How the first word of every header begins: neither text nor a small number, in both orders.
+/// The first word of every header: neither text nor a small number, in both orders.
 pub const SYNC: u16 = 0xd07e;
 
 impl Kind {
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// Whether the header names a service, and whether it names a procedure of it.
+    /// Returns whether the header names a service, and whether it names a procedure of it.
     fn names(self) -> (bool, bool) {
         match self {
             Self::Call | Self::Reply | Self::Exception => (true, true),
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// What stands between a header and the body.
+/// The fields that stand between a header and the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(pub u8);
 
@@ -55,10 +55,10 @@ impl Flags {
     pub const MORE: u8 = 4;
     /// The message belongs to a call that the accepting end of the connection makes.
     pub const REVERSE: u8 = 8;
-    /// What stands between a header and its body, of all flags.
+    /// All flags of fields between a header and its body.
     pub(crate) const IN_FRONT: u8 = Self::DEADLINE | Self::EXTENSIONS;
 
-    /// Whether this one is set.
+    /// Returns whether this flag is set.
     #[inline]
     pub fn has(self, flag: u8) -> bool {
         self.0 & flag != 0
@@ -68,9 +68,9 @@ impl Flags {
 /// A header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What the message is.
+    /// The kind of the message.
     pub kind: Kind,
-    /// What stands in front of its body.
+    /// The fields in front of its body.
     pub flags: Flags,
     /// The number of the call, or what the kind makes of it.
     pub id: u32,
@@ -90,7 +90,7 @@ const fn first_word(kind: Kind, flags: u8) -> u32 {
     (SYNC as u32) << 16 | (kind as u32) << 8 | flags as u32
 }
 
-/// What a first word says that is not one of the commonest.
+/// Reads a first word that is not one of the commonest.
 #[cold]
 fn kind_and_flags(word: u32) -> Result<(Kind, u8), Fault> {
     let (expected, got) = (SYNC, (word >> 16) as u16);
@@ -136,7 +136,7 @@ impl Header {
     /// Reads one.
     ///
     /// # Errors
-    /// What is wrong, and how many bytes into the header.
+    /// The fault, and its offset in the header.
     #[inline]
     pub fn decode(bytes: &[u8; HEADER], order: ByteOrder) -> Result<Self, (Fault, usize)> {
         let [a, b, c, d, id @ .., e, f, g, h, i, j, k, l] = *bytes;
@@ -171,7 +171,7 @@ impl Header {
         }
     }
 
-    /// The same header, of a call that the accepting end of the connection makes if it is `reverse`.
+    /// Returns the same header, of a call that the accepting end of the connection makes if it is `reverse`.
     #[inline]
     pub(crate) fn reversed(self, reverse: bool) -> Self {
         let flag = if reverse { Flags::REVERSE } else { 0 };
@@ -197,7 +197,7 @@ fn message_length(length: u32) -> u64 {
 /// machine's order. It stays the two words that were received, which are compared and moved as such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommonHeader {
-    /// What it is, and the number of the call.
+    /// The kind and the flags, and the number of the call.
     first: u64,
     /// Service, procedure and length.
     second: u64,
@@ -216,19 +216,19 @@ impl CommonHeader {
         (is_common && order == ByteOrder::NATIVE).then_some(header)
     }
 
-    /// Whether it is that of a call.
+    /// Returns whether it is the header of a call.
     #[inline]
     pub fn is_call(self) -> bool {
         halves(self.first).0 == CALL
     }
 
-    /// Whether it is that of a reply.
+    /// Returns whether it is the header of a reply.
     #[inline]
     pub fn is_reply(self) -> bool {
         halves(self.first).0 == REPLY
     }
 
-    /// Whether it is that of a reply to this call.
+    /// Returns whether it is the header of a reply to this call.
     #[inline]
     pub fn is_reply_to(self, id: u32, service: u16, procedure: u16) -> bool {
         let ([a, b], [c, d]) = (service.to_ne_bytes(), procedure.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! What both ends have to agree on before a call: the version of a program and what it looks like.
+//! Agreement of both ends before a call: the version of a program and what it looks like.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,8 +8,8 @@ use tenon_wire::{BString, Buffer};
 use super::fault::{Fault, Violation};
 use super::kind::Kind;
 use super::message::{Message, plain, put_message};
-use super::order::{ByteOrder, Input, pad};
-use super::text::Shown;
+use super::order::{ByteOrder, FieldReader, pad};
+use super::text::EscapedText;
 
 /// A version of a program as one end was built from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,16 +21,16 @@ pub struct Interface {
     /// The hash of what decides the bytes and the meaning of its messages; 0 if it is not known, and then it is not
     /// compared.
     pub fingerprint: u64,
-    /// The same for each of its procedures, in ascending order of their numbers, and for each of its types, those that
-    /// others are made of first. Where the fingerprints of two versions differ, procedures whose own are equal can be
-    /// called, and the error of the others names what differs.
+    /// The same for each of its procedures, in ascending order of their numbers, and for each of its types, component
+    /// types first. Where the fingerprints of two versions differ, procedures with equal fingerprints of their own can
+    /// be called, and the error of the others names what differs.
     pub parts: Vec<Part>,
 }
 
 /// A type or a procedure of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// How an error names it.
+    /// The name in errors.
     pub name: BString,
     /// Its fingerprint; 0 if it is not known, and then it is not compared.
     pub fingerprint: u64,
@@ -46,7 +46,7 @@ pub(crate) struct BoundProcedure {
 }
 
 impl Interface {
-    /// A version of a program of which no more is known.
+    /// Makes a version of a program of which no more is known.
     pub fn unknown(program: u32, version: u32) -> Self {
         Self {
             program,
@@ -58,7 +58,7 @@ impl Interface {
 
     /// Returns whether an end that was built from this interface grants `bind`: the versions agree as a whole, or
     /// every procedure that it names does.
-    pub(crate) fn grants(&self, bind: &Bind) -> bool {
+    pub(crate) fn grants(&self, bind: &BindRequest) -> bool {
         if bind.procedures.is_empty() {
             return are_equal(self.fingerprint, bind.fingerprint);
         }
@@ -95,9 +95,9 @@ fn are_equal(one: u64, other: u64) -> bool {
     one == other || one == 0 || other == 0
 }
 
-/// What a client asks for when it binds a service.
+/// A client's request to bind a service.
 #[derive(Debug)]
-pub(crate) struct Bind {
+pub(crate) struct BindRequest {
     pub(crate) program: u32,
     pub(crate) version: u32,
     pub(crate) fingerprint: u64,
@@ -105,8 +105,8 @@ pub(crate) struct Bind {
     pub(crate) procedures: Vec<BoundProcedure>,
 }
 
-impl Bind {
-    /// What a client asks for that was built from `interface`.
+impl BindRequest {
+    /// Makes the request of a client that was built from `interface`.
     pub(crate) fn of(interface: &Interface) -> Self {
         Self {
             program: interface.program,
@@ -116,7 +116,7 @@ impl Bind {
         }
     }
 
-    /// The same for calls of procedures of these numbers only.
+    /// Makes the request for calls of procedures of these numbers only.
     pub(crate) fn of_procedures(interface: &Interface, numbers: &[u16]) -> Self {
         let procedures = numbers.iter().filter_map(|number| {
             let part = interface.procedure((*number).into())?;
@@ -152,7 +152,7 @@ impl Bind {
     }
 
     pub(crate) fn decode(message: &Message<'_>) -> Result<Self, Violation> {
-        message.read(|input: &mut Input<'_>| {
+        message.read(|input: &mut FieldReader<'_>| {
             let mut bind = Self {
                 program: input.u32()?,
                 version: input.u32()?,
@@ -168,7 +168,7 @@ impl Bind {
 }
 
 impl BoundProcedure {
-    fn decode(input: &mut Input<'_>) -> Result<Self, Fault> {
+    fn decode(input: &mut FieldReader<'_>) -> Result<Self, Fault> {
         let number = input.u32()?;
         expect_zero(input.u32()?)?;
         let fingerprint = input.u64()?;
@@ -200,7 +200,7 @@ pub(crate) fn put_bound(
     });
 }
 
-/// Why a server does not bind a service. It carried out no call of it.
+/// The reason for which a server does not bind a service. It carried out no call of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindRefusal {
@@ -223,14 +223,14 @@ pub enum BindRefusal {
         high: u32,
     },
     /// It was built from another interface.
-    #[error("the server was built from another interface: {}", Listed(.differences))]
+    #[error("the server was built from another interface: {}", DifferenceList(.differences))]
     OtherInterface {
         /// The server's fingerprint.
         theirs: u64,
         /// The client's.
         ours: u64,
-        /// What differs: types, those that others are made of first, then procedures. Empty if one of the two does not
-        /// know its parts.
+        /// The parts that differ: types, those that others are made of first, then procedures. Empty if one of the two
+        /// does not know its parts.
         differences: Vec<Difference>,
     },
     /// This connection has too many services.
@@ -241,7 +241,7 @@ pub enum BindRefusal {
     Unknown(u32),
 }
 
-/// How two interfaces differ in a part.
+/// A difference of two interfaces in a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
     /// Both have a part of this name, and it differs.
@@ -265,15 +265,15 @@ impl fmt::Display for Difference {
         match self {
             Self::Differs(name) => write!(f, "{name} differs"),
             Self::OnlyOurs(name) => write!(f, "it lacks {name}"),
-            Self::OnlyTheirs(name) => write!(f, "it has {} beside", Shown(name.as_ref())),
+            Self::OnlyTheirs(name) => write!(f, "it has {} beside", EscapedText(name.as_ref())),
         }
     }
 }
 
 /// A few differences, and how many more there are.
-struct Listed<'d>(&'d [Difference]);
+struct DifferenceList<'d>(&'d [Difference]);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for DifferenceList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 3;
         if self.0.is_empty() {
@@ -298,16 +298,16 @@ const TOO_MANY: u32 = 4;
 /// Bytes of the parts that a refusal names; what is more is left out.
 const PARTS_MAX: usize = 48 << 10;
 
-/// Why a server does not bind a service, as it is written.
+/// The reason for which a server does not bind a service, as it is written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Unbound<'i> {
+pub(crate) enum UnboundReason<'i> {
     NoProgram,
     NoVersion { low: u32, high: u32 },
     OtherInterface(&'i Interface),
     TooMany,
 }
 
-impl Unbound<'_> {
+impl UnboundReason<'_> {
     pub(crate) fn encode(
         &self,
         buffer: &mut Buffer,
@@ -351,7 +351,7 @@ fn put_part(part: &Part, buffer: &mut Buffer, order: ByteOrder) {
     pad(buffer, part.name.len());
 }
 
-fn get_part(input: &mut Input<'_>) -> Result<Part, Fault> {
+fn get_part(input: &mut FieldReader<'_>) -> Result<Part, Fault> {
     let fingerprint = input.u64()?;
     let procedure = input.u32()?;
     let length = input.u32()?;
@@ -363,7 +363,7 @@ fn get_part(input: &mut Input<'_>) -> Result<Part, Fault> {
     })
 }
 
-/// What a peer answers to a bind that it does not grant.
+/// A peer's answer to a bind that it does not grant.
 #[derive(Debug)]
 pub(crate) struct BindAnswer {
     pub(crate) refusal: BindRefusal,
@@ -374,7 +374,7 @@ pub(crate) struct BindAnswer {
 impl BindAnswer {
     /// Reads the refusal of what a client asked for, `ours`.
     pub(crate) fn decode(message: &Message<'_>, ours: &Interface) -> Result<Self, Violation> {
-        message.read(|input: &mut Input<'_>| {
+        message.read(|input: &mut FieldReader<'_>| {
             let [reason, low, high, total] =
                 [input.u32()?, input.u32()?, input.u32()?, input.u32()?];
             let theirs = input.u64()?;
@@ -450,8 +450,8 @@ fn agreed_procedures(ours: &[Part], theirs: &[Part]) -> Vec<u16> {
     numbers
 }
 
-/// What differs between the parts of two interfaces. If those of the other are not all there,
-/// nothing can be said of what is missing.
+/// Returns what differs between the parts of two interfaces. If those of the other are not all there, nothing can be
+/// said of what is missing.
 fn differences(ours: &[Part], theirs: &[Part], is_complete: bool) -> Vec<Difference> {
     let by_name = |parts: &[Part]| -> HashMap<BString, u64> {
         let entries = parts.iter();

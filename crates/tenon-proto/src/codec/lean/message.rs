@@ -8,28 +8,28 @@ use super::extension::{self, Extension, Extensions};
 use super::fault::{Fault, Violation};
 use super::header::{Flags, HEADER, Header};
 use super::kind::Kind;
-use super::order::{ByteOrder, Input, pad, padding_of};
+use super::order::{ByteOrder, FieldReader, pad, padding_of};
 
 /// A message as it was received.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'m> {
     /// Its header.
     pub header: Header,
-    /// Where in the stream it begins.
+    /// The position in the stream at which it begins.
     pub at: u64,
     /// The order of its bytes.
     pub order: ByteOrder,
-    /// Whether it came in pieces.
+    /// True if it came in pieces.
     pub in_pieces: bool,
     pub(super) content: &'m [u8],
 }
 
-/// What a message says.
+/// The parts of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'m> {
     /// The time that a call has from when it was received, if it has an end.
     pub time_left: Option<Duration>,
-    /// What it carries beside.
+    /// The extensions that it carries.
     pub extensions: Extensions<'m>,
     /// The first extension that its receiver must understand and does not.
     pub unknown_extension: Option<u16>,
@@ -38,7 +38,8 @@ pub struct Parts<'m> {
 }
 
 impl<'m> Message<'m> {
-    /// A message with this header, whose first byte stands `at` in the stream; `content` is what follows the header.
+    /// Makes a message with this header. The header's first byte stands `at` in the stream; `content` is what follows
+    /// the header.
     #[inline]
     pub(crate) fn new(header: Header, at: u64, order: ByteOrder, content: &'m [u8]) -> Self {
         Self {
@@ -50,7 +51,7 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// The same message, which came in pieces.
+    /// Returns the same message, which came in pieces.
     pub(crate) fn joined(self) -> Self {
         Self {
             in_pieces: true,
@@ -113,7 +114,7 @@ impl<'m> Message<'m> {
 
     #[cold]
     fn parts_behind_flags(&self) -> Result<Parts<'m>, Violation> {
-        let mut input = Input::new(self.content, self.order);
+        let mut input = FieldReader::new(self.content, self.order);
         let flags = self.header.flags;
         let time_left = match flags.has(Flags::DEADLINE) {
             true => Some(input.u64().map_err(|fault| self.violation(fault, 0))?),
@@ -136,7 +137,7 @@ impl<'m> Message<'m> {
         Ok(parts)
     }
 
-    /// The body of a message whose receiver must understand all of it.
+    /// Returns the body of a message that the receiver must understand in full.
     #[inline]
     pub(crate) fn understood(&self) -> Result<Parts<'m>, Violation> {
         let parts = self.parts()?;
@@ -149,11 +150,11 @@ impl<'m> Message<'m> {
     /// Reads all of the body, which is no stub's, by `read`.
     pub(crate) fn read<T>(
         &self,
-        read: impl FnOnce(&mut Input<'m>) -> Result<T, Fault>,
+        read: impl FnOnce(&mut FieldReader<'m>) -> Result<T, Fault>,
     ) -> Result<T, Violation> {
         let body = self.understood()?.body;
         let before = self.content.len() - body.len();
-        let mut input = Input::new(body, self.order);
+        let mut input = FieldReader::new(body, self.order);
         let read = read(&mut input);
         let end = before + input.position();
         match (read, input.rest.len()) {
@@ -180,14 +181,14 @@ impl<'m> Message<'m> {
     }
 }
 
-/// What a call carries in front of its arguments, and a reply in front of its result.
+/// The optional fields in front of the arguments of a call, or of the result of a reply.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extras<'e> {
     /// The time that the call has; only calls have one.
     pub time_left: Option<Duration>,
     /// Extensions.
     pub extensions: &'e [Extension<'e>],
-    /// Whether the call that the message belongs to is made by the end that accepted the connection.
+    /// True if the call that the message belongs to is made by the end that accepted the connection.
     pub reverse: bool,
 }
 
@@ -256,8 +257,8 @@ impl MessageDraft {
         })
     }
 
-    /// Says anew how much time a call has, which may have waited since it was begun. One that was
-    /// begun without a time keeps none.
+    /// Writes anew how much time a call has, which may have waited since it was begun. One that was begun without a
+    /// time keeps none.
     ///
     /// # Panics
     /// The message is no longer in `buffer`.
@@ -343,7 +344,7 @@ impl MessageDraft {
         HEADER + length + padding_of(length)
     }
 
-    /// Where in the buffer the message begins.
+    /// Returns the index of the message's first byte in the buffer.
     pub(super) fn start(self) -> usize {
         self.start
     }
@@ -361,7 +362,7 @@ pub(crate) fn put_message(
     draft.seal(buffer);
 }
 
-/// A header without flags, whose length is not known yet.
+/// Returns a header without flags, of a message of yet unknown length.
 pub(crate) fn plain(kind: Kind, id: u32, service: u16) -> Header {
     Header {
         kind,

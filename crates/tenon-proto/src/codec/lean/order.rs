@@ -20,7 +20,7 @@ impl ByteOrder {
         false => Self::Big,
     };
 
-    /// Whether a receiver of this machine has to swap.
+    /// Returns whether a receiver of this machine has to swap.
     pub fn is_swapped(self) -> bool {
         self != Self::NATIVE
     }
@@ -76,13 +76,13 @@ impl ByteOrder {
 
 /// Reads the numbers of a message that are not a stub's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Input<'m> {
+pub(crate) struct FieldReader<'m> {
     pub(super) rest: &'m [u8],
     length: usize,
     pub(super) order: ByteOrder,
 }
 
-impl<'m> Input<'m> {
+impl<'m> FieldReader<'m> {
     pub(super) fn new(bytes: &'m [u8], order: ByteOrder) -> Self {
         Self {
             rest: bytes,
@@ -108,8 +108,8 @@ impl<'m> Input<'m> {
         self.array().map(|bytes| self.order.u64_of(bytes))
     }
 
-    /// `length` bytes and the padding behind them, which nobody looks at. The last item may come
-    /// without its padding.
+    /// Reads `length` bytes and skips the padding behind them, which is not checked. The last item may come without its
+    /// padding.
     pub(super) fn bytes(&mut self, length: u32) -> Result<&'m [u8], Fault> {
         let (bytes, rest) = usize::try_from(length)
             .ok()

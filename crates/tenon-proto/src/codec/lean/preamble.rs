@@ -1,4 +1,4 @@
-//! What each end says once when a connection opens.
+//! The preamble, which each end sends once when a connection opens.
 //!
 //! A preamble has the same form in every version of the protocol, so that ends that have no
 //! version in common still understand why.
@@ -11,7 +11,7 @@ use super::versions::Versions;
 /// Bytes of a preamble.
 pub const PREAMBLE: usize = 32;
 
-/// What an end can do beside what every end can. What both offer holds.
+/// Optional capabilities of an end. Those that both ends offer are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Features(pub u32);
 
@@ -27,28 +27,28 @@ impl Features {
         Self(Self::STAMPS.0 | Self::PIECES.0)
     }
 
-    /// What both have.
+    /// Returns the features that both have.
     #[must_use]
     pub fn common(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Whether all of `other` is there.
+    /// Returns whether all of `other` is there.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// What one end can do and takes.
+/// The capabilities and limits of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preamble {
     /// Versions of the protocol that it speaks.
     pub versions: Versions,
     /// The order of the bytes of all that it sends behind the preamble.
     pub order: ByteOrder,
-    /// Why the connection is refused, from a server only.
+    /// The reason for refusing the connection, from a server only.
     pub refusal: Option<RefusalReason>,
-    /// What it can do beside.
+    /// Optional capabilities.
     pub features: Features,
     /// Bytes of the largest message that it takes in, header and padding included.
     pub message_max: u32,
@@ -56,7 +56,7 @@ pub struct Preamble {
     pub calls_max: u32,
 }
 
-/// Why a server refuses a connection.
+/// The reason for which a server refuses a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefusalReason(pub u8);
 
@@ -79,7 +79,7 @@ impl RefusalReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", refused(self))]
 pub struct Refused {
-    /// Why.
+    /// The reason for the refusal.
     pub reason: RefusalReason,
     /// The versions that the server speaks.
     pub theirs: Versions,
@@ -107,7 +107,7 @@ fn refused(refused: &Refused) -> String {
 }
 
 impl Preamble {
-    /// That of a client which takes in messages of `message_max` bytes, at least [`MESSAGE_MIN`].
+    /// Makes the preamble of a client which takes in messages of `message_max` bytes, at least [`MESSAGE_MIN`].
     pub fn client(message_max: u32) -> Self {
         Self {
             versions: Versions::OURS,
@@ -119,8 +119,8 @@ impl Preamble {
         }
     }
 
-    /// That of a server which takes in messages of `message_max` bytes, at least [`MESSAGE_MIN`],
-    /// and `calls_max` calls in flight, at least [`CALLS_MIN`].
+    /// Makes the preamble of a server which takes in messages of `message_max` bytes, at least [`MESSAGE_MIN`], and
+    /// `calls_max` calls in flight, at least [`CALLS_MIN`].
     pub fn server(message_max: u32, calls_max: u32) -> Self {
         Self {
             calls_max: calls_max.max(CALLS_MIN),

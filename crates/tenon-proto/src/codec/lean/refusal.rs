@@ -1,20 +1,20 @@
-//! Why a call is refused before its service sees it.
+//! The check of a call before its service sees it.
 
 use std::time::Duration;
 
 use super::exception::{Exception, Status};
 use super::message::Parts;
 
-/// Why a call is not handed to a service.
+/// The reason for which a call is not handed to a service.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Refusal {
+pub(crate) enum CallRefusal {
     Unbound,
     Extension,
     Deadline,
     Stopping,
 }
 
-impl Refusal {
+impl CallRefusal {
     pub(crate) fn exception(self) -> Exception<'static> {
         match self {
             Self::Unbound => Exception::new(Status::UNBOUND, ""),
@@ -25,13 +25,13 @@ impl Refusal {
     }
 }
 
-/// Whether the call of a service, if it is bound, is to be refused.
+/// Returns whether the call of a service, if it is bound, is to be refused.
 #[inline]
-pub(crate) fn refusal(service: Option<usize>, parts: &Parts<'_>) -> Option<Refusal> {
+pub(crate) fn refusal(service: Option<usize>, parts: &Parts<'_>) -> Option<CallRefusal> {
     match (service, parts.unknown_extension, parts.time_left) {
-        (None, _, _) => Some(Refusal::Unbound),
-        (Some(_), Some(_), _) => Some(Refusal::Extension),
-        (Some(_), None, Some(Duration::ZERO)) => Some(Refusal::Deadline),
+        (None, _, _) => Some(CallRefusal::Unbound),
+        (Some(_), Some(_), _) => Some(CallRefusal::Extension),
+        (Some(_), None, Some(Duration::ZERO)) => Some(CallRefusal::Deadline),
         (Some(_), None, _) => None,
     }
 }

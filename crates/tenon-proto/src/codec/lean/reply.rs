@@ -1,4 +1,4 @@
-//! Answers: written by whoever carries a call out, with no more than what the call said of its caller.
+//! Answers: written by the callee, with no more than what the call said of its caller.
 
 use tenon_wire::Buffer;
 
@@ -9,7 +9,7 @@ use super::message::{Extras, MessageDraft, flags};
 use super::order::ByteOrder;
 use super::stamps::Stamps;
 
-/// What is needed to answer a call.
+/// The facts about a call that its answer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
     /// The number of the call.
@@ -20,7 +20,7 @@ pub struct Caller {
     order: ByteOrder,
     /// Bytes of the largest message that the client takes in.
     message_max: u32,
-    /// Whether the answering end has begun the connection.
+    /// True if the answering end has begun the connection.
     reverse: bool,
 }
 
@@ -30,7 +30,7 @@ pub struct Caller {
 pub struct ReplyDraft {
     draft: MessageDraft,
     caller: Caller,
-    /// Whether there is room for stamps in it.
+    /// True if there is room for stamps in it.
     is_stamped: bool,
 }
 
@@ -100,9 +100,8 @@ impl ReplyDraft {
         }
     }
 
-    /// Ends the answer and says in it when the call passed which place, as far as the client asked for
-    /// that: an exception carries no stamps. When it is sent is [said anew](super::stamp_sent) by
-    /// whoever sends it.
+    /// Ends the answer and says in it when the call passed which place, as far as the client asked for that: an
+    /// exception carries no stamps. When it is sent is [said anew](super::stamp_sent) by the sending code.
     pub fn seal_stamped(self, buffer: &mut Buffer, stamps: &Stamps) {
         if self.is_stamped {
             stamps.put(buffer, self.draft.start(), self.caller.order);
@@ -120,8 +119,8 @@ impl ReplyDraft {
 }
 
 impl Caller {
-    /// Who sent the call with this header, and takes in messages of so many bytes. The answer is in
-    /// `order`.
+    /// Makes the caller of a call with this header, an end that takes in messages of at most `message_max` bytes. The
+    /// answer is in `order`.
     #[inline]
     pub(crate) fn new(header: &Header, order: ByteOrder, message_max: u32) -> Self {
         Self {
@@ -134,7 +133,7 @@ impl Caller {
         }
     }
 
-    /// The same of a call whose header is of the commonest form.
+    /// Does the same for a call with a header of the commonest form.
     #[inline]
     pub(crate) fn common(header: CommonHeader, order: ByteOrder, message_max: u32) -> Self {
         Self {

@@ -6,21 +6,21 @@ use tenon_wire::Buffer;
 use super::extension::{Extension, Extensions};
 use super::header::{Flags, HEADER, Header};
 use super::kind::Kind;
-use super::order::{ByteOrder, Input};
+use super::order::{ByteOrder, FieldReader};
 use super::preamble::PREAMBLE;
 use super::terms::MAGIC;
 
 /// Bytes of the stamps of a reply.
 const LENGTH: usize = 48;
 
-/// Where in a reply's extension its last stamp stands: behind the extension's own 8 bytes.
+/// Offset of the last stamp in a reply's extension: behind the extension's own 8 bytes.
 const SENT: usize = 8 + LENGTH - 8;
 
-/// When a call passed the places of its way through the server, in ticks of the server's clock.
-/// Which clock that is, and what it counts, is the server's choice.
+/// Times at which a call passed the places of its way through the server, in ticks of the server's clock. Which clock
+/// that is, and what it counts, is the server's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamps {
-    /// Two ends that name the same number read the same clock; 0 is a clock that nobody shares.
+    /// Two ends that name the same number read the same clock; 0 is a clock that is not shared.
     pub clock: u64,
     /// Ticks of the clock in a second.
     pub rate: u64,
@@ -35,13 +35,13 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// What a call carries whose client asks for stamps.
+    /// The extension of a call that asks for stamps.
     pub const REQUEST: Extension<'static> = Extension {
         kind: Extension::STAMPS,
         content: &[],
     };
 
-    /// Whether a call asks for stamps.
+    /// Returns whether a call asks for stamps.
     pub(crate) fn are_asked_for(mut extensions: Extensions<'_>) -> bool {
         extensions.any(|extension| extension.kind == Extension::STAMPS)
     }
@@ -57,7 +57,7 @@ impl Stamps {
         if content.len() != LENGTH {
             return None;
         }
-        let mut input = Input::new(content, order);
+        let mut input = FieldReader::new(content, order);
         let mut next = || input.u64().ok();
         let stamps = Self {
             clock: next()?,
@@ -91,13 +91,13 @@ impl Stamps {
         bytes
     }
 
-    /// What a reply carries until they are [put](Self::put) in.
+    /// The extension of a reply until they are [put](Self::put) in.
     pub(super) const RESERVED: Extension<'static> = Extension {
         kind: Extension::STAMPS,
         content: &[0; LENGTH],
     };
 
-    /// Puts them into the reply that begins at `start`, whose first extension they are.
+    /// Puts them into the reply that begins at `start`, as its first extension.
     pub(super) fn put(&self, buffer: &mut Buffer, start: usize, order: ByteOrder) {
         let place = start + HEADER + 8;
         buffer.as_mut_slice()[place..place + LENGTH].copy_from_slice(&self.encode(order));

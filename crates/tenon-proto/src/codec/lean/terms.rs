@@ -1,7 +1,7 @@
-//! What all ends know of each other before either has said anything.
+//! Constants of the protocol that hold before either end has said anything.
 
-/// How a preamble begins. Read as the mark of an ONC record it is a fragment of 2,138,334,574 bytes;
-/// it is not how text, HTTP or TLS begin.
+/// The first bytes of a preamble. Read as the mark of an ONC record it is a fragment of 2,138,334,574 bytes; text, HTTP
+/// and TLS begin otherwise.
 pub const MAGIC: [u8; 8] = *b"\x7ftenon\r\n";
 
 /// The version that this crate speaks.

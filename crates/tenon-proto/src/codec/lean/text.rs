@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use tenon_wire::{BStr, Buffer, ByteSlice};
 
 use super::fault::Fault;
-use super::order::{ByteOrder, Input, pad};
+use super::order::{ByteOrder, FieldReader, pad};
 
 /// Bytes of a text; what is longer is cut.
 const TEXT_MAX: usize = 4096;
@@ -19,16 +19,16 @@ pub(super) fn put_text(buffer: &mut Buffer, order: ByteOrder, text: &BStr) {
     pad(buffer, text.len());
 }
 
-pub(super) fn get_text<'m>(input: &mut Input<'m>) -> Result<&'m BStr, Fault> {
+pub(super) fn get_text<'m>(input: &mut FieldReader<'m>) -> Result<&'m BStr, Fault> {
     let length = input.u32()?;
     input.bytes(length).map(BStr::new)
 }
 
 /// A text of the peer's as it may be shown: what moves the cursor, begins another line, or turns the order of
 /// letters round is escaped.
-pub(super) struct Shown<'t>(pub(super) &'t BStr);
+pub(super) struct EscapedText<'t>(pub(super) &'t BStr);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for EscapedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.chars().try_for_each(|char| match is_harmless(char) {
             true => f.write_char(char),

@@ -14,7 +14,7 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Those that this crate speaks.
+    /// The versions that this crate speaks.
     pub const OURS: Self = Self {
         low: VERSION,
         high: VERSION,

@@ -14,7 +14,7 @@ pub const AUTH_BODY_MAX: usize = 400;
 pub struct AuthFlavor(pub u32);
 
 impl AuthFlavor {
-    /// Nobody in particular.
+    /// No identity.
     pub const NONE: Self = Self(0);
     /// User and group numbers that the server believes.
     pub const SYS: Self = Self(1);
@@ -22,14 +22,14 @@ impl AuthFlavor {
     pub const SHORT: Self = Self(2);
 }
 
-/// A credential or verifier whose body is not interpreted (RFC 5531 section 8.2).
+/// A credential or verifier with an uninterpreted body (RFC 5531 section 8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpaqueAuth<'a> {
     flavor: AuthFlavor,
     body: &'a [u8],
 }
 
-/// What [`OpaqueAuth::NONE`] is encoded as, which most are: read at once.
+/// The encoding of [`OpaqueAuth::NONE`], which most are: read at once.
 const PLAIN_NONE: [u8; 8] = [0; 8];
 
 impl<'a> OpaqueAuth<'a> {
@@ -55,7 +55,7 @@ impl<'a> OpaqueAuth<'a> {
         self.flavor
     }
 
-    /// What only the flavor explains.
+    /// Returns the body, which only the flavor explains.
     pub fn body(&self) -> &'a [u8] {
         self.body
     }
@@ -96,10 +96,10 @@ fn put_opaque(out: &mut Encoder<'_>, bytes: &[u8]) {
     padding.fill(0);
 }
 
-/// Who the caller says it is, with what the server needs to believe it.
+/// The identity that the caller claims, with what the server needs to believe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Credential<'a> {
-    /// Nobody in particular (RFC 5531 section 10.1).
+    /// No identity (RFC 5531 section 10.1).
     #[default]
     None,
     /// A user of a machine (RFC 5531 appendix A).
@@ -185,7 +185,7 @@ impl<'a> AuthSys<'a> {
         Ok(sys)
     }
 
-    /// The same with an arbitrary number that the caller's machine chose.
+    /// Returns the same credential with an arbitrary number that the caller's machine chose.
     #[must_use]
     pub fn with_stamp(self, stamp: u32) -> Self {
         Self { stamp, ..self }
@@ -271,7 +271,7 @@ pub enum CredentialError {
     TooManyGroups(usize),
 }
 
-/// Why authentication failed (`auth_stat`, RFC 5531 section 9). A number that is not listed is a
+/// The reason for which authentication failed (`auth_stat`, RFC 5531 section 9). A number that is not listed is a
 /// denial all the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AuthStat(pub u32);

@@ -33,7 +33,7 @@ const PLAIN_SUCCESS: [u8; 20] = {
     words
 };
 
-/// Why a peer did not carry out a call: every status of a reply but SUCCESS.
+/// The reason for which a peer did not carry out a call: every status of a reply but SUCCESS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// RPC_MISMATCH: the peer speaks other versions of the RPC protocol.
@@ -44,7 +44,7 @@ pub enum Refused {
         /// Highest version.
         high: u32,
     },
-    /// AUTH_ERROR: the peer did not accept who is calling.
+    /// AUTH_ERROR: the peer did not accept the credential or verifier of the call.
     #[error("AUTH_ERROR: {0}")]
     Authentication(AuthStat),
     /// PROG_UNAVAIL: the peer does not have the program.
@@ -70,7 +70,7 @@ pub enum Refused {
     SystemError,
 }
 
-/// How a message breaks the protocol: the peer's fault.
+/// A breach of the protocol in a message: the peer's fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// The message ends inside its header.
@@ -106,7 +106,7 @@ impl From<DecodeError> for Violation {
     }
 }
 
-/// What stands before the arguments of a call.
+/// The fields before the arguments of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallHeader<'a> {
     /// Matches the reply to the call.
@@ -117,9 +117,9 @@ pub struct CallHeader<'a> {
     pub version: u32,
     /// Procedure number.
     pub procedure: u32,
-    /// Who calls.
+    /// The identity of the caller.
     pub credential: OpaqueAuth<'a>,
-    /// What proves it.
+    /// The proof of that identity.
     pub verifier: OpaqueAuth<'a>,
 }
 
@@ -136,11 +136,11 @@ impl PlainCall {
     /// Bytes of the header.
     pub(crate) const HEADER: usize = 40;
 
-    /// What stands behind the xid.
+    /// The words behind the xid.
     const BEGIN: [u8; 8] = [0, 0, 0, 0, 0, 0, 0, 2];
 
-    /// Reads the header, whose arguments are behind; `None` if the message is anything else, which
-    /// [`CallHeader::decode`] knows.
+    /// Reads the header in front of the arguments; `None` if the message is anything else, which [`CallHeader::decode`]
+    /// knows.
     #[inline(always)]
     pub(crate) fn find(message: &[u8]) -> Option<Self> {
         let header: &[u8; Self::HEADER] = message.first_chunk()?;
@@ -161,13 +161,13 @@ impl PlainCall {
 /// A message that a server does not carry out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadCall {
-    /// There is nobody to answer: it is no call, or too short to be one.
+    /// It cannot be answered: it is no call, or too short to be one.
     Unanswerable(Violation),
     /// The call is answered with its refusal.
     Refuse {
         /// The xid of the call.
         xid: u32,
-        /// What to answer.
+        /// The reason to answer with.
         refused: Refused,
     },
 }
@@ -211,14 +211,14 @@ impl<'a> CallHeader<'a> {
         })
     }
 
-    /// Returns who calls by what a call says that was accepted.
+    /// Returns the caller's credential from an accepted call.
     pub fn credential_of(message: &'a [u8]) -> Credential<'a> {
         let header = Self::decode(&mut Decoder::new(message)).ok();
         let credential = header.map(|header| Credential::from_opaque(header.credential));
         credential.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Whether a message looks like a call of another procedure than 0.
+    /// Returns whether a message looks like a call of another procedure than 0.
     #[inline]
     pub(crate) fn may_be_service_call(message: &[u8]) -> bool {
         let word = |at: usize| message.get(at..at + 4);
@@ -242,16 +242,16 @@ impl<'a> CallHeader<'a> {
     }
 }
 
-/// What stands before the results of a reply.
+/// The fields before the results of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplyHeader<'a> {
     /// The xid of the call.
     pub xid: u32,
-    /// What became of it.
+    /// The outcome of the call.
     pub body: ReplyBody<'a>,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyBody<'a> {
     /// It was carried out; the results follow. With the server's verifier.
@@ -401,9 +401,9 @@ pub struct CallTemplate {
     bytes: Buffer,
 }
 
-/// Where the xid stands behind room for the mark.
+/// Offset of the xid behind room for the mark.
 const XID_AT: usize = MARK;
-/// Where the procedure stands behind room for the mark.
+/// Offset of the procedure behind room for the mark.
 const PROCEDURE_AT: usize = MARK + 20;
 
 impl CallTemplate {

@@ -63,7 +63,7 @@ fn cut(buffer: &mut Buffer, start: usize, length: usize, fragment_max: usize) {
     }
 }
 
-/// Why a stream cannot be read on: the peer's fault, and the end of the connection.
+/// The reason for which a stream cannot be read on: the peer's fault, and the end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// A record is longer than the limit.

@@ -10,12 +10,12 @@ use super::record::{self, MARK};
 /// [sealed](Self::seal) in the end; the only reply in a buffer is also a datagram's
 /// [message](record::message).
 #[derive(Debug, Clone, Copy)]
-pub struct ReplyDraft {
+pub struct OncReplyDraft {
     start: usize,
     xid: u32,
 }
 
-impl ReplyDraft {
+impl OncReplyDraft {
     /// Appends room for the mark and the header of a success. The results are encoded right behind.
     pub fn begin(buffer: &mut Buffer, xid: u32) -> Self {
         let start = buffer.len();

@@ -3,18 +3,18 @@
 use std::ops::Range;
 
 use super::frame::Frame;
-use super::storage::{ROOM_FIRST, Storage};
+use super::storage::{ROOM_FIRST, ReceiveBuffer};
 use crate::codec::lean::{ByteOrder, Header, Message};
 
 /// A message with the memory that it was received in. The connection that it came over goes on receiving elsewhere,
 /// so the message stays valid for as long as a handler needs it.
 #[derive(Debug)]
 pub struct Detached {
-    storage: Storage,
+    storage: ReceiveBuffer,
     frame: Option<DetachedFrame>,
 }
 
-/// What a detached message is, and where.
+/// The kind of a detached message, and its place in the storage.
 #[derive(Debug, Clone)]
 pub(super) enum DetachedFrame {
     Record(Range<usize>),
@@ -28,7 +28,7 @@ pub(super) enum DetachedFrame {
 }
 
 impl Detached {
-    pub(super) fn new(storage: Storage, frame: Option<DetachedFrame>) -> Self {
+    pub(super) fn new(storage: ReceiveBuffer, frame: Option<DetachedFrame>) -> Self {
         Self { storage, frame }
     }
 
@@ -75,7 +75,7 @@ impl Detached {
 
     /// Copies a message that fills less than half of its memory into memory of its own size, if it is short; returns
     /// what it was in.
-    pub(super) fn compact(&mut self) -> Option<Storage> {
+    pub(super) fn compact(&mut self) -> Option<ReceiveBuffer> {
         let place = self.place()?;
         if self.storage.capacity() > ROOM_FIRST || 2 * place.len() > self.storage.capacity() {
             return None;
@@ -88,7 +88,7 @@ impl Detached {
         Some(std::mem::replace(&mut self.storage, own))
     }
 
-    /// Where the content is.
+    /// Returns where the content is.
     fn place(&self) -> Option<Range<usize>> {
         Some(match self.frame.as_ref()? {
             DetachedFrame::Record(place) => place.clone(),
@@ -96,7 +96,7 @@ impl Detached {
         })
     }
 
-    pub(super) fn into_storage(self) -> Storage {
+    pub(super) fn into_storage(self) -> ReceiveBuffer {
         self.storage
     }
 }

@@ -1,9 +1,9 @@
-//! What was received as a whole.
+//! Complete records, preambles and messages as they were received.
 
 use crate::codec::lean::{Kind, Message, Preamble};
 use crate::codec::onc::message::CallHeader;
 
-/// What has been received as a whole.
+/// A complete record, preamble or message that was received.
 #[derive(Debug, Clone, Copy)]
 pub enum Frame<'m> {
     /// A message of ONC RPC.
@@ -15,7 +15,7 @@ pub enum Frame<'m> {
 }
 
 impl Frame<'_> {
-    /// Whether it looks like a call of a service.
+    /// Returns whether it looks like a call of a service.
     #[inline]
     pub(in crate::connection) fn may_be_call(&self) -> bool {
         match self {

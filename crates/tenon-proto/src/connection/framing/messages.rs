@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::detached::{Detached, DetachedFrame};
 use super::frame::Frame;
-use super::storage::Storage;
+use super::storage::ReceiveBuffer;
 use crate::codec::lean::{
     ALIGNMENT, ByteOrder, CommonHeader, Fault, Flags, HEADER, Header, Kind, Message, PIECE,
     PREAMBLE, Preamble, Violation, check_magic, padding_of,
@@ -26,25 +26,25 @@ const RECEIVE_MAX: usize = PIECE + 2 * HEADER;
 /// nothing comes between them.
 #[derive(Debug)]
 pub struct MessageReader {
-    storage: Storage,
+    storage: ReceiveBuffer,
     /// The first byte that was not handed out.
     start: usize,
     /// The position of `start` in the stream.
     at: u64,
-    state: State,
+    state: MessageReaderState,
     /// The message that was handed out last.
-    last: Option<Last>,
-    /// The storage of that message, if it [has its own](Last::is_apart).
-    apart: Option<Storage>,
-    /// Messages whose next piece has not begun to arrive, while something else arrives.
-    suspended: Vec<Suspended>,
+    last: Option<LastMessage>,
+    /// The storage of that message, if it [has its own](LastMessage::is_apart).
+    apart: Option<ReceiveBuffer>,
+    /// Messages that wait for their next piece, while something else arrives.
+    suspended: Vec<SuspendedMessage>,
     order: ByteOrder,
     limit: usize,
 }
 
-/// What begins at `start`.
+/// The item that begins at `start`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum MessageReaderState {
     Preamble,
     Header,
     /// The rest of a message of `length` bytes.
@@ -53,13 +53,13 @@ enum State {
         length: usize,
     },
     /// A message in pieces.
-    Joining(Joining),
+    Joining(PartialMessage),
 }
 
 /// A message of which a piece is being received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Joining {
-    /// Where in the stream the message begins.
+struct PartialMessage {
+    /// The position in the stream at which the message begins.
     at: u64,
     /// The header of the message as if it had come whole; its length covers the pieces that have begun.
     header: Header,
@@ -75,27 +75,27 @@ struct Joining {
 
 /// A message that waits for its next piece, in a storage of its own.
 #[derive(Debug)]
-struct Suspended {
-    joining: Joining,
-    storage: Storage,
+struct SuspendedMessage {
+    joining: PartialMessage,
+    storage: ReceiveBuffer,
     start: usize,
 }
 
 /// The message that was handed out last.
 #[derive(Debug, Clone, Copy)]
-struct Last {
+struct LastMessage {
     in_pieces: bool,
-    /// Where in the stream it begins.
+    /// The position in the stream at which it begins.
     at: u64,
-    /// Where the bytes behind its header begin.
+    /// The index of the first byte behind its header.
     begin: usize,
     /// Bytes of its body, if nothing stands in front of it.
     body: Option<usize>,
-    /// Whether it has its own storage, as it was completed while other messages arrived between its pieces.
+    /// True if it has its own storage, as it was completed while other messages arrived between its pieces.
     is_apart: bool,
 }
 
-/// What a look at the next piece has led to.
+/// The result of a look at the next piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PieceStep {
     /// More has to be received.
@@ -106,7 +106,7 @@ enum PieceStep {
     Complete,
 }
 
-impl Last {
+impl LastMessage {
     fn whole(at: u64, begin: usize, body: Option<usize>) -> Self {
         Self {
             in_pieces: false,
@@ -128,7 +128,7 @@ impl Last {
     }
 }
 
-impl Joining {
+impl PartialMessage {
     fn of(header: Header, offset: u64) -> Result<Self, Violation> {
         let has_more = header.flags.has(Flags::MORE);
         check_piece(&header, offset)?;
@@ -146,7 +146,7 @@ impl Joining {
         })
     }
 
-    /// Whether `header` is that of a piece of this message.
+    /// Returns whether `header` is that of a piece of this message.
     fn continues_with(&self, header: &Header) -> bool {
         let is_reverse = |header: &Header| header.flags.has(Flags::REVERSE);
         header.id == self.header.id && is_reverse(header) == is_reverse(&self.header)
@@ -186,14 +186,14 @@ fn check_piece(header: &Header, offset: u64) -> Result<(), Violation> {
 }
 
 impl MessageReader {
-    /// A reader of a stream from its beginning, whose messages have at most `limit` bytes. It takes
-    /// no memory before the first [`room_within`](Self::room_within).
+    /// Makes a reader of a stream from its beginning, with messages of at most `limit` bytes. It takes no memory before
+    /// the first [`room_within`](Self::room_within).
     pub fn new(limit: usize) -> Self {
         Self {
-            storage: Storage::new(ALIGNMENT, limit.saturating_add(ALIGNMENT + HEADER)),
+            storage: ReceiveBuffer::new(ALIGNMENT, limit.saturating_add(ALIGNMENT + HEADER)),
             start: 0,
             at: 0,
-            state: State::Preamble,
+            state: MessageReaderState::Preamble,
             last: None,
             apart: None,
             suspended: Vec::new(),
@@ -210,7 +210,7 @@ impl MessageReader {
         let is_ready = self.storage.is_ready_from(self.start)
             && self.suspended.is_empty()
             && self.apart.is_none();
-        if !is_ready || !matches!(self.state, State::Header) {
+        if !is_ready || !matches!(self.state, MessageReaderState::Header) {
             return self.room_behind(may_have);
         }
         // Nothing is kept, as between most messages. This takes 40 instructions less at the client and 80 less at the
@@ -226,7 +226,7 @@ impl MessageReader {
         Some(&mut room[..most])
     }
 
-    /// The same where something is kept, or there is no memory yet.
+    /// Does the same where something is kept, or there is no memory yet.
     #[cold]
     fn room_behind(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         self.rewind();
@@ -265,8 +265,8 @@ impl MessageReader {
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Violation> {
         let (header, length) = match self.state {
-            State::Rest { header, length } => (header, length),
-            State::Header => match self.next_header()? {
+            MessageReaderState::Rest { header, length } => (header, length),
+            MessageReaderState::Header => match self.next_header()? {
                 Some((header, length)) if !is_piece(&header) => {
                     if header.kind == Kind::Cancel {
                         self.forget_partial(&header);
@@ -276,17 +276,17 @@ impl MessageReader {
                 Some(_) => return self.next_in_pieces(),
                 None => return Ok(None),
             },
-            State::Joining(_) => return self.next_in_pieces(),
-            State::Preamble => return self.next_preamble(),
+            MessageReaderState::Joining(_) => return self.next_in_pieces(),
+            MessageReaderState::Preamble => return self.next_preamble(),
         };
         if self.received_of_next().len() < length {
-            self.state = State::Rest { header, length };
+            self.state = MessageReaderState::Rest { header, length };
             return Ok(None);
         }
-        self.state = State::Header;
+        self.state = MessageReaderState::Header;
         let begin = self.start + HEADER;
         let at = self.at;
-        self.last = Some(Last::whole(at, begin, None));
+        self.last = Some(LastMessage::whole(at, begin, None));
         self.start += length;
         self.at += length as u64;
         Ok(Some(Frame::Message(message(
@@ -302,7 +302,7 @@ impl MessageReader {
     /// next until it is [taken](Self::take_common) or handed out by [`next_frame`](Self::next_frame).
     #[inline(always)]
     pub fn find_common(&self) -> Option<CommonHeader> {
-        if !matches!(self.state, State::Header) {
+        if !matches!(self.state, MessageReaderState::Header) {
             return None;
         }
         let received = self.storage.received_behind(self.start)?;
@@ -311,14 +311,14 @@ impl MessageReader {
         (length <= received.len() as u64 && length <= self.limit as u64).then_some(header)
     }
 
-    /// Takes the next message, whose header was [found](Self::find_common) to be this. Its [body](Self::last_body)
-    /// stays where it is until the next call of this reader.
+    /// Takes the next message, with the header that was [found](Self::find_common). Its [body](Self::last_body) stays
+    /// where it is until the next call of this reader.
     #[inline]
     pub fn take_common(&mut self, header: CommonHeader) {
         let begin = self.start + HEADER;
         let length = header.message_length();
         let body = header.length() as usize;
-        self.last = Some(Last::whole(self.at, begin, Some(body)));
+        self.last = Some(LastMessage::whole(self.at, begin, Some(body)));
         self.start += length as usize;
         self.at += length;
     }
@@ -344,7 +344,7 @@ impl MessageReader {
     #[inline]
     pub fn last_body(&self) -> &[u8] {
         match &self.last {
-            Some(Last {
+            Some(LastMessage {
                 begin,
                 body: Some(bytes),
                 ..
@@ -358,7 +358,7 @@ impl MessageReader {
     #[inline]
     pub fn last_content(&self) -> &[u8] {
         match &self.last {
-            Some(Last {
+            Some(LastMessage {
                 begin,
                 body: Some(bytes),
                 ..
@@ -373,7 +373,7 @@ impl MessageReader {
         parts.map_or(&[], |parts| parts.body)
     }
 
-    /// Whether nothing of a message has arrived that was not handed out: the stream may end here.
+    /// Returns whether nothing of a message has arrived that was not handed out: the stream may end here.
     #[inline]
     pub fn is_between_frames(&self) -> bool {
         self.start == self.storage.end() && self.suspended.is_empty()
@@ -420,7 +420,7 @@ impl MessageReader {
     /// Takes the message that was handed out last out of this reader, as
     /// [`Receiver::detach`](super::Receiver::detach) does. `spare` is used where something has to be copied, or is
     /// received into next.
-    pub(super) fn detach(&mut self, spare: &mut Option<Storage>) -> Option<Detached> {
+    pub(super) fn detach(&mut self, spare: &mut Option<ReceiveBuffer>) -> Option<Detached> {
         let mut last = self.last.take()?;
         if last.is_apart {
             let storage = self.apart.take()?;
@@ -441,7 +441,7 @@ impl MessageReader {
         Some(self.detached(storage, &last))
     }
 
-    fn detached(&self, storage: Storage, last: &Last) -> Detached {
+    fn detached(&self, storage: ReceiveBuffer, last: &LastMessage) -> Detached {
         let bytes = storage.get(last.begin - HEADER..last.begin).first_chunk();
         let header = bytes.and_then(|bytes| Header::decode(bytes, self.order).ok());
         let frame = header.map(|header| DetachedFrame::Message {
@@ -455,12 +455,12 @@ impl MessageReader {
     }
 
     /// An empty storage of the same kind, which has no memory yet.
-    pub(super) fn fresh_storage(&self) -> Storage {
+    pub(super) fn fresh_storage(&self) -> ReceiveBuffer {
         self.storage.fresh()
     }
 
     /// Gives the storage of a detached message back; returns it if this reader has one.
-    pub(super) fn reattach(&mut self, mut storage: Storage) -> Option<Storage> {
+    pub(super) fn reattach(&mut self, mut storage: ReceiveBuffer) -> Option<ReceiveBuffer> {
         if self.storage.capacity() > 0 {
             return Some(storage);
         }
@@ -494,7 +494,7 @@ impl MessageReader {
         self.storage.truncate(self.start);
     }
 
-    /// Says that bytes which were received before the protocol was known come first.
+    /// Takes in bytes that were received before the protocol was known, which come first.
     pub(super) fn preload(&mut self, bytes: &[u8]) {
         self.storage.append(bytes);
         self.start = self.storage.base();
@@ -513,7 +513,7 @@ impl MessageReader {
         };
         let preamble = Preamble::decode(bytes)?;
         self.order = preamble.order;
-        self.state = State::Header;
+        self.state = MessageReaderState::Header;
         self.start += PREAMBLE;
         self.at += PREAMBLE as u64;
         Ok(Some(Frame::Preamble(preamble)))
@@ -547,12 +547,12 @@ impl MessageReader {
         self.last = None;
         loop {
             let step = match self.state {
-                State::Joining(joining) => self.join(joining)?,
-                State::Header => match self.next_header()? {
+                MessageReaderState::Joining(joining) => self.join(joining)?,
+                MessageReaderState::Header => match self.next_header()? {
                     Some((header, _)) if is_piece(&header) => self.handle_piece(&header)?,
                     Some(_) | None => break,
                 },
-                State::Preamble | State::Rest { .. } => break,
+                MessageReaderState::Preamble | MessageReaderState::Rest { .. } => break,
             };
             match step {
                 PieceStep::Taken => {}
@@ -565,7 +565,7 @@ impl MessageReader {
 
     /// Goes on where the header of a piece is the next.
     fn handle_piece(&mut self, header: &Header) -> Result<PieceStep, Violation> {
-        let mine = |other: &Suspended| other.joining.continues_with(header);
+        let mine = |other: &SuspendedMessage| other.joining.continues_with(header);
         let found = self.suspended.iter().position(mine);
         match (header.kind, found) {
             (Kind::Piece, Some(index)) => self.resume(index, header),
@@ -575,14 +575,14 @@ impl MessageReader {
                 Err(Fault::TooManyPartial.at(self.at))
             }
             (_, None) => {
-                self.state = State::Joining(Joining::of(*header, self.at)?);
+                self.state = MessageReaderState::Joining(PartialMessage::of(*header, self.at)?);
                 Ok(PieceStep::Taken)
             }
         }
     }
 
     /// Takes what has arrived of the message in pieces at `start`.
-    fn join(&mut self, mut joining: Joining) -> Result<PieceStep, Violation> {
+    fn join(&mut self, mut joining: PartialMessage) -> Result<PieceStep, Violation> {
         loop {
             let end = self.joined_end(&joining);
             let next = end + joining.gap;
@@ -591,7 +591,7 @@ impl MessageReader {
                 self.storage.move_down(next..next + taken, end);
             }
             joining.left -= taken;
-            self.state = State::Joining(joining);
+            self.state = MessageReaderState::Joining(joining);
             if joining.left > 0 {
                 return Ok(PieceStep::Incomplete);
             }
@@ -611,25 +611,25 @@ impl MessageReader {
             }
             joining.go_on(&header, self.limit, at)?;
             joining.gap += HEADER;
-            self.state = State::Joining(joining);
+            self.state = MessageReaderState::Joining(joining);
         }
     }
 
-    /// Drops a message whose further pieces will not come, as its call is cancelled.
+    /// Drops a message of which no further pieces will come, as its call is cancelled.
     fn forget_partial(&mut self, cancel: &Header) {
         self.suspended
             .retain(|other| !other.joining.continues_with(cancel));
     }
 
     /// Behind the bytes of a message in pieces that are in their place.
-    fn joined_end(&self, joining: &Joining) -> usize {
+    fn joined_end(&self, joining: &PartialMessage) -> usize {
         let length = joining.header.length as usize;
         self.start + HEADER + length + padding_of(length) - joining.left
     }
 
     /// Lets the message at `start` wait while something else arrives. `gap` is what stands between its pieces and what
     /// was received behind them. The shorter of both is copied.
-    fn suspend(&mut self, joining: Joining, gap: Range<usize>) {
+    fn suspend(&mut self, joining: PartialMessage, gap: Range<usize>) {
         let message = self.start..gap.start;
         let rest = gap.end..self.storage.end();
         let mut other = self.storage.fresh();
@@ -646,16 +646,16 @@ impl MessageReader {
             storage = std::mem::replace(&mut self.storage, other);
         }
         self.at += joining.wire_bytes;
-        self.state = State::Header;
-        let joining = Joining { gap: 0, ..joining };
-        self.suspended.push(Suspended {
+        self.state = MessageReaderState::Header;
+        let joining = PartialMessage { gap: 0, ..joining };
+        self.suspended.push(SuspendedMessage {
             joining,
             storage,
             start,
         });
     }
 
-    /// Goes on with a suspended message, the header of whose next piece is at `start`.
+    /// Goes on with a suspended message; the header of its next piece is at `start`.
     fn resume(&mut self, index: usize, header: &Header) -> Result<PieceStep, Violation> {
         let mut joining = self.suspended[index].joining;
         joining.go_on(header, self.limit, self.at)?;
@@ -671,12 +671,12 @@ impl MessageReader {
             self.at -= joining.wire_bytes;
             self.storage = other.storage;
             self.start = start;
-            self.state = State::Joining(joining);
+            self.state = MessageReaderState::Joining(joining);
             return Ok(PieceStep::Incomplete);
         }
         self.start = begin + taken;
         if joining.has_more {
-            self.suspended.push(Suspended {
+            self.suspended.push(SuspendedMessage {
                 joining,
                 storage: other.storage,
                 start,
@@ -686,33 +686,33 @@ impl MessageReader {
         let header = joining.header.encode(self.order);
         let begin = start + HEADER;
         other.storage.get_mut(start..begin).copy_from_slice(&header);
-        self.last = Some(Last::joined(joining.at, begin, true));
+        self.last = Some(LastMessage::joined(joining.at, begin, true));
         self.apart = Some(other.storage);
         Ok(PieceStep::Complete)
     }
 
     /// Makes the message at `start`, behind which the next begins at `next`, the last.
-    fn complete_here(&mut self, joining: &Joining, next: usize) {
+    fn complete_here(&mut self, joining: &PartialMessage, next: usize) {
         let begin = self.start + HEADER;
         let header = joining.header.encode(self.order);
         self.storage
             .get_mut(self.start..begin)
             .copy_from_slice(&header);
-        self.last = Some(Last::joined(joining.at, begin, false));
+        self.last = Some(LastMessage::joined(joining.at, begin, false));
         self.at += joining.wire_bytes;
         self.start = next;
-        self.state = State::Header;
+        self.state = MessageReaderState::Header;
     }
 
     /// Moves what was received behind the pieces of a message right behind them, so that what comes next is received
     /// in its place.
     #[cold]
-    fn close_gap(&mut self, mut joining: Joining) {
+    fn close_gap(&mut self, mut joining: PartialMessage) {
         let end = self.joined_end(&joining);
         let gap = std::mem::take(&mut joining.gap);
         self.storage.move_down(end + gap..self.storage.end(), end);
         self.storage.truncate(self.storage.end() - gap);
-        self.state = State::Joining(joining);
+        self.state = MessageReaderState::Joining(joining);
     }
 
     /// Begins at the front again if nothing is left.
@@ -724,7 +724,7 @@ impl MessageReader {
             self.start = self.storage.base();
             self.storage.truncate(self.start);
         }
-        if let State::Joining(joining) = self.state
+        if let MessageReaderState::Joining(joining) = self.state
             && joining.gap > 0
         {
             self.close_gap(joining);
@@ -736,15 +736,15 @@ impl MessageReader {
     fn wanted(&self) -> usize {
         let received = self.received_of_next().len();
         match self.state {
-            State::Preamble => PREAMBLE.saturating_sub(received),
-            State::Header => HEADER.saturating_sub(received),
-            State::Rest { length, .. } => length.saturating_sub(received),
-            State::Joining(joining) => self.missing_of(&joining),
+            MessageReaderState::Preamble => PREAMBLE.saturating_sub(received),
+            MessageReaderState::Header => HEADER.saturating_sub(received),
+            MessageReaderState::Rest { length, .. } => length.saturating_sub(received),
+            MessageReaderState::Joining(joining) => self.missing_of(&joining),
         }
     }
 
     /// Bytes that are missing of a piece, and of the header of the next.
-    fn missing_of(&self, joining: &Joining) -> usize {
+    fn missing_of(&self, joining: &PartialMessage) -> usize {
         if !joining.has_more {
             return joining.left;
         }
@@ -756,9 +756,9 @@ impl MessageReader {
     #[inline]
     fn receive_max(&self) -> usize {
         match self.state {
-            State::Preamble | State::Header => RECEIVE_MAX,
-            State::Rest { .. } => usize::MAX,
-            State::Joining(joining) => {
+            MessageReaderState::Preamble | MessageReaderState::Header => RECEIVE_MAX,
+            MessageReaderState::Rest { .. } => usize::MAX,
+            MessageReaderState::Joining(joining) => {
                 if joining.has_more {
                     self.missing_of(&joining)
                 } else {
@@ -769,7 +769,7 @@ impl MessageReader {
     }
 }
 
-/// Whether a message comes in pieces.
+/// Returns whether a message comes in pieces.
 #[inline]
 fn is_piece(header: &Header) -> bool {
     header.kind == Kind::Piece || header.flags.has(Flags::MORE)
@@ -777,7 +777,7 @@ fn is_piece(header: &Header) -> bool {
 
 #[inline]
 fn message(
-    storage: &Storage,
+    storage: &ReceiveBuffer,
     header: Header,
     begin: usize,
     at: u64,

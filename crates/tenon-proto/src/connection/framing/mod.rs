@@ -23,7 +23,7 @@ pub use frame::Frame;
 pub use messages::{MessageReader, PARTIAL_MESSAGES_MAX};
 pub use records::RecordReader;
 pub use storage::ROOM_FIRST;
-pub(crate) use storage::Storage;
+pub(crate) use storage::ReceiveBuffer;
 
 /// Bytes that are received at once while the protocol is not known: the first storage of either reader holds them.
 const FIRST_RECEIVE_MAX: usize = 8 << 10;
@@ -38,14 +38,14 @@ pub struct ReceiveMemory {
 }
 
 impl ReceiveMemory {
-    /// Whether all of it is lent.
+    /// Returns whether all of it is lent.
     #[inline]
     fn is_empty(&self) -> bool {
         self.room.is_empty() && self.spare.is_empty()
     }
 }
 
-/// Why a stream cannot be read on: the peer's fault, and the end of the connection.
+/// The reason for which a stream cannot be read on: the peer's fault, and the end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
     /// The peer speaks neither protocol.
@@ -62,13 +62,13 @@ pub enum FramingError {
 /// The receiving half of a connection.
 #[derive(Debug)]
 pub struct Receiver {
-    reader: Reader,
+    reader: ProtocolReader,
     /// Bytes of the longest message that is accepted.
     limit: usize,
     /// Memory for messages that are [detached](Self::detach).
-    spare: Option<Storage>,
-    /// What a [layer](super::ByteLayer) below has to take in, and what it has found.
-    layered: Option<Box<Layered>>,
+    spare: Option<ReceiveBuffer>,
+    /// Bytes that a [layer](super::ByteLayer) below has to take in, and plain bytes that it has found.
+    layered: Option<Box<LayerBuffers>>,
 }
 
 /// A successful reply of the commonest form, with nothing beside its results.
@@ -86,8 +86,8 @@ pub(super) enum PlainReply {
 
 /// The bytes on both sides of a layer.
 #[derive(Debug)]
-struct Layered {
-    wire: Storage,
+struct LayerBuffers {
+    wire: ReceiveBuffer,
     /// Plain bytes for which the reader has had no room.
     plain: Vec<u8>,
     /// Of those, the first that the reader has not.
@@ -95,7 +95,7 @@ struct Layered {
 }
 
 #[derive(Debug)]
-enum Reader {
+enum ProtocolReader {
     /// Too little has come to know the protocol.
     Unknown(RecordReader),
     Onc(RecordReader),
@@ -106,13 +106,13 @@ enum Reader {
 macro_rules! with_reader {
     ($reader:expr, $name:ident => $do:expr) => {
         match $reader {
-            Reader::Unknown($name) | Reader::Onc($name) => $do,
-            Reader::Lean($name) => $do,
+            ProtocolReader::Unknown($name) | ProtocolReader::Onc($name) => $do,
+            ProtocolReader::Lean($name) => $do,
         }
     };
 }
 
-impl Layered {
+impl LayerBuffers {
     fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         if self.wire.lacks(1) {
             let capacity = self.wire.capacity_with_room(self.wire.base());
@@ -128,20 +128,23 @@ impl Layered {
 impl Receiver {
     /// A receiver of records of ONC RPC of at most `limit` bytes.
     pub fn onc(limit: usize) -> Self {
-        Self::with(Reader::Onc(RecordReader::new(limit)), limit)
+        Self::with(ProtocolReader::Onc(RecordReader::new(limit)), limit)
     }
 
     /// A receiver of messages of the lean protocol of at most `limit` bytes.
     pub fn lean(limit: usize) -> Self {
-        Self::with(Reader::Lean(Box::new(MessageReader::new(limit))), limit)
+        Self::with(
+            ProtocolReader::Lean(Box::new(MessageReader::new(limit))),
+            limit,
+        )
     }
 
     /// A receiver that finds out by the first bytes which protocol the peer speaks.
     pub fn sniffing(limit: usize) -> Self {
-        Self::with(Reader::Unknown(RecordReader::new(limit)), limit)
+        Self::with(ProtocolReader::Unknown(RecordReader::new(limit)), limit)
     }
 
-    fn with(reader: Reader, limit: usize) -> Self {
+    fn with(reader: ProtocolReader, limit: usize) -> Self {
         Self {
             reader,
             limit,
@@ -157,9 +160,9 @@ impl Receiver {
             return layered.room_within(may_have);
         }
         match &mut self.reader {
-            Reader::Lean(reader) => reader.room_within(may_have),
-            Reader::Onc(reader) => reader.room_within(may_have),
-            Reader::Unknown(reader) => {
+            ProtocolReader::Lean(reader) => reader.room_within(may_have),
+            ProtocolReader::Onc(reader) => reader.room_within(may_have),
+            ProtocolReader::Unknown(reader) => {
                 let room = reader.room_within(may_have)?;
                 let most = room.len().min(FIRST_RECEIVE_MAX);
                 Some(&mut room[..most])
@@ -192,27 +195,29 @@ impl Receiver {
     #[inline(always)]
     fn fill(&mut self, bytes: usize) -> Result<(), FramingError> {
         match &mut self.reader {
-            Reader::Lean(reader) => reader.handle_received(bytes),
-            Reader::Onc(reader) => reader.handle_received(bytes),
-            Reader::Unknown(_) => return self.identify(bytes),
+            ProtocolReader::Lean(reader) => reader.handle_received(bytes),
+            ProtocolReader::Onc(reader) => reader.handle_received(bytes),
+            ProtocolReader::Unknown(_) => return self.identify(bytes),
         }
         Ok(())
     }
 
     #[cold]
     fn identify(&mut self, bytes: usize) -> Result<(), FramingError> {
-        let Reader::Unknown(reader) = &mut self.reader else {
+        let ProtocolReader::Unknown(reader) = &mut self.reader else {
             return Ok(());
         };
         reader.handle_received(bytes);
         self.reader = match sniff(reader.unread(), self.limit)? {
             Sniffed::TooFew => return Ok(()),
-            Sniffed::Onc => Reader::Onc(std::mem::replace(reader, RecordReader::new(self.limit))),
+            Sniffed::Onc => {
+                ProtocolReader::Onc(std::mem::replace(reader, RecordReader::new(self.limit)))
+            }
             Sniffed::Lean => {
                 // As the preamble of this end says.
                 let mut messages = MessageReader::new(self.limit.max(MESSAGE_MIN as usize));
                 messages.preload(reader.unread());
-                Reader::Lean(Box::new(messages))
+                ProtocolReader::Lean(Box::new(messages))
             }
         };
         Ok(())
@@ -228,9 +233,9 @@ impl Receiver {
             return self.next_layered_frame();
         }
         match &mut self.reader {
-            Reader::Lean(reader) => Ok(reader.next_frame()?),
-            Reader::Onc(reader) => Ok(reader.next_record()?.map(Frame::Record)),
-            Reader::Unknown(_) => Ok(None),
+            ProtocolReader::Lean(reader) => Ok(reader.next_frame()?),
+            ProtocolReader::Onc(reader) => Ok(reader.next_record()?.map(Frame::Record)),
+            ProtocolReader::Unknown(_) => Ok(None),
         }
     }
 
@@ -238,26 +243,26 @@ impl Receiver {
 
     /// Receives for a layer from now on: what was received and not handed out goes through it, too.
     pub(super) fn put_layer(&mut self) {
-        let mut wire = Storage::new(1, ROOM_FIRST);
+        let mut wire = ReceiveBuffer::new(1, ROOM_FIRST);
         with_reader!(&mut self.reader, reader => reader.take_unread(|bytes| {
-            wire = Storage::new(1, bytes.len());
+            wire = ReceiveBuffer::new(1, bytes.len());
             wire.append(bytes);
         }));
-        self.layered = Some(Box::new(Layered {
+        self.layered = Some(Box::new(LayerBuffers {
             wire,
             plain: Vec::new(),
             next: 0,
         }));
     }
 
-    /// Whether what is received is to go through a layer:
+    /// Returns whether received bytes are to go through a layer:
     /// [`Connection::handle_layer_input`](super::Connection::handle_layer_input).
     #[inline]
     pub fn has_layer(&self) -> bool {
         self.layered.is_some()
     }
 
-    /// What the layer has to take in.
+    /// Returns the bytes that the layer has to take in.
     pub(super) fn wire_bytes(&self) -> &[u8] {
         let layered = self.layered.as_ref();
         layered.map_or(&[], |layered| layered.wire.received(layered.wire.base()))
@@ -302,14 +307,14 @@ impl Receiver {
     fn next_layered_frame(&mut self) -> Result<Option<Frame<'_>>, FramingError> {
         loop {
             let found = match &mut self.reader {
-                Reader::Lean(reader) => match reader.next_frame()? {
+                ProtocolReader::Lean(reader) => match reader.next_frame()? {
                     Some(Frame::Preamble(preamble)) => {
                         return Ok(Some(Frame::Preamble(preamble)));
                     }
                     found => found.is_some(),
                 },
-                Reader::Onc(reader) => reader.next_record()?.is_some(),
-                Reader::Unknown(_) => false,
+                ProtocolReader::Onc(reader) => reader.next_record()?.is_some(),
+                ProtocolReader::Unknown(_) => false,
             };
             if found {
                 return Ok(self.last_frame());
@@ -324,8 +329,8 @@ impl Receiver {
     #[inline]
     pub fn lean_reader(&mut self) -> Option<&mut MessageReader> {
         match &mut self.reader {
-            Reader::Lean(reader) => Some(reader),
-            Reader::Onc(_) | Reader::Unknown(_) => None,
+            ProtocolReader::Lean(reader) => Some(reader),
+            ProtocolReader::Onc(_) | ProtocolReader::Unknown(_) => None,
         }
     }
 
@@ -333,8 +338,8 @@ impl Receiver {
     #[inline]
     pub fn onc_reader(&mut self) -> Option<&mut RecordReader> {
         match &mut self.reader {
-            Reader::Onc(reader) => Some(reader),
-            Reader::Lean(_) | Reader::Unknown(_) => None,
+            ProtocolReader::Onc(reader) => Some(reader),
+            ProtocolReader::Lean(_) | ProtocolReader::Unknown(_) => None,
         }
     }
 
@@ -342,15 +347,15 @@ impl Receiver {
     #[inline]
     pub fn find_common(&self) -> Option<CommonHeader> {
         match &self.reader {
-            Reader::Lean(reader) => reader.find_common(),
-            Reader::Onc(_) | Reader::Unknown(_) => None,
+            ProtocolReader::Lean(reader) => reader.find_common(),
+            ProtocolReader::Onc(_) | ProtocolReader::Unknown(_) => None,
         }
     }
 
-    /// Takes the next message, whose header was [found](Self::find_common) to be this.
+    /// Takes the next message, with the header that was [found](Self::find_common).
     #[inline]
     pub(super) fn take_common(&mut self, header: CommonHeader) {
-        if let Reader::Lean(reader) = &mut self.reader {
+        if let ProtocolReader::Lean(reader) = &mut self.reader {
             reader.take_common(header);
         }
     }
@@ -360,7 +365,7 @@ impl Receiver {
     #[inline(always)]
     pub fn take_lone_reply(&mut self, call: &StartedCall) -> Option<Range<usize>> {
         match &mut self.reader {
-            Reader::Lean(reader) => {
+            ProtocolReader::Lean(reader) => {
                 let header = reader.find_common()?;
                 let is_reply = header.is_reply_to(call.number, call.service, call.procedure);
                 if !is_reply || header.message_length() != reader.unread() as u64 {
@@ -369,7 +374,7 @@ impl Receiver {
                 reader.take_common(header);
                 Some(0..header.length() as usize)
             }
-            Reader::Onc(reader) => {
+            ProtocolReader::Onc(reader) => {
                 let record = reader.find_whole()?;
                 let (number, results) = ReplyHeader::split_plain_success(record)?;
                 let (length, results) = (record.len(), results.len());
@@ -379,20 +384,20 @@ impl Receiver {
                 reader.take_whole(length);
                 Some(length - results..length)
             }
-            Reader::Unknown(_) => None,
+            ProtocolReader::Unknown(_) => None,
         }
     }
 
-    /// Whether the peer is known to speak ONC RPC.
+    /// Returns whether the peer is known to speak ONC RPC.
     #[inline]
     pub(super) fn is_onc(&self) -> bool {
-        matches!(self.reader, Reader::Onc(_))
+        matches!(self.reader, ProtocolReader::Onc(_))
     }
 
     /// Returns the next call of ONC RPC if that is complete and of the commonest form, and the bytes of its record.
     #[inline(always)]
     pub(super) fn find_plain_call(&self) -> Option<(PlainCall, usize)> {
-        let Reader::Onc(reader) = &self.reader else {
+        let ProtocolReader::Onc(reader) = &self.reader else {
             return None;
         };
         let record = reader.find_whole()?;
@@ -402,7 +407,7 @@ impl Receiver {
     /// Takes the next record, which was [found](Self::find_plain_call) to have so many bytes.
     #[inline]
     pub(super) fn take_record(&mut self, bytes: usize) {
-        if let Reader::Onc(reader) = &mut self.reader {
+        if let ProtocolReader::Onc(reader) = &mut self.reader {
             reader.take_whole(bytes);
         }
     }
@@ -411,11 +416,11 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn find_plain_reply(&self) -> Option<PlainReply> {
         match &self.reader {
-            Reader::Lean(reader) => {
+            ProtocolReader::Lean(reader) => {
                 let header = reader.find_common()?;
                 header.is_reply().then_some(PlainReply::Lean(header))
             }
-            Reader::Onc(reader) => {
+            ProtocolReader::Onc(reader) => {
                 let record = reader.find_whole()?;
                 let (number, results) = ReplyHeader::split_plain_success(record)?;
                 Some(PlainReply::Onc {
@@ -424,7 +429,7 @@ impl Receiver {
                     results: results.len(),
                 })
             }
-            Reader::Unknown(_) => None,
+            ProtocolReader::Unknown(_) => None,
         }
     }
 
@@ -433,12 +438,12 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn take_plain_reply(&mut self, reply: &PlainReply) -> Range<usize> {
         match (&mut self.reader, *reply) {
-            (Reader::Lean(reader), PlainReply::Lean(header)) => {
+            (ProtocolReader::Lean(reader), PlainReply::Lean(header)) => {
                 reader.take_common(header);
                 0..header.length() as usize
             }
             (
-                Reader::Onc(reader),
+                ProtocolReader::Onc(reader),
                 PlainReply::Onc {
                     length, results, ..
                 },
@@ -453,9 +458,9 @@ impl Receiver {
     /// Returns the frame that was handed out last, as long as nothing was received since.
     pub fn last_frame(&self) -> Option<Frame<'_>> {
         match &self.reader {
-            Reader::Lean(reader) => reader.last_message().map(Frame::Message),
-            Reader::Onc(reader) => reader.last_record().map(Frame::Record),
-            Reader::Unknown(_) => None,
+            ProtocolReader::Lean(reader) => reader.last_message().map(Frame::Message),
+            ProtocolReader::Onc(reader) => reader.last_record().map(Frame::Record),
+            ProtocolReader::Unknown(_) => None,
         }
     }
 
@@ -464,9 +469,9 @@ impl Receiver {
     #[inline]
     pub fn last_content(&self) -> &[u8] {
         match &self.reader {
-            Reader::Lean(reader) => reader.last_content(),
-            Reader::Onc(reader) => reader.last_record().unwrap_or_default(),
-            Reader::Unknown(_) => &[],
+            ProtocolReader::Lean(reader) => reader.last_content(),
+            ProtocolReader::Onc(reader) => reader.last_record().unwrap_or_default(),
+            ProtocolReader::Unknown(_) => &[],
         }
     }
 
@@ -476,9 +481,9 @@ impl Receiver {
     #[inline]
     pub fn detach(&mut self) -> Option<Detached> {
         match &mut self.reader {
-            Reader::Lean(reader) => reader.detach(&mut self.spare),
-            Reader::Onc(reader) => reader.detach(&mut self.spare),
-            Reader::Unknown(_) => None,
+            ProtocolReader::Lean(reader) => reader.detach(&mut self.spare),
+            ProtocolReader::Onc(reader) => reader.detach(&mut self.spare),
+            ProtocolReader::Unknown(_) => None,
         }
     }
 
@@ -497,11 +502,11 @@ impl Receiver {
     }
 
     #[inline]
-    fn reattach_storage(&mut self, storage: Storage) {
+    fn reattach_storage(&mut self, storage: ReceiveBuffer) {
         let rest = match &mut self.reader {
-            Reader::Lean(reader) => reader.reattach(storage),
-            Reader::Onc(reader) => reader.reattach(storage),
-            Reader::Unknown(_) => None,
+            ProtocolReader::Lean(reader) => reader.reattach(storage),
+            ProtocolReader::Onc(reader) => reader.reattach(storage),
+            ProtocolReader::Unknown(_) => None,
         };
         if let Some(storage) = rest
             && storage.capacity() <= ROOM_FIRST
@@ -540,7 +545,7 @@ impl Receiver {
         }
     }
 
-    /// Whether nothing of a message has arrived that was not handed out: the stream may end here.
+    /// Returns whether nothing of a message has arrived that was not handed out: the stream may end here.
     #[inline]
     pub fn is_between_frames(&self) -> bool {
         let is_taken = self

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::detached::{Detached, DetachedFrame};
-use super::storage::Storage;
+use super::storage::ReceiveBuffer;
 use crate::codec::onc::record::{EMPTY_FRAGMENTS_MAX, LAST_FRAGMENT, MARK, RecordError};
 
 /// Finds records in the bytes of a stream.
@@ -14,21 +14,21 @@ use crate::codec::onc::record::{EMPTY_FRAGMENTS_MAX, LAST_FRAGMENT, MARK, Record
 /// lie. The storage follows what has arrived and not what a mark promises.
 #[derive(Debug)]
 pub struct RecordReader {
-    storage: Storage,
+    storage: ReceiveBuffer,
     /// The bytes of the present record that are in their place.
     record: Range<usize>,
-    /// Where the next byte to be looked at is; at `record.end` but for a mark in between.
+    /// The index of the next byte to be looked at; `record.end` but for a mark in between.
     next: usize,
-    state: State,
-    /// Whether `record` was handed out, and nothing has been received or begun since.
+    state: RecordReaderState,
+    /// True if `record` was handed out, and nothing has been received or begun since.
     is_handed_out: bool,
     empty_fragments: u32,
     limit: usize,
 }
 
-/// What the next byte belongs to.
+/// The item that the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum RecordReaderState {
     /// A mark; `fresh` if it begins a record.
     Mark { fresh: bool },
     /// A fragment of which `left` bytes are still to come.
@@ -41,10 +41,10 @@ impl RecordReader {
     pub fn new(limit: usize) -> Self {
         Self {
             // The record, its mark and the next one's.
-            storage: Storage::new(1, limit.saturating_add(2 * MARK)),
+            storage: ReceiveBuffer::new(1, limit.saturating_add(2 * MARK)),
             record: 0..0,
             next: 0,
-            state: State::Mark { fresh: true },
+            state: RecordReaderState::Mark { fresh: true },
             is_handed_out: false,
             empty_fragments: 0,
             limit,
@@ -101,7 +101,8 @@ impl RecordReader {
         let (mark, rest) = self.unread().split_first_chunk()?;
         let mark = u32::from_be_bytes(*mark);
         let length = (mark & !LAST_FRAGMENT) as usize;
-        let is_only = mark & LAST_FRAGMENT != 0 && self.state == (State::Mark { fresh: true });
+        let is_only =
+            mark & LAST_FRAGMENT != 0 && self.state == (RecordReaderState::Mark { fresh: true });
         let record = rest.get(..length)?;
         (is_only && length <= self.limit).then_some(record)
     }
@@ -120,19 +121,19 @@ impl RecordReader {
     fn join_fragments(&mut self) -> Result<Option<&[u8]>, RecordError> {
         loop {
             match self.state {
-                State::Mark { fresh } => {
+                RecordReaderState::Mark { fresh } => {
                     if self.unread().len() < MARK {
                         return Ok(None);
                     }
                     self.read_mark(fresh)?;
                 }
-                State::Fragment { left, last } => {
+                RecordReaderState::Fragment { left, last } => {
                     let left = self.take_in(left);
-                    self.state = State::Fragment { left, last };
+                    self.state = RecordReaderState::Fragment { left, last };
                     if left > 0 {
                         return Ok(None);
                     }
-                    self.state = State::Mark { fresh: last };
+                    self.state = RecordReaderState::Mark { fresh: last };
                     if last {
                         self.is_handed_out = true;
                         return Ok(Some(self.storage.get(self.record.clone())));
@@ -178,10 +179,10 @@ impl RecordReader {
         self.storage.truncate(self.next);
     }
 
-    /// Whether nothing of a record has arrived that was not handed out: the stream may end here.
+    /// Returns whether nothing of a record has arrived that was not handed out: the stream may end here.
     #[inline]
     pub fn is_between_frames(&self) -> bool {
-        self.state == State::Mark { fresh: true } && self.next == self.storage.end()
+        self.state == RecordReaderState::Mark { fresh: true } && self.next == self.storage.end()
     }
 
     /// Bytes received that are kept.
@@ -204,7 +205,7 @@ impl RecordReader {
     /// Takes the record that was handed out last out of this reader, as
     /// [`Receiver::detach`](super::Receiver::detach) does. `spare` is used where something has to be copied, or is
     /// received into next.
-    pub(super) fn detach(&mut self, spare: &mut Option<Storage>) -> Option<Detached> {
+    pub(super) fn detach(&mut self, spare: &mut Option<ReceiveBuffer>) -> Option<Detached> {
         if !std::mem::take(&mut self.is_handed_out) {
             return None;
         }
@@ -224,12 +225,12 @@ impl RecordReader {
     }
 
     /// An empty storage of the same kind, which has no memory yet.
-    pub(super) fn fresh_storage(&self) -> Storage {
+    pub(super) fn fresh_storage(&self) -> ReceiveBuffer {
         self.storage.fresh()
     }
 
     /// Gives the storage of a detached record back; returns it if this reader has one.
-    pub(super) fn reattach(&mut self, mut storage: Storage) -> Option<Storage> {
+    pub(super) fn reattach(&mut self, mut storage: ReceiveBuffer) -> Option<ReceiveBuffer> {
         if self.storage.capacity() > 0 {
             return Some(storage);
         }
@@ -255,11 +256,11 @@ impl RecordReader {
         }
         let (last, left) = self.check_mark()?;
         self.next += MARK;
-        self.state = State::Fragment { left, last };
+        self.state = RecordReaderState::Fragment { left, last };
         Ok(())
     }
 
-    /// Whether the fragment is the last and how long it is, when the record may have it.
+    /// Returns whether the fragment is the last and how long it is, when the record may have it.
     fn check_mark(&mut self) -> Result<(bool, usize), RecordError> {
         let mut mark = [0; MARK];
         mark.copy_from_slice(self.storage.get(self.next..self.next + MARK));
@@ -295,7 +296,7 @@ impl RecordReader {
     /// right behind the present record, so that what comes next is received in its place.
     fn close_gaps(&mut self) {
         self.is_handed_out = false;
-        if self.state == (State::Mark { fresh: true }) {
+        if self.state == (RecordReaderState::Mark { fresh: true }) {
             self.record = self.next..self.next;
         }
         let end = self.storage.end();
@@ -312,17 +313,17 @@ impl RecordReader {
     /// Bytes that are known to be missing.
     fn wanted(&self) -> usize {
         match self.state {
-            State::Mark { .. } => MARK,
-            State::Fragment { left, .. } => left,
+            RecordReaderState::Mark { .. } => MARK,
+            RecordReaderState::Fragment { left, .. } => left,
         }
     }
 
-    /// Where what is still needed begins: the mark of the present record is kept with it, unless nothing of the
-    /// record had come when the storage was emptied, and the mark with it.
+    /// Returns the index of the first byte that is still needed: the mark of the present record is kept with it, unless
+    /// nothing of the record had come when the storage was emptied, and the mark with it.
     fn kept_from(&self) -> usize {
         match self.state {
-            State::Mark { fresh: true } => self.record.start,
-            State::Mark { fresh: false } | State::Fragment { .. } => {
+            RecordReaderState::Mark { fresh: true } => self.record.start,
+            RecordReaderState::Mark { fresh: false } | RecordReaderState::Fragment { .. } => {
                 self.record.start.saturating_sub(MARK)
             }
         }

@@ -8,7 +8,7 @@ pub const ROOM_FIRST: usize = 16 << 10;
 /// Memory for received bytes of a stream. It follows what has arrived and not what a message
 /// promises: it is doubled when it is full.
 #[derive(Debug)]
-pub(crate) struct Storage {
+pub(crate) struct ReceiveBuffer {
     /// All of it is initialised; what is behind `filled` is stale.
     bytes: Vec<u8>,
     /// The first place that is aligned.
@@ -19,9 +19,9 @@ pub(crate) struct Storage {
     capacity_max: usize,
 }
 
-impl Storage {
-    /// Storage whose [`base`](Self::base) is a multiple of `alignment` in memory, and which grows up
-    /// to `capacity_max` or [`ROOM_FIRST`]. It takes no memory yet.
+impl ReceiveBuffer {
+    /// Makes storage with a [`base`](Self::base) that is a multiple of `alignment` in memory, and which grows up to
+    /// `capacity_max` or [`ROOM_FIRST`]. It takes no memory yet.
     pub(crate) fn new(alignment: usize, capacity_max: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -32,7 +32,7 @@ impl Storage {
         }
     }
 
-    /// Where what is received goes if nothing is kept.
+    /// Returns the index that received bytes go to if nothing is kept.
     #[inline]
     pub(crate) fn base(&self) -> usize {
         self.base
@@ -44,13 +44,13 @@ impl Storage {
         self.filled
     }
 
-    /// What was received from `from` on; nothing if that is not there.
+    /// Returns the bytes received from `from` on; nothing if that is not there.
     #[inline]
     pub(crate) fn received(&self, from: usize) -> &[u8] {
         self.received_behind(from).unwrap_or_default()
     }
 
-    /// The same; `None` if that is not there.
+    /// Returns the same; `None` if that is not there.
     #[inline]
     pub(crate) fn received_behind(&self, from: usize) -> Option<&[u8]> {
         self.bytes.get(from..self.filled)
@@ -86,19 +86,19 @@ impl Storage {
         self.filled = self.base;
     }
 
-    /// Whether nothing was received from `from` on, and there is memory to receive into.
+    /// Returns whether nothing was received from `from` on, and there is memory to receive into.
     #[inline]
     pub(crate) fn is_ready_from(&self, from: usize) -> bool {
         from == self.filled && !self.bytes.is_empty()
     }
 
-    /// Where to put what is received next.
+    /// Returns the room for the bytes that are received next.
     #[inline]
     pub(crate) fn room(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]
     }
 
-    /// Says that the first `bytes` of [`room`](Self::room) have been received.
+    /// Takes in that the first `bytes` of [`room`](Self::room) have been received.
     ///
     /// # Panics
     /// There was less room.
@@ -108,7 +108,7 @@ impl Storage {
         self.filled += bytes;
     }
 
-    /// Whether there is no room for so many bytes more.
+    /// Returns whether there is no room for so many bytes more.
     #[inline]
     pub(crate) fn lacks(&self, bytes: usize) -> bool {
         self.bytes.len() - self.filled < bytes

@@ -1,4 +1,4 @@
-//! What tells calls in datagrams apart.
+//! Keys that tell calls in datagrams apart.
 
 use std::hash::BuildHasher;
 
@@ -6,19 +6,20 @@ use foldhash::quality::FixedState;
 
 use crate::connection::IncomingCall;
 
-/// Bytes at the front of the arguments that tell calls apart, beside their length. Clients count
-/// xids upwards: the sum is there for a client that restarted with the same ones. It need not
-/// withstand an attacker, who could only make calls of his own be taken for each other.
+/// Bytes at the front of the arguments that tell calls apart, beside their length. Clients count xids upwards: the sum
+/// is there for a client that restarted with the same ones. It need not withstand an attacker: calls of its own would
+/// be taken for each other, and no others.
 const SUMMED_BYTES: usize = 256;
 
-/// What makes two calls the same: the address of the caller, and what is in the message.
+/// The identity of a call: the address of the caller, and what is in the message. Two calls with equal keys are the
+/// same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CallKey<P> {
+pub struct DuplicateKey<P> {
     pub(super) peer: P,
     pub(super) message: MessageKey,
 }
 
-/// What tells the calls of one peer apart.
+/// The identity of a call among those of one peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct MessageKey {
     sum: u64,
@@ -28,7 +29,7 @@ pub(super) struct MessageKey {
     length: u32,
 }
 
-impl<P> CallKey<P> {
+impl<P> DuplicateKey<P> {
     /// The key of a call from `peer`, its address.
     pub fn new(peer: P, call: &IncomingCall<'_>) -> Self {
         let summed = call.arguments.len().min(SUMMED_BYTES);

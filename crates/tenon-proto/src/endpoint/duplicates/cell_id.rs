@@ -1,4 +1,4 @@
-//! How cells are named.
+//! Numbers of cells.
 
 /// Names a cell.
 pub(super) type CellId = u32;

@@ -3,7 +3,7 @@
 
 use super::call_key::MessageKey;
 use super::cell_id::{CellId, NONE};
-use super::links::{CellList, Links};
+use super::links::{CellLinks, CellList};
 
 /// Cells that are taken from the system together: 64 KiB of them.
 pub(super) const CHUNK_CELLS: usize = 512;
@@ -21,12 +21,12 @@ pub(super) struct CachedCall {
     pub(super) peer: CellId,
     /// Tells the call from earlier and later ones in the same cell.
     pub(super) turn: u32,
-    /// When the reply was made, in nanoseconds since the cache was.
+    /// The time at which the reply was made, in nanoseconds since the cache was.
     pub(super) finished_at: u64,
     /// Its neighbours among all replies, by age.
-    pub(super) by_age: Links,
+    pub(super) by_age: CellLinks,
     /// Its neighbours among the replies to its peer, by age.
-    pub(super) of_peer: Links,
+    pub(super) of_peer: CellLinks,
     /// The first piece of the reply that is not in `inline`.
     pub(super) pieces: CellId,
     pub(super) reply_length: u32,
@@ -44,12 +44,12 @@ pub(super) struct CachedPeer<P> {
     pub(super) replies: CellList,
     pub(super) reply_count: u32,
     /// Its neighbours among the peers with as many replies.
-    pub(super) of_count: Links,
+    pub(super) of_count: CellLinks,
 }
 
-/// What is in a cell.
+/// The use of a cell.
 #[derive(Debug)]
-pub(super) enum Content<P> {
+pub(super) enum CellContent<P> {
     Free,
     Call(CachedCall),
     Peer(CachedPeer<P>),
@@ -57,23 +57,23 @@ pub(super) enum Content<P> {
 }
 
 #[derive(Debug)]
-pub(super) struct Cell<P> {
-    pub(super) content: Content<P>,
+pub(super) struct CacheCell<P> {
+    pub(super) content: CellContent<P>,
     /// The next free cell, piece of the same reply, or entry of the same chain of the index.
     pub(super) next: CellId,
-    /// What the index finds the cell by.
+    /// The hash by which the index finds the cell.
     pub(super) hash: u32,
 }
 
 /// Bytes of a cell, where an address is one of the Internet.
 const CELL_BYTES: usize = 128;
 
-const _: () = assert!(size_of::<Cell<std::net::SocketAddr>>() == CELL_BYTES);
+const _: () = assert!(size_of::<CacheCell<std::net::SocketAddr>>() == CELL_BYTES);
 
 /// The cells of a cache.
 #[derive(Debug)]
-pub(super) struct Cells<P> {
-    chunks: Vec<Box<[Cell<P>]>>,
+pub(super) struct CellPool<P> {
+    chunks: Vec<Box<[CacheCell<P>]>>,
     /// The first of the free cells that have been in use.
     free: CellId,
     /// The first cell that has never been in use.
@@ -82,7 +82,7 @@ pub(super) struct Cells<P> {
     max: usize,
 }
 
-impl<P> Cells<P> {
+impl<P> CellPool<P> {
     /// Up to `max` cells, none of which takes memory yet.
     pub(super) fn new(max: usize) -> Self {
         Self {
@@ -111,12 +111,12 @@ impl<P> Cells<P> {
     /// Bytes that are taken from the system, but for those of `chunks` itself.
     pub(super) fn allocated_bytes(&self) -> usize {
         let cells: usize = self.chunks.iter().map(|chunk| chunk.len()).sum();
-        cells * size_of::<Cell<P>>()
+        cells * size_of::<CacheCell<P>>()
     }
 
     /// Puts `content` into a free cell; the caller has made sure that one is [available](Self::available).
     #[inline]
-    pub(super) fn take(&mut self, content: Content<P>) -> CellId {
+    pub(super) fn take(&mut self, content: CellContent<P>) -> CellId {
         debug_assert!(self.available() > 0);
         self.in_use += 1;
         let id = if self.free == NONE {
@@ -143,8 +143,8 @@ impl<P> Cells<P> {
     #[cold]
     fn grow(&mut self) {
         let left = self.max + 1 - self.chunks.len() * CHUNK_CELLS;
-        let free = || Cell {
-            content: Content::Free,
+        let free = || CacheCell {
+            content: CellContent::Free,
             next: NONE,
             hash: 0,
         };
@@ -157,25 +157,25 @@ impl<P> Cells<P> {
     pub(super) fn give_back(&mut self, id: CellId) {
         let next = std::mem::replace(&mut self.free, id);
         let cell = self.cell_mut(id);
-        cell.content = Content::Free;
+        cell.content = CellContent::Free;
         cell.next = next;
         self.in_use -= 1;
     }
 
     #[inline]
-    pub(super) fn cell(&self, id: CellId) -> &Cell<P> {
+    pub(super) fn cell(&self, id: CellId) -> &CacheCell<P> {
         &self.chunks[id as usize / CHUNK_CELLS][id as usize % CHUNK_CELLS]
     }
 
     #[inline]
-    pub(super) fn cell_mut(&mut self, id: CellId) -> &mut Cell<P> {
+    pub(super) fn cell_mut(&mut self, id: CellId) -> &mut CacheCell<P> {
         &mut self.chunks[id as usize / CHUNK_CELLS][id as usize % CHUNK_CELLS]
     }
 
     #[inline]
     pub(super) fn call(&self, id: CellId) -> &CachedCall {
         match &self.cell(id).content {
-            Content::Call(call) => call,
+            CellContent::Call(call) => call,
             _ => not_as_linked(),
         }
     }
@@ -183,7 +183,7 @@ impl<P> Cells<P> {
     #[inline]
     pub(super) fn call_mut(&mut self, id: CellId) -> &mut CachedCall {
         match &mut self.cell_mut(id).content {
-            Content::Call(call) => call,
+            CellContent::Call(call) => call,
             _ => not_as_linked(),
         }
     }
@@ -191,7 +191,7 @@ impl<P> Cells<P> {
     #[inline]
     pub(super) fn peer(&self, id: CellId) -> &CachedPeer<P> {
         match &self.cell(id).content {
-            Content::Peer(peer) => peer,
+            CellContent::Peer(peer) => peer,
             _ => not_as_linked(),
         }
     }
@@ -199,14 +199,14 @@ impl<P> Cells<P> {
     #[inline]
     pub(super) fn peer_mut(&mut self, id: CellId) -> &mut CachedPeer<P> {
         match &mut self.cell_mut(id).content {
-            Content::Peer(peer) => peer,
+            CellContent::Peer(peer) => peer,
             _ => not_as_linked(),
         }
     }
 
     fn piece(&self, id: CellId) -> &[u8; PIECE_BYTES] {
         match &self.cell(id).content {
-            Content::Piece(bytes) => bytes,
+            CellContent::Piece(bytes) => bytes,
             _ => not_as_linked(),
         }
     }
@@ -227,7 +227,7 @@ impl<P> Cells<P> {
         for bytes in rest.chunks(PIECE_BYTES).rev() {
             let mut piece = [0; PIECE_BYTES];
             piece[..bytes.len()].copy_from_slice(bytes);
-            let before = self.take(Content::Piece(piece));
+            let before = self.take(CellContent::Piece(piece));
             self.cell_mut(before).next = pieces;
             pieces = before;
         }
@@ -254,7 +254,7 @@ impl<P> Cells<P> {
         std::iter::once(inline).chain(pieces)
     }
 
-    /// Frees the pieces of a reply, whose call is freed, too.
+    /// Frees the pieces of a reply; the owner frees its call, too.
     pub(super) fn free_pieces(&mut self, id: CellId) {
         let mut next = std::mem::replace(&mut self.call_mut(id).pieces, NONE);
         while next != NONE {

@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, Hash, RandomState};
 
 use super::cell_id::{CellId, NONE};
-use super::cells::{Cells, Content};
+use super::cells::{CellContent, CellPool};
 
 /// Chains of cells, by the hashes of what is in them.
 #[derive(Debug)]
@@ -43,13 +43,13 @@ impl HashIndex {
         &mut self.chains[hash as usize & mask]
     }
 
-    /// Returns the cell with this hash whose content is what is looked for; `NONE` if there is none.
+    /// Returns the cell with this hash and the content that is looked for; `NONE` if there is none.
     #[inline]
     pub(super) fn find<P>(
         &self,
-        cells: &Cells<P>,
+        cells: &CellPool<P>,
         hash: u32,
-        is_wanted: impl Fn(&Content<P>) -> bool,
+        is_wanted: impl Fn(&CellContent<P>) -> bool,
     ) -> CellId {
         let mut id = self.chains[hash as usize & (self.chains.len() - 1)];
         while id != NONE {
@@ -64,7 +64,7 @@ impl HashIndex {
 
     /// Adds a cell.
     #[inline]
-    pub(super) fn insert<P>(&mut self, cells: &mut Cells<P>, hash: u32, id: CellId) {
+    pub(super) fn insert<P>(&mut self, cells: &mut CellPool<P>, hash: u32, id: CellId) {
         let next = std::mem::replace(self.chain(hash), id);
         let cell = cells.cell_mut(id);
         (cell.hash, cell.next) = (hash, next);
@@ -72,7 +72,7 @@ impl HashIndex {
 
     /// Takes out a cell that was added.
     #[inline]
-    pub(super) fn remove<P>(&mut self, cells: &mut Cells<P>, id: CellId) {
+    pub(super) fn remove<P>(&mut self, cells: &mut CellPool<P>, id: CellId) {
         let (hash, next) = (cells.cell(id).hash, cells.cell(id).next);
         let chain = self.chain(hash);
         if *chain == id {

@@ -1,4 +1,4 @@
-//! How much the duplicate request cache remembers.
+//! Limits of the duplicate request cache.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ pub struct DuplicateLimits {
     /// The longest time that a reply is kept: longer than clients go on repeating a call, and shorter than they take to
     /// come back to the same xid.
     pub age: Duration,
-    /// How many of the newest replies to each peer are kept for [`protected_age`](Self::protected_age). Only when other
-    /// memory is used up does one of them make way, which is counted.
+    /// The newest replies to each peer that are kept for [`protected_age`](Self::protected_age). Only when other memory
+    /// is used up does one of them make way, which is counted.
     pub protected_calls: usize,
-    /// How long these are kept.
+    /// The time for which these are kept.
     pub protected_age: Duration,
 }
 
@@ -23,7 +23,7 @@ impl DuplicateLimits {
     /// The smallest number of [`bytes`](Self::bytes), which is enough for about a dozen calls.
     pub const BYTES_MIN: usize = 4096;
 
-    /// Whether there is room for any call.
+    /// Returns whether there is room for any call.
     pub fn have_room(&self) -> bool {
         self.bytes >= Self::BYTES_MIN
     }

@@ -4,7 +4,7 @@ use super::cell_id::{CellId, NONE};
 
 /// The neighbours of a cell in a list.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Links {
+pub(super) struct CellLinks {
     previous: CellId,
     next: CellId,
 }
@@ -16,7 +16,7 @@ pub(super) struct CellList {
 }
 
 /// Finds the neighbours of a cell in the lists of one kind.
-pub(super) type LinksOf<C> = fn(&mut C, CellId) -> &mut Links;
+pub(super) type LinksOf<C> = fn(&mut C, CellId) -> &mut CellLinks;
 
 impl CellList {
     /// The list that has this cell first.
@@ -36,7 +36,7 @@ impl CellList {
     pub(super) fn push<C>(&mut self, cells: &mut C, id: CellId, links: LinksOf<C>) {
         if self.first == NONE {
             self.first = id;
-            *links(cells, id) = Links {
+            *links(cells, id) = CellLinks {
                 previous: id,
                 next: id,
             };
@@ -45,13 +45,13 @@ impl CellList {
         let next = self.first;
         let previous = std::mem::replace(&mut links(cells, next).previous, id);
         links(cells, previous).next = id;
-        *links(cells, id) = Links { previous, next };
+        *links(cells, id) = CellLinks { previous, next };
     }
 
     /// Takes out a cell that is in this list.
     #[inline]
     pub(super) fn remove<C>(&mut self, cells: &mut C, id: CellId, links: LinksOf<C>) {
-        let Links { previous, next } = *links(cells, id);
+        let CellLinks { previous, next } = *links(cells, id);
         if next == id {
             self.first = NONE;
             return;

@@ -27,7 +27,7 @@ mod limits;
 mod links;
 mod peer_ranking;
 
-pub use call_key::CallKey;
+pub use call_key::DuplicateKey;
 pub use limits::DuplicateLimits;
 
 use std::hash::Hash;
@@ -37,16 +37,16 @@ use tenon_wire::Buffer;
 
 use call_key::MessageKey;
 use cell_id::{CellId, NONE};
-use cells::{CachedCall, CachedPeer, Cell, Cells, Content, INLINE_BYTES};
+use cells::{CacheCell, CachedCall, CachedPeer, CellContent, CellPool, INLINE_BYTES};
 use hash_index::HashIndex;
-use links::{CellList, Links};
+use links::{CellLinks, CellList};
 use peer_ranking::PeerRanking;
 
 /// Bytes that each cell costs beside itself: 4 in the ranking of peers, up to 8 in the index, and less than 1 in the
 /// list of chunks.
 const TABLE_BYTES: usize = 13;
 
-/// Replies whose age is over that are forgotten with each call that comes.
+/// Outdated replies that are forgotten with each call that comes.
 const FORGOTTEN_PER_CALL: usize = 2;
 
 /// Names a call that the cache knows.
@@ -56,9 +56,9 @@ pub struct CacheEntry {
     turn: u32,
 }
 
-/// What to do with a call.
+/// The cache's verdict on a call, and what to do with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CacheLookup {
     /// Carry it out and [`finish`](DuplicateCache::finish) it, or
     /// [`forget`](DuplicateCache::forget) it.
     New(CacheEntry),
@@ -70,7 +70,7 @@ pub enum Verdict {
     Full,
 }
 
-/// What the cache has seen.
+/// Counters of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DuplicateCounters {
     /// Repeated calls that were dropped because they were being carried out.
@@ -89,7 +89,7 @@ pub struct DuplicateCounters {
 /// The calls and replies of the last while. `P` is a peer's address.
 #[derive(Debug)]
 pub struct DuplicateCache<P> {
-    cells: Cells<P>,
+    cells: CellPool<P>,
     index: HashIndex,
     ranking: PeerRanking,
     /// All replies, the oldest first.
@@ -105,11 +105,11 @@ pub struct DuplicateCache<P> {
     counters: DuplicateCounters,
 }
 
-fn by_age<P>(cells: &mut Cells<P>, call: CellId) -> &mut Links {
+fn by_age<P>(cells: &mut CellPool<P>, call: CellId) -> &mut CellLinks {
     &mut cells.call_mut(call).by_age
 }
 
-fn of_peer<P>(cells: &mut Cells<P>, call: CellId) -> &mut Links {
+fn of_peer<P>(cells: &mut CellPool<P>, call: CellId) -> &mut CellLinks {
     &mut cells.call_mut(call).of_peer
 }
 
@@ -124,11 +124,11 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
     /// The limits [have no room](DuplicateLimits::have_room).
     pub fn new(limits: DuplicateLimits) -> Self {
         assert!(limits.have_room(), "{limits:?}");
-        let cells = limits.bytes / (size_of::<Cell<P>>() + TABLE_BYTES);
+        let cells = limits.bytes / (size_of::<CacheCell<P>>() + TABLE_BYTES);
         // One cell is never in use.
         let max = cells.min(u32::MAX as usize) - 1;
         Self {
-            cells: Cells::new(max),
+            cells: CellPool::new(max),
             index: HashIndex::new(max),
             ranking: PeerRanking::new(max),
             replies: CellList::default(),
@@ -142,7 +142,7 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
     }
 
     /// Judges a call that arrived at `now`.
-    pub fn check(&mut self, key: CallKey<P>, now: Instant) -> Verdict {
+    pub fn check(&mut self, key: DuplicateKey<P>, now: Instant) -> CacheLookup {
         let now = self.time(now);
         self.forget_old(now);
         let peer_hash = self.index.hash(key.peer);
@@ -153,12 +153,12 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
                 let call = self.cells.call(id);
                 if !call.is_finished {
                     self.counters.dropped += 1;
-                    return Verdict::InProgress;
+                    return CacheLookup::InProgress;
                 }
                 if now.saturating_sub(call.finished_at) <= self.age {
                     self.counters.answered += 1;
                     let turn = call.turn;
-                    return Verdict::Done(CacheEntry { cell: id, turn });
+                    return CacheLookup::Done(CacheEntry { cell: id, turn });
                 }
                 self.remove_reply(id);
             }
@@ -166,7 +166,7 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         self.remember(key, peer_hash, now)
     }
 
-    /// Appends the reply to a call that was judged [`Verdict::Done`] just now.
+    /// Appends the reply to a call that was judged [`CacheLookup::Done`] just now.
     pub fn append_reply(&self, entry: CacheEntry, out: &mut Buffer) {
         if self.is_current(entry) {
             let pieces = self.cells.reply(entry.cell);
@@ -174,14 +174,14 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         }
     }
 
-    /// Keeps the reply to a call that was judged [`Verdict::New`], as it was sent. Does nothing if
+    /// Keeps the reply to a call that was judged [`CacheLookup::New`], as it was sent. Does nothing if
     /// the call was forgotten.
     pub fn finish(&mut self, entry: CacheEntry, reply: &[u8], now: Instant) {
         if !self.is_running(entry) {
             return;
         }
         let now = self.time(now);
-        if !self.make_room(Cells::<P>::pieces_of(reply.len()), now) {
+        if !self.make_room(CellPool::<P>::pieces_of(reply.len()), now) {
             self.counters.evicted += 1;
             self.counters.evicted_early += 1;
             return self.forget(entry);
@@ -200,7 +200,7 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         self.ranking.add_reply(&mut self.cells, peer);
     }
 
-    /// Forgets a call that was judged [`Verdict::New`] but is not carried out after all: when it is
+    /// Forgets a call that was judged [`CacheLookup::New`] but is not carried out after all: when it is
     /// repeated, it is new again.
     pub fn forget(&mut self, entry: CacheEntry) {
         if !self.is_running(entry) {
@@ -219,12 +219,12 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         self.cells.allocated_bytes() + tables
     }
 
-    /// Whether nothing is remembered.
+    /// Returns whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
         self.cells.in_use() == 0
     }
 
-    /// What has been seen so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> DuplicateCounters {
         self.counters
     }
@@ -238,19 +238,19 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
     // ---- What is known ----
 
     fn find_peer(&self, address: P, hash: u32) -> CellId {
-        let is_wanted = |content: &Content<P>| matches!(content, Content::Peer(peer) if peer.address == address);
+        let is_wanted = |content: &CellContent<P>| matches!(content, CellContent::Peer(peer) if peer.address == address);
         self.index.find(&self.cells, hash, is_wanted)
     }
 
     fn find_call(&self, peer: CellId, message: MessageKey) -> CellId {
         let hash = self.index.hash((peer, message));
-        let is_wanted = |content: &Content<P>| matches!(content, Content::Call(call) if call.peer == peer && call.message == message);
+        let is_wanted = |content: &CellContent<P>| matches!(content, CellContent::Call(call) if call.peer == peer && call.message == message);
         self.index.find(&self.cells, hash, is_wanted)
     }
 
     fn is_current(&self, entry: CacheEntry) -> bool {
         let content = &self.cells.cell(entry.cell).content;
-        matches!(content, Content::Call(call) if call.turn == entry.turn)
+        matches!(content, CellContent::Call(call) if call.turn == entry.turn)
     }
 
     fn is_running(&self, entry: CacheEntry) -> bool {
@@ -259,20 +259,20 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
 
     // ---- Remembering ----
 
-    fn remember(&mut self, key: CallKey<P>, peer_hash: u32, now: u64) -> Verdict {
+    fn remember(&mut self, key: DuplicateKey<P>, peer_hash: u32, now: u64) -> CacheLookup {
         let Some(peer) = self.make_room_for_call(key.peer, peer_hash, now) else {
             self.counters.overflows += 1;
-            return Verdict::Full;
+            return CacheLookup::Full;
         };
         self.turn = self.turn.wrapping_add(1);
         let turn = self.turn;
-        let cell = self.cells.take(Content::Call(CachedCall {
+        let cell = self.cells.take(CellContent::Call(CachedCall {
             message: key.message,
             peer,
             turn,
             finished_at: 0,
-            by_age: Links::default(),
-            of_peer: Links::default(),
+            by_age: CellLinks::default(),
+            of_peer: CellLinks::default(),
             pieces: NONE,
             reply_length: 0,
             is_finished: false,
@@ -281,7 +281,7 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
         let hash = self.index.hash((peer, key.message));
         self.index.insert(&mut self.cells, hash, cell);
         self.cells.peer_mut(peer).running += 1;
-        Verdict::New(CacheEntry { cell, turn })
+        CacheLookup::New(CacheEntry { cell, turn })
     }
 
     /// Makes room for a call of a peer, which is remembered, too. Room may be made by forgetting the same peer.
@@ -302,12 +302,12 @@ impl<P: Copy + Eq + Hash> DuplicateCache<P> {
     }
 
     fn remember_peer(&mut self, address: P, hash: u32) -> CellId {
-        let peer = self.cells.take(Content::Peer(CachedPeer {
+        let peer = self.cells.take(CellContent::Peer(CachedPeer {
             address,
             running: 0,
             replies: CellList::default(),
             reply_count: 0,
-            of_count: Links::default(),
+            of_count: CellLinks::default(),
         }));
         self.index.insert(&mut self.cells, hash, peer);
         peer

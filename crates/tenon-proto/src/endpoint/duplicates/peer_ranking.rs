@@ -1,8 +1,8 @@
 //! Peers by the number of their replies, of which the largest is known at once.
 
 use super::cell_id::{CellId, NONE};
-use super::cells::Cells;
-use super::links::{CellList, Links};
+use super::cells::CellPool;
+use super::links::{CellLinks, CellList};
 
 /// A list of peers for each number of replies.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct PeerRanking {
     most: usize,
 }
 
-fn of_count<P>(cells: &mut Cells<P>, peer: CellId) -> &mut Links {
+fn of_count<P>(cells: &mut CellPool<P>, peer: CellId) -> &mut CellLinks {
     &mut cells.peer_mut(peer).of_count
 }
 
@@ -42,7 +42,7 @@ impl PeerRanking {
 
     /// Moves a peer that has one reply more.
     #[inline]
-    pub(super) fn add_reply<P>(&mut self, cells: &mut Cells<P>, peer: CellId) {
+    pub(super) fn add_reply<P>(&mut self, cells: &mut CellPool<P>, peer: CellId) {
         self.remove(cells, peer);
         cells.peer_mut(peer).reply_count += 1;
         let count = self.insert(cells, peer);
@@ -51,7 +51,7 @@ impl PeerRanking {
 
     /// Moves a peer that has one reply less.
     #[inline]
-    pub(super) fn remove_reply<P>(&mut self, cells: &mut Cells<P>, peer: CellId) {
+    pub(super) fn remove_reply<P>(&mut self, cells: &mut CellPool<P>, peer: CellId) {
         self.remove(cells, peer);
         cells.peer_mut(peer).reply_count -= 1;
         self.insert(cells, peer);
@@ -61,7 +61,7 @@ impl PeerRanking {
         }
     }
 
-    fn remove<P>(&mut self, cells: &mut Cells<P>, peer: CellId) {
+    fn remove<P>(&mut self, cells: &mut CellPool<P>, peer: CellId) {
         let count = cells.peer(peer).reply_count as usize;
         if count > 0 {
             let mut list = CellList::of(self.by_count[count]);
@@ -70,7 +70,7 @@ impl PeerRanking {
         }
     }
 
-    fn insert<P>(&mut self, cells: &mut Cells<P>, peer: CellId) -> usize {
+    fn insert<P>(&mut self, cells: &mut CellPool<P>, peer: CellId) -> usize {
         let count = cells.peer(peer).reply_count as usize;
         if count > 0 {
             let mut list = CellList::of(self.by_count[count]);

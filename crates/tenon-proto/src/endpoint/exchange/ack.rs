@@ -3,15 +3,15 @@
 use tenon_wire::Buffer;
 
 use super::congestion::WINDOW;
-use super::packet::Ignored;
+use super::packet::DropReason;
 
 /// Bytes of the longest bitmap behind the header of an acknowledgement.
 const BITMAP_MAX: usize = WINDOW as usize / 8;
 
-/// What the server does with a call.
+/// The state of a call at the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
-pub(super) enum Progress {
+pub(super) enum CallStatus {
     /// It takes the request in; from a client, that it takes the answer in.
     Receiving = 0,
     /// It carries the call out.
@@ -24,37 +24,37 @@ pub(super) enum Progress {
     Malformed = 4,
 }
 
-impl Progress {
-    pub(super) fn of(number: u16) -> Result<Self, Ignored> {
+impl CallStatus {
+    pub(super) fn of(number: u16) -> Result<Self, DropReason> {
         match number {
             0 => Ok(Self::Receiving),
             1 => Ok(Self::Running),
             2 => Ok(Self::Over),
             3 => Ok(Self::Overloaded),
             4 => Ok(Self::Malformed),
-            _ => Err(Ignored::Malformed),
+            _ => Err(DropReason::Malformed),
         }
     }
 }
 
-/// Which fragments have arrived.
+/// The fragments of a message that have arrived.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Arrived<'a> {
+pub(super) struct ReceivedFragments<'a> {
     /// All before this one.
     pub(super) below: u32,
-    /// Those behind it, a bit each, the first in the highest bit of the first byte.
+    /// The fragments behind it, a bit each, the first in the highest bit of the first byte.
     bitmap: &'a [u8],
 }
 
-impl<'a> Arrived<'a> {
-    pub(super) fn get(below: u32, bitmap: &'a [u8]) -> Result<Self, Ignored> {
+impl<'a> ReceivedFragments<'a> {
+    pub(super) fn get(below: u32, bitmap: &'a [u8]) -> Result<Self, DropReason> {
         match bitmap.len() <= BITMAP_MAX {
             true => Ok(Self { below, bitmap }),
-            false => Err(Ignored::Malformed),
+            false => Err(DropReason::Malformed),
         }
     }
 
-    /// Those behind the first that is missing.
+    /// Returns the fragments behind the first that is missing.
     pub(super) fn beyond(&self) -> impl Iterator<Item = u32> + use<'a> {
         let first = self.below.saturating_add(1);
         let bytes = self

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::congestion::WINDOW;
 use super::sending::FRAGMENT_MIN;
-use super::spare::Spare;
-use crate::connection::framing::Storage;
+use super::spare::SpareBuffers;
+use crate::connection::framing::ReceiveBuffer;
 
 /// Every message begins at a multiple of so many bytes in memory.
 const ALIGNMENT: usize = 8;
@@ -16,12 +16,12 @@ const ACKNOWLEDGED_TOGETHER: u32 = 8;
 /// A message that is being received. It takes memory as fragments come, whatever they say of their
 /// number: those that are next are appended, others are held until they are.
 #[derive(Debug)]
-pub(super) struct Assembly {
+pub(super) struct Reassembly {
     /// 0 if nothing has come.
     count: u32,
     /// All before this one are in `storage`.
     below: u32,
-    storage: Storage,
+    storage: ReceiveBuffer,
     held: BTreeMap<u32, Box<[u8]>>,
     held_bytes: usize,
     /// In-order fragments that were not acknowledged.
@@ -29,9 +29,9 @@ pub(super) struct Assembly {
     bytes_max: usize,
 }
 
-/// What a fragment was.
+/// The effect of a fragment that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum FragmentOutcome {
     /// The message is whole.
     Whole,
     /// One more; `true` if it is to be acknowledged now.
@@ -40,22 +40,22 @@ pub(super) enum Taken {
     Repeated,
 }
 
-/// Why a fragment is not taken.
+/// The reason for which a fragment is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotTaken {
+pub(super) enum FragmentError {
     /// It contradicts the others, or the rules.
     Malformed,
     /// The message is too large.
     TooLarge,
 }
 
-impl Assembly {
+impl Reassembly {
     /// For messages of at most so many bytes.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             count: 0,
             below: 0,
-            storage: Storage::new(ALIGNMENT, bytes_max.saturating_add(ALIGNMENT)),
+            storage: ReceiveBuffer::new(ALIGNMENT, bytes_max.saturating_add(ALIGNMENT)),
             held: BTreeMap::new(),
             held_bytes: 0,
             silent: 0,
@@ -90,7 +90,7 @@ impl Assembly {
         self.below
     }
 
-    /// Those that are held, in ascending order.
+    /// Returns the fragments that are held, in ascending order.
     pub(super) fn held(&self) -> impl Iterator<Item = u32> {
         self.held.keys().copied()
     }
@@ -112,8 +112,8 @@ impl Assembly {
         fragment: u32,
         count: u32,
         data: &[u8],
-        spare: &mut Spare,
-    ) -> Result<Taken, NotTaken> {
+        spare: &mut SpareBuffers,
+    ) -> Result<FragmentOutcome, FragmentError> {
         let is_sound = match self.count {
             0 => count > 1,
             known => count == known,
@@ -121,16 +121,16 @@ impl Assembly {
         let is_last = fragment.checked_add(1) == Some(count);
         let is_full = data.len() >= FRAGMENT_MIN || is_last && !data.is_empty();
         if !is_sound || fragment >= count || !is_full {
-            return Err(NotTaken::Malformed);
+            return Err(FragmentError::Malformed);
         }
         if fragment < self.below || self.held.contains_key(&fragment) {
-            return Ok(Taken::Repeated);
+            return Ok(FragmentOutcome::Repeated);
         }
         if fragment - self.below >= WINDOW {
-            return Err(NotTaken::Malformed);
+            return Err(FragmentError::Malformed);
         }
         if self.bytes_taken() + data.len() > self.bytes_max {
-            return Err(NotTaken::TooLarge);
+            return Err(FragmentError::TooLarge);
         }
         if self.count == 0 {
             let promised = data.len().saturating_mul(count as usize);
@@ -140,14 +140,14 @@ impl Assembly {
         if fragment > self.below {
             self.held_bytes += data.len();
             self.held.insert(fragment, data.into());
-            return Ok(Taken::More(true));
+            return Ok(FragmentOutcome::More(true));
         }
         let had_holes = !self.held.is_empty();
         self.append(data);
         self.append_held();
         match self.below == self.count {
-            true => Ok(Taken::Whole),
-            false => Ok(Taken::More(self.is_due(had_holes))),
+            true => Ok(FragmentOutcome::Whole),
+            false => Ok(FragmentOutcome::More(self.is_due(had_holes))),
         }
     }
 
@@ -182,19 +182,19 @@ impl Assembly {
     }
 
     /// Hands the whole message over to `whole`, and begins anew.
-    pub(super) fn hand_over(&mut self, whole: &mut Storage, spare: &mut Spare) {
+    pub(super) fn hand_over(&mut self, whole: &mut ReceiveBuffer, spare: &mut SpareBuffers) {
         std::mem::swap(&mut self.storage, whole);
         spare.take_storage(&mut self.storage);
         self.clear();
     }
 
-    /// Where a message can be handed over to.
-    pub(super) fn receiver(bytes_max: usize) -> Storage {
-        Storage::new(ALIGNMENT, bytes_max.saturating_add(ALIGNMENT))
+    /// Returns storage that a message can be handed over to.
+    pub(super) fn receiver(bytes_max: usize) -> ReceiveBuffer {
+        ReceiveBuffer::new(ALIGNMENT, bytes_max.saturating_add(ALIGNMENT))
     }
 }
 
 /// The whole message.
-pub(super) fn whole(storage: &Storage) -> &[u8] {
+pub(super) fn whole(storage: &ReceiveBuffer) -> &[u8] {
     storage.received(storage.base())
 }

@@ -1,4 +1,4 @@
-//! How much may be under way: NewReno in packets, as RFC 9002, section 7, has it.
+//! Congestion control: NewReno in packets, as RFC 9002, section 7, has it.
 
 use std::time::Instant;
 
@@ -17,20 +17,20 @@ const LEAST: u32 = 2;
 /// but the receiver's socket does: as many as Linux lets it keep if it asks for as many as it may.
 const BYTES_HERE: usize = 256 << 10;
 
-/// What may be under way to the other end of a conversation, for all of its calls together.
+/// Controls how much may be under way to the other end of a conversation, for all of its calls together.
 #[derive(Debug)]
-pub(super) struct Congestion {
+pub(super) struct CongestionController {
     window: u32,
     window_max: u32,
     /// Packets acknowledged since the window grew last, once it is above the threshold.
     acknowledged: u32,
     threshold: u32,
     under_way: u32,
-    /// What was sent before this time tells nothing new about congestion (RFC 9002, 7.3.2).
+    /// Packets that were sent before this time tell nothing new about congestion (RFC 9002, 7.3.2).
     recovering_since: Option<Instant>,
 }
 
-impl Congestion {
+impl CongestionController {
     /// For fragments of so many bytes.
     pub(super) fn new(fragment_bytes: usize) -> Self {
         let window_max = match fragment_bytes > DATAGRAM_DEFAULT {
@@ -52,13 +52,13 @@ impl Congestion {
         self.under_way < self.window
     }
 
-    /// Whether there is no room for anything behind so many packets more.
+    /// Returns whether there is no room for anything behind so many packets more.
     pub(super) fn is_last(&self, packets: u32) -> bool {
         self.under_way + packets >= self.window
     }
 
-    /// Whether so many packets more reach half of a window that does not grow: who hears then that they
-    /// have arrived need not stop.
+    /// Returns whether so many packets more reach half of a window that does not grow: a sender that hears then that
+    /// they have arrived need not stop.
     pub(super) fn is_half(&self, packets: u32) -> bool {
         let half = self.window / 2;
         let is_bounded = self.window_max < WINDOW;

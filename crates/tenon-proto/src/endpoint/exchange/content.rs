@@ -1,10 +1,9 @@
-//! What an exchange carries: messages of the lean protocol. A request is a call, in front of which a
-//! service may be bound; an answer is a reply or an exception, in front of which stands what became
-//! of the binding.
+//! The content of packets: messages of the lean protocol. A request is a call, in front of which a service may be
+//! bound; an answer is a reply or an exception, in front of which stands what became of the binding.
 
 use crate::lean::{
-    Bind, ByteOrder, Exception, Extensions, Fault, Kind, Message, Parts, Refusal, Stamps,
-    Violation, refusal,
+    BindRequest, ByteOrder, CallRefusal, Exception, Extensions, Fault, Kind, Message, Parts,
+    Stamps, Violation, refusal,
 };
 
 /// The procedure that every program answers without arguments and results.
@@ -12,20 +11,20 @@ const NULL_PROCEDURE: u16 = 0;
 
 /// A request.
 #[derive(Debug)]
-pub(super) struct Question<'m> {
-    pub(super) bind: Option<Bind>,
+pub(super) struct RequestContent<'m> {
+    pub(super) bind: Option<BindRequest>,
     pub(super) call: Message<'m>,
     parts: Parts<'m>,
 }
 
-/// What to do with a request.
-pub(super) enum Asked<'m> {
+/// The action for a request.
+pub(super) enum RequestAction<'m> {
     Call { service: usize, parts: Parts<'m> },
     Ping,
     Refused(Exception<'static>),
 }
 
-impl<'m> Question<'m> {
+impl<'m> RequestContent<'m> {
     /// Reads the request of the `sequence`th call of its lane.
     #[inline]
     pub(super) fn read(
@@ -42,7 +41,7 @@ impl<'m> Question<'m> {
                     let got = call.header.service;
                     return Err(call.header_violation(Fault::StrayService(got), 8));
                 }
-                (Some(Bind::decode(&first)?), call, rest)
+                (Some(BindRequest::decode(&first)?), call, rest)
             }
             _ => (None, first, rest),
         };
@@ -52,46 +51,48 @@ impl<'m> Question<'m> {
         Ok(Self { bind, call, parts })
     }
 
-    /// Whether the client asks when the call passed which place.
+    /// Returns whether the client asks when the call passed which place.
     #[inline]
     pub(super) fn asks_for_stamps(&self) -> bool {
         let extensions = self.extensions();
         !extensions.is_empty() && Stamps::are_asked_for(extensions)
     }
 
-    /// What the call carries beside its arguments.
+    /// Returns the extensions of the call.
     pub(super) fn extensions(&self) -> Extensions<'m> {
         self.parts.extensions
     }
 
-    /// What to do with the call of a service, if it is bound.
+    /// Returns what to do with the call of a service, if it is bound.
     #[inline]
-    pub(super) fn judge(&self, service: Option<usize>, is_closed: bool) -> Asked<'m> {
+    pub(super) fn judge(&self, service: Option<usize>, is_closed: bool) -> RequestAction<'m> {
         let refused = match is_closed {
-            true => Some(Refusal::Stopping),
+            true => Some(CallRefusal::Stopping),
             false => refusal(service, &self.parts),
         };
         match (refused, service) {
-            (Some(refused), _) => Asked::Refused(refused.exception()),
-            (None, Some(service)) if self.call.header.procedure != NULL_PROCEDURE => Asked::Call {
-                service,
-                parts: self.parts,
-            },
-            (None, _) => Asked::Ping,
+            (Some(refused), _) => RequestAction::Refused(refused.exception()),
+            (None, Some(service)) if self.call.header.procedure != NULL_PROCEDURE => {
+                RequestAction::Call {
+                    service,
+                    parts: self.parts,
+                }
+            }
+            (None, _) => RequestAction::Ping,
         }
     }
 }
 
 /// An answer.
 #[derive(Debug)]
-pub(super) struct Answered<'m> {
-    /// What became of the binding: bound or unbound.
+pub(super) struct AnswerContent<'m> {
+    /// The answer to the bind: bound or unbound.
     pub(super) binding: Option<Message<'m>>,
     /// A reply or an exception.
     pub(super) answer: Message<'m>,
 }
 
-impl<'m> Answered<'m> {
+impl<'m> AnswerContent<'m> {
     /// Reads the answer to a call: the `sequence`th of its lane, of a service and a procedure.
     pub(super) fn read(
         bytes: &'m [u8],

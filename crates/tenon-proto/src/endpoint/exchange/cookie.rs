@@ -14,13 +14,13 @@ pub(super) const COOKIE: usize = 16;
 
 /// Makes and checks cookies.
 #[derive(Debug)]
-pub(super) struct Cookies {
+pub(super) struct AddressValidator {
     key: [u8; 16],
     started: Instant,
     valid: Duration,
 }
 
-impl Cookies {
+impl AddressValidator {
     pub(super) fn new(key: [u8; 16], started: Instant, valid: Duration) -> Self {
         Self {
             key,
@@ -38,7 +38,7 @@ impl Cookies {
         cookie
     }
 
-    /// When a peer's cookie ceases to be one; none if it is none by now.
+    /// Returns when a peer's cookie ceases to be one; none if it is none by now.
     pub(super) fn expiry(
         &self,
         now: Instant,
@@ -46,7 +46,7 @@ impl Cookies {
         cookie: &[u8; COOKIE],
     ) -> Option<Instant> {
         let (at, code) = (word(cookie, 0), word(cookie, 8));
-        // Nobody learns from how long a comparison of two words takes where they differ.
+        // No peer learns from how long a comparison of two words takes where they differ.
         if code != self.code(at, peer) || at > self.age(now) {
             return None;
         }
@@ -54,7 +54,8 @@ impl Cookies {
         (now < expiry).then_some(expiry)
     }
 
-    /// Whether a cookie that is none of a peer may be one of another address still: nobody can tell without that.
+    /// Returns whether a cookie that is none of a peer may be one of another address still: without that address this
+    /// cannot be told.
     pub(super) fn may_be_of_another(&self, now: Instant, cookie: &[u8; COOKIE]) -> bool {
         let at = word(cookie, 0);
         at <= self.age(now) && now < self.started + Duration::from_millis(at) + self.valid

@@ -1,18 +1,18 @@
-//! Why a call comes to nothing, and whether it may have been carried out all the same.
+//! Failures of calls, and whether a call that failed may have been carried out all the same.
 
 use crate::lean::{Refused, Violation};
 
-/// Why a call came to nothing.
+/// The failure of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}{}", note(.may_have_run))]
 pub struct Failure {
-    /// What went wrong.
+    /// The cause.
     pub reason: Reason,
-    /// Whether the server may have carried the call out. If not, it may be sent again.
+    /// True if the server may have carried the call out. If not, it may be sent again.
     pub may_have_run: bool,
 }
 
-/// What went wrong with a call.
+/// The cause of a call's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -25,7 +25,7 @@ pub enum Reason {
     /// The server does not know the conversation any more.
     #[error("{}", forgotten(.was_restarted))]
     Forgotten {
-        /// Whether it is another run of the server.
+        /// True if it is another run of the server.
         was_restarted: bool,
     },
     /// The server has said that it stops.
@@ -60,7 +60,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether a call that was sent may have been carried out.
+    /// Returns whether a call that was sent may have been carried out.
     pub(super) fn may_have_run(self) -> bool {
         match self {
             Self::Expired

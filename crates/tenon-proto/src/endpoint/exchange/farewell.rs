@@ -2,7 +2,7 @@
 
 use tenon_wire::Buffer;
 
-use super::packet::Ignored;
+use super::packet::DropReason;
 
 /// Calls that are named at most: they find room in every datagram.
 pub(super) const NAMED_MAX: usize = 128;
@@ -10,25 +10,25 @@ pub(super) const NAMED_MAX: usize = 128;
 /// Bytes of each.
 const ENTRY: usize = 8;
 
-/// Calls that were begun, and whose answers may not have arrived.
+/// Calls that were begun, with answers that may not have arrived.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Begun<'d> {
-    /// How many there are; those beyond [`NAMED_MAX`] are not named.
+pub(super) struct UnfinishedCalls<'d> {
+    /// The number of calls; those beyond [`NAMED_MAX`] are not named.
     count: u32,
     named: &'d [[u8; ENTRY]],
 }
 
-impl<'d> Begun<'d> {
-    pub(super) fn get(count: u32, body: &'d [u8]) -> Result<Self, Ignored> {
+impl<'d> UnfinishedCalls<'d> {
+    pub(super) fn get(count: u32, body: &'d [u8]) -> Result<Self, DropReason> {
         let (named, rest) = body.as_chunks::<ENTRY>();
         let expected = (count as usize).min(NAMED_MAX);
         match rest.is_empty() && named.len() == expected {
             true => Ok(Self { count, named }),
-            false => Err(Ignored::Malformed),
+            false => Err(DropReason::Malformed),
         }
     }
 
-    /// Whether a call was begun, or may have been.
+    /// Returns whether a call was begun, or may have been.
     pub(super) fn may_have(&self, lane: u16, sequence: u32) -> bool {
         let is_cut = self.count as usize > self.named.len();
         is_cut || self.named.contains(&entry(lane, sequence))

@@ -25,9 +25,9 @@ mod whole;
 pub use failure::{Failure, Reason};
 pub use opening::DATAGRAM_MIN;
 pub use packet::{
-    Ignored, IgnoredCounters, PACKET_HEADER, PACKET_MAGIC, PacketKind, is_one_of_many, is_packet,
+    DropCounters, DropReason, PACKET_HEADER, PACKET_MAGIC, PacketKind, is_one_of_many, is_packet,
 };
-pub use time::Patience;
+pub use time::RetransmitTimeouts;
 pub use whole::Whole;
 
 /// Bytes of a datagram that passes an Ethernet, over IPv6 too: 1500 less 40 and 8, and a multiple of 8.

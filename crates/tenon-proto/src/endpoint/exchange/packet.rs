@@ -6,10 +6,10 @@ use tenon_wire::Buffer;
 /// Bytes of the header of a packet.
 pub const PACKET_HEADER: usize = 32;
 
-/// Where the magic stands: where an ONC RPC message over UDP says 0, call, or 1, reply.
+/// Offset of the magic: where an ONC RPC message over UDP says 0, call, or 1, reply.
 const MAGIC_AT: usize = 4;
 
-/// What every packet of every version of this protocol has behind its check.
+/// The bytes behind the check of every packet of every version of this protocol.
 pub const PACKET_MAGIC: [u8; 2] = *b"\x7fx";
 
 /// The kinds of packet.
@@ -24,7 +24,7 @@ pub enum PacketKind {
     Call = 3,
     /// A fragment of an answer.
     Reply = 4,
-    /// What has come of the other end's message, and what becomes of the call.
+    /// Fragments that have come of the other end's message, and the state of the call.
     Ack = 5,
     /// A client asks what becomes of a call.
     Probe = 6,
@@ -70,7 +70,7 @@ pub(super) const ASKS: u8 = 2;
 
 /// A header. What the last three fields mean depends on the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct PacketHeader {
     pub(super) kind: PacketKind,
     pub(super) flags: u8,
     pub(super) conversation: u64,
@@ -81,7 +81,7 @@ pub(super) struct Header {
     pub(super) fragments: u32,
 }
 
-impl Header {
+impl PacketHeader {
     /// A header of a call's that says no more than its kind.
     pub(super) fn plain(kind: PacketKind, conversation: u64, lane: u16, sequence: u32) -> Self {
         Self {
@@ -101,10 +101,10 @@ impl Header {
     }
 }
 
-/// Why a datagram is dropped. Nobody is told: anybody can send anything.
+/// The reason for dropping a datagram. The sender is not told, as any host can send anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Ignored {
+pub enum DropReason {
     /// It is no packet of this protocol.
     Stranger,
     /// Its check does not fit the rest of it.
@@ -123,36 +123,35 @@ pub enum Ignored {
     Full,
 }
 
-impl Ignored {
+impl DropReason {
     const COUNT: usize = 8;
 }
 
-/// How many datagrams were dropped, and why.
+/// Numbers of datagrams that were dropped, by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct IgnoredCounters([u64; Ignored::COUNT]);
+pub struct DropCounters([u64; DropReason::COUNT]);
 
-impl IgnoredCounters {
-    /// How many were dropped for this reason.
-    pub fn of(&self, reason: Ignored) -> u64 {
+impl DropCounters {
+    /// Returns how many were dropped for this reason.
+    pub fn of(&self, reason: DropReason) -> u64 {
         self.0[reason as usize]
     }
 
-    pub(super) fn count(&mut self, reason: Ignored) {
+    pub(super) fn count(&mut self, reason: DropReason) {
         self.0[reason as usize] += 1;
     }
 }
 
-/// Whether a datagram is a packet of this protocol, and not a message of ONC RPC, which has 0 or 1
-/// where the magic stands. Whether it is a sound one is not looked at.
+/// Returns whether a datagram is a packet of this protocol, and not a message of ONC RPC, which has 0 or 1 where the
+/// magic stands. Whether it is a sound one is not looked at.
 #[inline]
 pub fn is_packet(datagram: &[u8]) -> bool {
     let end = MAGIC_AT + PACKET_MAGIC.len();
     datagram.len() >= PACKET_HEADER && datagram[MAGIC_AT..end] == PACKET_MAGIC
 }
 
-/// Whether a packet of this protocol is likely to come with others right in front of it or behind it: it is a
-/// fragment of several, or of one of several calls that are under way. Whether it is a sound one is not looked
-/// at.
+/// Returns whether a packet of this protocol is likely to come with others right in front of it or behind it: it is a
+/// fragment of several, or of one of several calls that are under way. Whether it is a sound one is not looked at.
 #[inline]
 pub fn is_one_of_many(packet: &[u8]) -> bool {
     let Some(header) = packet.first_chunk::<PACKET_HEADER>() else {
@@ -165,16 +164,16 @@ pub fn is_one_of_many(packet: &[u8]) -> bool {
 
 /// Takes a datagram apart: its header, and what stands behind it.
 #[inline]
-pub(super) fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), Ignored> {
+pub(super) fn decode(datagram: &[u8]) -> Result<(PacketHeader, &[u8]), DropReason> {
     let (header, body) = match datagram.split_first_chunk::<PACKET_HEADER>() {
         Some(parts) if is_packet(datagram) => parts,
-        _ => return Err(Ignored::Stranger),
+        _ => return Err(DropReason::Stranger),
     };
     if crc32_iscsi(&datagram[MAGIC_AT..]) != u32_at(header, 0) {
-        return Err(Ignored::Damaged);
+        return Err(DropReason::Damaged);
     }
-    let kind = PacketKind::of(header[6]).ok_or(Ignored::Malformed)?;
-    let header = Header {
+    let kind = PacketKind::of(header[6]).ok_or(DropReason::Malformed)?;
+    let header = PacketHeader {
         kind,
         flags: header[7],
         conversation: u64::from(u32_at(header, 8)) << 32 | u64::from(u32_at(header, 12)),
@@ -186,7 +185,7 @@ pub(super) fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), Ignored> {
     };
     match header.flags & !kind.allowed_flags() {
         0 => Ok((header, body)),
-        _ => Err(Ignored::Malformed),
+        _ => Err(DropReason::Malformed),
     }
 }
 
@@ -197,9 +196,9 @@ fn u32_at(bytes: &[u8; PACKET_HEADER], at: usize) -> u32 {
 /// The header of all packets of a conversation, made when it begins. What differs from packet to
 /// packet is filled in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Prototype([u8; PACKET_HEADER]);
+pub(super) struct HeaderTemplate([u8; PACKET_HEADER]);
 
-impl Prototype {
+impl HeaderTemplate {
     pub(super) fn new(conversation: u64) -> Self {
         let mut bytes = [0; PACKET_HEADER];
         bytes[MAGIC_AT..6].copy_from_slice(&PACKET_MAGIC);
@@ -210,7 +209,12 @@ impl Prototype {
     /// Appends a packet: the header, and what `body` writes behind it. `header` is of the same
     /// conversation.
     #[inline]
-    pub(super) fn put(&self, out: &mut Buffer, header: &Header, body: impl FnOnce(&mut Buffer)) {
+    pub(super) fn put(
+        &self,
+        out: &mut Buffer,
+        header: &PacketHeader,
+        body: impl FnOnce(&mut Buffer),
+    ) {
         let start = out.len();
         let bytes: &mut [u8; PACKET_HEADER] = out.chunk();
         *bytes = self.0;

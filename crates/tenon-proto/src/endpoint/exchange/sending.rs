@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use tenon_wire::Buffer;
 
 use super::DATAGRAM_DEFAULT;
-use super::ack::Arrived;
+use super::ack::ReceivedFragments;
 use super::congestion::WINDOW;
-use super::spare::{KEPT_BY_SERVER, Spare};
+use super::spare::{KEPT_BY_SERVER, SpareBuffers};
 
 /// Bytes of every fragment of a message but the last, at least.
 pub(super) const FRAGMENT_MIN: usize = 1024;
@@ -18,7 +18,7 @@ const REORDERED_MAX: u64 = 3;
 
 /// A message that is being sent, or was, and may be again.
 #[derive(Debug, Default)]
-pub(super) struct Sending {
+pub(super) struct OutgoingMessage {
     /// Stands in front of the message: the binding of a service, or the answer to it.
     prefix: Buffer,
     message: Buffer,
@@ -32,22 +32,22 @@ pub(super) struct Sending {
     /// From here on none was sent.
     next: u32,
     /// From `arrived_below` to `next`.
-    flights: VecDeque<Flight>,
+    flights: VecDeque<SentFragment>,
     /// Fragments to be sent again; some may have arrived since.
     lost: VecDeque<u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Flight {
-    /// In which order it was sent, last.
+struct SentFragment {
+    /// The place of its last transmission in the order of all packets.
     order: u64,
     sent_at: Instant,
     times: u32,
-    fate: Fate,
+    state: FragmentState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum FragmentState {
     UnderWay,
     Arrived,
     Lost,
@@ -55,12 +55,12 @@ enum Fate {
 
 /// A number of packets, and when the last of them was sent.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Packets {
+pub(super) struct PacketCount {
     pub(super) count: u32,
     pub(super) sent_at: Option<Instant>,
 }
 
-impl Packets {
+impl PacketCount {
     fn add(&mut self, sent_at: Instant) {
         self.count += 1;
         self.sent_at = self.sent_at.max(Some(sent_at));
@@ -74,16 +74,16 @@ impl Packets {
     }
 }
 
-/// What an acknowledgement has told.
+/// The news in an acknowledgement.
 #[derive(Debug, Default)]
-pub(super) struct Learnt {
-    pub(super) arrived: Packets,
-    pub(super) lost: Packets,
-    /// How long ago something was sent that has arrived now and was sent once (Karn's rule).
+pub(super) struct AckOutcome {
+    pub(super) arrived: PacketCount,
+    pub(super) lost: PacketCount,
+    /// The time since something was sent that has arrived now and was sent once (Karn's rule).
     pub(super) trip: Option<Duration>,
 }
 
-impl Learnt {
+impl AckOutcome {
     fn weighing(self, weight: u32) -> Self {
         Self {
             arrived: self.arrived.weighing(weight),
@@ -93,7 +93,7 @@ impl Learnt {
     }
 }
 
-impl Sending {
+impl OutgoingMessage {
     /// Takes an answer, in exchange for an empty buffer, to be sent in fragments of so many bytes.
     /// What stands in front of it is written by `prefix`.
     #[inline]
@@ -157,7 +157,7 @@ impl Sending {
 
     /// Gives the memory of a message back that was dropped.
     #[inline]
-    pub(super) fn spare(&mut self, spare: &mut Spare) {
+    pub(super) fn spare(&mut self, spare: &mut SpareBuffers) {
         spare.take_message(&mut self.message);
     }
 
@@ -187,12 +187,12 @@ impl Sending {
         self.arrived_below == self.count
     }
 
-    /// Whether any fragment was sent.
+    /// Returns whether any fragment was sent.
     pub(super) fn is_begun(&self) -> bool {
         self.next > 0
     }
 
-    /// Whether all fragments were sent.
+    /// Returns whether all fragments were sent.
     pub(super) fn is_sent(&self) -> bool {
         self.next == self.count
     }
@@ -200,7 +200,7 @@ impl Sending {
     /// Packets that are under way.
     pub(super) fn under_way(&self) -> u32 {
         let flights = self.flights.iter();
-        let under_way = flights.filter(|flight| flight.fate == Fate::UnderWay);
+        let under_way = flights.filter(|flight| flight.state == FragmentState::UnderWay);
         under_way.count() as u32 * self.weight
     }
 
@@ -213,34 +213,36 @@ impl Sending {
     #[inline]
     pub(super) fn next_fragment(&mut self) -> Option<u32> {
         while let Some(&fragment) = self.lost.front() {
-            match self.flight(fragment).map(|flight| flight.fate) {
-                Some(Fate::Lost) => return Some(fragment),
-                Some(Fate::Arrived | Fate::UnderWay) | None => self.lost.pop_front(),
+            match self.flight(fragment).map(|flight| flight.state) {
+                Some(FragmentState::Lost) => return Some(fragment),
+                Some(FragmentState::Arrived | FragmentState::UnderWay) | None => {
+                    self.lost.pop_front()
+                }
             };
         }
         let end = self.count.min(self.arrived_below.saturating_add(WINDOW));
         (self.next < end).then_some(self.next)
     }
 
-    /// Whether nothing can be sent behind this fragment before something arrives.
+    /// Returns whether nothing can be sent behind this fragment before something arrives.
     #[inline]
     pub(super) fn is_end(&self, fragment: u32) -> bool {
         let window_end = self.arrived_below.saturating_add(WINDOW);
         fragment + 1 == self.count || fragment + 1 >= window_end
     }
 
-    fn flight(&self, fragment: u32) -> Option<&Flight> {
+    fn flight(&self, fragment: u32) -> Option<&SentFragment> {
         let index = fragment.checked_sub(self.arrived_below)?;
         self.flights.get(index as usize)
     }
 
     #[inline]
-    fn flight_mut(&mut self, fragment: u32) -> Option<&mut Flight> {
+    fn flight_mut(&mut self, fragment: u32) -> Option<&mut SentFragment> {
         let index = fragment.checked_sub(self.arrived_below)?;
         self.flights.get_mut(index as usize)
     }
 
-    /// Whether a fragment was sent before.
+    /// Returns whether a fragment was sent before.
     pub(super) fn is_repeated(&self, fragment: u32) -> bool {
         fragment < self.next
     }
@@ -251,11 +253,11 @@ impl Sending {
     pub(super) fn sent(&mut self, fragment: u32, order: u64, now: Instant) -> bool {
         if fragment == self.next {
             self.next += 1;
-            self.flights.push_back(Flight {
+            self.flights.push_back(SentFragment {
                 order,
                 sent_at: now,
                 times: 1,
-                fate: Fate::UnderWay,
+                state: FragmentState::UnderWay,
             });
             return true;
         }
@@ -264,7 +266,7 @@ impl Sending {
         };
         (flight.order, flight.sent_at) = (order, now);
         flight.times = flight.times.saturating_add(1);
-        std::mem::replace(&mut flight.fate, Fate::UnderWay) == Fate::Lost
+        std::mem::replace(&mut flight.state, FragmentState::UnderWay) == FragmentState::Lost
     }
 
     /// Appends a fragment's bytes.
@@ -282,38 +284,42 @@ impl Sending {
 
     /// All has arrived, as the answer says.
     #[inline]
-    pub(super) fn all_arrived(&mut self, now: Instant) -> Learnt {
-        let mut learnt = Learnt::default();
-        self.arrive_below(self.count, now, &mut learnt);
-        learnt.weighing(self.weight)
+    pub(super) fn all_arrived(&mut self, now: Instant) -> AckOutcome {
+        let mut outcome = AckOutcome::default();
+        self.arrive_below(self.count, now, &mut outcome);
+        outcome.weighing(self.weight)
     }
 
     /// Takes in what the other end has.
-    pub(super) fn handle_arrived(&mut self, arrived: &Arrived<'_>, now: Instant) -> Learnt {
-        let mut learnt = Learnt::default();
+    pub(super) fn handle_arrived(
+        &mut self,
+        arrived: &ReceivedFragments<'_>,
+        now: Instant,
+    ) -> AckOutcome {
+        let mut outcome = AckOutcome::default();
         let below = arrived.below.min(self.next);
-        let mut latest = self.arrive_below(below, now, &mut learnt);
+        let mut latest = self.arrive_below(below, now, &mut outcome);
         let mut has_holes = false;
         for fragment in arrived.beyond() {
             has_holes = true;
             let Some(flight) = self.flight_mut(fragment) else {
                 continue;
             };
-            latest = latest.max(arrive(flight, now, &mut learnt));
+            latest = latest.max(arrive(flight, now, &mut outcome));
         }
-        if has_holes || !self.lost.is_empty() || learnt.arrived.count > 0 {
-            self.detect_losses(latest, &mut learnt);
+        if has_holes || !self.lost.is_empty() || outcome.arrived.count > 0 {
+            self.detect_losses(latest, &mut outcome);
         }
-        learnt.weighing(self.weight)
+        outcome.weighing(self.weight)
     }
 
     /// The latest order among those that have arrived before `below`.
     #[inline]
-    fn arrive_below(&mut self, below: u32, now: Instant, learnt: &mut Learnt) -> Option<u64> {
+    fn arrive_below(&mut self, below: u32, now: Instant, outcome: &mut AckOutcome) -> Option<u64> {
         let mut latest = None;
         while self.arrived_below < below {
             if let Some(mut flight) = self.flights.pop_front() {
-                latest = latest.max(arrive(&mut flight, now, learnt));
+                latest = latest.max(arrive(&mut flight, now, outcome));
             }
             self.arrived_below += 1;
         }
@@ -321,12 +327,12 @@ impl Sending {
         latest
     }
 
-    fn detect_losses(&mut self, latest: Option<u64>, learnt: &mut Learnt) {
+    fn detect_losses(&mut self, latest: Option<u64>, outcome: &mut AckOutcome) {
         let Some(latest) = latest else { return };
         for (index, flight) in self.flights.iter_mut().enumerate() {
-            if flight.fate == Fate::UnderWay && flight.order + REORDERED_MAX <= latest {
-                flight.fate = Fate::Lost;
-                learnt.lost.add(flight.sent_at);
+            if flight.state == FragmentState::UnderWay && flight.order + REORDERED_MAX <= latest {
+                flight.state = FragmentState::Lost;
+                outcome.lost.add(flight.sent_at);
                 self.lost.push_back(self.arrived_below + index as u32);
             }
         }
@@ -334,18 +340,18 @@ impl Sending {
 
     /// Nothing is heard: the first fragment that has not arrived is to be sent again, or all that were
     /// sent, and in any case those that are known to be lost. Returns those that are no longer under way.
-    pub(super) fn send_again(&mut self, all: bool) -> Packets {
-        let mut lost = Packets::default();
+    pub(super) fn send_again(&mut self, all: bool) -> PacketCount {
+        let mut lost = PacketCount::default();
         self.lost.clear();
         for (index, flight) in self.flights.iter_mut().enumerate() {
             let is_first = self.lost.is_empty();
-            match flight.fate {
-                Fate::Arrived => continue,
-                Fate::UnderWay if all || is_first => lost.add(flight.sent_at),
-                Fate::UnderWay => continue,
-                Fate::Lost => {}
+            match flight.state {
+                FragmentState::Arrived => continue,
+                FragmentState::UnderWay if all || is_first => lost.add(flight.sent_at),
+                FragmentState::UnderWay => continue,
+                FragmentState::Lost => {}
             }
-            flight.fate = Fate::Lost;
+            flight.state = FragmentState::Lost;
             self.lost.push_back(self.arrived_below + index as u32);
         }
         lost.weighing(self.weight)
@@ -354,14 +360,14 @@ impl Sending {
 
 /// A flight has arrived; its order if that is news.
 #[inline]
-fn arrive(flight: &mut Flight, now: Instant, learnt: &mut Learnt) -> Option<u64> {
-    match std::mem::replace(&mut flight.fate, Fate::Arrived) {
-        Fate::Arrived => return None,
-        Fate::UnderWay => learnt.arrived.add(flight.sent_at),
-        Fate::Lost => {}
+fn arrive(flight: &mut SentFragment, now: Instant, outcome: &mut AckOutcome) -> Option<u64> {
+    match std::mem::replace(&mut flight.state, FragmentState::Arrived) {
+        FragmentState::Arrived => return None,
+        FragmentState::UnderWay => outcome.arrived.add(flight.sent_at),
+        FragmentState::Lost => {}
     }
     if flight.times == 1 {
-        learnt.trip = Some(now.saturating_duration_since(flight.sent_at));
+        outcome.trip = Some(now.saturating_duration_since(flight.sent_at));
     }
     Some(flight.order)
 }

@@ -3,12 +3,12 @@
 
 use tenon_wire::Buffer;
 
-use crate::connection::framing::Storage;
+use crate::connection::framing::ReceiveBuffer;
 
 /// Bytes that are kept by each lane of a client that has sent a message; what is larger is spared for others.
 pub(super) const KEPT_BY_CLIENT: usize = 64 << 10;
 
-/// The same of a server, whose lanes are many, and whose memory others use. So little is not counted.
+/// The same of a server, which has many lanes, and memory that others use. So little is not counted.
 pub(super) const KEPT_BY_SERVER: usize = 4 << 10;
 
 /// Bytes that are spared.
@@ -16,16 +16,16 @@ const SPARED_MAX: usize = 4 << 20;
 
 /// One buffer for what is sent and one for what is received, of an end.
 #[derive(Debug)]
-pub(super) struct Spare {
+pub(super) struct SpareBuffers {
     message: Buffer,
-    storage: Storage,
+    storage: ReceiveBuffer,
     /// Bytes that lanes keep.
     kept_max: usize,
 }
 
-impl Spare {
+impl SpareBuffers {
     /// Nothing is spared; storage will be as `storage` is, which is empty. Lanes keep `kept_max` bytes each.
-    pub(super) fn new(storage: Storage, kept_max: usize) -> Self {
+    pub(super) fn new(storage: ReceiveBuffer, kept_max: usize) -> Self {
         Self {
             message: Buffer::default(),
             storage,
@@ -59,7 +59,7 @@ impl Spare {
     }
 
     /// Takes the memory of storage that is forgotten.
-    pub(super) fn take_storage(&mut self, storage: &mut Storage) {
+    pub(super) fn take_storage(&mut self, storage: &mut ReceiveBuffer) {
         storage.truncate(storage.base());
         if storage.capacity() > self.storage.capacity() && storage.capacity() <= SPARED_MAX {
             std::mem::swap(storage, &mut self.storage);
@@ -69,7 +69,7 @@ impl Spare {
 
     /// Gives storage that has no memory yet what is spared, unless a message of so many bytes would leave most
     /// of it empty.
-    pub(super) fn lend_storage(&mut self, storage: &mut Storage, bytes: usize) {
+    pub(super) fn lend_storage(&mut self, storage: &mut ReceiveBuffer, bytes: usize) {
         if storage.capacity() == 0 && self.storage.capacity() / 2 <= bytes {
             std::mem::swap(storage, &mut self.storage);
         }

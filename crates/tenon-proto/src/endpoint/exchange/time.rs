@@ -1,11 +1,11 @@
-//! How long to wait for an answer: round trips that were measured, and what is added by chance.
+//! Times to wait for an answer: round trips that were measured, and what is added by chance.
 
 use std::time::Duration;
 
-/// How long to wait before something is sent again.
+/// Times to wait before something is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// As long as no round trip has been measured (RFC 6298, 2.1).
+pub struct RetransmitTimeouts {
+    /// The time to wait as long as no round trip has been measured (RFC 6298, 2.1).
     pub initial: Duration,
     /// The least (RFC 6298, 2.4 has a second, for receivers that delay their acknowledgements; none
     /// does here).
@@ -14,11 +14,11 @@ pub struct Patience {
     pub most: Duration,
     /// The longest time between two probes of a call that is being carried out.
     pub probe: Duration,
-    /// How long the other end may be silent, though it was asked, before it is taken to be gone.
+    /// Silence of the other end, though it was asked, after which it is taken to be gone.
     pub silence: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetransmitTimeouts {
     fn default() -> Self {
         Self {
             initial: Duration::from_secs(1),
@@ -37,17 +37,17 @@ const GRANULARITY: u64 = 1_000_000;
 /// sent once. Every answer is measured, so it reckons in nanoseconds: a `Duration` divides for whatever is
 /// done with it.
 #[derive(Debug)]
-pub(super) struct RoundTrip {
-    patience: Patience,
+pub(super) struct RttEstimator {
+    patience: RetransmitTimeouts,
     most: u64,
     /// Smoothed, and its variation.
     measured: Option<(u64, u64)>,
-    /// How long to wait if nothing was in vain.
+    /// The time to wait if nothing was in vain.
     wait: u64,
 }
 
-impl RoundTrip {
-    pub(super) fn new(patience: Patience) -> Self {
+impl RttEstimator {
+    pub(super) fn new(patience: RetransmitTimeouts) -> Self {
         Self {
             patience,
             most: nanoseconds(patience.most),
@@ -80,18 +80,18 @@ impl RoundTrip {
             .map(|(smoothed, _)| Duration::from_nanos(smoothed))
     }
 
-    /// How long to wait when so many waits were in vain: doubled for each (RFC 6298, 5.5), and up to
-    /// an eighth longer by chance, so that those that failed together do not try again together.
+    /// Returns how long to wait when so many waits were in vain: doubled for each (RFC 6298, 5.5), and up to an eighth
+    /// longer by chance, so that those that failed together do not try again together.
     #[inline]
-    pub(super) fn wait(&self, in_vain: u32, chance: &mut Chance) -> Duration {
+    pub(super) fn wait(&self, in_vain: u32, rng: &mut SplitMix64) -> Duration {
         let wait = self.wait.saturating_mul(1 << in_vain.min(16));
-        chance.lengthen(wait.min(self.most))
+        rng.lengthen(wait.min(self.most))
     }
 
-    /// How long to wait between two probes when so many were answered.
-    pub(super) fn probe(&self, answered: u32, chance: &mut Chance) -> Duration {
-        let wait = self.wait(answered, chance);
-        wait.min(chance.lengthen(nanoseconds(self.patience.probe)))
+    /// Returns how long to wait between two probes when so many were answered.
+    pub(super) fn probe(&self, answered: u32, rng: &mut SplitMix64) -> Duration {
+        let wait = self.wait(answered, rng);
+        wait.min(rng.lengthen(nanoseconds(self.patience.probe)))
     }
 }
 
@@ -101,11 +101,11 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// SplitMix64 (Steele, Lea, Flood), from a seed: good enough for what nobody need not foresee.
+/// SplitMix64 (Steele, Lea, Flood), from a seed: good enough for numbers that need not be unpredictable.
 #[derive(Debug)]
-pub(super) struct Chance(pub(super) u64);
+pub(super) struct SplitMix64(pub(super) u64);
 
-impl Chance {
+impl SplitMix64 {
     #[inline]
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,19 +1,19 @@
-//! Where a message is put together that comes in several packets.
+//! Reassembly, outside of the engine, of messages that come in several packets.
 
 use super::PREFIX_MAX;
-use super::assembly::{Assembly, whole};
+use super::assembly::{Reassembly, whole};
 use crate::config::{ConnectionConfig, Role};
-use crate::connection::framing::Storage;
+use crate::connection::framing::ReceiveBuffer;
 use crate::lean::Preamble;
 
-/// Where a message is put together that comes in several packets, outside of the engine: an answer, or a request.
+/// A message that comes in several packets and is put together outside of the engine: an answer, or a request.
 #[derive(Debug)]
-pub struct Whole(pub(super) Storage);
+pub struct Whole(pub(super) ReceiveBuffer);
 
 impl Whole {
     /// For messages to an end that says of itself what `preamble` says.
     pub fn new(preamble: &Preamble) -> Self {
-        Self(Assembly::receiver(content_max(preamble)))
+        Self(Reassembly::receiver(content_max(preamble)))
     }
 
     /// For messages to an end with these limits.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tenon_proto::connection::{BindError, ReplyError};
-use tenon_proto::exchange::client::{CallId, ClientCounters};
+use tenon_proto::exchange::client::{CallId, ExchangeClientCounters};
 use tenon_proto::exchange::server::{Farewell, ServerEvent, ServerLimits};
-use tenon_proto::exchange::{Failure, Ignored, PACKET_HEADER, PacketKind, Reason};
+use tenon_proto::exchange::{DropReason, Failure, PACKET_HEADER, PacketKind, Reason};
 use tenon_proto::lean::{ByteOrder, Interface, Status};
 use tenon_wire::Buffer;
 
@@ -74,12 +74,12 @@ fn the_commonest_answer_shows_by_a_few_words_and_no_other_does() {
     // It has had its answer, and what comes again is looked at as anything is.
     assert_eq!(pair.client.take_common(pair.now, &answer, id), None);
     pair.bring_to_client(&answer);
-    assert_eq!(pair.client.counters().ignored.of(Ignored::Repeated), 1);
+    assert_eq!(pair.client.counters().ignored.of(DropReason::Repeated), 1);
     assert_eq!(pair.call(b"the next"), 2);
 }
 
-fn before_with_a_call(before: ClientCounters) -> ClientCounters {
-    ClientCounters {
+fn before_with_a_call(before: ExchangeClientCounters) -> ExchangeClientCounters {
+    ExchangeClientCounters {
         calls: before.calls + 1,
         ..before
     }

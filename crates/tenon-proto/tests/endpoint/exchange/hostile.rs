@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tenon_proto::exchange::server::{ServerCounters, ServerEngine, ServerLimits};
-use tenon_proto::exchange::{Ignored, is_packet};
+use tenon_proto::exchange::server::{ExchangeServerCounters, ServerEngine, ServerLimits};
+use tenon_proto::exchange::{DropReason, is_packet};
 use tenon_proto::lean::{ByteOrder, Flags, Header, Kind, Preamble};
 use tenon_wire::Buffer;
 
@@ -188,7 +188,7 @@ fn one_host_of_several(address: impl Fn(u8, u16) -> std::net::SocketAddr) {
     assert_eq!(open(3, 5), (true, 0));
     assert_eq!(open(4, 6), (true, 0));
     assert_eq!(open(5, 7), (false, 2), "busy");
-    assert_eq!(server.counters().ignored.of(Ignored::Full), 2);
+    assert_eq!(server.counters().ignored.of(DropReason::Full), 2);
     server.handle_timeout(now + Duration::from_secs(100));
     assert_eq!(server.conversations(), 0);
 }
@@ -217,7 +217,8 @@ fn messages_with_flags_that_only_streams_have_are_malformed() {
         let taken = pair.bring_to_server(&packet(fields, &[&body]));
         assert!(taken.is_none(), "flag {flag}");
         let after = pair.server.counters();
-        let malformed = |counters: ServerCounters| counters.ignored.of(Ignored::Malformed);
+        let malformed =
+            |counters: ExchangeServerCounters| counters.ignored.of(DropReason::Malformed);
         assert_eq!(malformed(after), malformed(before) + 1, "flag {flag}");
         assert_eq!(after.calls, before.calls);
     }
@@ -253,5 +254,5 @@ fn damaged_and_invented_packets_change_nothing() {
     assert!(pair.failures.is_empty());
     assert_eq!(pair.server.conversations(), 1);
     assert_eq!(pair.call(b"and on"), 2);
-    assert!(pair.client.counters().ignored.of(Ignored::Damaged) > 0);
+    assert!(pair.client.counters().ignored.of(DropReason::Damaged) > 0);
 }

@@ -5,14 +5,16 @@ use std::time::Instant;
 
 use tenon_wire::Buffer;
 
-use super::lane::{Lane, Pending, Stage};
-use super::{Binding, BindingState, CallId, ClientEvent, Core, Link, Outgoing};
+use super::lane::{ClientLane, ClientLaneState, LaneCall};
+use super::{
+    BindingState, CallId, ClientCore, ClientEvent, ConversationState, Outgoing, ServiceBinding,
+};
 use crate::connection::{BindError, StartError};
 use crate::endpoint::exchange::failure::{Failure, Reason};
 use crate::endpoint::exchange::whole::content_max;
-use crate::lean::{Bind, BindRefusal, ByteOrder, CALLS_MIN, HEADER, Interface};
+use crate::lean::{BindRefusal, BindRequest, ByteOrder, CALLS_MIN, HEADER, Interface};
 
-impl<W> Core<W> {
+impl<W> ClientCore<W> {
     #[inline]
     pub(super) fn bind(
         &mut self,
@@ -37,7 +39,7 @@ impl<W> Core<W> {
         state: BindingState,
     ) -> Result<u16, BindError> {
         let number = u16::try_from(self.bindings.len()).map_err(|_| BindError::NoNumbers)?;
-        self.bindings.push(Binding {
+        self.bindings.push(ServiceBinding {
             interface: Arc::clone(interface),
             state,
             narrowed: None,
@@ -96,14 +98,14 @@ impl<W> Core<W> {
     #[cold]
     pub(super) fn call_by_procedure(&mut self, number: u16) -> bool {
         let lane = &self.lanes[usize::from(number)];
-        let Stage::Calling(pending) = &lane.stage else {
+        let ClientLaneState::Calling(pending) = &lane.stage else {
             return false;
         };
         let Some(service) = self.narrowed(pending.service, pending.procedure) else {
             return false;
         };
         let lane = &mut self.lanes[usize::from(number)];
-        if let Stage::Calling(pending) = &mut lane.stage {
+        if let ClientLaneState::Calling(pending) = &mut lane.stage {
             pending.service = service;
         }
         self.congestion.forget(lane.sending.under_way());
@@ -129,7 +131,7 @@ impl<W> Core<W> {
             lane: number,
             serial: self.serial,
         };
-        let pending = Pending {
+        let pending = LaneCall {
             waiter,
             id,
             service: call.service,
@@ -143,12 +145,12 @@ impl<W> Core<W> {
         self.spare.lend_message(message);
         self.counters.calls += 1;
         match self.link {
-            Link::Open(_) => self.prepare(number),
-            Link::Idle => {
+            ConversationState::Open(_) => self.prepare(number),
+            ConversationState::Idle => {
                 lane.sending.restart(usize::MAX, |_| {});
                 self.greet(now);
             }
-            Link::Greeting(_) => lane.sending.restart(usize::MAX, |_| {}),
+            ConversationState::Greeting(_) => lane.sending.restart(usize::MAX, |_| {}),
         }
         Ok(id)
     }
@@ -175,17 +177,17 @@ impl<W> Core<W> {
             return Ok(number);
         }
         let bytes_max = content_max(&self.own.preamble);
-        self.lanes.push(Lane::new(bytes_max));
+        self.lanes.push(ClientLane::new(bytes_max));
         Ok((self.lanes.len() - 1) as u16)
     }
 
     /// Cuts a call into fragments for the conversation that there is, and has it sent.
     pub(super) fn prepare(&mut self, number: u16) {
-        let Link::Open(open) = &self.link else {
+        let ConversationState::Open(open) = &self.link else {
             return;
         };
         let lane = &mut self.lanes[usize::from(number)];
-        let Stage::Calling(pending) = &lane.stage else {
+        let ClientLaneState::Calling(pending) = &lane.stage else {
             return;
         };
         let (service, procedure) = (pending.service, pending.procedure);
@@ -223,9 +225,9 @@ impl<W> Core<W> {
     /// The number of the lane that carries a call, if it is in flight: that on which it was begun, unless a
     /// server that followed grants fewer.
     pub(super) fn lane_with(&self, id: CallId) -> Option<u16> {
-        let carries = |lane: &Lane<W>| match &lane.stage {
-            Stage::Calling(pending) => pending.id == id,
-            Stage::GivenUp | Stage::Free => false,
+        let carries = |lane: &ClientLane<W>| match &lane.stage {
+            ClientLaneState::Calling(pending) => pending.id == id,
+            ClientLaneState::GivenUp | ClientLaneState::Free => false,
         };
         match self.lanes.get(usize::from(id.lane)) {
             Some(lane) if carries(lane) => Some(id.lane),
@@ -242,14 +244,16 @@ impl<W> Core<W> {
         self.give_up(number).map(|pending| pending.waiter)
     }
 
-    /// Nobody waits for a call any more. Its lane is free when the server says that it is over.
-    fn give_up(&mut self, number: u16) -> Option<Pending<W>> {
-        let is_open = matches!(self.link, Link::Open(_));
+    /// Gives a call up that is not waited for any more. Its lane is free when the server says that it is over.
+    fn give_up(&mut self, number: u16) -> Option<LaneCall<W>> {
+        let is_open = matches!(self.link, ConversationState::Open(_));
         let lane = &mut self.lanes[usize::from(number)];
         if !is_open || !lane.sending.is_begun() {
             return self.end(number);
         }
-        let Stage::Calling(pending) = std::mem::replace(&mut lane.stage, Stage::GivenUp) else {
+        let ClientLaneState::Calling(pending) =
+            std::mem::replace(&mut lane.stage, ClientLaneState::GivenUp)
+        else {
             return None;
         };
         self.calling -= 1;
@@ -276,18 +280,18 @@ impl<W> Core<W> {
     }
 
     /// A lane is free; the call that it carried.
-    pub(super) fn end(&mut self, number: u16) -> Option<Pending<W>> {
+    pub(super) fn end(&mut self, number: u16) -> Option<LaneCall<W>> {
         let lane = &mut self.lanes[usize::from(number)];
         lane.rest();
-        let stage = std::mem::replace(&mut lane.stage, Stage::Free);
+        let stage = std::mem::replace(&mut lane.stage, ClientLaneState::Free);
         self.clear(number);
         match stage {
-            Stage::Free => None,
-            Stage::GivenUp => {
+            ClientLaneState::Free => None,
+            ClientLaneState::GivenUp => {
                 self.free.push(number);
                 None
             }
-            Stage::Calling(pending) => {
+            ClientLaneState::Calling(pending) => {
                 self.calling -= 1;
                 self.free.push(number);
                 Some(pending)
@@ -321,7 +325,7 @@ impl<W> Core<W> {
         waiters
     }
 
-    pub(super) fn report(&mut self, pending: Pending<W>, reason: Reason, may_have_run: bool) {
+    pub(super) fn report(&mut self, pending: LaneCall<W>, reason: Reason, may_have_run: bool) {
         self.counters.failures += 1;
         self.events.push_back(ClientEvent::Failed {
             id: pending.id,
@@ -334,17 +338,17 @@ impl<W> Core<W> {
     }
 }
 
-impl Binding {
+impl ServiceBinding {
     /// Returns what is to be asked for in front of a call of a procedure; `None` if it is bound.
     #[inline]
-    fn request(&self, procedure: u16) -> Option<Bind> {
+    fn request(&self, procedure: u16) -> Option<BindRequest> {
         match &self.state {
             BindingState::Bound => None,
             BindingState::Procedures(bound) if bound.contains(&procedure) => None,
             BindingState::Procedures(_) if procedure != 0 => {
-                Some(Bind::of_procedures(&self.interface, &[procedure]))
+                Some(BindRequest::of_procedures(&self.interface, &[procedure]))
             }
-            _ => Some(Bind::of(&self.interface)),
+            _ => Some(BindRequest::of(&self.interface)),
         }
     }
 }

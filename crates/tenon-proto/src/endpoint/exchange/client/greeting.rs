@@ -7,24 +7,26 @@ use tenon_wire::Buffer;
 
 use siphasher::sip::SipHasher24;
 
-use super::lane::{Lane, Stage};
-use super::{Core, Greeting, Link, Open};
-use crate::endpoint::exchange::congestion::Congestion;
+use super::lane::{ClientLane, ClientLaneState};
+use super::{ClientCore, ConversationState, OpenConversation, PendingHandshake};
+use crate::endpoint::exchange::congestion::CongestionController;
 use crate::endpoint::exchange::failure::Reason;
-use crate::endpoint::exchange::farewell::Begun;
-use crate::endpoint::exchange::opening::{Facts, Opening, Welcome};
-use crate::endpoint::exchange::packet::{Header, Ignored, PACKET_HEADER, PacketKind, Prototype};
+use crate::endpoint::exchange::farewell::UnfinishedCalls;
+use crate::endpoint::exchange::opening::{ConversationOpening, TransportParameters, WelcomePacket};
+use crate::endpoint::exchange::packet::{
+    DropReason, HeaderTemplate, PACKET_HEADER, PacketHeader, PacketKind,
+};
 use crate::endpoint::exchange::{DATAGRAM_DEFAULT, datagram_max};
 use crate::lean::{CALLS_MIN, Preamble, RefusalReason, Refused};
 
-impl<W> Core<W> {
+impl<W> ClientCore<W> {
     /// Asks for a conversation.
     #[cold]
     pub(super) fn greet(&mut self, now: Instant) {
         let mut name = SipHasher24::new_with_key(&self.key);
         name.write(&self.counters.conversations.to_be_bytes());
         self.counters.conversations += 1;
-        self.link = Link::Greeting(Greeting {
+        self.link = ConversationState::Greeting(PendingHandshake {
             conversation: name.finish(),
             sent: 0,
             sent_at: now,
@@ -36,10 +38,10 @@ impl<W> Core<W> {
     }
 
     pub(super) fn greet_without_call(&mut self, now: Instant) {
-        if matches!(self.link, Link::Idle) {
+        if matches!(self.link, ConversationState::Idle) {
             self.greet(now);
         }
-        if let Link::Greeting(greeting) = &mut self.link {
+        if let ConversationState::Greeting(greeting) = &mut self.link {
             greeting.is_awaited = true;
         }
     }
@@ -48,16 +50,16 @@ impl<W> Core<W> {
     pub(super) fn handle_welcome(
         &mut self,
         now: Instant,
-        header: &Header,
+        header: &PacketHeader,
         body: &[u8],
-    ) -> Result<(), Ignored> {
-        let Link::Greeting(greeting) = &self.link else {
-            return Err(Ignored::Stale);
+    ) -> Result<(), DropReason> {
+        let ConversationState::Greeting(greeting) = &self.link else {
+            return Err(DropReason::Stale);
         };
         if header.conversation != greeting.conversation {
-            return Err(Ignored::Stale);
+            return Err(DropReason::Stale);
         }
-        let welcome = Welcome::get(body)?;
+        let welcome = WelcomePacket::get(body)?;
         if header.sequence == greeting.sent {
             let trip = now.saturating_duration_since(greeting.sent_at);
             self.round_trip.measure(trip);
@@ -67,7 +69,7 @@ impl<W> Core<W> {
         let reason = match (theirs.refusal, ours.common(theirs.versions)) {
             (Some(reason), _) => Some(reason),
             (None, None) => Some(RefusalReason::VERSION),
-            (None, Some(_)) if theirs.calls_max < CALLS_MIN => return Err(Ignored::Malformed),
+            (None, Some(_)) if theirs.calls_max < CALLS_MIN => return Err(DropReason::Malformed),
             (None, Some(_)) => None,
         };
         if let Some(reason) = reason {
@@ -86,13 +88,13 @@ impl<W> Core<W> {
         Ok(())
     }
 
-    pub(super) fn open(&mut self, open: Open) {
-        self.congestion = Congestion::new(open.room);
-        self.link = Link::Open(open);
+    pub(super) fn open(&mut self, open: OpenConversation) {
+        self.congestion = CongestionController::new(open.room);
+        self.link = ConversationState::Open(open);
     }
 
     fn be_refused(&mut self, refused: Refused) {
-        self.link = Link::Idle;
+        self.link = ConversationState::Idle;
         for number in 0..self.lanes.len() {
             if self.lanes[number].is_calling() {
                 self.fail(number as u16, Reason::Refused(refused));
@@ -151,15 +153,24 @@ impl<W> Core<W> {
     /// The server does not know the conversation. It would know one that it has heard of within the
     /// time that it says: calls that are younger were not carried out.
     #[cold]
-    pub(super) fn handle_reset(&mut self, now: Instant, header: &Header) -> Result<(), Ignored> {
+    pub(super) fn handle_reset(
+        &mut self,
+        now: Instant,
+        header: &PacketHeader,
+    ) -> Result<(), DropReason> {
         let lane = self.lane_of(header)?;
-        if !matches!(lane.stage, Stage::Calling(_) | Stage::GivenUp) {
-            return Err(Ignored::Stale);
+        if !matches!(
+            lane.stage,
+            ClientLaneState::Calling(_) | ClientLaneState::GivenUp
+        ) {
+            return Err(DropReason::Stale);
         }
         let memory = Duration::from_millis(header.fragments.into());
         let was_restarted = match &self.link {
-            Link::Open(open) => open.incarnation != header.fragment,
-            Link::Idle | Link::Greeting(_) => return Err(Ignored::Stale),
+            ConversationState::Open(open) => open.incarnation != header.fragment,
+            ConversationState::Idle | ConversationState::Greeting(_) => {
+                return Err(DropReason::Stale);
+            }
         };
         self.renew(now, memory, Reason::Forgotten { was_restarted });
         Ok(())
@@ -168,10 +179,10 @@ impl<W> Core<W> {
     /// Ends the conversation, and appends the packet that tells the server; false if there is none.
     #[cold]
     pub(super) fn say_goodbye(&mut self, out: &mut Buffer) -> bool {
-        let Link::Open(open) = &self.link else {
+        let ConversationState::Open(open) = &self.link else {
             return false;
         };
-        let header = Header::plain(PacketKind::Goodbye, open.conversation, 0, 0);
+        let header = PacketHeader::plain(PacketKind::Goodbye, open.conversation, 0, 0);
         open.prototype.put(out, &header, |_| {});
         self.forget_conversation();
         true
@@ -182,14 +193,16 @@ impl<W> Core<W> {
     pub(super) fn handle_goodbye(
         &mut self,
         now: Instant,
-        header: &Header,
+        header: &PacketHeader,
         body: &[u8],
-    ) -> Result<(), Ignored> {
+    ) -> Result<(), DropReason> {
         match &self.link {
-            Link::Open(open) if open.conversation == header.conversation => {}
-            Link::Open(_) | Link::Idle | Link::Greeting(_) => return Err(Ignored::Stale),
+            ConversationState::Open(open) if open.conversation == header.conversation => {}
+            ConversationState::Open(_)
+            | ConversationState::Idle
+            | ConversationState::Greeting(_) => return Err(DropReason::Stale),
         }
-        let begun = Begun::get(header.fragments, body)?;
+        let begun = UnfinishedCalls::get(header.fragments, body)?;
         self.renew_but(now, Reason::Stopped, |number, lane| {
             lane.is_sent && begun.may_have(number, lane.sequence)
         });
@@ -199,9 +212,9 @@ impl<W> Core<W> {
     #[cold]
     pub(super) fn handle_refusal(&mut self, now: Instant) {
         match &self.link {
-            Link::Idle => {}
-            Link::Greeting(_) => self.give_all_up(),
-            Link::Open(_) => {
+            ConversationState::Idle => {}
+            ConversationState::Greeting(_) => self.give_all_up(),
+            ConversationState::Open(_) => {
                 self.renew(now, Duration::ZERO, Reason::Unreachable);
                 self.give_all_up();
             }
@@ -210,7 +223,7 @@ impl<W> Core<W> {
 
     /// The server is not there: calls that wait for a conversation wait in vain.
     pub(super) fn give_all_up(&mut self) {
-        self.link = Link::Idle;
+        self.link = ConversationState::Idle;
         for number in 0..self.lanes.len() {
             if self.lanes[number].is_calling() {
                 self.fail(number as u16, Reason::Unreachable);
@@ -219,7 +232,7 @@ impl<W> Core<W> {
     }
 
     pub(super) fn forget_conversation(&mut self) {
-        self.link = Link::Idle;
+        self.link = ConversationState::Idle;
         // Another server may follow, which takes more or less.
         self.peer = None;
         for binding in &mut self.bindings {
@@ -229,7 +242,7 @@ impl<W> Core<W> {
         for lane in &mut self.lanes {
             lane.is_ready = false;
         }
-        self.congestion = Congestion::new(DATAGRAM_DEFAULT);
+        self.congestion = CongestionController::new(DATAGRAM_DEFAULT);
     }
 
     /// Begins another conversation. Calls that may have been carried out fail.
@@ -242,20 +255,22 @@ impl<W> Core<W> {
         &mut self,
         now: Instant,
         reason: Reason,
-        may_have_run: impl Fn(u16, &Lane<W>) -> bool,
+        may_have_run: impl Fn(u16, &ClientLane<W>) -> bool,
     ) {
-        self.link = Link::Idle;
+        self.link = ConversationState::Idle;
         let mut goes_on = false;
         for number in 0..self.lanes.len() {
             let lane = &mut self.lanes[number];
             let number = number as u16;
             match &lane.stage {
-                Stage::Free => lane.rest(),
-                Stage::GivenUp => {
+                ClientLaneState::Free => lane.rest(),
+                ClientLaneState::GivenUp => {
                     self.end(number);
                 }
-                Stage::Calling(_) if may_have_run(number, lane) => self.fail(number, reason),
-                Stage::Calling(_) => {
+                ClientLaneState::Calling(_) if may_have_run(number, lane) => {
+                    self.fail(number, reason)
+                }
+                ClientLaneState::Calling(_) => {
                     self.bytes -= lane.assembly.bytes();
                     lane.begin_anew();
                     goes_on = true;
@@ -269,15 +284,19 @@ impl<W> Core<W> {
     }
 }
 
-fn greeting_of(welcome: &Welcome, conversation: u64, own: &Facts) -> Open {
+fn greeting_of(
+    welcome: &WelcomePacket,
+    conversation: u64,
+    own: &TransportParameters,
+) -> OpenConversation {
     let datagram = datagram_max(
         own.datagram_max as usize,
         welcome.facts.datagram_max as usize,
     );
-    Open {
+    OpenConversation {
         conversation,
-        prototype: Prototype::new(conversation),
-        opening: Some(Opening {
+        prototype: HeaderTemplate::new(conversation),
+        opening: Some(ConversationOpening {
             cookie: welcome.cookie,
             facts: *own,
         }),

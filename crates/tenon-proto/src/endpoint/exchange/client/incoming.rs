@@ -1,19 +1,19 @@
-//! What comes from the server.
+//! Packets from the server.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::lane::{Lane, Stage};
-use super::{Answer, BindingState, CallId, Complete, Core, Link};
+use super::lane::{ClientLane, ClientLaneState};
+use super::{BindingState, CallId, ClientCore, CompleteAnswer, ConversationState, ExchangeAnswer};
 use crate::connection::ReplyError;
-use crate::connection::framing::Storage;
-use crate::endpoint::exchange::ack::{Arrived, Progress};
-use crate::endpoint::exchange::assembly::{NotTaken, Taken, whole};
-use crate::endpoint::exchange::content::Answered;
+use crate::connection::framing::ReceiveBuffer;
+use crate::endpoint::exchange::ack::{CallStatus, ReceivedFragments};
+use crate::endpoint::exchange::assembly::{FragmentError, FragmentOutcome, whole};
+use crate::endpoint::exchange::content::AnswerContent;
 use crate::endpoint::exchange::failure::Reason;
-use crate::endpoint::exchange::packet::{ASKS, Header, Ignored, PacketKind, decode};
-use crate::endpoint::exchange::sending::Learnt;
+use crate::endpoint::exchange::packet::{ASKS, DropReason, PacketHeader, PacketKind, decode};
+use crate::endpoint::exchange::sending::AckOutcome;
 use crate::lean::{
     self, BindAnswer, BindRefusal, ByteOrder, CommonHeader, Exception, Extensions, HEADER, Kind,
 };
@@ -21,14 +21,14 @@ use crate::lean::{
 /// An answer that is sent later than so many microseconds after its call says so by this number.
 const HELD_LONG: u16 = u16::MAX;
 
-impl<W> Core<W> {
+impl<W> ClientCore<W> {
     #[inline]
     pub(super) fn handle<'d>(
         &mut self,
         now: Instant,
         datagram: &'d [u8],
-        taken: &mut Storage,
-    ) -> Result<Option<Complete<'d>>, Ignored> {
+        taken: &mut ReceiveBuffer,
+    ) -> Result<Option<CompleteAnswer<'d>>, DropReason> {
         let (header, body) = decode(datagram)?;
         match header.kind {
             PacketKind::Reply => self.handle_fragment(now, &header, body, taken),
@@ -37,81 +37,94 @@ impl<W> Core<W> {
             PacketKind::Goodbye => self.handle_goodbye(now, &header, body).map(|()| None),
             PacketKind::Welcome => self.handle_welcome(now, &header, body).map(|()| None),
             PacketKind::Hello | PacketKind::Call | PacketKind::Probe | PacketKind::Cancel => {
-                Err(Ignored::WrongEnd)
+                Err(DropReason::WrongEnd)
             }
         }
     }
 
     /// The lane of a packet of the conversation that there is, if it carries the packet's call.
     #[inline]
-    pub(super) fn lane_of(&mut self, header: &Header) -> Result<&mut Lane<W>, Ignored> {
+    pub(super) fn lane_of(
+        &mut self,
+        header: &PacketHeader,
+    ) -> Result<&mut ClientLane<W>, DropReason> {
         match &self.link {
-            Link::Open(open) if open.conversation == header.conversation => {}
-            Link::Open(_) | Link::Idle | Link::Greeting(_) => return Err(Ignored::Stale),
+            ConversationState::Open(open) if open.conversation == header.conversation => {}
+            ConversationState::Open(_)
+            | ConversationState::Idle
+            | ConversationState::Greeting(_) => return Err(DropReason::Stale),
         }
         match self.lanes.get_mut(usize::from(header.lane)) {
             Some(lane) if lane.sequence == header.sequence => Ok(lane),
-            Some(_) | None => Err(Ignored::Stale),
+            Some(_) | None => Err(DropReason::Stale),
         }
     }
 
     /// The server knows the conversation: from now on packets need no opening.
     #[inline]
     fn confirm(&mut self) {
-        if let Link::Open(open) = &mut self.link
+        if let ConversationState::Open(open) = &mut self.link
             && open.opening.is_some()
         {
             open.opening = None;
         }
     }
 
-    fn learn(&mut self, now: Instant, learnt: &Learnt, held: Option<Duration>) {
-        if let (Some(trip), Some(held)) = (learnt.trip, held) {
+    fn learn(&mut self, now: Instant, outcome: &AckOutcome, held: Option<Duration>) {
+        if let (Some(trip), Some(held)) = (outcome.trip, held) {
             self.round_trip.measure(trip.saturating_sub(held));
         }
-        if let Some(sent_at) = learnt.arrived.sent_at {
-            self.congestion.arrived(learnt.arrived.count, sent_at);
+        if let Some(sent_at) = outcome.arrived.sent_at {
+            self.congestion.arrived(outcome.arrived.count, sent_at);
         }
-        if let Some(sent_at) = learnt.lost.sent_at {
-            self.congestion.lost(learnt.lost.count, sent_at, now);
+        if let Some(sent_at) = outcome.lost.sent_at {
+            self.congestion.lost(outcome.lost.count, sent_at, now);
         }
         self.wake();
     }
 
-    fn handle_ack(&mut self, now: Instant, header: &Header, body: &[u8]) -> Result<(), Ignored> {
-        let arrived = Arrived::get(header.fragment, body)?;
-        let progress = Progress::of(header.detail)?;
+    fn handle_ack(
+        &mut self,
+        now: Instant,
+        header: &PacketHeader,
+        body: &[u8],
+    ) -> Result<(), DropReason> {
+        let arrived = ReceivedFragments::get(header.fragment, body)?;
+        let progress = CallStatus::of(header.detail)?;
         let lane = self.lane_of(header)?;
         let is_calling = match lane.stage {
-            Stage::Free => return Err(Ignored::Stale),
-            Stage::GivenUp => false,
-            Stage::Calling(_) => true,
+            ClientLaneState::Free => return Err(DropReason::Stale),
+            ClientLaneState::GivenUp => false,
+            ClientLaneState::Calling(_) => true,
         };
         lane.heard();
-        let learnt = match is_calling {
+        let outcome = match is_calling {
             true => lane.sending.handle_arrived(&arrived, now),
-            false => Learnt::default(),
+            false => AckOutcome::default(),
         };
         self.confirm();
-        self.learn(now, &learnt, Some(Duration::ZERO));
+        self.learn(now, &outcome, Some(Duration::ZERO));
         match (progress, is_calling) {
-            (Progress::Receiving | Progress::Running, true) => self.go_on(now, header.lane),
-            (Progress::Receiving | Progress::Running, false) => self.cancel_later(now, header.lane),
-            (Progress::Over | Progress::Overloaded | Progress::Malformed, false) => {
+            (CallStatus::Receiving | CallStatus::Running, true) => self.go_on(now, header.lane),
+            (CallStatus::Receiving | CallStatus::Running, false) => {
+                self.cancel_later(now, header.lane)
+            }
+            (CallStatus::Over | CallStatus::Overloaded | CallStatus::Malformed, false) => {
                 self.end(header.lane);
             }
-            (Progress::Over, true) => self.fail(header.lane, Reason::Lost),
-            (Progress::Overloaded, true) => self.fail(header.lane, Reason::Overloaded),
-            (Progress::Malformed, true) => self.fail(header.lane, Reason::Misunderstood),
+            (CallStatus::Over, true) => self.fail(header.lane, Reason::Lost),
+            (CallStatus::Overloaded, true) => self.fail(header.lane, Reason::Overloaded),
+            (CallStatus::Malformed, true) => self.fail(header.lane, Reason::Misunderstood),
         }
         Ok(())
     }
 
-    /// The server has heard that nobody waits for a call, and carries it out all the same.
+    /// Sets the timer of a call that was given up: the server has heard that it is not waited for, and carries it out
+    /// all the same.
     fn cancel_later(&mut self, now: Instant, number: u16) {
         let lane = &mut self.lanes[usize::from(number)];
         lane.probes += 1;
-        let wait = self.round_trip.probe(lane.probes, &mut self.chance);
+        let wait = self.round_trip.probe(lane.probes, &mut self.rng);
         lane.timer = Some(now + wait);
     }
 
@@ -119,10 +132,10 @@ impl<W> Core<W> {
     fn go_on(&mut self, now: Instant, number: u16) {
         let lane = &mut self.lanes[usize::from(number)];
         let wait = match lane.sending.has_all_arrived() {
-            false => self.round_trip.wait(0, &mut self.chance),
+            false => self.round_trip.wait(0, &mut self.rng),
             true => {
                 lane.probes += 1;
-                self.round_trip.probe(lane.probes, &mut self.chance)
+                self.round_trip.probe(lane.probes, &mut self.rng)
             }
         };
         lane.timer = Some(now + wait);
@@ -133,10 +146,10 @@ impl<W> Core<W> {
     fn handle_fragment<'d>(
         &mut self,
         now: Instant,
-        header: &Header,
+        header: &PacketHeader,
         body: &'d [u8],
-        taken: &mut Storage,
-    ) -> Result<Option<Complete<'d>>, Ignored> {
+        taken: &mut ReceiveBuffer,
+    ) -> Result<Option<CompleteAnswer<'d>>, DropReason> {
         let lane = match self.lane_of(header) {
             Ok(lane) => lane,
             Err(ignored) => {
@@ -145,22 +158,22 @@ impl<W> Core<W> {
             }
         };
         match lane.stage {
-            Stage::Calling(_) => {}
-            Stage::GivenUp => {
+            ClientLaneState::Calling(_) => {}
+            ClientLaneState::GivenUp => {
                 // The server may not have heard; a single packet was all that it had to say.
                 lane.heard();
                 self.confirm();
                 if header.fragments == 1 {
                     self.end(header.lane);
                 }
-                return Err(Ignored::Stale);
+                return Err(DropReason::Stale);
             }
-            Stage::Free => {
+            ClientLaneState::Free => {
                 if header.has(ASKS) && lane.answer_count > 1 {
                     lane.owes_ack = true;
                     self.make_ready(header.lane);
                 }
-                return Err(Ignored::Repeated);
+                return Err(DropReason::Repeated);
             }
         }
         self.hear_reply(now, header);
@@ -168,7 +181,7 @@ impl<W> Core<W> {
         if header.fragments == 1 && header.fragment == 0 && !lane.assembly.is_begun() {
             lane.answer_count = 1;
             let (lane, datagram) = (header.lane, Some(body));
-            return Ok(Some(Complete { lane, datagram }));
+            return Ok(Some(CompleteAnswer { lane, datagram }));
         }
         self.assemble(now, header, body, taken)
     }
@@ -176,10 +189,10 @@ impl<W> Core<W> {
     /// A fragment of an answer has come to a lane that carries another call. The one that it answers is over, or the
     /// other would not have been begun; a server that asks has not heard of that, as nothing of the other has come.
     #[cold]
-    fn acknowledge_late(&mut self, header: &Header) {
+    fn acknowledge_late(&mut self, header: &PacketHeader) {
         let is_ours = match &self.link {
-            Link::Open(open) => open.conversation == header.conversation,
-            Link::Idle | Link::Greeting(_) => false,
+            ConversationState::Open(open) => open.conversation == header.conversation,
+            ConversationState::Idle | ConversationState::Greeting(_) => false,
         };
         let Some(lane) = self.lanes.get_mut(usize::from(header.lane)) else {
             return;
@@ -194,21 +207,21 @@ impl<W> Core<W> {
 
     /// A fragment of an answer says that the request has arrived.
     #[inline]
-    fn hear_reply(&mut self, now: Instant, header: &Header) {
+    fn hear_reply(&mut self, now: Instant, header: &PacketHeader) {
         let lane = &mut self.lanes[usize::from(header.lane)];
         lane.heard();
-        let learnt = lane.sending.all_arrived(now);
+        let outcome = lane.sending.all_arrived(now);
         let held = match header.detail {
             HELD_LONG => None,
             held => Some(Duration::from_micros(held.into())),
         };
         self.confirm();
-        self.learn(now, &learnt, held);
+        self.learn(now, &outcome, held);
     }
 
-    /// Ends the call `id` if `datagram` is its answer and of the commonest form: one packet, and in it nothing
-    /// but the results, whose place in what stands behind the packet's header is returned. None says no more
-    /// than that [`take_in`](Self::take_in) has to look at it.
+    /// Ends the call `id` if `datagram` is its answer and of the commonest form: one packet, and in it nothing but the
+    /// results. Returns the place of those in what stands behind the packet's header. None says no more than that
+    /// [`take_in`](Self::take_in) has to look at it.
     #[inline]
     pub(super) fn take_common(
         &mut self,
@@ -222,7 +235,7 @@ impl<W> Core<W> {
             return None;
         }
         let lane = self.lane_of(&header).ok()?;
-        let Stage::Calling(pending) = &lane.stage else {
+        let ClientLaneState::Calling(pending) = &lane.stage else {
             return None;
         };
         let called = (pending.service, pending.procedure);
@@ -243,16 +256,16 @@ impl<W> Core<W> {
     fn assemble<'d>(
         &mut self,
         now: Instant,
-        header: &Header,
+        header: &PacketHeader,
         body: &[u8],
-        taken: &mut Storage,
-    ) -> Result<Option<Complete<'d>>, Ignored> {
+        taken: &mut ReceiveBuffer,
+    ) -> Result<Option<CompleteAnswer<'d>>, DropReason> {
         let lane = &mut self.lanes[usize::from(header.lane)];
-        let wait = self.round_trip.wait(1, &mut self.chance);
+        let wait = self.round_trip.wait(1, &mut self.rng);
         lane.timer = Some(now + wait);
         let before = lane.assembly.bytes();
         let fragment = match self.bytes + body.len() > self.limits.bytes {
-            true => Err(NotTaken::TooLarge),
+            true => Err(FragmentError::TooLarge),
             false => lane
                 .assembly
                 .take(header.fragment, header.fragments, body, &mut self.spare),
@@ -260,30 +273,30 @@ impl<W> Core<W> {
         // What was held and is appended may find room that is there.
         self.bytes = self.bytes - before + lane.assembly.bytes();
         match fragment {
-            Ok(Taken::Whole) => {
+            Ok(FragmentOutcome::Whole) => {
                 lane.answer_count = header.fragments;
                 lane.owes_ack = true;
                 self.bytes -= lane.assembly.bytes();
                 lane.assembly.hand_over(taken, &mut self.spare);
                 let (lane, datagram) = (header.lane, None);
-                Ok(Some(Complete { lane, datagram }))
+                Ok(Some(CompleteAnswer { lane, datagram }))
             }
-            Ok(Taken::More(is_due)) => {
+            Ok(FragmentOutcome::More(is_due)) => {
                 if is_due || header.has(ASKS) {
                     lane.owes_ack = true;
                     self.make_ready(header.lane);
                 }
                 Ok(None)
             }
-            Ok(Taken::Repeated) => {
+            Ok(FragmentOutcome::Repeated) => {
                 lane.owes_ack = true;
                 self.make_ready(header.lane);
-                Err(Ignored::Repeated)
+                Err(DropReason::Repeated)
             }
-            Err(NotTaken::Malformed) => Err(Ignored::Malformed),
-            Err(NotTaken::TooLarge) => {
+            Err(FragmentError::Malformed) => Err(DropReason::Malformed),
+            Err(FragmentError::TooLarge) => {
                 self.fail_and_tell(header.lane, Reason::AnswerTooLarge);
-                Err(Ignored::Full)
+                Err(DropReason::Full)
             }
         }
     }
@@ -293,8 +306,8 @@ impl<W> Core<W> {
         &mut self,
         now: Instant,
         datagram: &'d [u8],
-        taken: &'d mut Storage,
-    ) -> Option<Answer<'d, W>> {
+        taken: &'d mut ReceiveBuffer,
+    ) -> Option<ExchangeAnswer<'d, W>> {
         match self.handle(now, datagram, taken) {
             Ok(None) => None,
             Ok(Some(complete)) => {
@@ -310,7 +323,11 @@ impl<W> Core<W> {
 
     /// Ends a call with its answer.
     #[inline]
-    pub(super) fn settle<'m>(&mut self, number: u16, answer: &'m [u8]) -> Option<Answer<'m, W>> {
+    pub(super) fn settle<'m>(
+        &mut self,
+        number: u16,
+        answer: &'m [u8],
+    ) -> Option<ExchangeAnswer<'m, W>> {
         let lane = &mut self.lanes[usize::from(number)];
         let owes_ack = lane.owes_ack;
         let sequence = lane.sequence;
@@ -327,7 +344,7 @@ impl<W> Core<W> {
             self.make_ready(number);
         }
         let called = (pending.service, pending.procedure);
-        let understood = Answered::read(answer, order, sequence, called)
+        let understood = AnswerContent::read(answer, order, sequence, called)
             .and_then(|answered| self.understand(called, &answered));
         let (extensions, outcome) = match understood {
             Ok(understood) => understood,
@@ -340,7 +357,7 @@ impl<W> Core<W> {
             Ok(_) => self.counters.successes += 1,
             Err(_) => self.counters.exceptions += 1,
         }
-        Some(Answer {
+        Some(ExchangeAnswer {
             id: pending.id,
             waiter: pending.waiter,
             order,
@@ -356,7 +373,7 @@ impl<W> Core<W> {
     fn understand<'m>(
         &mut self,
         called: (u16, u16),
-        answered: &Answered<'m>,
+        answered: &AnswerContent<'m>,
     ) -> Result<Understood<'m>, crate::lean::Violation> {
         let mut refused = None;
         if let Some(message) = &answered.binding {
@@ -373,16 +390,16 @@ impl<W> Core<W> {
         Ok((parts.extensions, outcome))
     }
 
-    /// Finds out which procedures of a service can be called whose version differs.
+    /// Finds out which procedures of a service of another version can be called.
     #[cold]
     fn learn_procedures(&mut self, number: u16, answer: &[u8], order: ByteOrder) {
         let lane = &self.lanes[usize::from(number)];
-        let Stage::Calling(pending) = &lane.stage else {
+        let ClientLaneState::Calling(pending) = &lane.stage else {
             return;
         };
         let called = (pending.service, pending.procedure);
-        let answered = Answered::read(answer, order, lane.sequence, called);
-        if let Ok(Answered {
+        let answered = AnswerContent::read(answer, order, lane.sequence, called);
+        if let Ok(AnswerContent {
             binding: Some(message),
             ..
         }) = answered
@@ -421,15 +438,15 @@ impl<W> Core<W> {
     }
 }
 
-/// Whether an answer says that the service of its call is not bound.
+/// Returns whether an answer says that the service of its call is not bound.
 #[inline]
 fn is_unbound(answer: &[u8], order: ByteOrder) -> bool {
     let header = answer.first_chunk::<HEADER>();
-    let header = header.and_then(|header| lean::Header::decode(header, order).ok());
+    let header = header.and_then(|header| lean::PacketHeader::decode(header, order).ok());
     header.is_some_and(|header| header.kind == Kind::Unbound)
 }
 
-/// Where a part of `whole` begins.
+/// Returns where a part of `whole` begins.
 #[inline]
 fn offset(part: &[u8], whole: &[u8]) -> usize {
     part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr())

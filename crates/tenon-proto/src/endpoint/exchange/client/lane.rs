@@ -5,23 +5,22 @@ use std::time::{Duration, Instant};
 use tenon_wire::Buffer;
 
 use super::call_id::CallId;
-use crate::endpoint::exchange::ack::{Progress, put_bitmap};
-use crate::endpoint::exchange::assembly::Assembly;
-use crate::endpoint::exchange::packet::{Header, Prototype};
-use crate::endpoint::exchange::sending::Sending;
+use crate::endpoint::exchange::ack::{CallStatus, put_bitmap};
+use crate::endpoint::exchange::assembly::Reassembly;
+use crate::endpoint::exchange::packet::{HeaderTemplate, PacketHeader};
+use crate::endpoint::exchange::sending::OutgoingMessage;
 
-/// By how much two clocks are taken to differ in pace: a hundredth; and the smallest time that a server
-/// says.
+/// The fraction by which two clocks are taken to differ in pace: a hundredth; and the smallest time that a server says.
 const PACE: u32 = 100;
 const GRAIN: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
-pub(super) struct Lane<W> {
+pub(super) struct ClientLane<W> {
     /// The number of the call that it carries, or carried last.
     pub(super) sequence: u32,
-    pub(super) stage: Stage<W>,
-    pub(super) sending: Sending,
-    pub(super) assembly: Assembly,
+    pub(super) stage: ClientLaneState<W>,
+    pub(super) sending: OutgoingMessage,
+    pub(super) assembly: Reassembly,
     /// Fragments of the last answer.
     pub(super) answer_count: u32,
     /// All of the request was sent in this conversation, if not received.
@@ -35,7 +34,7 @@ pub(super) struct Lane<W> {
     /// Probes sent.
     pub(super) probes: u32,
     pub(super) owes_ack: bool,
-    /// An earlier call, which is over, whose answer comes again: its number, and fragments of its answer.
+    /// An earlier call, which is over, and its repeated answer: the call's number, and the fragments of the answer.
     pub(super) owes_late_ack: Option<(u32, u32)>,
     pub(super) owes_probe: bool,
     pub(super) owes_cancel: bool,
@@ -45,30 +44,30 @@ pub(super) struct Lane<W> {
 }
 
 #[derive(Debug)]
-pub(super) enum Stage<W> {
+pub(super) enum ClientLaneState<W> {
     Free,
-    Calling(Pending<W>),
-    /// Nobody waits for the call; the server has not said that it is over.
+    Calling(LaneCall<W>),
+    /// The client no longer waits for the call; the server has not said that it is over.
     GivenUp,
 }
 
 #[derive(Debug)]
-pub(super) struct Pending<W> {
+pub(super) struct LaneCall<W> {
     pub(super) waiter: W,
-    /// Where it was begun: it may be carried on another lane by now.
+    /// The id with which it was begun: it may be carried on another lane by now.
     pub(super) id: CallId,
     pub(super) service: u16,
     pub(super) procedure: u16,
     pub(super) deadline: Instant,
 }
 
-impl<W> Lane<W> {
+impl<W> ClientLane<W> {
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             sequence: 0,
-            stage: Stage::Free,
-            sending: Sending::default(),
-            assembly: Assembly::new(bytes_max),
+            stage: ClientLaneState::Free,
+            sending: OutgoingMessage::default(),
+            assembly: Reassembly::new(bytes_max),
             answer_count: 0,
             is_sent: false,
             first_sent_at: None,
@@ -85,16 +84,16 @@ impl<W> Lane<W> {
         }
     }
 
-    pub(super) fn begin(&mut self, pending: Pending<W>) {
+    pub(super) fn begin(&mut self, pending: LaneCall<W>) {
         self.rest();
-        self.stage = Stage::Calling(pending);
+        self.stage = ClientLaneState::Calling(pending);
         self.sequence = self.sequence.wrapping_add(1);
         self.answer_count = 0;
         self.is_sent = false;
         self.first_sent_at = None;
     }
 
-    /// The same call, which was not carried out, in another conversation.
+    /// Begins the same call, which was not carried out, in another conversation.
     pub(super) fn begin_anew(&mut self) {
         self.rest();
         self.assembly.clear();
@@ -118,7 +117,7 @@ impl<W> Lane<W> {
     }
 
     pub(super) fn is_calling(&self) -> bool {
-        matches!(self.stage, Stage::Calling(_))
+        matches!(self.stage, ClientLaneState::Calling(_))
     }
 
     /// Something was sent that the server answers.
@@ -144,8 +143,8 @@ impl<W> Lane<W> {
         asked_at.is_some_and(|at| now.saturating_duration_since(at) >= silence)
     }
 
-    /// Whether the call may have been carried out, in the conversation that the server does not know
-    /// now. It would know it had it heard of it within `memory`.
+    /// Returns whether the call may have been carried out, in the conversation that the server does not know now. It
+    /// would know it had it heard of it within `memory`.
     pub(super) fn may_have_run(&self, now: Instant, memory: Duration) -> bool {
         let Some(sent_at) = self.first_sent_at.filter(|_| self.is_sent) else {
             return false;
@@ -156,9 +155,9 @@ impl<W> Lane<W> {
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         match &self.stage {
-            Stage::Free => None,
-            Stage::GivenUp => self.timer,
-            Stage::Calling(pending) => {
+            ClientLaneState::Free => None,
+            ClientLaneState::GivenUp => self.timer,
+            ClientLaneState::Calling(pending) => {
                 let deadline = pending.deadline;
                 Some(self.timer.map_or(deadline, |timer| timer.min(deadline)))
             }
@@ -172,17 +171,22 @@ impl<W> Lane<W> {
     }
 
     /// Appends what has come of the answer.
-    pub(super) fn put_ack(&mut self, prototype: &Prototype, plain: Header, out: &mut Buffer) {
+    pub(super) fn put_ack(
+        &mut self,
+        prototype: &HeaderTemplate,
+        plain: PacketHeader,
+        out: &mut Buffer,
+    ) {
         self.owes_ack = false;
         let (below, count) = match self.answer_count {
             0 => (self.assembly.below(), self.assembly.count()),
             count => (count, count),
         };
         let progress = match self.answer_count {
-            0 => Progress::Receiving,
-            _ => Progress::Over,
+            0 => CallStatus::Receiving,
+            _ => CallStatus::Over,
         };
-        let header = Header {
+        let header = PacketHeader {
             detail: progress as u16,
             fragment: below,
             fragments: count,

@@ -1,8 +1,8 @@
 //! The client's side: the conversation with one server, and its calls.
 //!
-//! What a datagram means is found out by [`handle_datagram`](ClientEngine::handle_datagram), what is
-//! to be sent is asked for with [`poll_transmit`](ClientEngine::poll_transmit) until there is nothing,
-//! and calls that came to nothing with [`poll_event`](ClientEngine::poll_event).
+//! [`handle_datagram`](ClientEngine::handle_datagram) takes in each datagram,
+//! [`poll_transmit`](ClientEngine::poll_transmit) is asked for what is to be sent until there is nothing, and
+//! [`poll_event`](ClientEngine::poll_event) for calls that came to nothing.
 
 mod call_id;
 mod calls;
@@ -19,31 +19,31 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
-use crate::connection::framing::Storage;
+use crate::connection::framing::ReceiveBuffer;
 use crate::connection::{BindError, ReplyError, StartError};
-use crate::endpoint::exchange::assembly::Assembly;
-use crate::endpoint::exchange::congestion::Congestion;
+use crate::endpoint::exchange::assembly::Reassembly;
+use crate::endpoint::exchange::congestion::CongestionController;
 use crate::endpoint::exchange::datagram_max;
 use crate::endpoint::exchange::failure::Failure;
-use crate::endpoint::exchange::opening::{Facts, OPENING, Opening};
-use crate::endpoint::exchange::packet::{IgnoredCounters, Prototype};
-use crate::endpoint::exchange::spare::{KEPT_BY_CLIENT, Spare};
-use crate::endpoint::exchange::time::{Chance, Patience, RoundTrip};
+use crate::endpoint::exchange::opening::{ConversationOpening, OPENING, TransportParameters};
+use crate::endpoint::exchange::packet::{DropCounters, HeaderTemplate};
+use crate::endpoint::exchange::spare::{KEPT_BY_CLIENT, SpareBuffers};
+use crate::endpoint::exchange::time::{RetransmitTimeouts, RttEstimator, SplitMix64};
 use crate::endpoint::exchange::whole::{Whole, content_max};
 use crate::lean::{BindRefusal, ByteOrder, Extensions, Interface, Preamble};
-use lane::Lane;
+use lane::ClientLane;
 
 pub use call_id::CallId;
 
-/// What a client takes.
+/// Limits of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientLimits {
     /// Bytes of the largest datagram that it sends and takes in.
     pub datagram_max: usize,
     /// Bytes of answers that are being received, of all calls together.
     pub bytes: usize,
-    /// How long to wait.
-    pub patience: Patience,
+    /// Times to wait before something is sent again.
+    pub patience: RetransmitTimeouts,
 }
 
 impl Default for ClientLimits {
@@ -51,15 +51,15 @@ impl Default for ClientLimits {
         Self {
             datagram_max: super::DATAGRAM_DEFAULT,
             bytes: 256 << 20,
-            patience: Patience::default(),
+            patience: RetransmitTimeouts::default(),
         }
     }
 }
 
-/// What nobody may foresee, from the system's randomness.
+/// Values that must be unpredictable, from the system's randomness.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientSecrets {
-    /// What the names of conversations are made from.
+    /// The key that the names of conversations are made from.
     pub key: [u8; 16],
     /// For what is done by chance.
     pub seed: u64,
@@ -72,44 +72,44 @@ pub struct Outgoing {
     pub service: u16,
     /// Procedure number.
     pub procedure: u16,
-    /// When it is given up.
+    /// The time at which it is given up.
     pub deadline: Instant,
 }
 
 /// An answer to a call that was in flight until now.
 #[derive(Debug)]
-pub struct Answer<'m, W> {
+pub struct ExchangeAnswer<'m, W> {
     /// The call.
     pub id: CallId,
-    /// What was handed in for whoever waits.
+    /// The waiter that was handed in with the call.
     pub waiter: W,
     /// The order of the bytes of the results.
     pub order: ByteOrder,
-    /// What the answer carries beside.
+    /// The extensions of the answer.
     pub extensions: Extensions<'m>,
-    /// Where the results begin in the whole answer.
+    /// The index of the first byte of the results in the whole answer.
     pub start: usize,
     /// The encoded results, where they were received.
     pub outcome: Result<&'m [u8], ReplyError<'m>>,
 }
 
-/// What happened without an answer.
+/// An event other than an answer.
 #[derive(Debug)]
 pub enum ClientEvent<W> {
     /// A call came to nothing. It is no longer in flight.
     Failed {
         /// The call.
         id: CallId,
-        /// What was handed in for whoever waits.
+        /// The waiter that was handed in with the call.
         waiter: W,
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
 }
 
-/// What a client has seen.
+/// Counters of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ClientCounters {
+pub struct ExchangeClientCounters {
     /// Calls started.
     pub calls: u64,
     /// Calls answered with results.
@@ -125,11 +125,11 @@ pub struct ClientCounters {
     /// Packets that were sent again.
     pub repeated: u64,
     /// Datagrams that were dropped.
-    pub ignored: IgnoredCounters,
+    pub ignored: DropCounters,
 }
 
 #[derive(Debug)]
-struct Binding {
+struct ServiceBinding {
     interface: Arc<Interface>,
     state: BindingState,
     /// Calls of procedures that agree although the version does not go by this number, once there is one.
@@ -151,7 +151,7 @@ enum BindingState {
 }
 
 impl BindingState {
-    /// What is known of it in a conversation that begins.
+    /// Forgets what the last conversation has told, for one that begins.
     fn reset(&mut self) {
         *self = match self {
             Self::Procedures(_) => Self::Procedures(Vec::new()),
@@ -160,43 +160,43 @@ impl BindingState {
     }
 }
 
-/// How things stand with the server.
+/// The state of the conversation with the server.
 #[derive(Debug)]
-enum Link {
+enum ConversationState {
     /// There is nothing to say.
     Idle,
     /// A conversation is asked for.
-    Greeting(Greeting),
-    Open(Open),
+    Greeting(PendingHandshake),
+    Open(OpenConversation),
 }
 
 #[derive(Debug)]
-struct Greeting {
+struct PendingHandshake {
     conversation: u64,
     /// Hellos sent.
     sent: u32,
     sent_at: Instant,
     began_at: Instant,
-    /// When the next one is to be sent, once one was.
+    /// The time at which the next one is to be sent, once one was.
     timer: Instant,
     /// One is to be sent now.
     owes_hello: bool,
-    /// Whether it was asked for without a call.
+    /// True if it was asked for without a call.
     is_awaited: bool,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenConversation {
     conversation: u64,
-    prototype: Prototype,
-    /// As long as the server may not know the conversation.
-    opening: Option<Opening>,
+    prototype: HeaderTemplate,
+    /// The opening of packets, as long as the server may not know the conversation.
+    opening: Option<ConversationOpening>,
     /// Bytes behind the header of a datagram.
     room: usize,
     incarnation: u32,
 }
 
-impl Open {
+impl OpenConversation {
     /// Bytes of the fragments of a message that is begun now.
     fn fragment_bytes(&self) -> usize {
         match self.opening {
@@ -206,33 +206,32 @@ impl Open {
     }
 }
 
-/// The conversation with one server. `W` is what the owner needs to find whoever waits. When the
-/// server does not know the conversation any more another is begun, and calls that cannot have been
-/// carried out are sent again.
+/// The conversation with one server. `W` is what the owner needs to find the waiter of a call. When the server does not
+/// know the conversation any more another is begun, and calls that cannot have been carried out are sent again.
 #[derive(Debug)]
 pub struct ClientEngine<W> {
-    core: Core<W>,
+    core: ClientCore<W>,
     /// The answer that was handed out last, if it came in several fragments.
-    whole: Storage,
+    whole: ReceiveBuffer,
 }
 
 #[derive(Debug)]
-struct Core<W> {
-    own: Facts,
+struct ClientCore<W> {
+    own: TransportParameters,
     limits: ClientLimits,
     key: [u8; 16],
     peer: Option<Preamble>,
-    link: Link,
-    lanes: Vec<Lane<W>>,
+    link: ConversationState,
+    lanes: Vec<ClientLane<W>>,
     free: Vec<u16>,
-    /// Lanes with a call that somebody waits for.
+    /// Lanes with a call that is waited for.
     calling: usize,
     ready: VecDeque<u16>,
-    bindings: Vec<Binding>,
+    bindings: Vec<ServiceBinding>,
     events: VecDeque<ClientEvent<W>>,
-    spare: Spare,
-    congestion: Congestion,
-    round_trip: RoundTrip,
+    spare: SpareBuffers,
+    congestion: CongestionController,
+    round_trip: RttEstimator,
     /// A call waits for room in the window.
     has_waiting: bool,
     /// Bytes of answers that are being received.
@@ -240,12 +239,12 @@ struct Core<W> {
     /// Packets sent.
     order: u64,
     serial: u32,
-    chance: Chance,
-    counters: ClientCounters,
+    rng: SplitMix64,
+    counters: ExchangeClientCounters,
 }
 
 /// An answer that is whole: where it is.
-struct Complete<'d> {
+struct CompleteAnswer<'d> {
     lane: u16,
     /// None: in what was assembled.
     datagram: Option<&'d [u8]>,
@@ -256,37 +255,37 @@ impl<W> ClientEngine<W> {
     pub fn new(preamble: Preamble, limits: ClientLimits, secrets: ClientSecrets) -> Self {
         let bytes_max = content_max(&preamble);
         Self {
-            core: Core {
-                own: Facts {
+            core: ClientCore {
+                own: TransportParameters {
                     preamble,
                     datagram_max: datagram_max(limits.datagram_max, usize::MAX) as u32,
                 },
                 limits,
                 key: secrets.key,
                 peer: None,
-                link: Link::Idle,
+                link: ConversationState::Idle,
                 lanes: Vec::new(),
                 free: Vec::new(),
                 calling: 0,
                 ready: VecDeque::new(),
                 bindings: Vec::new(),
                 events: VecDeque::new(),
-                spare: Spare::new(Assembly::receiver(bytes_max), KEPT_BY_CLIENT),
-                congestion: Congestion::new(super::DATAGRAM_DEFAULT),
-                round_trip: RoundTrip::new(limits.patience),
+                spare: SpareBuffers::new(Reassembly::receiver(bytes_max), KEPT_BY_CLIENT),
+                congestion: CongestionController::new(super::DATAGRAM_DEFAULT),
+                round_trip: RttEstimator::new(limits.patience),
                 has_waiting: false,
                 bytes: 0,
                 order: 0,
                 serial: 0,
-                chance: Chance(secrets.seed),
-                counters: ClientCounters::default(),
+                rng: SplitMix64(secrets.seed),
+                counters: ExchangeClientCounters::default(),
             },
-            whole: Assembly::receiver(bytes_max),
+            whole: Reassembly::receiver(bytes_max),
         }
     }
 
-    /// What the server has said of itself; `None` as long as it has said nothing, and when what it said may no
-    /// longer hold, as its conversation is over.
+    /// Returns the preamble of the server; `None` as long as it has said nothing, and when what it said may no longer
+    /// hold, as its conversation is over.
     pub fn peer(&self) -> Option<&Preamble> {
         self.core.peer.as_ref()
     }
@@ -301,7 +300,7 @@ impl<W> ClientEngine<W> {
         self.core.bind(interface, procedure)
     }
 
-    /// Says how large the datagrams may be from the next conversation on.
+    /// Sets how large the datagrams may be from the next conversation on.
     pub fn set_datagram_max(&mut self, bytes: usize) {
         self.core.own.datagram_max = datagram_max(bytes, usize::MAX) as u32;
     }
@@ -317,9 +316,9 @@ impl<W> ClientEngine<W> {
         self.core.greet_without_call(now);
     }
 
-    /// Whether a conversation is asked for.
+    /// Returns whether a conversation is asked for.
     pub fn is_greeting(&self) -> bool {
-        matches!(self.core.link, Link::Greeting(_))
+        matches!(self.core.link, ConversationState::Greeting(_))
     }
 
     /// Puts a call in flight. `message` is what [`MessageDraft`](crate::lean::MessageDraft) has written, from its
@@ -347,21 +346,20 @@ impl<W> ClientEngine<W> {
         &'d mut self,
         now: Instant,
         datagram: &'d [u8],
-    ) -> Option<Answer<'d, W>> {
+    ) -> Option<ExchangeAnswer<'d, W>> {
         let Self { core, whole } = self;
         core.take_in(now, datagram, whole)
     }
 
-    /// The same for an owner that keeps the answer while the engine goes on: one of several packets
-    /// is left in `taken`, one of a single packet stands behind its
-    /// [header](super::PACKET_HEADER).
+    /// Does the same for an owner that keeps the answer while the engine goes on: one of several packets is left in
+    /// `taken`, one of a single packet stands behind its [header](super::PACKET_HEADER).
     #[inline]
     pub fn handle_datagram_into<'d>(
         &mut self,
         now: Instant,
         datagram: &'d [u8],
         taken: &'d mut Whole,
-    ) -> Option<Answer<'d, W>> {
+    ) -> Option<ExchangeAnswer<'d, W>> {
         self.core.take_in(now, datagram, &mut taken.0)
     }
 
@@ -384,27 +382,27 @@ impl<W> ClientEngine<W> {
         self.core.poll_transmit(now, out)
     }
 
-    /// Whether there may be something to send.
+    /// Returns whether there may be something to send.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         match &self.core.link {
-            Link::Greeting(greeting) => greeting.owes_hello,
-            Link::Idle | Link::Open(_) => !self.core.ready.is_empty(),
+            ConversationState::Greeting(greeting) => greeting.owes_hello,
+            ConversationState::Idle | ConversationState::Open(_) => !self.core.ready.is_empty(),
         }
     }
 
-    /// What happened without an answer.
+    /// Returns the next event other than an answer.
     #[inline]
     pub fn poll_event(&mut self) -> Option<ClientEvent<W>> {
         self.core.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.core.poll_timeout()
     }
 
-    /// When there is something to do for a call; `None` if it is not in flight.
+    /// Returns when there is something to do for a call; `None` if it is not in flight.
     pub fn next_timeout(&self, id: CallId) -> Option<Instant> {
         let number = self.core.lane_with(id)?;
         self.core.lanes[usize::from(number)].next_timeout()
@@ -415,14 +413,13 @@ impl<W> ClientEngine<W> {
         self.core.handle_timeout(now);
     }
 
-    /// Nobody listens where the server should be, as the system has found out: the calls in flight come to
-    /// nothing. Those that are started later ask for another conversation.
+    /// Fails the calls in flight, as the system has found out that no socket listens at the server's address. Those
+    /// that are started later ask for another conversation.
     pub fn handle_refusal(&mut self, now: Instant) {
         self.core.handle_refusal(now);
     }
 
-    /// Ends the conversation and gives all calls up, of which the server is not told; returns who waits
-    /// for them.
+    /// Ends the conversation and gives all calls up, of which the server is not told; returns their waiters.
     pub fn break_off(&mut self) -> Vec<W> {
         self.core.break_off()
     }
@@ -465,8 +462,8 @@ impl<W> ClientEngine<W> {
         self.core.round_trip.smoothed()
     }
 
-    /// What has been seen so far.
-    pub fn counters(&self) -> ClientCounters {
+    /// Returns the counters so far.
+    pub fn counters(&self) -> ExchangeClientCounters {
         self.core.counters
     }
 }

@@ -1,17 +1,17 @@
-//! What is to be sent.
+//! Packets to the server.
 
 use std::time::Instant;
 
 use tenon_wire::Buffer;
 
-use super::{Core, Link};
-use crate::endpoint::exchange::ack::Progress;
-use crate::endpoint::exchange::packet::{ASKS, Header, OPENS, PacketKind, Prototype};
+use super::{ClientCore, ConversationState};
+use crate::endpoint::exchange::ack::CallStatus;
+use crate::endpoint::exchange::packet::{ASKS, HeaderTemplate, OPENS, PacketHeader, PacketKind};
 
-impl<W> Core<W> {
+impl<W> ClientCore<W> {
     #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> bool {
-        if matches!(self.link, Link::Greeting(_)) {
+        if matches!(self.link, ConversationState::Greeting(_)) {
             return self.transmit_hello(now, out);
         }
         while let Some(number) = self.ready.pop_front() {
@@ -28,41 +28,42 @@ impl<W> Core<W> {
 
     #[cold]
     fn transmit_hello(&mut self, now: Instant, out: &mut Buffer) -> bool {
-        let Link::Greeting(greeting) = &mut self.link else {
+        let ConversationState::Greeting(greeting) = &mut self.link else {
             return false;
         };
         if !std::mem::take(&mut greeting.owes_hello) {
             return false;
         }
-        let wait = self.round_trip.wait(greeting.sent, &mut self.chance);
+        let wait = self.round_trip.wait(greeting.sent, &mut self.rng);
         greeting.sent += 1;
         greeting.sent_at = now;
         greeting.timer = now + wait;
-        let header = Header::plain(PacketKind::Hello, greeting.conversation, 0, greeting.sent);
+        let header =
+            PacketHeader::plain(PacketKind::Hello, greeting.conversation, 0, greeting.sent);
         let own = self.own;
-        Prototype::new(greeting.conversation).put(out, &header, |out| own.put_hello(out));
+        HeaderTemplate::new(greeting.conversation).put(out, &header, |out| own.put_hello(out));
         true
     }
 
     /// Appends what a lane has to send next, if it has anything and may.
     #[inline]
     fn transmit(&mut self, number: u16, now: Instant, out: &mut Buffer) -> bool {
-        let Link::Open(open) = &self.link else {
+        let ConversationState::Open(open) = &self.link else {
             return false;
         };
         let lane = &mut self.lanes[usize::from(number)];
-        let plain = |kind| Header::plain(kind, open.conversation, number, lane.sequence);
+        let plain = |kind| PacketHeader::plain(kind, open.conversation, number, lane.sequence);
         if lane.owes_ack {
             let header = plain(PacketKind::Ack);
             lane.put_ack(&open.prototype, header, out);
             return true;
         }
         if let Some((sequence, count)) = lane.owes_late_ack.take() {
-            let header = Header {
-                detail: Progress::Over as u16,
+            let header = PacketHeader {
+                detail: CallStatus::Over as u16,
                 fragment: count,
                 fragments: count,
-                ..Header::plain(PacketKind::Ack, open.conversation, number, sequence)
+                ..PacketHeader::plain(PacketKind::Ack, open.conversation, number, sequence)
             };
             open.prototype.put(out, &header, |_| {});
             return true;
@@ -82,14 +83,14 @@ impl<W> Core<W> {
                 false => PacketKind::Probe,
             };
             lane.owes_probe = false;
-            let header = Header {
+            let header = PacketHeader {
                 flags: opens,
-                ..Header::plain(kind, open.conversation, number, lane.sequence)
+                ..PacketHeader::plain(kind, open.conversation, number, lane.sequence)
             };
             open.prototype.put(out, &header, put_opening);
             lane.asked(now);
             if kind == PacketKind::Cancel {
-                let wait = self.round_trip.wait(lane.in_vain, &mut self.chance);
+                let wait = self.round_trip.wait(lane.in_vain, &mut self.rng);
                 lane.timer = Some(now + wait);
             }
             return true;
@@ -120,18 +121,18 @@ impl<W> Core<W> {
         if lane.sending.sent(fragment, self.order, now) {
             self.congestion.sent(weight);
         }
-        let header = Header {
+        let header = PacketHeader {
             flags: opens | asks,
             fragment,
             fragments: count,
-            ..Header::plain(PacketKind::Call, open.conversation, number, lane.sequence)
+            ..PacketHeader::plain(PacketKind::Call, open.conversation, number, lane.sequence)
         };
         open.prototype.put(out, &header, |out| {
             put_opening(out);
             lane.sending.put(fragment, out);
         });
         lane.sent(now);
-        let wait = self.round_trip.wait(lane.in_vain, &mut self.chance);
+        let wait = self.round_trip.wait(lane.in_vain, &mut self.rng);
         lane.timer = Some(now + wait);
         true
     }

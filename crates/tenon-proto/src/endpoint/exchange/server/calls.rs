@@ -2,30 +2,30 @@
 
 use std::time::Instant;
 
-use super::conversation::{Lane, Stage};
-use super::{Address, CallKey, Complete, Core, ServerEvent, ServerLimits};
-use crate::connection::framing::Storage;
-use crate::endpoint::exchange::ack::{Arrived, Progress};
-use crate::endpoint::exchange::assembly::{NotTaken, Taken};
-use crate::endpoint::exchange::packet::{ASKS, Header, Ignored, PacketKind};
+use super::conversation::{ServerLane, ServerLaneState};
+use super::{CallKey, CompleteRequest, PeerAddress, ServerCore, ServerEvent, ServerLimits};
+use crate::connection::framing::ReceiveBuffer;
+use crate::endpoint::exchange::ack::{CallStatus, ReceivedFragments};
+use crate::endpoint::exchange::assembly::{FragmentError, FragmentOutcome};
+use crate::endpoint::exchange::packet::{ASKS, DropReason, PacketHeader, PacketKind};
 use crate::endpoint::exchange::whole::content_max;
 
-impl<A: Address> Core<A> {
+impl<A: PeerAddress> ServerCore<A> {
     #[inline]
     pub(super) fn handle_of_call<'d>(
         &mut self,
         now: Instant,
-        header: &Header,
+        header: &PacketHeader,
         body: &'d [u8],
-        taken: &mut Storage,
-    ) -> Result<Option<Complete<'d>>, Ignored> {
+        taken: &mut ReceiveBuffer,
+    ) -> Result<Option<CompleteRequest<'d>>, DropReason> {
         let lanes_max = self.preamble.calls_max;
         let bytes_max = content_max(&self.preamble);
         if u32::from(header.lane) >= lanes_max {
-            return Err(Ignored::Malformed);
+            return Err(DropReason::Malformed);
         }
         let Some(conversation) = self.conversations.get_mut(header.conversation) else {
-            return Err(Ignored::Stale);
+            return Err(DropReason::Stale);
         };
         let (index, is_new) = conversation.lane_for(header, bytes_max, now)?;
         if is_new {
@@ -45,7 +45,7 @@ impl<A: Address> Core<A> {
             | PacketKind::Welcome
             | PacketKind::Reply
             | PacketKind::Reset
-            | PacketKind::Goodbye => Err(Ignored::WrongEnd),
+            | PacketKind::Goodbye => Err(DropReason::WrongEnd),
         }
     }
 
@@ -53,15 +53,15 @@ impl<A: Address> Core<A> {
     fn handle_fragment<'d>(
         &mut self,
         now: Instant,
-        header: &Header,
+        header: &PacketHeader,
         index: usize,
         body: &'d [u8],
-        taken: &mut Storage,
-    ) -> Result<Option<Complete<'d>>, Ignored> {
+        taken: &mut ReceiveBuffer,
+    ) -> Result<Option<CompleteRequest<'d>>, DropReason> {
         let lane = self.lane(header.conversation, index)?;
-        if !matches!(lane.stage, Stage::Receiving) {
+        if !matches!(lane.stage, ServerLaneState::Receiving) {
             self.repeat(header, index);
-            return Err(Ignored::Repeated);
+            return Err(DropReason::Repeated);
         }
         lane.received_at = now;
         let key = CallKey {
@@ -72,23 +72,23 @@ impl<A: Address> Core<A> {
         if header.fragments == 1 && header.fragment == 0 && !lane.assembly.is_begun() {
             lane.begin_running(1);
             let datagram = Some(body);
-            return Ok(Some(Complete { key, datagram }));
+            return Ok(Some(CompleteRequest { key, datagram }));
         }
         match self.assemble(header, index, body)? {
-            Taken::Whole => {}
-            Taken::More(is_due) => {
+            FragmentOutcome::Whole => {}
+            FragmentOutcome::More(is_due) => {
                 if is_due || header.has(ASKS) {
                     self.owe_ack(header, index);
                 }
                 return Ok(None);
             }
-            Taken::Repeated => {
+            FragmentOutcome::Repeated => {
                 self.owe_ack(header, index);
-                return Err(Ignored::Repeated);
+                return Err(DropReason::Repeated);
             }
         }
         let Some(conversation) = self.conversations.get_mut(header.conversation) else {
-            return Err(Ignored::Stale);
+            return Err(DropReason::Stale);
         };
         let lane = &mut conversation.lanes[index];
         let count = lane.assembly.count();
@@ -97,31 +97,36 @@ impl<A: Address> Core<A> {
         self.charge(header.conversation, index);
         self.owe_ack(header, index);
         let datagram = None;
-        Ok(Some(Complete { key, datagram }))
+        Ok(Some(CompleteRequest { key, datagram }))
     }
 
-    fn assemble(&mut self, header: &Header, index: usize, body: &[u8]) -> Result<Taken, Ignored> {
+    fn assemble(
+        &mut self,
+        header: &PacketHeader,
+        index: usize,
+        body: &[u8],
+    ) -> Result<FragmentOutcome, DropReason> {
         let lane = self.lane(header.conversation, index)?;
         let cost = lane.assembly.cost_of(header.fragment, body.len());
         let is_full = !self.can_keep(header.conversation, cost);
         let Some(conversation) = self.conversations.get_mut(header.conversation) else {
-            return Err(Ignored::Stale);
+            return Err(DropReason::Stale);
         };
         let lane = &mut conversation.lanes[index];
         let taken = match is_full {
-            true => Err(NotTaken::TooLarge),
+            true => Err(FragmentError::TooLarge),
             false => lane
                 .assembly
                 .take(header.fragment, header.fragments, body, &mut self.spare),
         };
         let taken = match taken {
             Ok(taken) => Ok(taken),
-            Err(NotTaken::Malformed) => Err(Ignored::Malformed),
-            Err(NotTaken::TooLarge) => {
-                lane.end(Progress::Overloaded);
+            Err(FragmentError::Malformed) => Err(DropReason::Malformed),
+            Err(FragmentError::TooLarge) => {
+                lane.end(CallStatus::Overloaded);
                 self.counters.refusals += 1;
                 self.owe_ack(header, index);
-                Err(Ignored::Full)
+                Err(DropReason::Full)
             }
         };
         self.charge(header.conversation, index);
@@ -129,12 +134,12 @@ impl<A: Address> Core<A> {
     }
 
     /// A packet of a call comes again, or its client asks: it hears what becomes of it.
-    fn repeat(&mut self, header: &Header, index: usize) {
+    fn repeat(&mut self, header: &PacketHeader, index: usize) {
         if !header.has(ASKS) {
             return;
         }
         match self.lane(header.conversation, index) {
-            Ok(lane) if matches!(lane.stage, Stage::Answered) => {
+            Ok(lane) if matches!(lane.stage, ServerLaneState::Answered) => {
                 self.answer_again(header, index);
             }
             Ok(_) => self.owe_ack(header, index),
@@ -142,7 +147,7 @@ impl<A: Address> Core<A> {
         }
     }
 
-    fn answer_again(&mut self, header: &Header, index: usize) {
+    fn answer_again(&mut self, header: &PacketHeader, index: usize) {
         let is_closed = self.is_closed;
         let Ok(lane) = self.lane(header.conversation, index) else {
             return;
@@ -150,8 +155,8 @@ impl<A: Address> Core<A> {
         match lane.sending.count() {
             1 => lane.owes_answer = true,
             _ => {
-                // The client is there: go on, if it was given up. A server that stops goes on only as long as
-                // something arrives: who asks and takes nothing would keep it for ever.
+                // The client is there: go on, if it was given up. A server that stops goes on only as long as something
+                // arrives: a client that asks and takes nothing would keep it for ever.
                 if !is_closed {
                     lane.in_vain = 0;
                 }
@@ -163,32 +168,32 @@ impl<A: Address> Core<A> {
         self.make_ready(header.conversation, header.lane);
     }
 
-    fn handle_probe(&mut self, header: &Header, index: usize) {
-        let asking = Header {
+    fn handle_probe(&mut self, header: &PacketHeader, index: usize) {
+        let asking = PacketHeader {
             flags: ASKS,
             ..*header
         };
         self.repeat(&asking, index);
     }
 
-    fn handle_cancel(&mut self, header: &Header, index: usize) -> Result<(), Ignored> {
+    fn handle_cancel(&mut self, header: &PacketHeader, index: usize) -> Result<(), DropReason> {
         let Some(conversation) = self.conversations.get_mut(header.conversation) else {
-            return Err(Ignored::Stale);
+            return Err(DropReason::Stale);
         };
         let lane = &mut conversation.lanes[index];
         match lane.stage {
-            Stage::Running => {
-                lane.stage = Stage::Cancelled;
+            ServerLaneState::Running => {
+                lane.stage = ServerLaneState::Cancelled;
                 self.events.push_back(ServerEvent::Cancelled(CallKey {
                     conversation: header.conversation,
                     lane: header.lane,
                     sequence: header.sequence,
                 }));
             }
-            Stage::Receiving | Stage::Answered => {
-                conversation.end_call(index, Progress::Over);
+            ServerLaneState::Receiving | ServerLaneState::Answered => {
+                conversation.end_call(index, CallStatus::Over);
             }
-            Stage::Cancelled | Stage::Over(_) => {}
+            ServerLaneState::Cancelled | ServerLaneState::Over(_) => {}
         }
         self.charge(header.conversation, index);
         self.owe_ack(header, index);
@@ -200,19 +205,19 @@ impl<A: Address> Core<A> {
     fn handle_ack(
         &mut self,
         now: Instant,
-        header: &Header,
+        header: &PacketHeader,
         index: usize,
         body: &[u8],
-    ) -> Result<(), Ignored> {
-        let arrived = Arrived::get(header.fragment, body)?;
+    ) -> Result<(), DropReason> {
+        let arrived = ReceivedFragments::get(header.fragment, body)?;
         let Some(conversation) = self.conversations.get_mut(header.conversation) else {
-            return Err(Ignored::Stale);
+            return Err(DropReason::Stale);
         };
-        let is_awaited = matches!(conversation.lanes[index].stage, Stage::Answered);
+        let is_awaited = matches!(conversation.lanes[index].stage, ServerLaneState::Answered);
         if !is_awaited || conversation.lanes[index].sending.count() <= 1 {
-            return Err(Ignored::Repeated);
+            return Err(DropReason::Repeated);
         }
-        let is_news = conversation.handle_arrived(index, &arrived, now, &mut self.chance);
+        let is_news = conversation.handle_arrived(index, &arrived, now, &mut self.rng);
         let lane = &mut conversation.lanes[index];
         if is_news || !self.is_closed {
             lane.in_vain = 0;
@@ -225,13 +230,17 @@ impl<A: Address> Core<A> {
         Ok(())
     }
 
-    pub(super) fn lane(&mut self, conversation: u64, index: usize) -> Result<&mut Lane, Ignored> {
+    pub(super) fn lane(
+        &mut self,
+        conversation: u64,
+        index: usize,
+    ) -> Result<&mut ServerLane, DropReason> {
         let conversation = self.conversations.get_mut(conversation);
         let lane = conversation.and_then(|conversation| conversation.lanes.get_mut(index));
-        lane.ok_or(Ignored::Stale)
+        lane.ok_or(DropReason::Stale)
     }
 
-    pub(super) fn owe_ack(&mut self, header: &Header, index: usize) {
+    pub(super) fn owe_ack(&mut self, header: &PacketHeader, index: usize) {
         if let Ok(lane) = self.lane(header.conversation, index) {
             lane.owes_ack = true;
         }
@@ -256,7 +265,8 @@ impl<A: Address> Core<A> {
         };
         if conversation.congestion.has_room() && std::mem::take(&mut conversation.has_waiting) {
             for lane in &mut conversation.lanes {
-                let waits = matches!(lane.stage, Stage::Answered) && lane.sending.count() > 1;
+                let waits =
+                    matches!(lane.stage, ServerLaneState::Answered) && lane.sending.count() > 1;
                 if waits && !std::mem::replace(&mut lane.is_ready, true) {
                     self.ready.push_back((id, lane.number));
                 }
@@ -283,7 +293,7 @@ impl<A: Address> Core<A> {
         }
     }
 
-    /// Whether there is room for so many bytes more of a conversation.
+    /// Returns whether there is room for so many bytes more of a conversation.
     pub(super) fn can_keep(&self, conversation: u64, bytes: usize) -> bool {
         let Some(conversation) = self.conversations.get(conversation) else {
             return false;
@@ -300,9 +310,9 @@ impl<A: Address> Core<A> {
 }
 
 impl ServerLimits {
-    /// Whether a host may have so many bytes, when `total` is all that is kept then: in proportion to what is free
-    /// behind it, so that there is room for another host however many have taken theirs (Choudhury and Hahne, "Dynamic
-    /// Queue Length Thresholds for Shared-Memory Packet Switches", 1998).
+    /// Returns whether a host may have so many bytes, when `total` is all that is kept then: in proportion to what is
+    /// free behind it, so that there is room for another host however many have taken theirs (Choudhury and Hahne,
+    /// "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998).
     fn leave_to_host(&self, of_host: usize, total: usize) -> bool {
         let left_by_one = self.bytes.saturating_sub(self.bytes_of_host);
         let free = self.bytes.saturating_sub(total);

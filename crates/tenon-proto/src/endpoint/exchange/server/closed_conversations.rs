@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Conversations that are remembered to be over. Further ones are known until they are as old as all.
 const CLOSED_MAX: usize = 1 << 16;
 
-/// For how long it is believed that there is no room, as to find out looks at all of them.
+/// The time for which it is believed that there is no room, as to find out looks at all of them.
 const FULL_FOR: Duration = Duration::from_millis(10);
 
 /// Conversations that are over, each until its cookie is none any more: a packet of theirs that is under way must not
@@ -14,12 +14,12 @@ const FULL_FOR: Duration = Duration::from_millis(10);
 #[derive(Debug, Default)]
 pub(super) struct ClosedConversations {
     until: HashMap<u64, Instant>,
-    /// When it was last found that there is no room.
+    /// The time at which it was last found that there is no room.
     full_at: Option<Instant>,
 }
 
 impl ClosedConversations {
-    /// Whether a conversation is over.
+    /// Returns whether a conversation is over.
     pub(super) fn has(&self, id: u64, now: Instant) -> bool {
         self.until.get(&id).is_some_and(|until| now < *until)
     }

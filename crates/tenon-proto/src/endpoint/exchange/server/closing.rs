@@ -2,36 +2,36 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Address, Core};
-use crate::endpoint::exchange::packet::{Header, Ignored};
+use super::{PeerAddress, ServerCore};
+use crate::endpoint::exchange::packet::{DropReason, PacketHeader};
 
-/// How long nothing was heard of a conversation that may be forgotten for want of room.
+/// Silence after which a conversation may be forgotten for want of room.
 const RECLAIM_AFTER: Duration = Duration::from_secs(1);
 
-/// For how long it is believed that there is room, or is none: to find out looks at all conversations.
+/// The time for which it is believed that there is room, or is none: to find out looks at all conversations.
 const ROOM_KNOWN_FOR: Duration = Duration::from_millis(10);
 
-impl<A: Address> Core<A> {
+impl<A: PeerAddress> ServerCore<A> {
     /// The client makes no calls any more.
     #[cold]
     pub(super) fn handle_goodbye(
         &mut self,
         now: Instant,
         from: A,
-        header: &Header,
+        header: &PacketHeader,
         body: &[u8],
-    ) -> Result<(), Ignored> {
+    ) -> Result<(), DropReason> {
         if !body.is_empty() || header.fragments != 0 {
-            return Err(Ignored::Malformed);
+            return Err(DropReason::Malformed);
         }
         match self.conversations.get(header.conversation) {
             Some(conversation) if conversation.peer == from => {}
-            Some(_) => return Err(Ignored::OtherAddress),
-            None => return Err(Ignored::Stale),
+            Some(_) => return Err(DropReason::OtherAddress),
+            None => return Err(DropReason::Stale),
         }
         match self.end_conversation(header.conversation, now) {
             true => Ok(()),
-            false => Err(Ignored::Full),
+            false => Err(DropReason::Full),
         }
     }
 
@@ -48,7 +48,7 @@ impl<A: Address> Core<A> {
         is_noted
     }
 
-    /// Whether there is room for a conversation, or can be made.
+    /// Returns whether there is room for a conversation, or can be made.
     pub(super) fn may_find_room(&mut self, now: Instant, from: A) -> bool {
         if self.has_room(from) {
             return true;

@@ -1,19 +1,21 @@
-//! What a server knows of a client: its lanes, each with the call that it carries, or carried last.
+//! A client at the server: its lanes, each with the call that it carries, or carried last.
 
 use std::time::Instant;
 
 use tenon_wire::Buffer;
 
 use crate::connection::SERVICES_MAX;
-use crate::endpoint::exchange::ack::{Arrived, Progress, put_bitmap};
-use crate::endpoint::exchange::assembly::Assembly;
-use crate::endpoint::exchange::congestion::Congestion;
+use crate::endpoint::exchange::ack::{CallStatus, ReceivedFragments, put_bitmap};
+use crate::endpoint::exchange::assembly::Reassembly;
+use crate::endpoint::exchange::congestion::CongestionController;
 use crate::endpoint::exchange::farewell::{NAMED_MAX, put_begun};
-use crate::endpoint::exchange::packet::{ASKS, Header, Ignored, PacketKind, Prototype};
-use crate::endpoint::exchange::sending::Sending;
-use crate::endpoint::exchange::time::{Chance, Patience, RoundTrip};
+use crate::endpoint::exchange::packet::{
+    ASKS, DropReason, HeaderTemplate, PacketHeader, PacketKind,
+};
+use crate::endpoint::exchange::sending::OutgoingMessage;
+use crate::endpoint::exchange::time::{RetransmitTimeouts, RttEstimator, SplitMix64};
 use crate::lean::Caller;
-use crate::lean::{Bind, ByteOrder, Interface, Preamble, Unbound, put_bound};
+use crate::lean::{BindRequest, ByteOrder, Interface, Preamble, UnboundReason, put_bound};
 
 /// Times that an answer is sent again before its client has to ask for it.
 const REPEATS_MAX: u32 = 8;
@@ -21,23 +23,23 @@ const REPEATS_MAX: u32 = 8;
 /// A reply that is sent later than so many microseconds after its call says so by this number.
 const HELD_LONG: u16 = u16::MAX;
 
-/// What a server knows of a client.
+/// The state of a client at the server.
 #[derive(Debug)]
 pub(super) struct Conversation<A> {
-    prototype: Prototype,
+    prototype: HeaderTemplate,
     id: u64,
     pub(super) peer: A,
     pub(super) heard_at: Instant,
     /// Before this time a packet could begin the conversation again.
     pub(super) cookie_expiry: Instant,
-    /// What the client said of itself.
+    /// The preamble of the client.
     pub(super) client: Preamble,
     fragment_bytes: usize,
     bound: Vec<BoundService>,
-    pub(super) lanes: Vec<Lane>,
+    pub(super) lanes: Vec<ServerLane>,
     pub(super) bytes: usize,
-    pub(super) congestion: Congestion,
-    pub(super) round_trip: RoundTrip,
+    pub(super) congestion: CongestionController,
+    pub(super) round_trip: RttEstimator,
     /// An answer waits for room in the window.
     pub(super) has_waiting: bool,
 }
@@ -55,12 +57,12 @@ struct BoundService {
 
 /// One call at a time, and the answer to the last one.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct ServerLane {
     pub(super) number: u16,
     pub(super) sequence: u32,
-    pub(super) stage: Stage,
-    pub(super) assembly: Assembly,
-    pub(super) sending: Sending,
+    pub(super) stage: ServerLaneState,
+    pub(super) assembly: Reassembly,
+    pub(super) sending: OutgoingMessage,
     pub(super) caller: Option<Caller>,
     /// The answer begins by saying that a service is bound: its number and its fingerprint.
     bound: Option<(u16, u64)>,
@@ -72,37 +74,37 @@ pub(super) struct Lane {
     /// A fragment is sent whatever the window says, to learn whether anything arrives.
     is_retrying: bool,
     pub(super) is_ready: bool,
-    /// It is among those whose timers are looked at.
+    /// It is among those with timers that are looked at.
     pub(super) is_timed: bool,
     pub(super) timer: Option<Instant>,
     pub(super) in_vain: u32,
     pub(super) charged: usize,
 }
 
-/// What becomes of a lane's call.
+/// The state of a lane's call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ServerLaneState {
     /// Its request is not whole.
     Receiving,
     /// It is carried out.
     Running,
-    /// It is carried out, and nobody waits for it.
+    /// It is carried out, and the client no longer waits for it.
     Cancelled,
     /// Its answer may have to be sent again.
     Answered,
     /// Nothing is known any more but how it ended.
-    Over(Progress),
+    Over(CallStatus),
 }
 
-/// Whether a lane has more to send.
-pub(super) enum Limited {
+/// Tells whether a lane has more to send.
+pub(super) enum SendStatus {
     Done,
     More,
 }
 
 impl BoundService {
     /// Takes in what is asked for beside; the service has granted it, so that its procedures are the most.
-    fn add(&mut self, bind: &Bind) {
+    fn add(&mut self, bind: &BindRequest) {
         if bind.procedures.is_empty() {
             self.procedures = None;
         }
@@ -116,14 +118,14 @@ impl BoundService {
     }
 }
 
-impl Lane {
+impl ServerLane {
     fn new(number: u16, sequence: u32, bytes_max: usize, now: Instant) -> Self {
         Self {
             number,
             sequence,
-            stage: Stage::Receiving,
-            assembly: Assembly::new(bytes_max),
-            sending: Sending::default(),
+            stage: ServerLaneState::Receiving,
+            assembly: Reassembly::new(bytes_max),
+            sending: OutgoingMessage::default(),
             caller: None,
             bound: None,
             request_count: 0,
@@ -141,12 +143,12 @@ impl Lane {
 
     pub(super) fn begin_running(&mut self, request_count: u32) {
         self.request_count = request_count;
-        self.stage = Stage::Running;
+        self.stage = ServerLaneState::Running;
     }
 
     /// The call is over. Its answer, if there was one, is not under way.
-    pub(super) fn end(&mut self, progress: Progress) {
-        self.stage = Stage::Over(progress);
+    pub(super) fn end(&mut self, progress: CallStatus) {
+        self.stage = ServerLaneState::Over(progress);
         self.assembly.clear();
         self.sending.forget();
         self.bound = None;
@@ -154,11 +156,13 @@ impl Lane {
         self.owes_answer = false;
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> CallStatus {
         match self.stage {
-            Stage::Receiving => Progress::Receiving,
-            Stage::Running | Stage::Cancelled | Stage::Answered => Progress::Running,
-            Stage::Over(progress) => progress,
+            ServerLaneState::Receiving => CallStatus::Receiving,
+            ServerLaneState::Running | ServerLaneState::Cancelled | ServerLaneState::Answered => {
+                CallStatus::Running
+            }
+            ServerLaneState::Over(progress) => progress,
         }
     }
 }
@@ -170,11 +174,11 @@ impl<A> Conversation<A> {
         cookie_expiry: Instant,
         client: Preamble,
         fragment_bytes: usize,
-        patience: Patience,
+        patience: RetransmitTimeouts,
         now: Instant,
     ) -> Self {
         Self {
-            prototype: Prototype::new(id),
+            prototype: HeaderTemplate::new(id),
             id,
             peer,
             heard_at: now,
@@ -184,13 +188,13 @@ impl<A> Conversation<A> {
             bound: Vec::new(),
             lanes: Vec::new(),
             bytes: 0,
-            congestion: Congestion::new(fragment_bytes),
-            round_trip: RoundTrip::new(patience),
+            congestion: CongestionController::new(fragment_bytes),
+            round_trip: RttEstimator::new(patience),
             has_waiting: false,
         }
     }
 
-    /// Where a lane is. Lanes mostly come in the order of their numbers.
+    /// Returns the index of a lane. Lanes mostly come in the order of their numbers.
     #[inline]
     pub(super) fn index_of(&self, number: u16) -> Option<usize> {
         let guess = usize::from(number);
@@ -200,11 +204,11 @@ impl<A> Conversation<A> {
         }
     }
 
-    pub(super) fn lane(&self, number: u16) -> Option<&Lane> {
+    pub(super) fn lane(&self, number: u16) -> Option<&ServerLane> {
         self.index_of(number).map(|index| &self.lanes[index])
     }
 
-    pub(super) fn lane_mut(&mut self, number: u16) -> Option<&mut Lane> {
+    pub(super) fn lane_mut(&mut self, number: u16) -> Option<&mut ServerLane> {
         self.index_of(number).map(|index| &mut self.lanes[index])
     }
 
@@ -212,16 +216,16 @@ impl<A> Conversation<A> {
     #[inline]
     pub(super) fn lane_for(
         &mut self,
-        header: &Header,
+        header: &PacketHeader,
         bytes_max: usize,
         now: Instant,
-    ) -> Result<(usize, bool), Ignored> {
+    ) -> Result<(usize, bool), DropReason> {
         let begins = matches!(header.kind, PacketKind::Call | PacketKind::Cancel);
         let Some(index) = self.index_of(header.lane) else {
             if !begins {
-                return Err(Ignored::Stale);
+                return Err(DropReason::Stale);
             }
-            let lane = Lane::new(header.lane, header.sequence, bytes_max, now);
+            let lane = ServerLane::new(header.lane, header.sequence, bytes_max, now);
             self.lanes.push(lane);
             return Ok((self.lanes.len() - 1, false));
         };
@@ -230,10 +234,12 @@ impl<A> Conversation<A> {
             0 => Ok((index, false)),
             ahead if ahead <= i32::MAX as u32 && begins => match lane.stage {
                 // Its client does not begin another call before this one is over.
-                Stage::Running | Stage::Cancelled => Err(Ignored::Malformed),
-                Stage::Receiving | Stage::Answered | Stage::Over(_) => Ok((index, true)),
+                ServerLaneState::Running | ServerLaneState::Cancelled => Err(DropReason::Malformed),
+                ServerLaneState::Receiving
+                | ServerLaneState::Answered
+                | ServerLaneState::Over(_) => Ok((index, true)),
             },
-            _ => Err(Ignored::Stale),
+            _ => Err(DropReason::Stale),
         }
     }
 
@@ -246,7 +252,7 @@ impl<A> Conversation<A> {
             lane.assembly.clear();
         }
         lane.sequence = sequence;
-        lane.stage = Stage::Receiving;
+        lane.stage = ServerLaneState::Receiving;
         lane.received_at = now;
         lane.caller = None;
         lane.bound = None;
@@ -254,7 +260,7 @@ impl<A> Conversation<A> {
     }
 
     /// Ends a call that is not being carried out.
-    pub(super) fn end_call(&mut self, index: usize, progress: Progress) {
+    pub(super) fn end_call(&mut self, index: usize, progress: CallStatus) {
         self.drop_answer(index);
         self.lanes[index].end(progress);
     }
@@ -278,16 +284,16 @@ impl<A> Conversation<A> {
         &mut self,
         index: usize,
         number: u16,
-        bind: &Bind,
+        bind: &BindRequest,
         (service, interface): (usize, &'i Interface),
-    ) -> Result<(), Unbound<'i>> {
+    ) -> Result<(), UnboundReason<'i>> {
         let is_full = self.bound.len() >= SERVICES_MAX;
         let known = self.bound.iter_mut().find(|known| known.number == number);
         match known {
             Some(known) if known.service == service => known.add(bind),
             // There is no number left for it.
-            Some(_) => return Err(Unbound::TooMany),
-            None if is_full => return Err(Unbound::TooMany),
+            Some(_) => return Err(UnboundReason::TooMany),
+            None if is_full => return Err(UnboundReason::TooMany),
             None => {
                 let mut bound = BoundService {
                     number,
@@ -324,7 +330,7 @@ impl<A> Conversation<A> {
                 put_bound(prefix, order, number, fingerprint, false);
             }
         });
-        lane.stage = Stage::Answered;
+        lane.stage = ServerLaneState::Answered;
         lane.owes_answer = true;
         lane.is_retrying = false;
         lane.in_vain = 0;
@@ -334,34 +340,34 @@ impl<A> Conversation<A> {
     pub(super) fn handle_arrived(
         &mut self,
         index: usize,
-        arrived: &Arrived<'_>,
+        arrived: &ReceivedFragments<'_>,
         now: Instant,
-        chance: &mut Chance,
+        rng: &mut SplitMix64,
     ) -> bool {
         let lane = &mut self.lanes[index];
-        let learnt = lane.sending.handle_arrived(arrived, now);
-        if let Some(trip) = learnt.trip {
+        let outcome = lane.sending.handle_arrived(arrived, now);
+        if let Some(trip) = outcome.trip {
             self.round_trip.measure(trip);
         }
-        if let Some(sent_at) = learnt.arrived.sent_at {
-            self.congestion.arrived(learnt.arrived.count, sent_at);
+        if let Some(sent_at) = outcome.arrived.sent_at {
+            self.congestion.arrived(outcome.arrived.count, sent_at);
         }
-        if let Some(sent_at) = learnt.lost.sent_at {
-            self.congestion.lost(learnt.lost.count, sent_at, now);
+        if let Some(sent_at) = outcome.lost.sent_at {
+            self.congestion.lost(outcome.lost.count, sent_at, now);
         }
-        let is_news = learnt.arrived.count > 0;
+        let is_news = outcome.arrived.count > 0;
         if lane.timer.is_some() {
-            lane.timer = Some(now + self.round_trip.wait(0, chance));
+            lane.timer = Some(now + self.round_trip.wait(0, rng));
         }
         if lane.sending.has_all_arrived() {
-            lane.end(Progress::Over);
+            lane.end(CallStatus::Over);
         }
         self.has_waiting = true;
         is_news
     }
 
     /// Nothing was heard of an answer; whether to go on sending it.
-    pub(super) fn send_again(&mut self, index: usize, now: Instant, chance: &mut Chance) -> bool {
+    pub(super) fn send_again(&mut self, index: usize, now: Instant, rng: &mut SplitMix64) -> bool {
         let lane = &mut self.lanes[index];
         lane.in_vain += 1;
         if lane.in_vain > REPEATS_MAX {
@@ -378,17 +384,17 @@ impl<A> Conversation<A> {
             (false, _) | (true, None) => self.congestion.forget(lost.count),
         }
         lane.is_retrying = true;
-        lane.timer = Some(now + self.round_trip.wait(lane.in_vain, chance));
+        lane.timer = Some(now + self.round_trip.wait(lane.in_vain, rng));
         self.has_waiting = true;
         true
     }
 
-    /// Whether an answer is still to be sent, or to be sent again by itself.
+    /// Returns whether an answer is still to be sent, or to be sent again by itself.
     pub(super) fn has_unarrived(&self) -> bool {
         let mut answered = self
             .lanes
             .iter()
-            .filter(|lane| lane.stage == Stage::Answered);
+            .filter(|lane| lane.stage == ServerLaneState::Answered);
         answered.any(|lane| match lane.sending.count() {
             1 => lane.owes_answer,
             _ => lane.in_vain <= REPEATS_MAX,
@@ -397,12 +403,12 @@ impl<A> Conversation<A> {
 
     // ---- The end ----
 
-    /// Whether nothing is carried out and nothing is under way that the client has to hear more of.
+    /// Returns whether nothing is carried out and nothing is under way that the client has to hear more of.
     pub(super) fn is_idle(&self) -> bool {
         let busy = self.lanes.iter().any(|lane| match lane.stage {
-            Stage::Running | Stage::Cancelled => true,
-            Stage::Answered => lane.owes_answer || lane.sending.count() > 1,
-            Stage::Receiving | Stage::Over(_) => false,
+            ServerLaneState::Running | ServerLaneState::Cancelled => true,
+            ServerLaneState::Answered => lane.owes_answer || lane.sending.count() > 1,
+            ServerLaneState::Receiving | ServerLaneState::Over(_) => false,
         });
         !busy
     }
@@ -410,15 +416,17 @@ impl<A> Conversation<A> {
     /// Appends that the server stops, and what it has begun.
     #[cold]
     pub(super) fn put_goodbye(&self, incarnation: u32, out: &mut Buffer) {
-        let is_begun = |lane: &&Lane| match lane.stage {
-            Stage::Running | Stage::Cancelled | Stage::Answered => true,
-            Stage::Receiving | Stage::Over(_) => false,
+        let is_begun = |lane: &&ServerLane| match lane.stage {
+            ServerLaneState::Running | ServerLaneState::Cancelled | ServerLaneState::Answered => {
+                true
+            }
+            ServerLaneState::Receiving | ServerLaneState::Over(_) => false,
         };
         let begun = || self.lanes.iter().filter(is_begun);
-        let header = Header {
+        let header = PacketHeader {
             fragment: incarnation,
             fragments: begun().count() as u32,
-            ..Header::plain(PacketKind::Goodbye, self.id, 0, 0)
+            ..PacketHeader::plain(PacketKind::Goodbye, self.id, 0, 0)
         };
         self.prototype.put(out, &header, |out| {
             for lane in begun().take(NAMED_MAX) {
@@ -436,15 +444,15 @@ impl<A> Conversation<A> {
         index: usize,
         now: Instant,
         order: &mut u64,
-        chance: &mut Chance,
+        rng: &mut SplitMix64,
         out: &mut Buffer,
-    ) -> Option<Limited> {
+    ) -> Option<SendStatus> {
         let lane = &mut self.lanes[index];
         if std::mem::take(&mut lane.owes_ack) {
             self.put_ack(index, out);
-            return Some(Limited::More);
+            return Some(SendStatus::More);
         }
-        if lane.stage != Stage::Answered {
+        if lane.stage != ServerLaneState::Answered {
             return None;
         }
         if lane.sending.count() == 1 {
@@ -452,7 +460,7 @@ impl<A> Conversation<A> {
                 return None;
             }
             self.put_reply(index, 0, false, now, out);
-            return Some(Limited::Done);
+            return Some(SendStatus::Done);
         }
         let fragment = lane.sending.next_fragment()?;
         if lane.in_vain > REPEATS_MAX {
@@ -473,24 +481,25 @@ impl<A> Conversation<A> {
         if lane.sending.sent(fragment, *order, now) {
             self.congestion.sent(weight);
         }
-        lane.timer = Some(now + self.round_trip.wait(lane.in_vain, chance));
+        lane.timer = Some(now + self.round_trip.wait(lane.in_vain, rng));
         self.put_reply(index, fragment, asks, now, out);
-        Some(Limited::More)
+        Some(SendStatus::More)
     }
 
     fn put_ack(&self, index: usize, out: &mut Buffer) {
         let lane = &self.lanes[index];
         let below = match lane.stage {
-            Stage::Receiving => lane.assembly.below(),
-            Stage::Running | Stage::Cancelled | Stage::Answered | Stage::Over(_) => {
-                lane.request_count
-            }
+            ServerLaneState::Receiving => lane.assembly.below(),
+            ServerLaneState::Running
+            | ServerLaneState::Cancelled
+            | ServerLaneState::Answered
+            | ServerLaneState::Over(_) => lane.request_count,
         };
-        let header = Header {
+        let header = PacketHeader {
             detail: lane.progress() as u16,
             fragment: below,
             fragments: lane.request_count.max(lane.assembly.count()),
-            ..Header::plain(PacketKind::Ack, self.id, lane.number, lane.sequence)
+            ..PacketHeader::plain(PacketKind::Ack, self.id, lane.number, lane.sequence)
         };
         self.prototype.put(out, &header, |out| {
             put_bitmap(out, below, lane.assembly.held());
@@ -501,7 +510,7 @@ impl<A> Conversation<A> {
     fn put_reply(&self, index: usize, fragment: u32, asks: bool, now: Instant, out: &mut Buffer) {
         let lane = &self.lanes[index];
         let held = now.saturating_duration_since(lane.received_at).as_micros();
-        let header = Header {
+        let header = PacketHeader {
             flags: match asks {
                 true => ASKS,
                 false => 0,
@@ -509,7 +518,7 @@ impl<A> Conversation<A> {
             detail: u16::try_from(held).unwrap_or(HELD_LONG),
             fragment,
             fragments: lane.sending.count(),
-            ..Header::plain(PacketKind::Reply, self.id, lane.number, lane.sequence)
+            ..PacketHeader::plain(PacketKind::Reply, self.id, lane.number, lane.sequence)
         };
         self.prototype
             .put(out, &header, |out| lane.sending.put(fragment, out));

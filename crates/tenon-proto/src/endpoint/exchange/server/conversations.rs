@@ -8,16 +8,16 @@ use super::conversation::Conversation;
 /// All conversations. What is done for a packet concerns one of them, and asks for it several times: the
 /// one that was asked for last is found without a search.
 ///
-/// Who finds out how to name conversations so that they collide makes a packet cost as much as there are
+/// A client that finds out how to name conversations so that they collide makes a packet cost as much as there are
 /// conversations of one host, which are few.
 #[derive(Debug)]
-pub(super) struct Conversations<A> {
+pub(super) struct ConversationTable<A> {
     all: IndexMap<u64, Conversation<A>, RandomState>,
-    /// Where the one is that was asked for last.
+    /// The index of the one that was asked for last.
     last: usize,
 }
 
-impl<A> Default for Conversations<A> {
+impl<A> Default for ConversationTable<A> {
     fn default() -> Self {
         Self {
             all: IndexMap::default(),
@@ -26,7 +26,7 @@ impl<A> Default for Conversations<A> {
     }
 }
 
-impl<A> Conversations<A> {
+impl<A> ConversationTable<A> {
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }

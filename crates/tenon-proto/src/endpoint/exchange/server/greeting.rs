@@ -3,37 +3,39 @@
 use std::time::Instant;
 
 use super::conversation::Conversation;
-use super::{Address, Core, Stray};
+use super::{PeerAddress, ServerCore, StatelessReply};
 use crate::endpoint::exchange::datagram_max;
-use crate::endpoint::exchange::opening::{Facts, Opening, Welcome};
-use crate::endpoint::exchange::packet::{Header, Ignored, OPENS, PACKET_HEADER, PacketKind};
+use crate::endpoint::exchange::opening::{ConversationOpening, TransportParameters, WelcomePacket};
+use crate::endpoint::exchange::packet::{
+    DropReason, OPENS, PACKET_HEADER, PacketHeader, PacketKind,
+};
 use crate::lean::RefusalReason;
 
-/// Answers to strangers that wait to be sent; what is more is dropped.
+/// Answers to peers without a conversation that wait to be sent; what is more is dropped.
 const STRAY_MAX: usize = 256;
 
-impl<A: Address> Core<A> {
+impl<A: PeerAddress> ServerCore<A> {
     #[cold]
     pub(super) fn handle_hello(
         &mut self,
         now: Instant,
         from: A,
-        header: &Header,
+        header: &PacketHeader,
         body: &[u8],
-    ) -> Result<(), Ignored> {
-        let theirs = Facts::of_hello(body)?.preamble;
+    ) -> Result<(), DropReason> {
+        let theirs = TransportParameters::of_hello(body)?.preamble;
         let ours = self.preamble;
         let reason = match ours.versions.common(theirs.versions) {
             _ if self.is_closed => Some(RefusalReason::STOPPING),
-            _ if theirs.refusal.is_some() => return Err(Ignored::Malformed),
+            _ if theirs.refusal.is_some() => return Err(DropReason::Malformed),
             None => Some(RefusalReason::VERSION),
             Some(_) if !self.may_find_room(now, from) => Some(RefusalReason::BUSY),
             Some(_) => None,
         };
         let preamble = reason.map_or(ours, |reason| ours.refusing(reason));
         let retention = self.limits.retention.as_millis();
-        let welcome = Welcome {
-            facts: Facts {
+        let welcome = WelcomePacket {
+            facts: TransportParameters {
                 preamble,
                 ..self.facts_for(from)
             },
@@ -41,7 +43,8 @@ impl<A: Address> Core<A> {
             cookie: self.cookies.give(now, &from),
             retention_ms: u32::try_from(retention).unwrap_or(u32::MAX),
         };
-        let header = Header::plain(PacketKind::Welcome, header.conversation, 0, header.sequence);
+        let header =
+            PacketHeader::plain(PacketKind::Welcome, header.conversation, 0, header.sequence);
         self.answer_stray(from, header, Some(welcome));
         Ok(())
     }
@@ -53,9 +56,9 @@ impl<A: Address> Core<A> {
             && of_host < self.limits.conversations_of_host
     }
 
-    fn answer_stray(&mut self, to: A, header: Header, welcome: Option<Welcome>) {
+    fn answer_stray(&mut self, to: A, header: PacketHeader, welcome: Option<WelcomePacket>) {
         if self.stray.len() < STRAY_MAX {
-            self.stray.push_back(Stray {
+            self.stray.push_back(StatelessReply {
                 to,
                 header,
                 welcome,
@@ -69,20 +72,20 @@ impl<A: Address> Core<A> {
         &mut self,
         now: Instant,
         from: A,
-        header: &Header,
+        header: &PacketHeader,
         body: &'d [u8],
-    ) -> Result<&'d [u8], Ignored> {
+    ) -> Result<&'d [u8], DropReason> {
         match self.conversations.get_mut(header.conversation) {
             Some(conversation) if conversation.peer == from => {
                 conversation.heard_at = now;
                 match header.has(OPENS) {
                     false => Ok(body),
-                    true => Opening::get(body).map(|(_, rest)| rest),
+                    true => ConversationOpening::get(body).map(|(_, rest)| rest),
                 }
             }
             Some(_) => {
                 self.reset(now, from, header, true);
-                Err(Ignored::OtherAddress)
+                Err(DropReason::OtherAddress)
             }
             None => self.open_conversation(now, from, header, body),
         }
@@ -93,27 +96,27 @@ impl<A: Address> Core<A> {
         &mut self,
         now: Instant,
         from: A,
-        header: &Header,
+        header: &PacketHeader,
         body: &'d [u8],
-    ) -> Result<&'d [u8], Ignored> {
+    ) -> Result<&'d [u8], DropReason> {
         if !header.has(OPENS) {
             self.reset(now, from, header, false);
-            return Err(Ignored::Stale);
+            return Err(DropReason::Stale);
         }
-        let (opening, rest) = Opening::get(body)?;
+        let (opening, rest) = ConversationOpening::get(body)?;
         let Some(expiry) = self.cookies.expiry(now, &from, &opening.cookie) else {
             // A packet that its client has sent from there, before it moved, may begin the conversation yet.
             let may_begin = self.cookies.may_be_of_another(now, &opening.cookie);
             self.reset(now, from, header, may_begin);
-            return Err(Ignored::Stale);
+            return Err(DropReason::Stale);
         };
         if self.over.has(header.conversation, now) {
             self.reset(now, from, header, true);
-            return Err(Ignored::Stale);
+            return Err(DropReason::Stale);
         }
         // The client is not told: the same packet may come again, and find room.
         if self.is_closed || !self.make_room(now, from) {
-            return Err(Ignored::Full);
+            return Err(DropReason::Full);
         }
         let datagram = datagram_max(
             self.facts_for(from).datagram_max as usize,
@@ -134,13 +137,13 @@ impl<A: Address> Core<A> {
         Ok(rest)
     }
 
-    /// Says that a conversation is not known, and for how long it would have been.
+    /// Tells a client that a conversation is not known, and for how long it would have been.
     #[cold]
-    fn reset(&mut self, now: Instant, to: A, header: &Header, may_be_of_other: bool) {
+    fn reset(&mut self, now: Instant, to: A, header: &PacketHeader, may_be_of_other: bool) {
         if header.kind == PacketKind::Ack {
             return;
         }
-        // Whom this run has told that it stops it has forgotten at once, with the calls that it had begun.
+        // A client that this run has told that it stops was forgotten at once, with the calls that it had begun.
         let since = self
             .farewell_at
             .map_or(self.started, |at| at.max(self.started));
@@ -150,10 +153,10 @@ impl<A: Address> Core<A> {
             true => 0,
             false => known.min(self.limits.retention).as_millis(),
         };
-        let reset = Header {
+        let reset = PacketHeader {
             fragment: self.incarnation,
             fragments: u32::try_from(memory).unwrap_or(u32::MAX),
-            ..Header::plain(
+            ..PacketHeader::plain(
                 PacketKind::Reset,
                 header.conversation,
                 header.lane,

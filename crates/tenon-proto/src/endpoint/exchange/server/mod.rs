@@ -1,9 +1,9 @@
 //! The server's side: all conversations of all clients of one socket.
 //!
-//! What a datagram means is found out by [`handle_datagram`](ServerEngine::handle_datagram), what is
-//! to be sent is asked for with [`poll_transmit`](ServerEngine::poll_transmit) until there is nothing.
-//! A call that is handed out is carried out by its owner, in any order and at any time, and answered
-//! with [`reply`](ServerEngine::reply).
+//! [`handle_datagram`](ServerEngine::handle_datagram) takes in each datagram, and
+//! [`poll_transmit`](ServerEngine::poll_transmit) is asked for what is to be sent until there is nothing. A call that
+//! is handed out is carried out by its owner, in any order and at any time, and answered with
+//! [`reply`](ServerEngine::reply).
 
 mod calls;
 mod closed_conversations;
@@ -23,34 +23,36 @@ use std::time::{Duration, Instant};
 
 use tenon_wire::Buffer;
 
-use crate::connection::framing::Storage;
+use crate::connection::framing::ReceiveBuffer;
 use crate::connection::{IncomingCall, ServiceTable};
-use crate::endpoint::exchange::assembly::{Assembly, whole};
-use crate::endpoint::exchange::cookie::Cookies;
+use crate::endpoint::exchange::assembly::{Reassembly, whole};
+use crate::endpoint::exchange::cookie::AddressValidator;
 use crate::endpoint::exchange::datagram_max;
-use crate::endpoint::exchange::opening::{Facts, Welcome};
-use crate::endpoint::exchange::packet::{Header, Ignored, IgnoredCounters, PacketKind, decode};
-use crate::endpoint::exchange::spare::{KEPT_BY_SERVER, Spare};
-use crate::endpoint::exchange::time::{Chance, Patience};
+use crate::endpoint::exchange::opening::{TransportParameters, WelcomePacket};
+use crate::endpoint::exchange::packet::{
+    DropCounters, DropReason, PacketHeader, PacketKind, decode,
+};
+use crate::endpoint::exchange::spare::{KEPT_BY_SERVER, SpareBuffers};
+use crate::endpoint::exchange::time::{RetransmitTimeouts, SplitMix64};
 use crate::endpoint::exchange::whole::{Whole, content_max};
 use crate::lean::Preamble;
 use closed_conversations::ClosedConversations;
-use conversations::Conversations;
+use conversations::ConversationTable;
 
 /// The address of a peer.
-pub trait Address: Copy + Eq + Hash + Debug {
-    /// What conversations are counted by: the host, or as much of its address as it cannot choose.
+pub trait PeerAddress: Copy + Eq + Hash + Debug {
+    /// Returns the address that conversations are counted by: the host, or as much of its address as it cannot choose.
     #[must_use]
     fn host(&self) -> Self;
 
-    /// Whether only this machine has it, so that what it says comes from here.
+    /// Returns whether only this machine has it, so that what it says comes from here.
     #[must_use]
     fn is_here(&self) -> bool {
         false
     }
 }
 
-impl Address for SocketAddr {
+impl PeerAddress for SocketAddr {
     fn host(&self) -> Self {
         // An IPv4 client of a socket that takes both has its address in the lower half of one of IPv6.
         let ip = match self.ip().to_canonical() {
@@ -68,7 +70,7 @@ impl Address for SocketAddr {
     }
 }
 
-/// What a server takes.
+/// Limits of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerLimits {
     /// Bytes of the largest datagram that it sends and takes in.
@@ -88,12 +90,12 @@ pub struct ServerLimits {
     pub bytes_of_host: usize,
     /// The same of all conversations.
     pub bytes: usize,
-    /// For how long a conversation is known behind its last packet.
+    /// The time for which a conversation is known behind its last packet.
     pub retention: Duration,
-    /// For how long a cookie is one.
+    /// The time for which a cookie is valid.
     pub cookie: Duration,
-    /// How long to wait.
-    pub patience: Patience,
+    /// Times to wait before something is sent again.
+    pub patience: RetransmitTimeouts,
 }
 
 impl Default for ServerLimits {
@@ -108,12 +110,12 @@ impl Default for ServerLimits {
             bytes: 512 << 20,
             retention: Duration::from_secs(60),
             cookie: Duration::from_secs(10),
-            patience: Patience::default(),
+            patience: RetransmitTimeouts::default(),
         }
     }
 }
 
-/// What nobody may foresee, from the system's randomness.
+/// Values that must be unpredictable, from the system's randomness.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerSecrets {
     /// The key of the cookies.
@@ -124,7 +126,7 @@ pub struct ServerSecrets {
     pub seed: u64,
 }
 
-/// Which call is answered.
+/// The identity of a call that is to be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallKey {
     conversation: u64,
@@ -134,33 +136,33 @@ pub struct CallKey {
 
 /// A call for a service.
 #[derive(Debug)]
-pub struct Request<'m> {
-    /// What [`reply`](ServerEngine::reply) wants to know.
+pub struct ExchangeRequest<'m> {
+    /// The key for [`reply`](ServerEngine::reply).
     pub key: CallKey,
     /// The call. One of procedure 0 asks when it passed which place: the engine, which reads no clock, leaves the
     /// answer to its owner.
     pub call: IncomingCall<'m>,
 }
 
-/// What happened to a call that was handed out.
+/// An event of a call that was handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerEvent {
-    /// Nobody waits for it any more. It is to be answered all the same, by anything.
+    /// Its client no longer waits for it. It is to be answered all the same, by anything.
     Cancelled(CallKey),
 }
 
-/// Who is told that a server stops.
+/// The clients that are told that a server stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Farewell {
-    /// Clients none of whose calls is carried out, or answered in several packets.
+    /// Clients without a call that is carried out, or answered in several packets.
     ToIdle,
     /// All of them: no call will be answered any more.
     ToAll,
 }
 
-/// What a server has seen.
+/// Counters of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ServerCounters {
+pub struct ExchangeServerCounters {
     /// Calls handed to a service.
     pub calls: u64,
     /// Calls of procedure 0.
@@ -174,79 +176,80 @@ pub struct ServerCounters {
     /// Answers that were sent again.
     pub repeated: u64,
     /// Datagrams that were dropped.
-    pub ignored: IgnoredCounters,
+    pub ignored: DropCounters,
 }
 
 /// All conversations of all clients of one socket.
 #[derive(Debug)]
 pub struct ServerEngine<A> {
-    core: Core<A>,
+    core: ServerCore<A>,
     /// The request that was handed out last, if it came in several fragments.
-    whole: Storage,
+    whole: ReceiveBuffer,
 }
 
 #[derive(Debug)]
-struct Core<A> {
+struct ServerCore<A> {
     preamble: Preamble,
     limits: ServerLimits,
-    cookies: Cookies,
+    cookies: AddressValidator,
     incarnation: u32,
     started: Instant,
-    conversations: Conversations<A>,
-    hosts: HashMap<A, Host>,
+    conversations: ConversationTable<A>,
+    hosts: HashMap<A, HostUsage>,
     /// Conversations that are over, until no packet that is under way can begin them again.
     over: Box<ClosedConversations>,
-    /// When the conversation was heard last that was heard latest of those that were forgotten for want of room.
+    /// The time at which the conversation was heard last that was heard latest of those that were forgotten for want of
+    /// room.
     reclaimed_heard_at: Option<Instant>,
-    /// Whether there was room for a conversation of a host, and when that was found out.
+    /// The last search for room for a conversation of a host: the host, the time, and true if there was room.
     room_found: Option<(A, Instant, bool)>,
     /// Calls that have something to send.
     ready: VecDeque<(u64, u16)>,
-    /// Calls whose answers wait to be acknowledged.
+    /// Calls with answers that wait to be acknowledged.
     timed: Vec<(u64, u16)>,
     /// No timer of those is earlier; it may be that none is as early, as answers have gone on since.
     next_due: Option<Instant>,
-    stray: VecDeque<Stray<A>>,
-    /// Conversations whose clients are to be told that the server stops.
+    stray: VecDeque<StatelessReply<A>>,
+    /// Conversations of clients that are to be told that the server stops.
     leaving: Vec<u64>,
-    /// When the last of those was told, and forgotten.
+    /// The time at which the last of those was told, and forgotten.
     farewell_at: Option<Instant>,
     events: VecDeque<ServerEvent>,
     scratch: Buffer,
-    spare: Spare,
+    spare: SpareBuffers,
     bytes: usize,
     sweep_at: Instant,
     /// Packets sent.
     order: u64,
-    chance: Chance,
+    rng: SplitMix64,
     is_closed: bool,
-    counters: ServerCounters,
+    counters: ExchangeServerCounters,
 }
 
-/// What the conversations of a host take.
+/// The conversations and the memory of a host.
 #[derive(Debug, Default)]
-struct Host {
+struct HostUsage {
     conversations: usize,
     bytes: usize,
 }
 
-/// An answer to somebody without a conversation.
+/// An answer to a peer without a conversation.
 #[derive(Debug)]
-struct Stray<A> {
+struct StatelessReply<A> {
     to: A,
-    header: Header,
-    welcome: Option<Welcome>,
+    header: PacketHeader,
+    welcome: Option<WelcomePacket>,
 }
 
 /// A request that is whole: where it is.
 #[derive(Debug)]
-struct Complete<'d> {
+struct CompleteRequest<'d> {
     key: CallKey,
     /// None: in what was assembled.
     datagram: Option<&'d [u8]>,
 }
 
-impl<A: Address> ServerEngine<A> {
+impl<A: PeerAddress> ServerEngine<A> {
     /// A server that starts at `now`. `preamble` says what it is; the calls in flight that it grants
     /// hold for each conversation.
     pub fn new(
@@ -257,13 +260,13 @@ impl<A: Address> ServerEngine<A> {
     ) -> Self {
         let bytes_max = content_max(&preamble);
         Self {
-            core: Core {
+            core: ServerCore {
                 preamble,
                 limits,
-                cookies: Cookies::new(secrets.key, now, limits.cookie),
+                cookies: AddressValidator::new(secrets.key, now, limits.cookie),
                 incarnation: secrets.incarnation,
                 started: now,
-                conversations: Conversations::default(),
+                conversations: ConversationTable::default(),
                 hosts: HashMap::new(),
                 over: Box::default(),
                 reclaimed_heard_at: None,
@@ -276,15 +279,15 @@ impl<A: Address> ServerEngine<A> {
                 farewell_at: None,
                 events: VecDeque::new(),
                 scratch: Buffer::default(),
-                spare: Spare::new(Assembly::receiver(bytes_max), KEPT_BY_SERVER),
+                spare: SpareBuffers::new(Reassembly::receiver(bytes_max), KEPT_BY_SERVER),
                 bytes: 0,
                 sweep_at: now + limits.retention / 4,
                 order: 0,
-                chance: Chance(secrets.seed),
+                rng: SplitMix64(secrets.seed),
                 is_closed: false,
-                counters: ServerCounters::default(),
+                counters: ExchangeServerCounters::default(),
             },
-            whole: Assembly::receiver(bytes_max),
+            whole: Reassembly::receiver(bytes_max),
         }
     }
 
@@ -297,12 +300,12 @@ impl<A: Address> ServerEngine<A> {
         from: A,
         datagram: &'d [u8],
         services: &ServiceTable,
-    ) -> Option<Request<'d>> {
+    ) -> Option<ExchangeRequest<'d>> {
         let Self { core, whole } = self;
         core.take_in(now, from, datagram, services, whole)
     }
 
-    /// The same; a call that comes in several packets is put together outside of the engine, which may be used by
+    /// Does the same; a call that comes in several packets is put together outside of the engine, which may be used by
     /// others as long as the call is carried out.
     #[inline]
     pub fn handle_datagram_into<'d>(
@@ -312,43 +315,42 @@ impl<A: Address> ServerEngine<A> {
         datagram: &'d [u8],
         services: &ServiceTable,
         taken: &'d mut Whole,
-    ) -> Option<Request<'d>> {
+    ) -> Option<ExchangeRequest<'d>> {
         self.core
             .take_in(now, from, datagram, services, &mut taken.0)
     }
 
-    /// Answers a call: `message` is what [`ReplyDraft`](crate::lean::ReplyDraft) has written, from its
-    /// beginning. An empty buffer is
-    /// given back for it. False if nobody waits for the answer.
+    /// Answers a call: `message` is what [`ReplyDraft`](crate::lean::ReplyDraft) has written, from its beginning. An
+    /// empty buffer is given back for it. False if the answer is not waited for.
     pub fn reply(&mut self, key: CallKey, message: &mut Buffer) -> bool {
         self.core.reply(key, message)
     }
 
-    /// Appends the next datagram that is to be sent, and says to whom.
+    /// Appends the next datagram that is to be sent, and returns its destination.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> Option<A> {
         self.core.poll_transmit(now, out)
     }
 
-    /// Whether there may be something to send.
+    /// Returns whether there may be something to send.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         let core = &self.core;
         !(core.stray.is_empty() && core.ready.is_empty() && core.leaving.is_empty())
     }
 
-    /// What happened to calls that were handed out.
+    /// Returns the next event of a call that was handed out.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.core.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) has something to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.core.poll_timeout()
     }
 
-    /// When an answer may have to be sent again: of what [`poll_timeout`](Self::poll_timeout) says, that for which
-    /// somebody waits.
+    /// Returns when an answer may have to be sent again: of what [`poll_timeout`](Self::poll_timeout) says, the time of
+    /// an answer that a client waits for.
     #[inline]
     pub fn next_repeat(&self) -> Option<Instant> {
         self.core.next_due
@@ -389,27 +391,27 @@ impl<A: Address> ServerEngine<A> {
             .sum()
     }
 
-    /// Whether an answer is still to be sent, or one of several packets has not arrived and is sent again by
+    /// Returns whether an answer is still to be sent, or one of several packets has not arrived and is sent again by
     /// itself.
     pub fn has_unarrived(&self) -> bool {
         let mut conversations = self.core.conversations.iter();
         conversations.any(|(_, conversation)| conversation.has_unarrived())
     }
 
-    /// What has been seen so far.
-    pub fn counters(&self) -> ServerCounters {
+    /// Returns the counters so far.
+    pub fn counters(&self) -> ExchangeServerCounters {
         self.core.counters
     }
 }
 
-impl<A: Address> Core<A> {
-    /// What is said of this end to a client.
-    fn facts_for(&self, client: A) -> Facts {
+impl<A: PeerAddress> ServerCore<A> {
+    /// Returns the parameters of this end for a client.
+    fn facts_for(&self, client: A) -> TransportParameters {
         let limit = match client.is_here() {
             true => self.limits.datagram_max_here,
             false => self.limits.datagram_max,
         };
-        Facts {
+        TransportParameters {
             preamble: self.preamble,
             datagram_max: datagram_max(limit, usize::MAX) as u32,
         }
@@ -422,8 +424,8 @@ impl<A: Address> Core<A> {
         from: A,
         datagram: &'d [u8],
         services: &ServiceTable,
-        taken: &'d mut Storage,
-    ) -> Option<Request<'d>> {
+        taken: &'d mut ReceiveBuffer,
+    ) -> Option<ExchangeRequest<'d>> {
         match self.handle(now, from, datagram, taken) {
             Ok(None) => None,
             Ok(Some(complete)) => {
@@ -442,8 +444,8 @@ impl<A: Address> Core<A> {
         now: Instant,
         from: A,
         datagram: &'d [u8],
-        taken: &mut Storage,
-    ) -> Result<Option<Complete<'d>>, Ignored> {
+        taken: &mut ReceiveBuffer,
+    ) -> Result<Option<CompleteRequest<'d>>, DropReason> {
         let (header, body) = decode(datagram)?;
         match header.kind {
             PacketKind::Hello => self.handle_hello(now, from, &header, body).map(|()| None),
@@ -452,7 +454,9 @@ impl<A: Address> Core<A> {
                 self.handle_of_call(now, &header, body, taken)
             }
             PacketKind::Goodbye => self.handle_goodbye(now, from, &header, body).map(|()| None),
-            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset => Err(Ignored::WrongEnd),
+            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset => {
+                Err(DropReason::WrongEnd)
+            }
         }
     }
 }

@@ -1,14 +1,14 @@
-//! What is to be sent.
+//! Packets to clients.
 
 use std::time::Instant;
 
 use tenon_wire::Buffer;
 
-use super::conversation::Limited;
-use super::{Address, Core, Farewell};
-use crate::endpoint::exchange::packet::Prototype;
+use super::conversation::SendStatus;
+use super::{Farewell, PeerAddress, ServerCore};
+use crate::endpoint::exchange::packet::HeaderTemplate;
 
-impl<A: Address> Core<A> {
+impl<A: PeerAddress> ServerCore<A> {
     #[cold]
     pub(super) fn say_goodbye(&mut self, to: Farewell) {
         let told = self.conversations.iter();
@@ -35,7 +35,7 @@ impl<A: Address> Core<A> {
     #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Buffer) -> Option<A> {
         if let Some(stray) = self.stray.pop_front() {
-            let prototype = Prototype::new(stray.header.conversation);
+            let prototype = HeaderTemplate::new(stray.header.conversation);
             prototype.put(out, &stray.header, |out| {
                 if let Some(welcome) = &stray.welcome {
                     welcome.put(out);
@@ -54,10 +54,10 @@ impl<A: Address> Core<A> {
                 continue;
             };
             conversation.lanes[index].is_ready = false;
-            match conversation.transmit(index, now, &mut self.order, &mut self.chance, out) {
+            match conversation.transmit(index, now, &mut self.order, &mut self.rng, out) {
                 None => {}
-                Some(Limited::Done) => return Some(conversation.peer),
-                Some(Limited::More) => {
+                Some(SendStatus::Done) => return Some(conversation.peer),
+                Some(SendStatus::More) => {
                     let (peer, timer) = (conversation.peer, conversation.lanes[index].timer);
                     self.expect(timer);
                     self.make_ready(id, number);

@@ -2,34 +2,34 @@
 
 use tenon_wire::Buffer;
 
-use super::conversation::Stage;
-use super::{Address, CallKey, Core, Request};
+use super::conversation::ServerLaneState;
+use super::{CallKey, ExchangeRequest, PeerAddress, ServerCore};
 use crate::codec::onc::auth::Credential;
 use crate::connection::{self, IncomingCall, ServiceTable};
-use crate::endpoint::exchange::ack::Progress;
-use crate::endpoint::exchange::content::{Asked, Question};
-use crate::endpoint::exchange::packet::{Header, Ignored, PacketKind};
+use crate::endpoint::exchange::ack::CallStatus;
+use crate::endpoint::exchange::content::{RequestAction, RequestContent};
+use crate::endpoint::exchange::packet::{DropReason, PacketHeader, PacketKind};
 use crate::endpoint::exchange::spare::KEPT_BY_SERVER;
 use crate::lean::{Caller, ReplyDraft};
 use crate::lean::{Exception, Features, Status};
 
-impl<A: Address> Core<A> {
+impl<A: PeerAddress> ServerCore<A> {
     #[inline]
     pub(super) fn judge<'m>(
         &mut self,
         key: CallKey,
         message: &'m [u8],
         services: &ServiceTable,
-    ) -> Option<Request<'m>> {
+    ) -> Option<ExchangeRequest<'m>> {
         let conversation = self.conversations.get_mut(key.conversation)?;
         let index = conversation.index_of(key.lane)?;
-        let asked = Question::read(message, conversation.client.order, key.sequence);
+        let asked = RequestContent::read(message, conversation.client.order, key.sequence);
         let question = match asked {
             Ok(question) => question,
             Err(_) => {
-                conversation.lanes[index].end(Progress::Malformed);
+                conversation.lanes[index].end(CallStatus::Malformed);
                 self.counters.refusals += 1;
-                self.counters.ignored.count(Ignored::Malformed);
+                self.counters.ignored.count(DropReason::Malformed);
                 self.make_owing(key);
                 return None;
             }
@@ -58,7 +58,7 @@ impl<A: Address> Core<A> {
             && self.preamble.features.has(Features::STAMPS)
             && conversation.client.features.has(Features::STAMPS);
         match question.judge(service, self.is_closed) {
-            Asked::Call { service, parts } => {
+            RequestAction::Call { service, parts } => {
                 self.counters.calls += 1;
                 let call = IncomingCall {
                     service,
@@ -71,9 +71,9 @@ impl<A: Address> Core<A> {
                     arguments: parts.body,
                     caller: connection::Caller::Lean(caller),
                 };
-                Some(Request { key, call })
+                Some(ExchangeRequest { key, call })
             }
-            Asked::Ping if wants_stamps => {
+            RequestAction::Ping if wants_stamps => {
                 self.counters.pings += 1;
                 let call = IncomingCall {
                     service: 0,
@@ -86,15 +86,15 @@ impl<A: Address> Core<A> {
                     arguments: &[],
                     caller: connection::Caller::Lean(caller),
                 };
-                Some(Request { key, call })
+                Some(ExchangeRequest { key, call })
             }
-            Asked::Ping => {
+            RequestAction::Ping => {
                 self.counters.pings += 1;
                 ReplyDraft::begin(&mut self.scratch, caller).seal(&mut self.scratch);
                 self.answer_by_itself(key);
                 None
             }
-            Asked::Refused(exception) => self.refuse(key, caller, &exception),
+            RequestAction::Refused(exception) => self.refuse(key, caller, &exception),
         }
     }
 
@@ -105,7 +105,7 @@ impl<A: Address> Core<A> {
         key: CallKey,
         caller: Caller,
         exception: &Exception<'_>,
-    ) -> Option<Request<'m>> {
+    ) -> Option<ExchangeRequest<'m>> {
         self.counters.refusals += 1;
         let reply = ReplyDraft::begin(&mut self.scratch, caller);
         reply
@@ -116,7 +116,7 @@ impl<A: Address> Core<A> {
     }
 
     fn make_owing(&mut self, key: CallKey) {
-        let header = Header::plain(PacketKind::Ack, key.conversation, key.lane, key.sequence);
+        let header = PacketHeader::plain(PacketKind::Ack, key.conversation, key.lane, key.sequence);
         let conversation = self.conversations.get(key.conversation);
         let index = conversation.and_then(|conversation| conversation.index_of(key.lane));
         if let Some(index) = index {
@@ -145,20 +145,26 @@ impl<A: Address> Core<A> {
             return false;
         }
         match (lane.stage, lane.caller) {
-            (Stage::Running, Some(caller)) => {
+            (ServerLaneState::Running, Some(caller)) => {
                 if is_full {
                     refuse_for_room(message, caller);
                 }
                 self.send_answer(key, message);
                 true
             }
-            (Stage::Cancelled, _) => {
-                lane.end(Progress::Over);
+            (ServerLaneState::Cancelled, _) => {
+                lane.end(CallStatus::Over);
                 message.clear();
                 self.make_owing(key);
                 false
             }
-            (Stage::Running | Stage::Receiving | Stage::Answered | Stage::Over(_), _) => false,
+            (
+                ServerLaneState::Running
+                | ServerLaneState::Receiving
+                | ServerLaneState::Answered
+                | ServerLaneState::Over(_),
+                _,
+            ) => false,
         }
     }
 

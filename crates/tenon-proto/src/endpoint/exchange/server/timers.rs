@@ -1,12 +1,12 @@
-//! What is done when nothing comes.
+//! Timers of a server.
 
 use std::time::Instant;
 
-use super::conversation::Stage;
-use super::{Address, CallKey, Core, ServerEvent};
-use crate::endpoint::exchange::ack::Progress;
+use super::conversation::ServerLaneState;
+use super::{CallKey, PeerAddress, ServerCore, ServerEvent};
+use crate::endpoint::exchange::ack::CallStatus;
 
-impl<A: Address> Core<A> {
+impl<A: PeerAddress> ServerCore<A> {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let sweep = (!self.conversations.is_empty()).then_some(self.sweep_at);
         self.next_due.into_iter().chain(sweep).min()
@@ -43,7 +43,7 @@ impl<A: Address> Core<A> {
         }
     }
 
-    /// Whether the answer is still to be waited for.
+    /// Handles the timer of a lane; returns whether its answer is still to be waited for.
     fn handle_lane_timeout(&mut self, now: Instant, id: u64, number: u16) -> bool {
         let Some(conversation) = self.conversations.get_mut(id) else {
             return false;
@@ -52,7 +52,7 @@ impl<A: Address> Core<A> {
             return false;
         };
         let lane = &mut conversation.lanes[index];
-        let is_awaited = lane.stage == Stage::Answered && lane.sending.count() > 1;
+        let is_awaited = lane.stage == ServerLaneState::Answered && lane.sending.count() > 1;
         match lane.timer {
             _ if !is_awaited => {
                 lane.is_timed = false;
@@ -62,7 +62,7 @@ impl<A: Address> Core<A> {
             Some(timer) if timer > now => return true,
             Some(_) => {}
         }
-        let goes_on = conversation.send_again(index, now, &mut self.chance);
+        let goes_on = conversation.send_again(index, now, &mut self.rng);
         conversation.lanes[index].is_timed = goes_on;
         if goes_on {
             self.make_ready(id, number);
@@ -71,7 +71,7 @@ impl<A: Address> Core<A> {
         goes_on
     }
 
-    /// Forgets conversations that nobody has used for long enough.
+    /// Forgets conversations that were not used for long enough.
     fn sweep(&mut self, now: Instant) {
         let retention = self.limits.retention;
         let over = self.conversations.iter();
@@ -104,7 +104,7 @@ impl<A: Address> Core<A> {
         }
         for (id, index) in ended {
             if let Ok(lane) = self.lane(id, index) {
-                lane.end(Progress::Overloaded);
+                lane.end(CallStatus::Overloaded);
             }
             self.charge(id, index);
         }
@@ -117,7 +117,7 @@ impl<A: Address> Core<A> {
         self.bytes -= conversation.bytes;
         self.counters.forgotten += 1;
         let running = conversation.lanes.iter();
-        let running = running.filter(|lane| matches!(lane.stage, Stage::Running));
+        let running = running.filter(|lane| matches!(lane.stage, ServerLaneState::Running));
         self.events.extend(running.map(|lane| {
             ServerEvent::Cancelled(CallKey {
                 conversation: id,

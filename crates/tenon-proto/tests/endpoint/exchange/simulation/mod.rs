@@ -8,7 +8,7 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use tenon_proto::exchange::Ignored;
+use tenon_proto::exchange::DropReason;
 
 use crate::common::{Random, ShownOnFailure, seeds};
 use crate::network::Faults;
@@ -128,7 +128,7 @@ impl Totals {
         for client in &world.clients {
             let counters = client.conversation().counters();
             self.repeated += counters.repeated;
-            self.damaged += counters.ignored.of(Ignored::Damaged);
+            self.damaged += counters.ignored.of(DropReason::Damaged);
             self.conversations += counters.conversations;
         }
     }
