@@ -1,4 +1,4 @@
-//! Where a channel leads: what the program has said of it, and connecting to it, which begins anew each time.
+//! The destination of a channel: what the program has said of it, and connecting to it, which begins anew each time.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,19 +18,19 @@ use crate::resolve::{Resolver, find_port};
 #[derive(Debug, Clone)]
 pub struct Destination {
     address: Address,
-    service: Option<Service>,
+    service: Option<TargetProgram>,
 }
 
-/// What is to be reached there.
+/// Version of a program that is to be reached at a destination, and the resolver that finds its port.
 #[derive(Debug, Clone)]
-struct Service {
+struct TargetProgram {
     program: u32,
     version: u32,
     resolver: Arc<dyn Resolver>,
 }
 
 impl Destination {
-    /// Whatever is at `address`.
+    /// The destination `address`, whatever is there.
     ///
     /// # Errors
     /// The address lacks a port.
@@ -44,14 +44,14 @@ impl Destination {
         })
     }
 
-    /// A version of a program at `address`, whose port `resolver` finds if it lacks one.
+    /// A version of a program at `address`, to which `resolver` finds the port if it lacks one.
     pub fn of_program(
         address: Address,
         program: u32,
         version: u32,
         resolver: Arc<dyn Resolver>,
     ) -> Self {
-        let service = Service {
+        let service = TargetProgram {
             program,
             version,
             resolver,

@@ -1,11 +1,11 @@
-//! What is kept of the calls that are followed.
+//! The account of the calls that are followed.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::clock::clock;
-use super::steps::{Steps, Times};
+use super::steps::{CallTimestamps, StepRecorder};
 use super::summary::Summary;
 use super::trace::Trace;
 
@@ -27,26 +27,26 @@ use super::trace::Trace;
 /// ```
 #[derive(Clone)]
 pub struct Account {
-    shared: Arc<Shared>,
+    shared: Arc<AccountState>,
 }
 
-struct Shared {
-    /// Of so many calls one is followed.
+struct AccountState {
+    /// Sampling interval: of so many calls one is followed.
     every: u64,
     calls: AtomicU64,
-    kept: Mutex<Kept>,
+    kept: Mutex<RecentCalls>,
 }
 
-/// When the newest calls were where. What follows from that is worked out when somebody asks.
-struct Kept {
-    calls: Vec<Times>,
+/// Ring of the timestamps of the newest calls. Traces are worked out from them when they are asked for.
+struct RecentCalls {
+    calls: Vec<CallTimestamps>,
     limit: usize,
-    /// Where the next one goes when there is no more room: in place of the oldest.
+    /// Index of the oldest call, which the next one replaces when there is no more room.
     next: usize,
 }
 
 impl Account {
-    /// Traces that are kept if nothing else is said.
+    /// Number of traces that are kept by default.
     const KEPT: usize = 4096;
 
     /// An account of every call.
@@ -61,15 +61,15 @@ impl Account {
 
     /// An account of one call in so many that keeps the newest `kept` of them, at least one.
     pub fn with(calls: u32, kept: usize) -> Self {
-        // Whoever is first waits for it a moment: better now than in a call.
+        // The first use waits for it a moment: better now than in a call.
         clock();
-        let kept = Kept {
+        let kept = RecentCalls {
             calls: Vec::new(),
             limit: kept.max(1),
             next: 0,
         };
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(AccountState {
                 every: calls.max(1).into(),
                 calls: AtomicU64::new(0),
                 kept: Mutex::new(kept),
@@ -77,7 +77,7 @@ impl Account {
         }
     }
 
-    /// Whether the call that begins now is to be followed.
+    /// Returns whether the call that begins now is to be followed.
     #[cold]
     pub fn is_due(&self) -> bool {
         let before = self.shared.calls.fetch_add(1, Ordering::Relaxed);
@@ -87,14 +87,14 @@ impl Account {
     /// Follows `call`, and keeps what is known of it if it has a result.
     #[cold]
     #[inline(never)]
-    pub fn follow<T, E>(&self, call: impl FnOnce(&Steps) -> Result<T, E>) -> Result<T, E> {
-        let steps = Steps::begin();
+    pub fn follow<T, E>(&self, call: impl FnOnce(&StepRecorder) -> Result<T, E>) -> Result<T, E> {
+        let steps = StepRecorder::begin();
         let value = call(&steps)?;
         self.keep(steps.end());
         Ok(value)
     }
 
-    pub(super) fn keep(&self, times: Times) {
+    pub(super) fn keep(&self, times: CallTimestamps) {
         let mut kept = self.lock();
         let next = kept.next;
         match kept.calls.len() < kept.limit {
@@ -104,7 +104,7 @@ impl Account {
         kept.next = (next + 1) % kept.limit;
     }
 
-    /// The calls that were followed and had results, the newest of them, in no order.
+    /// Returns the newest calls that were followed and had results, in no order.
     pub fn traces(&self) -> Vec<Trace> {
         let calls = self.lock().calls.clone();
         let traces = calls.into_iter();
@@ -113,19 +113,19 @@ impl Account {
             .collect()
     }
 
-    /// What they have in common; `None` if there are none.
+    /// Returns the summary of the calls that are kept; `None` if there are none.
     pub fn summary(&self) -> Option<Summary> {
         Summary::of(&self.traces())
     }
 
-    /// Forgets them.
+    /// Forgets all calls.
     pub fn clear(&self) {
         let mut kept = self.lock();
         kept.calls.clear();
         kept.next = 0;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, RecentCalls> {
         let kept = self.shared.kept.lock();
         kept.unwrap_or_else(PoisonError::into_inner)
     }
@@ -142,19 +142,19 @@ impl fmt::Debug for Account {
 
 #[cfg(test)]
 mod tests {
-    use super::super::clock::Scale;
+    use super::super::clock::ClockScale;
     use super::super::steps::Step;
     use super::*;
 
-    const SCALE: Scale = Scale {
+    const SCALE: ClockScale = ClockScale {
         identity: 1,
         rate: 1_000_000_000,
     };
 
-    fn times(round_trip: u64) -> Times {
+    fn times(round_trip: u64) -> CallTimestamps {
         let mut client = [0; Step::COUNT];
         client[Step::Left as usize] = round_trip;
-        Times {
+        CallTimestamps {
             client,
             server: None,
         }

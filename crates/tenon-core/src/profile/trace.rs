@@ -1,19 +1,19 @@
-//! Where the time of one call went.
+//! The trace of one call: where its time went.
 
 use tenon_proto::lean::Stamps;
 
-use super::clock::{self, Scale};
-use super::steps::{Step, Times};
+use super::clock::{self, ClockScale};
+use super::steps::{CallTimestamps, Step};
 
-/// What can be known of the way of a call.
+/// Extent of what is known of the way of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// All of it: both ends read the same clock.
     Whole,
-    /// What passed at each end, but not how the time between them was divided: they read different
+    /// The times at each end, but not how the time between them was divided: they read different
     /// clocks.
     TwoClocks,
-    /// What passed at the client: the server has said nothing, or another caller has received the
+    /// The times at the client alone: the server has said nothing, or another caller has received the
     /// reply.
     Client,
 }
@@ -45,7 +45,7 @@ pub enum Part {
     Wait,
     /// The reply is found among what was received.
     Find,
-    /// The reply that somebody else has received waits for the caller, who is woken, or has not asked for
+    /// The reply that another caller has received waits for its own caller, which is woken, or has not asked for
     /// it yet.
     HandOver,
     /// The result is decoded.
@@ -54,7 +54,7 @@ pub enum Part {
     Leave,
 }
 
-/// Whose time a part is.
+/// Side to which the time of a part belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// Code of the client.
@@ -68,7 +68,7 @@ pub enum Owner {
 }
 
 impl Way {
-    /// The parts of such a way, in their order.
+    /// Returns the parts of such a way, in their order.
     pub fn parts(self) -> &'static [Part] {
         use Part::*;
         match self {
@@ -85,7 +85,7 @@ impl Way {
 }
 
 impl Part {
-    /// Whose time it is.
+    /// Returns the side to which its time belongs.
     pub fn owner(self) -> Owner {
         match self {
             Self::Encode
@@ -104,7 +104,7 @@ impl Part {
 /// The most parts that a way has.
 const PARTS_MAX: usize = 11;
 
-/// Where the time of one call went, in nanoseconds.
+/// Durations of the parts of one call, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trace {
     way: Way,
@@ -113,16 +113,16 @@ pub struct Trace {
     parts: [u64; PARTS_MAX],
 }
 
-/// What the server says, as times of the client's clock or as what lies between them.
-enum Told {
+/// Timing that the server reports, as times of the client's clock or as the spans between them.
+enum ServerTiming {
     Times([u64; 4]),
     Spans([u64; 3]),
     Nothing,
 }
 
 impl Trace {
-    /// What is known of a call from when it was where by the clock of this scale.
-    pub fn new(times: Times, scale: Scale) -> Self {
+    /// Makes the trace of a call from its timestamps by the clock of this scale.
+    pub fn new(times: CallTimestamps, scale: ClockScale) -> Self {
         let mut ticks = times.client;
         // What was not passed takes no time.
         for step in 1..ticks.len() {
@@ -136,24 +136,24 @@ impl Trace {
             [Step::Encoded, Step::Found, Step::Fetched, Step::Decoded].map(at);
         let before = [at(Step::Entered), encoded, sending];
         let behind = [received, found, fetched, decoded, at(Step::Left)];
-        let ours = Ours {
+        let client_timing = ClientTiming {
             scale,
             entered,
             sending: ticks[Step::Sending as usize],
             received: ticks[Step::Received as usize],
         };
-        let (way, parts) = match ours.tell(times.server) {
-            Told::Times(there) => {
+        let (way, parts) = match client_timing.server_timing(times.server) {
+            ServerTiming::Times(there) => {
                 let times = [&before[..], &there, &behind].concat();
                 (Way::Whole, spans(&times))
             }
-            Told::Spans(spans_there) => {
+            ServerTiming::Spans(spans_there) => {
                 let away = received - sending - spans_there.iter().sum::<u64>();
                 let here = [spans(&before), spans(&behind)];
                 let parts = [&here[0][..], &[away], &spans_there, &here[1]].concat();
                 (Way::TwoClocks, parts)
             }
-            Told::Nothing => {
+            ServerTiming::Nothing => {
                 let times = [&before[..], &[at(Step::Sent)], &behind].concat();
                 (Way::Client, spans(&times))
             }
@@ -168,46 +168,46 @@ impl Trace {
         trace
     }
 
-    /// What is known of the call.
+    /// Returns how much is known of the call.
     pub fn way(&self) -> Way {
         self.way
     }
 
-    /// From when the call was entered until it was left.
+    /// Returns the time from when the call was entered until it was left.
     pub fn round_trip(&self) -> u64 {
         self.round_trip
     }
 
-    /// The client's system call that sent it. It is no part of its own if the whole way is known: the
-    /// server may have the call before it returns.
+    /// Returns the time of the client's system call that sent it. It is no part of its own if the whole way is known:
+    /// the server may have the call before it returns.
     pub fn send(&self) -> u64 {
         self.send
     }
 
-    /// The parts of its way, whose sum is the round trip.
+    /// Returns the parts of its way, the sum of which is the round trip.
     pub fn parts(&self) -> impl Iterator<Item = (Part, u64)> + '_ {
         self.way.parts().iter().copied().zip(self.parts)
     }
 }
 
-/// What lies between each two of them, which are in order.
+/// Returns the spans between consecutive times, which are in order.
 fn spans(times: &[u64]) -> Vec<u64> {
     times.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
-/// What the client knows of when its call was away, by its own clock.
-struct Ours {
-    scale: Scale,
+/// Times between which a call was away from its client, by the client's clock.
+struct ClientTiming {
+    scale: ClockScale,
     entered: u64,
     sending: u64,
     received: u64,
 }
 
-impl Ours {
-    /// What can be believed of the server's stamps of the call.
-    fn tell(&self, server: Option<Stamps>) -> Told {
+impl ClientTiming {
+    /// Returns as much of the server's stamps of the call as can be believed.
+    fn server_timing(&self, server: Option<Stamps>) -> ServerTiming {
         let Some(server) = server else {
-            return Told::Nothing;
+            return ServerTiming::Nothing;
         };
         let Self { scale, entered, .. } = *self;
         let (sending, received) = (self.sending, self.received);
@@ -215,7 +215,7 @@ impl Ours {
         // How fast it ticks the two may have found out differently, and only one is believed.
         let is_ours = server.clock != 0 && server.clock == scale.identity;
         if is_ours && [&[sending], &times[..], &[received]].concat().is_sorted() {
-            return Told::Times(times.map(|time| scale.nanos(time - entered)));
+            return ServerTiming::Times(times.map(|time| scale.nanos(time - entered)));
         }
         let rate = match is_ours {
             true => scale.rate,
@@ -229,8 +229,8 @@ impl Ours {
             .iter()
             .fold(0, |sum: u64, span| sum.saturating_add(*span));
         match sum <= scale.nanos(received - entered) - scale.nanos(sending - entered) {
-            true => Told::Spans(spans),
-            false => Told::Nothing,
+            true => ServerTiming::Spans(spans),
+            false => ServerTiming::Nothing,
         }
     }
 }
@@ -245,7 +245,7 @@ mod tests {
 
     const OURS: u64 = 7;
 
-    const SCALE: Scale = Scale {
+    const SCALE: ClockScale = ClockScale {
         identity: OURS,
         rate: RATE,
     };
@@ -262,8 +262,12 @@ mod tests {
         })
     }
 
-    fn parts(client: [u64; Step::COUNT], server: Option<Stamps>, scale: Scale) -> (Way, Vec<u64>) {
-        let trace = Trace::new(Times { client, server }, scale);
+    fn parts(
+        client: [u64; Step::COUNT],
+        server: Option<Stamps>,
+        scale: ClockScale,
+    ) -> (Way, Vec<u64>) {
+        let trace = Trace::new(CallTimestamps { client, server }, scale);
         let parts: Vec<u64> = trace.parts().map(|(_, nanos)| nanos).collect();
         assert_eq!(parts.len(), trace.way.parts().len());
         assert_eq!(parts.iter().sum::<u64>(), trace.round_trip());
@@ -303,13 +307,13 @@ mod tests {
     #[test]
     fn ticks_of_any_length_add_up() {
         for rate in [1, 3, RATE / 3, RATE * 3, RATE * 3 - 1] {
-            let scale = Scale { rate, ..SCALE };
+            let scale = ClockScale { rate, ..SCALE };
             for server in [None, stamps(OURS, rate, [141, 145, 170, 180])] {
                 let (_, parts) = parts(TIMES, server, scale);
                 assert_eq!(parts.iter().sum::<u64>(), scale.nanos(130), "{rate}");
             }
         }
-        let scale = Scale {
+        let scale = ClockScale {
             rate: RATE * 2,
             ..SCALE
         };

@@ -15,27 +15,28 @@ use super::registry::CallToServe;
 use super::stream::ServerShared;
 use crate::service::CancelFlag;
 
-/// How often is looked for calls and connections that take too long, at most: there may be many.
+/// Shortest time between two looks for calls and connections that take too long: there may be many.
 pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The calls of a server that are carried out elsewhere, oldest first. `T` is what a driver answers them by.
+/// The calls of a server that are carried out elsewhere, oldest first. `T` is the target to which a driver answers
+/// them.
 #[derive(Debug)]
 pub struct DeferredCalls<T> {
-    calls: Mutex<Table<T>>,
-    times: CallTimes,
+    calls: Mutex<CallTable<T>>,
+    timeouts: CallTimeouts,
 }
 
 #[derive(Debug)]
-struct Table<T> {
+struct CallTable<T> {
     by_number: BTreeMap<u64, Arc<CallProgress<T>>>,
     next: u64,
-    /// When the calls are looked at next.
+    /// Time at which the calls are looked at next.
     due: Option<Instant>,
 }
 
-/// How long a call may take.
+/// Timeouts of a call: in the queue, and of its handler.
 #[derive(Debug, Clone, Copy)]
-struct CallTimes {
+struct CallTimeouts {
     queue: Option<Duration>,
     handler: Option<Duration>,
 }
@@ -44,19 +45,19 @@ impl<T> DeferredCalls<T> {
     /// No calls yet of a server with these limits.
     pub fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
-            calls: Mutex::new(Table {
+            calls: Mutex::new(CallTable {
                 by_number: BTreeMap::new(),
                 next: 0,
                 due: None,
             }),
-            times: CallTimes {
+            timeouts: CallTimeouts {
                 queue: limits.queue_timeout,
                 handler: limits.handler_timeout,
             },
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table<T>> {
+    fn lock(&self) -> MutexGuard<'_, CallTable<T>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +84,7 @@ impl<T> DeferredCalls<T> {
         table.next += 1;
         table.by_number.insert(number, Arc::clone(&progress));
         let due = progress
-            .due(&self.times, now)
+            .due(&self.timeouts, now)
             .filter(|_| table.due.is_none());
         table.due = table.due.or(due);
         drop(table);
@@ -101,9 +102,9 @@ impl<T> DeferredCalls<T> {
         let now = Instant::now();
         for call in self.lock().by_number.values() {
             match call.state() {
-                CallState::Queued => counters.calls_queued += 1,
-                CallState::GivenUp => {}
-                CallState::BegunAt(begun) => {
+                DeferredState::Queued => counters.calls_queued += 1,
+                DeferredState::GivenUp => {}
+                DeferredState::BegunAt(begun) => {
                     let age = now.saturating_duration_since(begun);
                     counters = counters.with_running(1, age);
                 }
@@ -112,34 +113,35 @@ impl<T> DeferredCalls<T> {
         counters
     }
 
-    /// Gives up the calls that have taken too long by `now`, counts and logs them. Those whose handlers run are
+    /// Gives up the calls that have taken too long by `now`, counts and logs them. Calls with a handler that runs are
     /// cancelled, too.
     pub fn expire(&self, shared: &ServerShared, now: Instant) -> ExpiredCalls<T> {
         let mut table = self.lock();
         let calls = table.by_number.values();
-        let is_late =
-            |call: &&Arc<CallProgress<T>>| call.due(&self.times, now).is_some_and(|due| due <= now);
+        let is_late = |call: &&Arc<CallProgress<T>>| {
+            call.due(&self.timeouts, now).is_some_and(|due| due <= now)
+        };
         let late: Vec<_> = calls.filter(is_late).cloned().collect();
         let mut answers = Vec::new();
         for call in late {
-            if let Some(reply) = call.give_up(shared, &self.times, now) {
+            if let Some(reply) = call.give_up(shared, &self.timeouts, now) {
                 answers.push((call, reply));
             }
         }
         let calls = table.by_number.values();
-        table.due = calls.filter_map(|call| call.due(&self.times, now)).min();
+        table.due = calls.filter_map(|call| call.due(&self.timeouts, now)).min();
         let next = table.due;
         drop(table);
         ExpiredCalls { answers, next }
     }
 }
 
-/// What has become of calls that have taken too long.
+/// Calls that were given up, as they have taken too long.
 #[derive(Debug)]
 pub struct ExpiredCalls<T> {
-    /// Those that are to be answered now, and how.
+    /// Calls that are to be answered now, and their replies.
     pub answers: Vec<(Arc<CallProgress<T>>, Buffer)>,
-    /// When the calls are to be looked at next.
+    /// Time at which the calls are to be looked at next.
     pub next: Option<Instant>,
 }
 
@@ -157,22 +159,22 @@ impl<T> DeferredCall<T> {
         self.progress.begin()
     }
 
-    /// Whether the call was given up before its handler began.
+    /// Returns whether the call was given up before its handler began.
     pub fn is_given_up(&self) -> bool {
-        matches!(self.progress.state(), CallState::GivenUp)
+        matches!(self.progress.state(), DeferredState::GivenUp)
     }
 
-    /// Whether the call is still to be answered, which its caller does then.
+    /// Returns whether the call is still to be answered, which the calling thread does then.
     pub fn claim_answer(&self) -> bool {
         self.progress.claim_answer()
     }
 
-    /// Returns what says whether the call is cancelled.
+    /// Returns the flag that is set when the call is cancelled.
     pub fn cancelled(&self) -> &CancelFlag {
         &self.progress.cancelled
     }
 
-    /// Returns what the call is answered by.
+    /// Returns the target to which the call is answered.
     pub fn target(&self) -> &T {
         &self.progress.target
     }
@@ -191,7 +193,7 @@ const QUEUED: u64 = 0;
 /// The state of a call that was given up while it waited.
 const GIVEN_UP: u64 = u64::MAX;
 
-/// How far a call is.
+/// Progress of a call that is carried out elsewhere.
 #[derive(Debug)]
 pub struct CallProgress<T> {
     call: CallToServe,
@@ -200,28 +202,28 @@ pub struct CallProgress<T> {
     queued_at: Instant,
     /// [`QUEUED`], [`GIVEN_UP`], or after how many nanoseconds its handler has begun, and one.
     state: AtomicU64,
-    /// Whether its handler has taken too long.
+    /// True if its handler has taken too long.
     is_expired: AtomicBool,
     is_answered: AtomicBool,
 }
 
-enum CallState {
+enum DeferredState {
     Queued,
     GivenUp,
     BegunAt(Instant),
 }
 
 impl<T> CallProgress<T> {
-    /// Returns what the call is answered by.
+    /// Returns the target to which the call is answered.
     pub fn target(&self) -> &T {
         &self.target
     }
 
-    fn state(&self) -> CallState {
+    fn state(&self) -> DeferredState {
         match self.state.load(Ordering::Relaxed) {
-            QUEUED => CallState::Queued,
-            GIVEN_UP => CallState::GivenUp,
-            nanos => CallState::BegunAt(self.queued_at + Duration::from_nanos(nanos - 1)),
+            QUEUED => DeferredState::Queued,
+            GIVEN_UP => DeferredState::GivenUp,
+            nanos => DeferredState::BegunAt(self.queued_at + Duration::from_nanos(nanos - 1)),
         }
     }
 
@@ -240,18 +242,18 @@ impl<T> CallProgress<T> {
         !self.is_answered.swap(true, Ordering::Relaxed)
     }
 
-    /// When the call is to be looked at: its handler may begin any time.
-    fn due(&self, times: &CallTimes, now: Instant) -> Option<Instant> {
+    /// Returns when the call is to be looked at: its handler may begin any time.
+    fn due(&self, timeouts: &CallTimeouts, now: Instant) -> Option<Instant> {
         match self.state() {
-            CallState::GivenUp => None,
-            CallState::Queued => {
-                let queue = times.queue.map(|limit| self.queued_at + limit);
-                let handler = times.handler.map(|limit| now + limit);
+            DeferredState::GivenUp => None,
+            DeferredState::Queued => {
+                let queue = timeouts.queue.map(|limit| self.queued_at + limit);
+                let handler = timeouts.handler.map(|limit| now + limit);
                 [queue, handler].into_iter().flatten().min()
             }
-            CallState::BegunAt(begun) => {
+            DeferredState::BegunAt(begun) => {
                 let is_expired = self.is_expired.load(Ordering::Relaxed);
-                times
+                timeouts
                     .handler
                     .filter(|_| !is_expired)
                     .map(|limit| begun + limit)
@@ -260,14 +262,19 @@ impl<T> CallProgress<T> {
     }
 
     /// Gives up a call that has taken too long; returns the answer to it, if it is to be answered now.
-    fn give_up(&self, shared: &ServerShared, times: &CallTimes, now: Instant) -> Option<Buffer> {
+    fn give_up(
+        &self,
+        shared: &ServerShared,
+        timeouts: &CallTimeouts,
+        now: Instant,
+    ) -> Option<Buffer> {
         let mut reply = Buffer::default();
         if self.leave_queue(GIVEN_UP) {
             shared.note_shed(&self.call);
             let text = "it waited for a thread for longer than the server's queue_timeout";
             self.call.refuse(Status::OVERLOADED, text, &mut reply);
             self.claim_answer().then_some(reply)
-        } else if self.due(times, now).is_none_or(|due| due > now) {
+        } else if self.due(timeouts, now).is_none_or(|due| due > now) {
             // It has begun just now.
             None
         } else {

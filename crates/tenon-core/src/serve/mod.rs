@@ -1,5 +1,5 @@
-//! What a server decides whichever driver runs it: which service is meant, what peers are granted, how long they may
-//! take, and what is counted.
+//! Decisions of a server that are alike for all drivers: which service is meant, what peers are granted, how long they
+//! may take, and what is counted.
 
 mod admission;
 mod counters;
@@ -24,7 +24,7 @@ mod slow_sender;
 mod stream;
 mod turns;
 
-pub use counters::{CallTally, Counter, ServerCounters, ServerTally};
+pub use counters::{CallTally, RelaxedCounter, ServerCounters, ServerTally};
 pub use deferred_calls::{CallProgress, DeferredCall, DeferredCalls, ExpiredCalls, LOOK_INTERVAL};
 pub use end_reason::EndReason;
 pub use half_close::{Discarded, HalfClose};

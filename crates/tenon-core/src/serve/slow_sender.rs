@@ -7,22 +7,23 @@ use super::limits::PROGRESS_BYTES;
 
 /// A request that is waited for: the first one of a connection, or a large one that has not arrived whole.
 #[derive(Debug, Default)]
-pub struct SlowSender(Option<Progress>);
+pub struct SlowSender(Option<ReceiveProgress>);
 
+/// Progress of a request that is waited for, and its time limit.
 #[derive(Debug)]
-struct Progress {
-    /// When the time for it is over.
+struct ReceiveProgress {
+    /// Time at which it is too late.
     end: Instant,
     /// Bytes that were kept when it began.
     from: usize,
-    /// Whether the first request of the connection is waited for.
+    /// True if the first request of the connection is waited for.
     is_first: bool,
 }
 
 impl SlowSender {
-    /// The first request of a connection is waited for, which was accepted at `now`.
+    /// Waits for the first request of a connection, which was accepted at `now`.
     pub fn awaiting_first(limit: Option<Duration>, now: Instant) -> Self {
-        Self(limit.map(|limit| Progress {
+        Self(limit.map(|limit| ReceiveProgress {
             end: now + limit,
             from: 0,
             is_first: true,
@@ -32,13 +33,13 @@ impl SlowSender {
     /// Notes that more of the request is waited for, of which `kept` bytes are there. Without a limit it may take as
     /// long as it likes.
     pub fn note_waiting(&mut self, kept: usize, limit: Option<Duration>, now: Instant) {
-        let goes_on = |progress: &Progress| {
+        let goes_on = |progress: &ReceiveProgress| {
             !progress.is_first && (progress.from..progress.from + PROGRESS_BYTES).contains(&kept)
         };
         if let Some(limit) = limit
             && !self.0.as_ref().is_some_and(goes_on)
         {
-            self.0 = Some(Progress {
+            self.0 = Some(ReceiveProgress {
                 end: now + limit,
                 from: kept,
                 is_first: false,
@@ -46,7 +47,7 @@ impl SlowSender {
         }
     }
 
-    /// Whether the first request of the connection is waited for.
+    /// Returns whether the first request of the connection is waited for.
     #[inline]
     pub fn awaits_first(&self) -> bool {
         self.0.as_ref().is_some_and(|progress| progress.is_first)
@@ -66,7 +67,7 @@ impl SlowSender {
         }
     }
 
-    /// When too little of it has arrived.
+    /// Returns when it is too late if too little of it has arrived.
     pub fn end(&self) -> Option<Instant> {
         self.0.as_ref().map(|progress| progress.end)
     }
