@@ -442,7 +442,7 @@ impl<W> ClientCore<W> {
 #[inline]
 fn is_unbound(answer: &[u8], order: ByteOrder) -> bool {
     let header = answer.first_chunk::<HEADER>();
-    let header = header.and_then(|header| lean::PacketHeader::decode(header, order).ok());
+    let header = header.and_then(|header| lean::Header::decode(header, order).ok());
     header.is_some_and(|header| header.kind == Kind::Unbound)
 }
 
