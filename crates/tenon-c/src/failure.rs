@@ -1,27 +1,27 @@
-//! Why a routine of C's did not move a value, in the words of the run time.
+//! The failures of C's encoding and decoding routines, in the words of the run time.
 
 use std::borrow::Cow;
 
 use tenon::wire::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind};
 
-/// What a routine says, or that it says nothing sensible.
+/// The failure that a routine reports, which need not be sensible.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct CodecFailure {
     /// A `tenon_failure_kind`.
     pub kind: u32,
-    /// Where in what was received.
+    /// Offset in the received bytes.
     pub offset: usize,
-    /// What the kind makes of it.
+    /// A value that the kind defines.
     pub first: u64,
-    /// What the kind makes of it.
+    /// A value that the kind defines.
     pub second: u64,
     /// The innermost field that is known.
     pub field: Cow<'static, str>,
 }
 
-/// What is not a matter of the bytes or of the value's own.
+/// A failure that is no matter of the bytes or of the value itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum CodecFault {
     /// malloc gave nothing.
     NoMemory,
     /// The routine set no kind, or one that there is not.
@@ -37,15 +37,15 @@ pub enum Trouble {
     HoldsNul,
 }
 
-/// Why a value was not encoded, or bytes were not decoded.
+/// The reason why a value was not encoded, or bytes were not decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason<E> {
+pub enum CodecError<E> {
     /// The value, or the bytes.
     Value(E),
     /// A pointer that must lead to a value is NULL.
     Null(Cow<'static, str>),
     /// The machine, or the routine.
-    Trouble(Trouble),
+    Fault(CodecFault),
 }
 
 const TRUNCATED: u32 = 1;
@@ -63,9 +63,9 @@ pub const NO_MEMORY: u32 = 10;
 pub const TOO_LARGE: u32 = 11;
 const HOLDS_NUL: u32 = 12;
 
-impl Failure {
-    /// Why bytes were not decoded.
-    pub fn of_bytes(self) -> Reason<DecodeError> {
+impl CodecFailure {
+    /// Returns the reason why bytes were not decoded.
+    pub fn of_bytes(self) -> CodecError<DecodeError> {
         let kind = match self.kind {
             TRUNCATED => DecodeErrorKind::Truncated {
                 needed: self.first,
@@ -81,18 +81,18 @@ impl Failure {
             TOO_DEEP => DecodeErrorKind::TooDeep,
             TOO_MUCH_MEMORY => DecodeErrorKind::TooMuchMemory,
             BAD_LIST => DecodeErrorKind::BadList,
-            NULL => return Reason::Null(self.field),
-            NO_MEMORY => return Reason::Trouble(Trouble::NoMemory),
-            HOLDS_NUL => return Reason::Trouble(Trouble::HoldsNul),
-            _ => return Reason::Trouble(Trouble::Unsaid),
+            NULL => return CodecError::Null(self.field),
+            NO_MEMORY => return CodecError::Fault(CodecFault::NoMemory),
+            HOLDS_NUL => return CodecError::Fault(CodecFault::HoldsNul),
+            _ => return CodecError::Fault(CodecFault::Unsaid),
         };
         let mut error = DecodeError::new(kind, self.offset);
         error.field = self.field;
-        Reason::Value(error)
+        CodecError::Value(error)
     }
 
-    /// Why a value was not encoded.
-    pub fn of_value(self) -> Reason<EncodeError> {
+    /// Returns the reason why a value was not encoded.
+    pub fn of_value(self) -> CodecError<EncodeError> {
         let kind = match self.kind {
             TOO_LONG => EncodeErrorKind::TooLong {
                 length: usize::try_from(self.first).unwrap_or(usize::MAX),
@@ -103,14 +103,14 @@ impl Failure {
             }
             TOO_DEEP => EncodeErrorKind::TooDeep,
             BAD_LIST => EncodeErrorKind::EmptyList,
-            NULL => return Reason::Null(self.field),
-            NO_MEMORY | TOO_MUCH_MEMORY => return Reason::Trouble(Trouble::NoMemory),
-            TOO_LARGE => return Reason::Trouble(Trouble::TooLarge { limit: self.second }),
-            _ => return Reason::Trouble(Trouble::Unsaid),
+            NULL => return CodecError::Null(self.field),
+            NO_MEMORY | TOO_MUCH_MEMORY => return CodecError::Fault(CodecFault::NoMemory),
+            TOO_LARGE => return CodecError::Fault(CodecFault::TooLarge { limit: self.second }),
+            _ => return CodecError::Fault(CodecFault::Unsaid),
         };
         let mut error = EncodeError::new(kind);
         error.field = self.field;
-        Reason::Value(error)
+        CodecError::Value(error)
     }
 }
 
@@ -118,22 +118,22 @@ fn clamped(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-impl Reason<DecodeError> {
-    /// What the run time is told, to end the call with.
+impl CodecError<DecodeError> {
+    /// Returns the error that the run time ends the call with.
     pub fn decode_error(&self) -> DecodeError {
         match self {
             Self::Value(error) => error.clone(),
-            Self::Null(_) | Self::Trouble(_) => DecodeError::new(DecodeErrorKind::TooMuchMemory, 0),
+            Self::Null(_) | Self::Fault(_) => DecodeError::new(DecodeErrorKind::TooMuchMemory, 0),
         }
     }
 }
 
-impl Reason<EncodeError> {
-    /// What the run time is told, to end the call with.
+impl CodecError<EncodeError> {
+    /// Returns the error that the run time ends the call with.
     pub fn encode_error(&self) -> EncodeError {
         match self {
             Self::Value(error) => error.clone(),
-            Self::Null(_) | Self::Trouble(_) => EncodeError::new(EncodeErrorKind::Shape),
+            Self::Null(_) | Self::Fault(_) => EncodeError::new(EncodeErrorKind::Shape),
         }
     }
 }

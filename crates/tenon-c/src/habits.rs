@@ -1,4 +1,4 @@
-//! What all clients of a connection have in common, whatever they call.
+//! The defaults that all clients of a connection have in common, whatever they call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use tenon::lean::Interface;
 use tenon::{AuthSys, Channel, Client, Credential, CredentialError};
 
-/// Who calls, and for how long.
+/// The identity of the caller and the time limit of calls.
 #[derive(Debug, Clone, Default)]
-pub struct Habits {
+pub struct CallDefaults {
     /// The time of every call, if it is said.
     pub timeout: Option<Duration>,
-    /// Who calls, if it is said.
-    pub user: Option<User>,
+    /// The caller's identity, if it is said.
+    pub user: Option<CallerIdentity>,
 }
 
-/// Who calls, by AUTH_SYS.
+/// The caller's identity, by AUTH_SYS.
 #[derive(Debug, Clone)]
-pub struct User {
+pub struct CallerIdentity {
     /// An arbitrary number.
     pub stamp: u32,
     /// The user's machine.
@@ -30,8 +30,8 @@ pub struct User {
     pub gids: Vec<u32>,
 }
 
-impl Habits {
-    /// A client of `interface` with these habits.
+impl CallDefaults {
+    /// A client of `interface` with these defaults.
     ///
     /// # Errors
     /// The credential cannot be sent.
@@ -51,7 +51,7 @@ impl Habits {
         Ok(client)
     }
 
-    /// A client like `before` that says who calls now.
+    /// Returns a client like `before` with this identity of the caller.
     ///
     /// # Errors
     /// The credential cannot be sent.
@@ -64,7 +64,7 @@ impl Habits {
     }
 }
 
-impl User {
+impl CallerIdentity {
     fn credential(&self) -> Result<Credential<'_>, CredentialError> {
         let sys = AuthSys::new(&self.machine, self.uid, self.gid, &self.gids)?;
         Ok(Credential::Sys(sys.with_stamp(self.stamp)))

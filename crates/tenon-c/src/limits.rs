@@ -1,4 +1,4 @@
-//! What results of a server may cost.
+//! Limits of the results of a server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

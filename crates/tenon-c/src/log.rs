@@ -17,12 +17,12 @@ pub fn number(level: Level) -> u32 {
 
 /// An event as a line: what happened, and then each field with its value.
 #[derive(Debug, Default)]
-pub struct Line {
+pub struct LogLine {
     message: String,
     fields: String,
 }
 
-impl Line {
+impl LogLine {
     /// Returns the text.
     pub fn into_text(self) -> String {
         match (self.message.is_empty(), self.fields.is_empty()) {
@@ -33,7 +33,7 @@ impl Line {
     }
 }
 
-impl Visit for Line {
+impl Visit for LogLine {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let to = if field.name() == "message" {
             &mut self.message
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_line_has_the_message_first() {
-        let line = |message: &str, fields: &str| Line {
+        let line = |message: &str, fields: &str| LogLine {
             message: message.into(),
             fields: fields.into(),
         };

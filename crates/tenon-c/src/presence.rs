@@ -1,32 +1,32 @@
-//! Who may still call a program's handlers, and whoever waits until nobody may.
+//! The threads that may still call a program's handlers, and waiting until none may.
 
 use std::convert::Infallible;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Held by everybody who may call a handler.
+/// Held by every service, which lives as long as a thread that may call its handlers.
 #[derive(Debug, Clone)]
-pub struct Presence {
+pub struct HandlerGuard {
     /// Never sent to: it is its end that says something.
     _until_dropped: Sender<Infallible>,
 }
 
-/// Told when nobody is present any more.
+/// Waits until no guard is held any more.
 #[derive(Debug)]
-pub struct Absence(Receiver<Infallible>);
+pub struct HandlerDrain(Receiver<Infallible>);
 
-impl Presence {
-    /// The first who is present, and who may be waited for.
-    pub fn new() -> (Self, Absence) {
+impl HandlerGuard {
+    /// Returns the first guard, and the drain that waits for all of its clones.
+    pub fn new() -> (Self, HandlerDrain) {
         let (sender, receiver) = channel();
         let first = Self {
             _until_dropped: sender,
         };
-        (first, Absence(receiver))
+        (first, HandlerDrain(receiver))
     }
 }
 
-impl Absence {
-    /// Returns as soon as nobody is present; what they did has happened then.
+impl HandlerDrain {
+    /// Returns as soon as no guard is held; what their holders did has happened then.
     pub fn wait(self) {
         // Nothing can be sent: the only answer is that all senders are gone.
         let Err(_) = self.0.recv();

@@ -1,4 +1,4 @@
-//! What a C program is told that went wrong, by blame.
+//! The errors that a C program is told, by the side that is at fault.
 
 use std::fmt;
 use std::io;
@@ -9,12 +9,12 @@ use tenon::{
     AddressError, BindError, CallError, ConnectError, CredentialError, Refused, StartError,
 };
 
-use crate::failure::{Reason, Trouble};
+use crate::failure::{CodecError, CodecFault};
 
 /// `tenon_kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Kind {
+pub enum ApiErrorKind {
     /// The program's own mistake.
     Caller = 1,
     /// The peer refused.
@@ -33,18 +33,18 @@ pub enum Kind {
     Bug = 8,
 }
 
-/// Why a function of the library failed.
+/// The failure of a function of the library.
 #[derive(Debug)]
-pub enum Report {
+pub enum ApiError {
     /// A call, or what it needs.
     Call(CallError),
     /// A server that does not start.
     Start(StartError),
-    /// A call whose arguments a routine did not encode.
-    Arguments(Reason<EncodeError>),
-    /// A call whose result a routine did not decode.
-    Result(Reason<DecodeError>),
-    /// What the system does not give.
+    /// A call with arguments that a routine did not encode.
+    Arguments(CodecError<EncodeError>),
+    /// A call with a result that a routine did not decode.
+    Result(CodecError<DecodeError>),
+    /// Something that the system does not give.
     System(io::Error),
     /// A text that is no address.
     Address(AddressError),
@@ -56,17 +56,17 @@ pub enum Report {
     Bug(String),
 }
 
-impl Report {
-    /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
+impl ApiError {
+    /// Returns the kind of the error: the side that is at fault.
+    pub fn kind(&self) -> ApiErrorKind {
         match self {
             Self::Call(error) => kind_of_call(error),
             Self::Start(error) => kind_of_start(error),
-            Self::Arguments(reason) => kind_of_reason(reason, Kind::Caller),
-            Self::Result(reason) => kind_of_reason(reason, Kind::Peer),
-            Self::Address(_) | Self::Credential(_) | Self::Caller(_) => Kind::Caller,
-            Self::System(_) => Kind::System,
-            Self::Bug(_) => Kind::Bug,
+            Self::Arguments(reason) => kind_of_reason(reason, ApiErrorKind::Caller),
+            Self::Result(reason) => kind_of_reason(reason, ApiErrorKind::Peer),
+            Self::Address(_) | Self::Credential(_) | Self::Caller(_) => ApiErrorKind::Caller,
+            Self::System(_) => ApiErrorKind::System,
+            Self::Bug(_) => ApiErrorKind::Bug,
         }
     }
 
@@ -102,7 +102,7 @@ impl Report {
         }
     }
 
-    /// Whether the peer may have carried the call out.
+    /// Returns whether the peer may have carried the call out.
     pub fn may_have_executed(&self) -> bool {
         match self {
             Self::Call(error) => error.may_have_executed(),
@@ -117,25 +117,25 @@ impl Report {
     }
 }
 
-impl From<CallError> for Report {
+impl From<CallError> for ApiError {
     fn from(error: CallError) -> Self {
         Self::Call(error)
     }
 }
 
-impl From<ConnectError> for Report {
+impl From<ConnectError> for ApiError {
     fn from(error: ConnectError) -> Self {
         Self::Call(error.into())
     }
 }
 
-impl From<StartError> for Report {
+impl From<StartError> for ApiError {
     fn from(error: StartError) -> Self {
         Self::Start(error)
     }
 }
 
-fn kind_of_call(error: &CallError) -> Kind {
+fn kind_of_call(error: &CallError) -> ApiErrorKind {
     match error {
         CallError::Arguments(_)
         | CallError::TooLarge { .. }
@@ -143,45 +143,49 @@ fn kind_of_call(error: &CallError) -> Kind {
         | CallError::TooManyCalls { .. }
         | CallError::OtherProtocol { .. }
         | CallError::NoLeanNumber { .. }
-        | CallError::LeanCredential => Kind::Caller,
-        CallError::Exception(exception) if exception.status == Status::DEADLINE => Kind::Timeout,
-        CallError::Refused(_) | CallError::Exception(_) | CallError::Unbound(_) => Kind::Refused,
-        CallError::Misbehaved(_) => Kind::Peer,
-        CallError::TimedOut { .. } => Kind::Timeout,
+        | CallError::LeanCredential => ApiErrorKind::Caller,
+        CallError::Exception(exception) if exception.status == Status::DEADLINE => {
+            ApiErrorKind::Timeout
+        }
+        CallError::Refused(_) | CallError::Exception(_) | CallError::Unbound(_) => {
+            ApiErrorKind::Refused
+        }
+        CallError::Misbehaved(_) => ApiErrorKind::Peer,
+        CallError::TimedOut { .. } => ApiErrorKind::Timeout,
         CallError::Connect(error) => kind_of_connect(error),
-        CallError::ConnectionRefused(_) => Kind::Unreachable,
-        CallError::CutOff { .. } | CallError::Disconnected { .. } => Kind::Disconnected,
+        CallError::ConnectionRefused(_) => ApiErrorKind::Unreachable,
+        CallError::CutOff { .. } | CallError::Disconnected { .. } => ApiErrorKind::Disconnected,
         // The run time may tell more apart than this library knows.
-        _ => Kind::Bug,
+        _ => ApiErrorKind::Bug,
     }
 }
 
-fn kind_of_connect(error: &ConnectError) -> Kind {
+fn kind_of_connect(error: &ConnectError) -> ApiErrorKind {
     match error {
-        ConnectError::Address(_) | ConnectError::NoPort(_) => Kind::Caller,
-        _ => Kind::Unreachable,
+        ConnectError::Address(_) | ConnectError::NoPort(_) => ApiErrorKind::Caller,
+        _ => ApiErrorKind::Unreachable,
     }
 }
 
-fn kind_of_start(error: &StartError) -> Kind {
+fn kind_of_start(error: &StartError) -> ApiErrorKind {
     match error {
         StartError::NoAddress | StartError::Twice { .. } | StartError::DuplicateLimits(_) => {
-            Kind::Caller
+            ApiErrorKind::Caller
         }
-        StartError::Register(_) => Kind::Unreachable,
-        _ => Kind::System,
+        StartError::Register(_) => ApiErrorKind::Unreachable,
+        _ => ApiErrorKind::System,
     }
 }
 
-fn kind_of_reason<E>(reason: &Reason<E>, of_value: Kind) -> Kind {
+fn kind_of_reason<E>(reason: &CodecError<E>, of_value: ApiErrorKind) -> ApiErrorKind {
     match reason {
-        Reason::Value(_) => of_value,
-        Reason::Null(_)
-        | Reason::Trouble(Trouble::Unsaid | Trouble::OutOfBounds | Trouble::TooLarge { .. }) => {
-            Kind::Caller
-        }
-        Reason::Trouble(Trouble::HoldsNul) => of_value,
-        Reason::Trouble(Trouble::NoMemory) => Kind::System,
+        CodecError::Value(_) => of_value,
+        CodecError::Null(_)
+        | CodecError::Fault(
+            CodecFault::Unsaid | CodecFault::OutOfBounds | CodecFault::TooLarge { .. },
+        ) => ApiErrorKind::Caller,
+        CodecError::Fault(CodecFault::HoldsNul) => of_value,
+        CodecError::Fault(CodecFault::NoMemory) => ApiErrorKind::System,
     }
 }
 
@@ -222,7 +226,7 @@ fn errno(error: &io::Error) -> u32 {
     number.map_or(0, i32::unsigned_abs)
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(error) => error.fmt(f),
@@ -241,18 +245,18 @@ impl fmt::Display for Report {
     }
 }
 
-impl<E: fmt::Display> fmt::Display for Reason<E> {
+impl<E: fmt::Display> fmt::Display for CodecError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Value(error) => error.fmt(f),
             Self::Null(field) if field.is_empty() => f.write_str("a pointer in them is NULL"),
             Self::Null(field) => write!(f, "{field} is NULL"),
-            Self::Trouble(trouble) => trouble.fmt(f),
+            Self::Fault(fault) => fault.fmt(f),
         }
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for CodecFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoMemory => "there is no memory",
@@ -269,7 +273,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// What the run time calls otherwise than `tenon.h` does.
+/// Names in the run time's messages that `tenon.h` has otherwise.
 const NAMES: [(&str, &str); 10] = [
     ("ChannelOptions::send_max", "send_max in tenon_options"),
     (

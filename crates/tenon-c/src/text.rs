@@ -9,7 +9,7 @@ pub fn write_words(room: &mut [u8], words: &dyn fmt::Display) {
     let Some(last) = room.len().checked_sub(1) else {
         return;
     };
-    let mut cut = Cut {
+    let mut cut = BoundedText {
         room: &mut room[..last],
         used: 0,
     };
@@ -19,12 +19,12 @@ pub fn write_words(room: &mut [u8], words: &dyn fmt::Display) {
     room[used] = 0;
 }
 
-struct Cut<'r> {
+struct BoundedText<'r> {
     room: &'r mut [u8],
     used: usize,
 }
 
-impl Write for Cut<'_> {
+impl Write for BoundedText<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let left = self.room.len() - self.used;
         let most = left.min(text.len());

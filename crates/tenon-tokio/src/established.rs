@@ -94,7 +94,7 @@ async fn relay<S: AsyncRead + AsyncWrite>(stream: S, end: UnixStream, hang_up: H
 }
 
 /// Tells when the other end of a pair of sockets is closed in both directions.
-struct HangUp(tokio::io::unix::AsyncFd<crate::watch::Owned<OwnedFd>>);
+struct HangUp(tokio::io::unix::AsyncFd<crate::watch::EventSource<OwnedFd>>);
 
 impl HangUp {
     /// Has sends of the other end fail.

@@ -1,5 +1,5 @@
 //! Tenon on tokio: the same calls, connections and rules as those of the [`tenon`] crate, for programs
-//! whose work is done by tasks. Errors, options, addresses, services and their limits are those of
+//! that do their work by tasks. Errors, options, addresses, services and their limits are those of
 //! `tenon`. Each end can be used from the other: a [`Client`] calls a [`tenon::Server`] and a [`Server`]
 //! answers a [`tenon::Client`].
 //!

@@ -14,13 +14,13 @@ use tokio::io::Interest;
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long until it is looked again whether packets find room.
+/// Time until it is looked again whether packets find room.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// Longest look for what comes within one poll.
 pub(crate) const LOOK_MAX: Duration = Duration::from_micros(20);
 
-/// How long a task in all looks that [spins](tenon_core::wait::Waiting::Spin) at a silent connection.
+/// Total time that a task which [spins](tenon_core::wait::Waiting::Spin) looks at a silent connection.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_millis(100);
 
 /// Has the task polled again once the others that are ready have run, and the system was asked what has happened.
@@ -38,42 +38,42 @@ pub(crate) fn yield_to_others(cx: &mut Context<'_>) {
     reason = "what replaces it is unsafe, as the descriptor must be the same and open until the \
               end: it is for the sockets that come here, which own theirs and never change it"
 )]
-pub(crate) fn watch<T: AsFd>(socket: T, interest: Interest) -> io::Result<AsyncFd<Owned<T>>> {
-    AsyncFd::with_interest(Owned(socket), interest)
+pub(crate) fn watch<T: AsFd>(socket: T, interest: Interest) -> io::Result<AsyncFd<EventSource<T>>> {
+    AsyncFd::with_interest(EventSource(socket), interest)
 }
 
 /// A socket that owns its descriptor, as the run time wants it.
 #[derive(Debug)]
-pub(crate) struct Owned<T>(pub(crate) T);
+pub(crate) struct EventSource<T>(pub(crate) T);
 
-impl<T: AsFd> AsRawFd for Owned<T> {
+impl<T: AsFd> AsRawFd for EventSource<T> {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_fd().as_raw_fd()
     }
 }
 
 /// A socket of a channel that the run time watches.
-pub(crate) type WatchedSocket = Watched<ClientSocket>;
+pub(crate) type WatchedSocket = AsyncSocket<ClientSocket>;
 
-/// What carries messages and can be watched.
-pub(crate) trait Carrier: AsFd {
+/// A carrier of messages that the run time can watch.
+pub(crate) trait WatchableSocket: AsFd {
     /// The stream that it is, if it is one.
     fn stream(&self) -> Option<&Stream>;
 }
 
-impl Carrier for Stream {
+impl WatchableSocket for Stream {
     fn stream(&self) -> Option<&Stream> {
         Some(self)
     }
 }
 
-impl Carrier for tenon_net::Carrier {
+impl WatchableSocket for tenon_net::Carrier {
     fn stream(&self) -> Option<&Stream> {
         None
     }
 }
 
-impl Carrier for ClientSocket {
+impl WatchableSocket for ClientSocket {
     fn stream(&self) -> Option<&Stream> {
         ClientSocket::stream(self)
     }
@@ -82,57 +82,57 @@ impl Carrier for ClientSocket {
 /// A carrier of messages that the run time watches, whether the system knows when it is ready or, as with shared memory,
 /// only the peer does, which says so if it was told that no task looks.
 #[derive(Debug)]
-pub(crate) struct Watched<C: AsFd> {
-    room: Room,
-    carrier: AsyncFd<Owned<C>>,
+pub(crate) struct AsyncSocket<C: AsFd> {
+    room: SendReadiness,
+    carrier: AsyncFd<EventSource<C>>,
 }
 
-/// What says that there is room to send.
+/// The source of notices that there is room to send.
 #[derive(Debug)]
-enum Room {
+enum SendReadiness {
     /// The system, of the stream.
-    System(Outlet),
+    System(WriteInterest),
     /// The peer, of shared memory.
-    Bell(RoomBell),
-    /// Nobody, of packets: there nearly always is. Of UDP the system would call for every packet that has left; of
+    Bell(RoomNotifier),
+    /// None, of packets: there nearly always is room. Of UDP the system would call for every packet that has left; of
     /// what goes past the kernel it says nothing.
-    Nobody(Again),
+    Retry(RetryTimer),
 }
 
 /// Room in the socket of a stream. The system is asked for it only once a send has found none: a socket that is watched
 /// for room costs an event, of a Unix socket for each message that the peer takes out.
 #[derive(Debug, Default)]
-struct Outlet {
+struct WriteInterest {
     /// Another descriptor of the socket, which is watched for room.
-    watched: OnceLock<AsyncFd<Owned<OwnedFd>>>,
-    /// Whether the last attempt to send found no room.
+    watched: OnceLock<AsyncFd<EventSource<OwnedFd>>>,
+    /// True if the last attempt to send found no room.
     is_full: AtomicBool,
 }
 
 #[derive(Debug)]
-struct RoomBell {
-    watched: AsyncFd<Owned<OwnedFd>>,
-    /// Whether the last attempt to send found no room.
+struct RoomNotifier {
+    watched: AsyncFd<EventSource<OwnedFd>>,
+    /// True if the last attempt to send found no room.
     is_awaited: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Again {
-    /// Whether the last attempt to send found no room.
+struct RetryTimer {
+    /// True if the last attempt to send found no room.
     is_full: AtomicBool,
     timer: Mutex<Option<Pin<Box<Sleep>>>>,
 }
 
-/// That something may be attempted. Whoever did in vain says so.
-pub(crate) enum Readiness<'w, C: AsFd> {
-    Socket(AsyncFdReadyGuard<'w, Owned<C>>),
+/// The readiness for an attempt to send or receive. A task that attempted it in vain says so.
+pub(crate) enum IoReadiness<'w, C: AsFd> {
+    Socket(AsyncFdReadyGuard<'w, EventSource<C>>),
     /// To receive from shared memory.
     Bytes,
     /// To send into shared memory, or packets.
     Room(&'w AtomicBool),
 }
 
-impl<C: AsFd> Readiness<'_, C> {
+impl<C: AsFd> IoReadiness<'_, C> {
     /// There was nothing, or no room.
     pub(crate) fn clear_ready(&mut self) {
         match self {
@@ -144,7 +144,7 @@ impl<C: AsFd> Readiness<'_, C> {
     }
 }
 
-impl<C: Carrier> Watched<C> {
+impl<C: WatchableSocket> AsyncSocket<C> {
     /// Has the run time watch `carrier` for what comes and for room to send.
     ///
     /// # Errors
@@ -152,14 +152,14 @@ impl<C: Carrier> Watched<C> {
     pub(crate) fn new(carrier: C) -> io::Result<Self> {
         let room = match carrier.stream() {
             Some(stream) => match stream.room_bell()? {
-                Some(bell) => Room::Bell(RoomBell::new(bell)?),
-                None => Room::System(Outlet::default()),
+                Some(bell) => SendReadiness::Bell(RoomNotifier::new(bell)?),
+                None => SendReadiness::System(WriteInterest::default()),
             },
-            None => Room::Nobody(Again::default()),
+            None => SendReadiness::Retry(RetryTimer::default()),
         };
         let interest = match &room {
-            Room::System(_) | Room::Bell(_) => Interest::READABLE,
-            Room::Nobody(_) => Interest::READABLE | Interest::ERROR,
+            SendReadiness::System(_) | SendReadiness::Bell(_) => Interest::READABLE,
+            SendReadiness::Retry(_) => Interest::READABLE | Interest::ERROR,
         };
         Ok(Self {
             room,
@@ -181,45 +181,47 @@ impl<C: Carrier> Watched<C> {
         Ok(())
     }
 
-    /// Whether a receive may find something; otherwise the task is called when one may.
+    /// Returns whether a receive may find something; otherwise the task is called when one may.
     pub(crate) fn poll_read_ready(
         &self,
         cx: &mut Context<'_>,
-    ) -> Poll<io::Result<Readiness<'_, C>>> {
+    ) -> Poll<io::Result<IoReadiness<'_, C>>> {
         let memory = match &self.room {
-            Room::System(_) | Room::Nobody(_) => None,
-            Room::Bell(_) => self.get_ref().stream(),
+            SendReadiness::System(_) | SendReadiness::Retry(_) => None,
+            SendReadiness::Bell(_) => self.get_ref().stream(),
         };
         let Some(memory) = memory else {
-            return self.carrier.poll_read_ready(cx).map_ok(Readiness::Socket);
+            return self.carrier.poll_read_ready(cx).map_ok(IoReadiness::Socket);
         };
         // The peer is told before the task sleeps, and what came before that is seen here.
         if memory.park() && forget(self.carrier.poll_read_ready(cx)?).is_pending() {
             return Poll::Pending;
         }
-        Poll::Ready(Ok(Readiness::Bytes))
+        Poll::Ready(Ok(IoReadiness::Bytes))
     }
 
-    /// Whether a send may find room; otherwise the task is called when one may.
+    /// Returns whether a send may find room; otherwise the task is called when one may.
     pub(crate) fn poll_write_ready(
         &self,
         cx: &mut Context<'_>,
-    ) -> Poll<io::Result<Readiness<'_, C>>> {
+    ) -> Poll<io::Result<IoReadiness<'_, C>>> {
         let (bell, memory) = match (&self.room, self.get_ref().stream()) {
-            (Room::Bell(bell), Some(memory)) => (bell, memory),
-            (Room::Nobody(again), _) => {
+            (SendReadiness::Bell(bell), Some(memory)) => (bell, memory),
+            (SendReadiness::Retry(again), _) => {
                 return match again.must_wait(cx) {
                     true => Poll::Pending,
-                    false => Poll::Ready(Ok(Readiness::Room(&again.is_full))),
+                    false => Poll::Ready(Ok(IoReadiness::Room(&again.is_full))),
                 };
             }
-            (Room::System(outlet), _) => {
+            (SendReadiness::System(outlet), _) => {
                 return match outlet.must_wait(self.get_ref(), cx)? {
                     true => Poll::Pending,
-                    false => Poll::Ready(Ok(Readiness::Room(&outlet.is_full))),
+                    false => Poll::Ready(Ok(IoReadiness::Room(&outlet.is_full))),
                 };
             }
-            (Room::Bell(_), None) => unreachable!("only streams in shared memory have bells"),
+            (SendReadiness::Bell(_), None) => {
+                unreachable!("only streams in shared memory have bells")
+            }
         };
         while bell.is_awaited.load(Ordering::Relaxed) {
             if !memory.park_sender() {
@@ -230,11 +232,11 @@ impl<C: Carrier> Watched<C> {
                 memory.take_in_room();
             }
         }
-        Poll::Ready(Ok(Readiness::Room(&bell.is_awaited)))
+        Poll::Ready(Ok(IoReadiness::Room(&bell.is_awaited)))
     }
 }
 
-impl Outlet {
+impl WriteInterest {
     /// Has the task called when there is room, if the last attempt found none; returns false if there may be some again.
     fn must_wait(&self, socket: &impl AsFd, cx: &mut Context<'_>) -> io::Result<bool> {
         if !self.is_full.load(Ordering::Relaxed) {
@@ -253,14 +255,14 @@ impl Outlet {
     }
 
     #[cold]
-    fn begin(&self, socket: &impl AsFd) -> io::Result<&AsyncFd<Owned<OwnedFd>>> {
+    fn begin(&self, socket: &impl AsFd) -> io::Result<&AsyncFd<EventSource<OwnedFd>>> {
         let other = socket.as_fd().try_clone_to_owned()?;
         let watched = watch(other, Interest::WRITABLE)?;
         Ok(self.watched.get_or_init(|| watched))
     }
 }
 
-impl RoomBell {
+impl RoomNotifier {
     fn new(bell: OwnedFd) -> io::Result<Self> {
         Ok(Self {
             watched: watch(bell, Interest::READABLE)?,
@@ -269,8 +271,8 @@ impl RoomBell {
     }
 }
 
-impl Again {
-    /// Has the task called soon if the last attempt found no room; whoever is called earlier may try again then.
+impl RetryTimer {
+    /// Has the task called soon if the last attempt found no room; a task that is called earlier may try again then.
     fn must_wait(&self, cx: &mut Context<'_>) -> bool {
         if !self.is_full.swap(false, Ordering::Relaxed) {
             return false;
@@ -291,7 +293,7 @@ where
     ready.map(|mut ready| ready.clear_ready())
 }
 
-/// Whether `error` says that nothing is there yet.
+/// Returns whether `error` says that nothing is there yet.
 pub(crate) fn is_for_now(error: &io::Error) -> bool {
     tenon_net::is_deadline(error) || error.kind() == io::ErrorKind::WouldBlock
 }

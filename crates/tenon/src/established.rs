@@ -39,20 +39,20 @@ const RELAYED_BYTES: usize = 64 << 10;
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct EstablishedConnection(Kind);
+pub struct EstablishedConnection(ConnectionKind);
 
-enum Kind {
+enum ConnectionKind {
     Socket(OwnedFd),
-    Halves(Halves),
+    Halves(StreamHalves),
 }
 
-struct Halves {
+struct StreamHalves {
     reader: Box<dyn Read + Send>,
     writer: Box<dyn Write + Send>,
     on_close: OnClose,
 }
 
-/// What the program does when a connection has ended.
+/// The callback of the program for the end of a connection.
 #[derive(Default)]
 struct OnClose(Option<Box<dyn FnOnce() + Send>>);
 
@@ -79,13 +79,14 @@ pub fn memory() -> io::Result<(EstablishedConnection, EstablishedConnection)> {
 }
 
 impl EstablishedConnection {
-    /// A connection whose bytes are read from `reader` and written to `writer`, which is flushed behind each piece. When
-    /// nothing more is to be written, `writer` is dropped; a peer that waits for the end has to be told by that.
+    /// Makes a connection that reads its bytes from `reader` and writes them to `writer`, which is flushed behind each
+    /// piece. When nothing more is to be written, `writer` is dropped; a peer that waits for the end has to be told by
+    /// that.
     pub fn from_halves(
         reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,
     ) -> Self {
-        Self(Kind::Halves(Halves {
+        Self(ConnectionKind::Halves(StreamHalves {
             reader: Box::new(reader),
             writer: Box::new(writer),
             on_close: OnClose::default(),
@@ -97,7 +98,7 @@ impl EstablishedConnection {
     /// by shutting a socket down below. Of a socket it is not called, as that is closed.
     #[must_use]
     pub fn on_close(mut self, on_close: impl FnOnce() + Send + 'static) -> Self {
-        if let Kind::Halves(halves) = &mut self.0 {
+        if let ConnectionKind::Halves(halves) = &mut self.0 {
             halves.on_close = OnClose(Some(Box::new(on_close)));
         }
         self
@@ -106,15 +107,15 @@ impl EstablishedConnection {
     /// Returns the socket, or one through which the halves are relayed.
     pub(crate) fn into_socket(self) -> io::Result<OwnedFd> {
         match self.0 {
-            Kind::Socket(socket) => Ok(socket),
-            Kind::Halves(halves) => halves.relay(),
+            ConnectionKind::Socket(socket) => Ok(socket),
+            ConnectionKind::Halves(halves) => halves.relay(),
         }
     }
 }
 
 impl From<OwnedFd> for EstablishedConnection {
     fn from(socket: OwnedFd) -> Self {
-        Self(Kind::Socket(socket))
+        Self(ConnectionKind::Socket(socket))
     }
 }
 
@@ -139,13 +140,13 @@ impl From<UdpSocket> for EstablishedConnection {
 impl fmt::Debug for EstablishedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Socket(socket) => f.debug_tuple("Socket").field(socket).finish(),
-            Kind::Halves(_) => f.debug_struct("Halves").finish_non_exhaustive(),
+            ConnectionKind::Socket(socket) => f.debug_tuple("Socket").field(socket).finish(),
+            ConnectionKind::Halves(_) => f.debug_struct("Halves").finish_non_exhaustive(),
         }
     }
 }
 
-impl Halves {
+impl StreamHalves {
     fn relay(self) -> io::Result<OwnedFd> {
         let Self {
             reader,
@@ -162,7 +163,7 @@ impl Halves {
     }
 }
 
-/// Where what is read from the program's stream goes; ends with it, however reading ends.
+/// The socket that takes what is read from the program's stream; ends with it, however reading ends.
 struct IncomingEnd(UnixStream);
 
 impl Drop for IncomingEnd {
@@ -172,7 +173,7 @@ impl Drop for IncomingEnd {
     }
 }
 
-/// Where what is written to the program's stream comes from; the connection ends with it, however writing ends.
+/// The socket that supplies what is written to the program's stream; the connection ends with it, however writing ends.
 struct OutgoingEnd {
     end: UnixStream,
     on_close: OnClose,

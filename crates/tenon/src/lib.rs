@@ -85,8 +85,8 @@
 //! | say how a connection is made and how large messages may be | [`ChannelOptions`] |
 //! | serve several programs at several addresses | [`Server`], [`ServerBuilder`], [`ServerLimits`] |
 //! | serve and call from an event loop of your own | [`SteppedServer`], [`ChannelStepper`] |
-//! | refuse a call, or know who calls | [`Refusal`], [`CallInfo`] |
-//! | know whose fault it was, and whether the call may have been executed | [`CallError`] |
+//! | refuse a call, or identify the caller | [`Refusal`], [`CallInfo`] |
+//! | know which side was at fault, and whether the call may have been executed | [`CallError`] |
 //! | choose between waking up late and keeping a processor busy | [`Waiting`] |
 //! | see where the time of calls goes | [`Account`] |
 //! | find a server by its program's number | [`rpcbind`] |
@@ -94,7 +94,7 @@
 //!
 //! # Threads
 //!
-//! A client has none of its own: of those who wait for replies on a connection one reads for all. A server has
+//! A client has none of its own: of the threads that wait for replies on a connection one reads for all. A server has
 //! a few, and an idle connection has none of them.
 //!
 //! # Limits

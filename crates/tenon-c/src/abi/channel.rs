@@ -12,32 +12,32 @@ use tenon::{CallError, Channel, ChannelStepper, Client, Protocol};
 
 use super::codec;
 use super::error::{CError, done, told};
-use super::fork::Generation;
+use super::fork::ForkGeneration;
 use super::options::{CAuthSys, COptions};
 use super::types::{CInterface, CMessage, CProcedure, Encode};
-use super::value::Owned;
+use super::value::OwnedValue;
 use super::words;
-use crate::failure::Reason;
-use crate::habits::Habits;
-use crate::report::Report;
+use crate::failure::CodecError;
+use crate::habits::CallDefaults;
+use crate::report::ApiError;
 
 /// `tenon_channel`.
 pub struct CChannel {
     pub(super) client: Client,
     /// For those that share the connection.
-    habits: Habits,
+    defaults: CallDefaults,
     /// There once the program steps.
     pub(super) stepper: Mutex<Option<ChannelStepper>>,
-    generation: Generation,
+    generation: ForkGeneration,
 }
 
-const NO_CHANNEL: Report = Report::Caller("the channel is NULL");
-const NO_INTERFACE: Report = Report::Caller("the interface is NULL");
-pub(super) const NO_PROCEDURE: Report = Report::Caller("the procedure is NULL");
+const NO_CHANNEL: ApiError = ApiError::Caller("the channel is NULL");
+const NO_INTERFACE: ApiError = ApiError::Caller("the interface is NULL");
+pub(super) const NO_PROCEDURE: ApiError = ApiError::Caller("the procedure is NULL");
 
 /// # Safety
 /// It is NULL or leads to a channel that is open as long as `'c`.
-pub(super) unsafe fn opened<'c>(channel: *const CChannel) -> Result<&'c CChannel, Report> {
+pub(super) unsafe fn opened<'c>(channel: *const CChannel) -> Result<&'c CChannel, ApiError> {
     // SAFETY: the caller's promise.
     let channel = unsafe { channel.as_ref() }.ok_or(NO_CHANNEL)?;
     channel.generation.check()?;
@@ -60,16 +60,16 @@ pub unsafe extern "C" fn tenon_connect(
         let (address, interface, options) =
             unsafe { (words(address), interface.as_ref(), COptions::read(options)?) };
         let options = options.as_ref();
-        let address = address.ok_or(Report::Caller("the address is NULL or no UTF-8"))?;
+        let address = address.ok_or(ApiError::Caller("the address is NULL or no UTF-8"))?;
         let interface = interface.ok_or(NO_INTERFACE)?;
         let limits = options.map_or(Ok(Default::default()), COptions::channel)?;
         // SAFETY: options and interface are complete.
-        let (habits, lean) = unsafe {
-            let habits = options.map(|options| options.habits());
-            (habits.unwrap_or_default(), interface.lean())
+        let (defaults, lean) = unsafe {
+            let defaults = options.map(|options| options.call_defaults());
+            (defaults.unwrap_or_default(), interface.lean())
         };
         let found = Client::connect_with(address, lean.program, lean.version, limits)?;
-        CChannel::handed_out(found.channel(), habits, lean)
+        CChannel::handed_out(found.channel(), defaults, lean)
     };
     // SAFETY: the error is NULL or the caller's own.
     unsafe { told(error, connect) }.unwrap_or(ptr::null_mut())
@@ -88,23 +88,23 @@ pub unsafe extern "C" fn tenon_connect_over(
 ) -> *mut CChannel {
     let connect = || {
         if socket < 0 {
-            return Err(Report::Caller("the socket is no descriptor"));
+            return Err(ApiError::Caller("the socket is no descriptor"));
         }
         // SAFETY: it is not -1, and the program keeps it open until this returns.
         let socket = unsafe { BorrowedFd::borrow_raw(socket) };
-        let socket = socket.try_clone_to_owned().map_err(Report::System)?;
+        let socket = socket.try_clone_to_owned().map_err(ApiError::System)?;
         // SAFETY: both are NULL or what `tenon.h` says.
         let (interface, options) = unsafe { (interface.as_ref(), COptions::read(options)?) };
         let options = options.as_ref();
         let interface = interface.ok_or(NO_INTERFACE)?;
         let limits = options.map_or(Ok(Default::default()), COptions::channel)?;
         // SAFETY: options and interface are complete.
-        let (habits, lean) = unsafe {
-            let habits = options.map(|options| options.habits());
-            (habits.unwrap_or_default(), interface.lean())
+        let (defaults, lean) = unsafe {
+            let defaults = options.map(|options| options.call_defaults());
+            (defaults.unwrap_or_default(), interface.lean())
         };
         let channel = Channel::over(socket, Protocol::Onc, limits)?;
-        CChannel::handed_out(&channel, habits, lean)
+        CChannel::handed_out(&channel, defaults, lean)
     };
     // SAFETY: the error is NULL or the caller's own.
     unsafe { told(error, connect) }.unwrap_or(ptr::null_mut())
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn tenon_channel_share(
             Some(interface) => {
                 // SAFETY: the interface is complete.
                 let lean = unsafe { interface.lean() };
-                CChannel::handed_out(channel.client.channel(), channel.habits.clone(), lean)
+                CChannel::handed_out(channel.client.channel(), channel.defaults.clone(), lean)
             }
         }
     };
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn tenon_channel_timeout(
         let timeout = Duration::from_millis(timeout_ms);
         let mut changed = channel.shared();
         changed.client = changed.client.with_timeout(timeout);
-        changed.habits.timeout = Some(timeout);
+        changed.defaults.timeout = Some(timeout);
         Ok(changed.into_raw())
     };
     // SAFETY: the error is NULL or the caller's own.
@@ -176,9 +176,9 @@ pub unsafe extern "C" fn tenon_channel_credential(
             (opened(channel)?, user)
         };
         let mut changed = channel.shared();
-        changed.habits.user = user;
-        let client = changed.habits.in_the_place_of(&changed.client);
-        changed.client = client.map_err(Report::Credential)?;
+        changed.defaults.user = user;
+        let client = changed.defaults.in_the_place_of(&changed.client);
+        changed.client = client.map_err(ApiError::Credential)?;
         Ok(changed.into_raw())
     };
     // SAFETY: the error is NULL or the caller's own.
@@ -214,8 +214,8 @@ pub unsafe extern "C" fn tenon_call(
         unsafe {
             let procedure = procedure.as_ref().ok_or(NO_PROCEDURE)?;
             // First of all, as it is zero however the call fails.
-            let result = Place::of(procedure, result)?;
-            let arguments = Arguments::of(procedure, arguments)?;
+            let result = ResultSlot::of(procedure, result)?;
+            let arguments = CallArguments::of(procedure, arguments)?;
             opened(channel)?.call(procedure.number, arguments, result)
         }
     };
@@ -235,11 +235,11 @@ pub unsafe extern "C" fn tenon_ping(channel: *mut CChannel, error: *mut CError) 
         let value = ptr::null_mut();
         channel.call(
             0,
-            Arguments {
+            CallArguments {
                 message: None,
                 value,
             },
-            Place {
+            ResultSlot {
                 message: None,
                 value,
             },
@@ -249,26 +249,26 @@ pub unsafe extern "C" fn tenon_ping(channel: *mut CChannel, error: *mut CError) 
     unsafe { told(error, ping) }.is_some()
 }
 
-/// What a call takes, and where it lies.
+/// The arguments of a call: their type and their memory.
 #[derive(Clone, Copy)]
-pub(super) struct Arguments<'m> {
+pub(super) struct CallArguments<'m> {
     message: Option<&'m CMessage>,
     value: *const c_void,
 }
 
-impl<'m> Arguments<'m> {
+impl<'m> CallArguments<'m> {
     /// # Safety
     /// The procedure is complete, and the value NULL or one that it takes, as long as `'m`.
     #[inline]
     pub(super) unsafe fn of(
         procedure: &'m CProcedure,
         value: *const c_void,
-    ) -> Result<Self, Report> {
+    ) -> Result<Self, ApiError> {
         // SAFETY: the caller's promise.
         let message = unsafe { procedure.takes() };
         match message.is_some() && value.is_null() {
             false => Ok(Self { message, value }),
-            true => Err(Report::Caller("the arguments are NULL")),
+            true => Err(ApiError::Caller("the arguments are NULL")),
         }
     }
 
@@ -279,7 +279,7 @@ impl<'m> Arguments<'m> {
         out: &mut Encoder<'_, R>,
         routine: impl FnOnce(&CMessage) -> Encode,
         limit: usize,
-        trouble: &mut Option<Reason<EncodeError>>,
+        failure: &mut Option<CodecError<EncodeError>>,
     ) -> Result<(), EncodeError> {
         let Some(message) = self.message else {
             return Ok(());
@@ -287,33 +287,36 @@ impl<'m> Arguments<'m> {
         // SAFETY: the promise of `of`.
         unsafe { codec::encode(out, routine(message), self.value, limit) }.map_err(|reason| {
             let error = reason.encode_error();
-            *trouble = Some(reason);
+            *failure = Some(reason);
             error
         })
     }
 }
 
-/// Where a result is to be, and what it is.
+/// The place of a result: its memory and its type.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'m> {
+pub(super) struct ResultSlot<'m> {
     message: Option<&'m CMessage>,
     value: *mut c_void,
 }
 
-impl<'m> Place<'m> {
+impl<'m> ResultSlot<'m> {
     /// Makes it zero.
     ///
     /// # Safety
     /// The procedure is complete, and the value NULL or room for what it returns, as long as `'m`.
     #[inline]
-    pub(super) unsafe fn of(procedure: &'m CProcedure, value: *mut c_void) -> Result<Self, Report> {
+    pub(super) unsafe fn of(
+        procedure: &'m CProcedure,
+        value: *mut c_void,
+    ) -> Result<Self, ApiError> {
         // SAFETY: the caller's promise.
         let message = unsafe { procedure.returns() };
         if message.is_some() && value.is_null() {
-            return Err(Report::Caller("the result has no place: it is NULL"));
+            return Err(ApiError::Caller("the result has no place: it is NULL"));
         }
         // SAFETY: there is room for it.
-        unsafe { Owned::zeroed(message, value) }.keep();
+        unsafe { OwnedValue::zeroed(message, value) }.keep();
         Ok(Self { message, value })
     }
 
@@ -321,14 +324,14 @@ impl<'m> Place<'m> {
     #[inline]
     pub(super) fn decode(
         self,
-        trouble: &mut Option<Reason<DecodeError>>,
-        routine: impl FnOnce(&CMessage, *mut c_void) -> Result<(), Reason<DecodeError>>,
+        failure: &mut Option<CodecError<DecodeError>>,
+        routine: impl FnOnce(&CMessage, *mut c_void) -> Result<(), CodecError<DecodeError>>,
     ) -> Result<(), DecodeError> {
         let Some(message) = self.message else {
             return Ok(());
         };
         // SAFETY: the promise of `of`, which has left the place zero.
-        let owned = unsafe { Owned::zeroed(Some(message), self.value) };
+        let owned = unsafe { OwnedValue::zeroed(Some(message), self.value) };
         match routine(message, self.value) {
             Ok(()) => {
                 owned.keep();
@@ -336,7 +339,7 @@ impl<'m> Place<'m> {
             }
             Err(reason) => {
                 let error = reason.decode_error();
-                *trouble = Some(reason);
+                *failure = Some(reason);
                 Err(error)
             }
         }
@@ -344,17 +347,21 @@ impl<'m> Place<'m> {
 }
 
 impl CChannel {
-    fn handed_out(over: &Channel, habits: Habits, lean: Interface) -> Result<*mut Self, Report> {
-        let client = habits.client(over, lean).map_err(Report::Credential)?;
-        Ok(Self::of(client, habits).into_raw())
+    fn handed_out(
+        over: &Channel,
+        defaults: CallDefaults,
+        lean: Interface,
+    ) -> Result<*mut Self, ApiError> {
+        let client = defaults.client(over, lean).map_err(ApiError::Credential)?;
+        Ok(Self::of(client, defaults).into_raw())
     }
 
-    fn of(client: Client, habits: Habits) -> Self {
+    fn of(client: Client, defaults: CallDefaults) -> Self {
         Self {
             client,
-            habits,
+            defaults,
             stepper: Mutex::default(),
-            generation: Generation::now(),
+            generation: ForkGeneration::now(),
         }
     }
 
@@ -367,9 +374,9 @@ impl CChannel {
         }
     }
 
-    /// The same over the same connection, which is not stepped by this one.
+    /// Returns the same client over the same connection, which is not stepped by this one.
     fn shared(&self) -> Self {
-        Self::of(self.client.clone(), self.habits.clone())
+        Self::of(self.client.clone(), self.defaults.clone())
     }
 
     /// Bytes that a call may have.
@@ -383,7 +390,12 @@ impl CChannel {
     }
 
     #[inline]
-    fn call(&self, number: u32, arguments: Arguments<'_>, result: Place<'_>) -> Result<(), Report> {
+    fn call(
+        &self,
+        number: u32,
+        arguments: CallArguments<'_>,
+        result: ResultSlot<'_>,
+    ) -> Result<(), ApiError> {
         let mut unsent = None;
         let mut unread = None;
         let limit = self.send_max();
@@ -413,16 +425,16 @@ impl CChannel {
     }
 }
 
-/// What C is told of a call that failed: what its own routine has said, if it has said something.
+/// Returns the error that C is told of a call that failed: that of its own routine, if it has said something.
 #[cold]
 pub(super) fn explained(
     error: CallError,
-    unsent: Option<Reason<EncodeError>>,
-    unread: Option<Reason<DecodeError>>,
-) -> Report {
+    unsent: Option<CodecError<EncodeError>>,
+    unread: Option<CodecError<DecodeError>>,
+) -> ApiError {
     match (unsent, unread) {
-        (Some(reason), _) => Report::Arguments(reason),
-        (None, Some(reason)) => Report::Result(reason),
-        (None, None) => Report::Call(error),
+        (Some(reason), _) => ApiError::Arguments(reason),
+        (None, Some(reason)) => ApiError::Result(reason),
+        (None, None) => ApiError::Call(error),
     }
 }

@@ -8,7 +8,7 @@ use tenon::wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Representa
 use tenon::{LeanInput, Refusal};
 
 use super::types::{CDecoder, CEncoder, CFailure, CMessage, Decode, Encode};
-use crate::failure::{Failure, NO_MEMORY, Reason, TOO_LARGE, Trouble};
+use crate::failure::{CodecError, CodecFailure, CodecFault, NO_MEMORY, TOO_LARGE};
 
 /// Nothing went wrong yet.
 const FINE: CFailure = CFailure {
@@ -24,16 +24,16 @@ const ROOM_MAX: usize = isize::MAX as usize / 4;
 
 /// An encoder of C's, and the buffer behind it. C sees the first part only.
 #[repr(C)]
-struct Bridge<'b> {
+struct EncoderBridge<'b> {
     encoder: CEncoder,
     buffer: &'b mut Buffer,
-    /// Where in the buffer the message begins.
+    /// Offset in the buffer at which the message begins.
     start: usize,
     /// Bytes that it may have.
     limit: usize,
 }
 
-impl<'b> Bridge<'b> {
+impl<'b> EncoderBridge<'b> {
     /// Behind what the encoder has written; C is handed nothing yet.
     #[inline]
     fn over<R: Representation>(out: &'b mut Encoder<'_, R>, limit: usize) -> Self {
@@ -85,10 +85,10 @@ impl<'b> Bridge<'b> {
 /// Makes room in an encoder.
 ///
 /// # Safety
-/// It is the first part of a [`Bridge`] whose message is being encoded.
+/// It is the first part of an [`EncoderBridge`], the message of which is being encoded.
 unsafe extern "C" fn grow(encoder: *mut CEncoder, room: usize) -> bool {
     // SAFETY: the caller's promise; the routine that calls this holds no other reference to it.
-    let bridge = unsafe { &mut *encoder.cast::<Bridge<'_>>() };
+    let bridge = unsafe { &mut *encoder.cast::<EncoderBridge<'_>>() };
     let Some(written) = bridge.written().filter(|_| room <= ROOM_MAX) else {
         bridge.encoder.failure.kind = NO_MEMORY;
         return false;
@@ -119,8 +119,8 @@ pub(super) unsafe fn encode<R: Representation>(
     routine: Encode,
     value: *const c_void,
     limit: usize,
-) -> Result<(), Reason<EncodeError>> {
-    let mut bridge = Bridge::over(out, limit);
+) -> Result<(), CodecError<EncodeError>> {
+    let mut bridge = EncoderBridge::over(out, limit);
     let start = bridge.start;
     let before = bridge.buffer.len() - start;
     bridge.hand_out(before);
@@ -134,7 +134,7 @@ pub(super) unsafe fn encode<R: Representation>(
     bridge.buffer.truncate(end);
     match (is_encoded, written) {
         (true, Some(_)) => Ok(()),
-        (true, None) => Err(Reason::Trouble(Trouble::OutOfBounds)),
+        (true, None) => Err(CodecError::Fault(CodecFault::OutOfBounds)),
         // SAFETY: the routine has set the failure.
         (false, _) => Err(unsafe { failure(&bridge.encoder.failure) }.of_value()),
     }
@@ -148,7 +148,7 @@ pub(super) fn handle(
     handler: impl FnOnce(*mut CDecoder, *mut CEncoder) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
     let mut decoder = decoder_over(input, false);
-    let mut bridge = Bridge::over(out, limit);
+    let mut bridge = EncoderBridge::over(out, limit);
     let before = bridge.buffer.len();
     bridge.hand_out(before - bridge.start);
     let outcome = handler(&raw mut decoder, (&raw mut bridge).cast());
@@ -169,7 +169,7 @@ pub(super) unsafe fn decode_xdr(
     input: &mut Decoder<'_>,
     message: &CMessage,
     value: *mut c_void,
-) -> Result<(), Reason<DecodeError>> {
+) -> Result<(), CodecError<DecodeError>> {
     // SAFETY: the caller's promise.
     unsafe { decode(input, message.decode_xdr, value, false) }
 }
@@ -183,7 +183,7 @@ pub(super) unsafe fn decode_lean(
     input: &mut LeanInput<'_>,
     message: &CMessage,
     value: *mut c_void,
-) -> Result<(), Reason<DecodeError>> {
+) -> Result<(), CodecError<DecodeError>> {
     let routine = message.decode_lean;
     // SAFETY: the caller's promise.
     unsafe {
@@ -202,7 +202,7 @@ unsafe fn decode<R: Representation>(
     routine: Decode,
     value: *mut c_void,
     swapped: bool,
-) -> Result<(), Reason<DecodeError>> {
+) -> Result<(), CodecError<DecodeError>> {
     let mut decoder = decoder_over(input, swapped);
     // SAFETY: the routine is one for this value, and the decoder leads to the bytes of the message,
     // which are borrowed until it returns.
@@ -213,11 +213,11 @@ unsafe fn decode<R: Representation>(
     let read = decoder.at.addr().wrapping_sub(decoder.base.addr());
     match input.take(read) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Reason::Trouble(Trouble::OutOfBounds)),
+        Err(_) => Err(CodecError::Fault(CodecFault::OutOfBounds)),
     }
 }
 
-/// What is left of a message, for C.
+/// Makes a decoder of C's for the rest of a message.
 #[inline]
 fn decoder_over<R: Representation>(input: &Decoder<'_, R>, swapped: bool) -> CDecoder {
     let bytes = input.rest().as_ptr_range();
@@ -235,8 +235,8 @@ fn decoder_over<R: Representation>(input: &Decoder<'_, R>, swapped: bool) -> CDe
 /// # Safety
 /// The field is NULL or a text of C's that lives as long as the program.
 #[cold]
-unsafe fn failure(from: &CFailure) -> Failure {
-    Failure {
+unsafe fn failure(from: &CFailure) -> CodecFailure {
+    CodecFailure {
         kind: from.kind,
         offset: from.offset,
         first: from.first,

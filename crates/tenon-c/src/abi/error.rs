@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
-use crate::report::{Report, in_c};
+use crate::report::{ApiError, in_c};
 use crate::text::write_words;
 
 /// Room for what happened, in words.
@@ -25,7 +25,7 @@ pub struct CError {
 
 impl CError {
     #[cold]
-    fn set(&mut self, report: &Report) {
+    fn set(&mut self, report: &ApiError) {
         self.kind = report.kind() as u32;
         self.code = report.code();
         self.may_have_executed = report.may_have_executed();
@@ -37,15 +37,15 @@ impl CError {
 /// Runs what a function of the library does, and tells C what became of it. A panic ends here.
 ///
 /// # Safety
-/// `error` is NULL or leads to a `tenon_error` that nobody else uses now; it need not hold a value.
+/// `error` is NULL or leads to a `tenon_error` that nothing else uses now; it need not hold a value.
 #[inline]
 pub(super) unsafe fn told<T>(
     error: *mut CError,
-    act: impl FnOnce() -> Result<T, Report>,
+    act: impl FnOnce() -> Result<T, ApiError>,
 ) -> Option<T> {
     let outcome = panic::catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
         let text = panic_text(&*panic).to_owned();
-        Err(Report::Bug(text))
+        Err(ApiError::Bug(text))
     });
     match outcome {
         Ok(value) => {
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn tenon_error_print(error: *const CError, what: *const c_
         Some(error) => text_of(error),
     };
     let mut to = io::stderr().lock();
-    // Nobody could be told that it was not written.
+    // There is no other place to report that it was not written.
     let _ = match what.is_null() {
         true => to.write_all(text),
         // SAFETY: it is not NULL, and a text of C's.

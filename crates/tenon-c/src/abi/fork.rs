@@ -1,10 +1,10 @@
-//! Whether this process was forked since something was opened.
+//! Detection of forks: a child process must not use what its parent has opened.
 
 use std::ffi::c_int;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::report::Report;
+use crate::report::ApiError;
 
 unsafe extern "C" {
     fn pthread_atfork(
@@ -22,9 +22,9 @@ extern "C" fn enter_child() {
 
 /// The process that something was opened in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Generation(u32);
+pub(super) struct ForkGeneration(u32);
 
-impl Generation {
+impl ForkGeneration {
     /// Returns that of this process, and watches forks from now on.
     pub(super) fn now() -> Self {
         static WATCHED: Once = Once::new();
@@ -35,7 +35,7 @@ impl Generation {
         Self(GENERATION.load(Ordering::Relaxed))
     }
 
-    /// Whether this process is still the same.
+    /// Returns whether this process is still the same.
     #[inline]
     pub(super) fn is_current(self) -> bool {
         self.0 == GENERATION.load(Ordering::Relaxed)
@@ -43,7 +43,7 @@ impl Generation {
 
     /// Refuses what was opened by the parent of this process.
     #[inline]
-    pub(super) fn check(self) -> Result<(), Report> {
+    pub(super) fn check(self) -> Result<(), ApiError> {
         if self.is_current() {
             return Ok(());
         }
@@ -51,6 +51,6 @@ impl Generation {
     }
 }
 
-const FORKED: Report = Report::Caller(
+const FORKED: ApiError = ApiError::Caller(
     "it was opened before this process was forked: a child opens channels and starts servers of its own",
 );

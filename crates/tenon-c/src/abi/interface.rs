@@ -6,10 +6,10 @@ use std::slice;
 use tenon::lean::{Interface, Part};
 
 use super::types::{CInterface, CMessage, CPart, CProcedure};
-use crate::report::Report;
+use crate::report::ApiError;
 
 impl CInterface {
-    /// What the lean protocol wants to know of it.
+    /// Returns the interface as the lean protocol describes it.
     ///
     /// # Safety
     /// It is complete, as `tenon.h` says.
@@ -34,13 +34,13 @@ impl CInterface {
     ///
     /// # Safety
     /// It is complete, as `tenon.h` says, and lives as long as `'i`.
-    pub(super) unsafe fn checked_procedures<'i>(&self) -> Result<&'i [CProcedure], Report> {
+    pub(super) unsafe fn checked_procedures<'i>(&self) -> Result<&'i [CProcedure], ApiError> {
         // SAFETY: the caller's promise.
         let procedures = unsafe { list::<CProcedure>(self.procedures, self.procedure_count) };
         let is_ordered = procedures.is_sorted_by(|one, next| one.number < next.number);
         match is_ordered {
             true => Ok(procedures),
-            false => Err(Report::Caller(
+            false => Err(ApiError::Caller(
                 "the interface's procedures are not in ascending order of their numbers",
             )),
         }
@@ -48,7 +48,7 @@ impl CInterface {
 }
 
 impl CProcedure {
-    /// What it takes, if it takes something.
+    /// Returns the type of its arguments, if it takes something.
     ///
     /// # Safety
     /// It is complete, as `tenon.h` says, and lives as long as `'p`.
@@ -58,7 +58,7 @@ impl CProcedure {
         unsafe { self.arguments.as_ref() }
     }
 
-    /// What it returns, if it returns something.
+    /// Returns the type of its result, if it returns something.
     ///
     /// # Safety
     /// As [`takes`](Self::takes).

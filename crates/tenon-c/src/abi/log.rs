@@ -8,27 +8,27 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use super::error::{CError, told};
-use crate::log::{Line, number};
-use crate::report::{Report, in_c};
+use crate::log::{LogLine, number};
+use crate::report::{ApiError, in_c};
 use crate::text::c_text;
 
 /// `tenon_log_handler`.
 pub type LogHandler = unsafe extern "C" fn(context: *mut c_void, level: u32, text: *const c_char);
 
 #[derive(Clone, Copy)]
-struct Target {
+struct LogTarget {
     handler: LogHandler,
     context: *mut c_void,
 }
 
 // SAFETY: the context is handed to the handler only, which `tenon.h` says runs on several threads at once.
-unsafe impl Send for Target {}
+unsafe impl Send for LogTarget {}
 
 // SAFETY: the same.
-unsafe impl Sync for Target {}
+unsafe impl Sync for LogTarget {}
 
-static TARGET: RwLock<Option<Target>> = RwLock::new(None);
-/// What is as important as this or more is told.
+static TARGET: RwLock<Option<LogTarget>> = RwLock::new(None);
+/// The level of the least important events that are logged.
 static LEVEL: AtomicU32 = AtomicU32::new(0);
 const LEVEL_MAX: u32 = 4;
 
@@ -50,10 +50,10 @@ impl Subscriber for ToHandler {
 
     fn event(&self, event: &Event<'_>) {
         let target = *TARGET.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(Target { handler, context }) = target else {
+        let Some(LogTarget { handler, context }) = target else {
             return;
         };
-        let mut line = Line::default();
+        let mut line = LogLine::default();
         event.record(&mut line);
         let text = c_text(in_c(&line.into_text()).as_bytes());
         // SAFETY: the program has handed both over together, for any thread.
@@ -65,15 +65,15 @@ impl Subscriber for ToHandler {
     fn exit(&self, _: &Id) {}
 }
 
-fn set(handler: Option<LogHandler>, context: *mut c_void, level: u32) -> Result<(), Report> {
+fn set(handler: Option<LogHandler>, context: *mut c_void, level: u32) -> Result<(), ApiError> {
     static INSTALLED: Once = Once::new();
     if level > LEVEL_MAX {
-        return Err(Report::Caller("unknown level of the log"));
+        return Err(ApiError::Caller("unknown level of the log"));
     }
     // What another part of the process has installed stays: then the handler is told nothing.
     INSTALLED.call_once(|| drop(tracing::subscriber::set_global_default(ToHandler)));
     let mut target = TARGET.write().unwrap_or_else(PoisonError::into_inner);
-    *target = handler.map(|handler| Target { handler, context });
+    *target = handler.map(|handler| LogTarget { handler, context });
     let level = if target.is_some() { level } else { 0 };
     LEVEL.store(level, Ordering::Relaxed);
     drop(target);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tenon::{ChannelOptions, Waiting};
 
 use super::interface::{bytes, list};
-use crate::habits::{Habits, User};
-use crate::report::Report;
+use crate::habits::{CallDefaults, CallerIdentity};
+use crate::report::ApiError;
 
 /// Bytes of a machine's name, and further groups, of AUTH_SYS (RFC 5531, appendix A).
 const MACHINE_MAX: usize = 255;
@@ -30,7 +30,7 @@ pub struct CAuthSys {
     pub gid: u32,
     /// Further groups.
     pub gids: *const u32,
-    /// How many those are.
+    /// The number of further groups.
     pub gid_count: usize,
 }
 
@@ -46,7 +46,7 @@ pub struct COptions {
     pub connect_timeout_ms: u64,
     /// A `tenon_waiting`.
     pub waiting: u32,
-    /// Who calls.
+    /// The caller's identity.
     pub credential: *const CAuthSys,
     /// Bytes of a call.
     pub send_max: usize,
@@ -54,21 +54,21 @@ pub struct COptions {
     pub receive_max: usize,
     /// Calls in flight.
     pub calls_max: usize,
-    /// When a datagram is sent again.
+    /// Time after which a datagram is sent again.
     pub resend_first_ms: u64,
-    /// When at the latest.
+    /// The longest such time.
     pub resend_longest_ms: u64,
-    /// Whether calls wait for a peer that cannot be reached.
+    /// Nonzero if calls wait for a peer that cannot be reached.
     pub wait_for_ready: u8,
-    /// Whether the first call connects.
+    /// Nonzero if the first call connects.
     pub connect_lazily: u8,
-    /// When the kernel asks a silent peer.
+    /// Time after which the kernel asks a silent peer.
     pub keep_alive_ms: u64,
-    /// How long a peer may acknowledge nothing.
+    /// Time that a peer may acknowledge nothing.
     pub peer_timeout_ms: u64,
-    /// When calls that wait ask a silent peer.
+    /// Time after which calls that wait ask a silent peer.
     pub ping_interval_ms: u64,
-    /// How long the peer has to answer that.
+    /// Time that the peer has to answer that.
     pub ping_timeout_ms: u64,
 }
 
@@ -87,7 +87,7 @@ impl COptions {
     ///
     /// # Safety
     /// It is NULL or leads to as many bytes as its size says.
-    pub(super) unsafe fn read(from: *const Self) -> Result<Option<Self>, Report> {
+    pub(super) unsafe fn read(from: *const Self) -> Result<Option<Self>, ApiError> {
         if from.is_null() {
             return Ok(None);
         }
@@ -95,7 +95,7 @@ impl COptions {
         let size = match unsafe { (*from).size } {
             0 => SIZE_FIRST,
             size if size < SIZE_FIRST => {
-                return Err(Report::Caller(
+                return Err(ApiError::Caller(
                     "size in tenon_options is none: use TENON_OPTIONS",
                 ));
             }
@@ -106,7 +106,7 @@ impl COptions {
         let more =
             unsafe { std::slice::from_raw_parts(from.cast::<u8>().add(known), size - known) };
         if more.iter().any(|byte| *byte != 0) {
-            return Err(Report::Caller(
+            return Err(ApiError::Caller(
                 "tenon_options has options that this version of the library does not know",
             ));
         }
@@ -118,8 +118,8 @@ impl COptions {
         }
     }
 
-    /// What all clients of the channel have in common.
-    pub(super) fn channel(&self) -> Result<ChannelOptions, Report> {
+    /// Returns the options that all clients of the channel have in common.
+    pub(super) fn channel(&self) -> Result<ChannelOptions, ApiError> {
         let mut options = ChannelOptions::default().waiting(waiting(self.waiting)?);
         if let Some(limit) = said(self.connect_timeout_ms) {
             options = options.connect_timeout(limit);
@@ -145,7 +145,7 @@ impl COptions {
         Ok(self.with_liveness(options))
     }
 
-    /// How silent peers are found out.
+    /// Sets how silent peers are found out.
     fn with_liveness(&self, mut options: ChannelOptions) -> ChannelOptions {
         let or_never = |milliseconds| said(milliseconds).filter(|_| milliseconds != NEVER);
         if self.keep_alive_ms > 0 {
@@ -163,12 +163,12 @@ impl COptions {
         options
     }
 
-    /// Who calls, and for how long.
+    /// Returns the identity of the caller and the time limit of calls.
     ///
     /// # Safety
     /// The credential is NULL or complete, as `tenon.h` says.
-    pub(super) unsafe fn habits(&self) -> Habits {
-        Habits {
+    pub(super) unsafe fn call_defaults(&self) -> CallDefaults {
+        CallDefaults {
             timeout: said(self.timeout_ms),
             // SAFETY: the caller's promise.
             user: unsafe { self.credential.as_ref().map(|claim| claim.user()) },
@@ -179,13 +179,13 @@ impl COptions {
 impl CAuthSys {
     /// # Safety
     /// It is complete, as `tenon.h` says.
-    pub(super) unsafe fn user(&self) -> User {
+    pub(super) unsafe fn user(&self) -> CallerIdentity {
         // One more than there may be: what is too many is refused, and not copied whole.
         let gid_count = self.gid_count.min(GIDS_MAX + 1);
         // SAFETY: the caller's promise.
         let (machine, gids) = unsafe { (bytes(self.machine), list(self.gids, gid_count)) };
         let machine = &machine[..machine.len().min(MACHINE_MAX + 1)];
-        User {
+        CallerIdentity {
             stamp: self.stamp,
             machine: machine.to_owned(),
             uid: self.uid,
@@ -196,21 +196,21 @@ impl CAuthSys {
 }
 
 /// A `tenon_waiting`.
-pub(super) fn waiting(number: u32) -> Result<Waiting, Report> {
+pub(super) fn waiting(number: u32) -> Result<Waiting, ApiError> {
     match number {
         0 => Ok(Waiting::Adaptive),
         1 => Ok(Waiting::Block),
         2 => Ok(Waiting::Spin),
-        _ => Err(Report::Caller("there is no such way to wait")),
+        _ => Err(ApiError::Caller("there is no such way to wait")),
     }
 }
 
-/// Whether calls are carried out one after the other, by a `tenon_order`.
-pub(super) fn keeps_order(number: u32) -> Result<bool, Report> {
+/// Returns whether calls are carried out one after the other, by a `tenon_order`.
+pub(super) fn keeps_order(number: u32) -> Result<bool, ApiError> {
     match number {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(Report::Caller("unknown order of calls")),
+        _ => Err(ApiError::Caller("unknown order of calls")),
     }
 }
 

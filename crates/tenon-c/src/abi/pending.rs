@@ -7,22 +7,22 @@ use std::time::Duration;
 use tenon::wire::{DecodeError, Decoder};
 use tenon::{LeanInput, PendingCall, Protocol};
 
-use super::channel::{Arguments, CChannel, NO_PROCEDURE, Place, explained, opened};
+use super::channel::{CChannel, CallArguments, NO_PROCEDURE, ResultSlot, explained, opened};
 use super::codec;
 use super::error::{CError, done, told};
-use super::fork::Generation;
+use super::fork::ForkGeneration;
 use super::types::{CMessage, CProcedure};
-use crate::report::Report;
+use crate::report::ApiError;
 
 /// `tenon_pending`.
 pub struct CPending {
     call: PendingCall<()>,
     /// Constant data of the program's.
     procedure: &'static CProcedure,
-    generation: Generation,
+    generation: ForkGeneration,
 }
 
-const NO_PENDING: Report = Report::Caller("the pending call is NULL");
+const NO_PENDING: ApiError = ApiError::Caller("the pending call is NULL");
 
 /// `tenon_start`.
 ///
@@ -39,14 +39,14 @@ pub unsafe extern "C" fn tenon_start(
         // SAFETY: the caller's promises are those of `tenon.h`; procedures are constant data.
         let (channel, procedure, arguments) = unsafe {
             let procedure: &'static CProcedure = procedure.as_ref().ok_or(NO_PROCEDURE)?;
-            let arguments = Arguments::of(procedure, arguments)?;
+            let arguments = CallArguments::of(procedure, arguments)?;
             (opened(channel)?, procedure, arguments)
         };
         let call = channel.start(procedure.number, arguments)?;
         Ok(Box::into_raw(Box::new(CPending {
             call,
             procedure,
-            generation: Generation::now(),
+            generation: ForkGeneration::now(),
         })))
     };
     // SAFETY: the error is NULL or the caller's own.
@@ -54,7 +54,11 @@ pub unsafe extern "C" fn tenon_start(
 }
 
 impl CChannel {
-    fn start(&self, number: u32, arguments: Arguments<'_>) -> Result<PendingCall<()>, Report> {
+    fn start(
+        &self,
+        number: u32,
+        arguments: CallArguments<'_>,
+    ) -> Result<PendingCall<()>, ApiError> {
         let mut unsent = None;
         let limit = self.send_max();
         // What reads the result is said when it is waited for.
@@ -103,14 +107,14 @@ pub unsafe extern "C" fn tenon_finish(
             return Err(forked);
         }
         // SAFETY: the result is NULL or room for what the procedure returns.
-        let place = unsafe { Place::of(pending.procedure, result) }?;
+        let place = unsafe { ResultSlot::of(pending.procedure, result) }?;
         finish(pending.call, place)
     };
     // SAFETY: the error is NULL or the caller's own.
     unsafe { told(error, finish) }.is_some()
 }
 
-fn finish(call: PendingCall<()>, place: Place<'_>) -> Result<(), Report> {
+fn finish(call: PendingCall<()>, place: ResultSlot<'_>) -> Result<(), ApiError> {
     let (mut of_onc, mut of_lean) = (None, None);
     let onc = |input: &mut Decoder<'_>| -> Result<(), DecodeError> {
         place.decode(&mut of_onc, |message, value| {

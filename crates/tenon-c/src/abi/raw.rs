@@ -1,4 +1,4 @@
-//! A service whose handler reads and writes the messages itself.
+//! A service with a handler that reads and writes the messages itself.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::codec;
 use super::request::CRequest;
 use super::types::{CDecoder, CEncoder};
 use crate::limits::ResultLimits;
-use crate::presence::Presence;
+use crate::presence::HandlerGuard;
 
 /// `tenon_raw_handler`.
 pub type RawHandler = unsafe extern "C" fn(
@@ -20,7 +20,7 @@ pub type RawHandler = unsafe extern "C" fn(
     request: *mut CRequest<'_>,
 ) -> bool;
 
-/// A version of a program all of whose procedures have one handler.
+/// A version of a program with one handler for all procedures.
 pub(super) struct RawService {
     program: u32,
     version: u32,
@@ -29,7 +29,7 @@ pub(super) struct RawService {
     keeps_order: bool,
     limits: Arc<ResultLimits>,
     /// The server waits for it before the context may go.
-    _presence: Presence,
+    _handler_guard: HandlerGuard,
 }
 
 // SAFETY: the context is handed to the handler only, which `tenon.h` says runs on several threads at
@@ -49,7 +49,7 @@ impl RawService {
         context: *mut c_void,
         keeps_order: bool,
         limits: Arc<ResultLimits>,
-        presence: Presence,
+        handler_guard: HandlerGuard,
     ) -> Self {
         Self {
             program,
@@ -58,7 +58,7 @@ impl RawService {
             context,
             keeps_order,
             limits,
-            _presence: presence,
+            _handler_guard: handler_guard,
         }
     }
 }

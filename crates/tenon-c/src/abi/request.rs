@@ -19,18 +19,18 @@ pub struct CRequest<'c> {
     info: &'c CallInfo<'c>,
     refusal: Option<Refusal>,
     keeps_result: bool,
-    /// What was told of the caller, as long as the handler runs.
+    /// Texts about the caller that the handler was given, as long as it runs.
     peer: Option<CString>,
     machine: Option<CString>,
     gids: Vec<u32>,
 }
 
 thread_local! {
-    /// Whether this thread executes a handler.
+    /// True while this thread executes a handler.
     static HANDLES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread executes a handler.
+/// Returns whether this thread executes a handler.
 pub(super) fn in_handler() -> bool {
     HANDLES.get()
 }
@@ -61,7 +61,7 @@ impl<'c> CRequest<'c> {
         }
     }
 
-    /// Whether what the result owns stays with the handler's program.
+    /// Returns whether what the result owns stays with the handler's program.
     pub(super) fn keeps_result(&self) -> bool {
         self.keeps_result
     }

@@ -4,22 +4,22 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 
-/// What C's types are aligned to at the most, but for those that ask for more.
+/// The largest alignment of C's types, but for those that ask for more.
 pub(super) const ALIGN: usize = 16;
 
-/// What a thread keeps for its next call, in [`Chunk`]s.
+/// The most memory that a thread keeps for its next call, in [`AlignedChunk`]s.
 const KEPT: usize = (1 << 20) / ALIGN;
 
 #[repr(align(16))]
 #[derive(Clone, Copy)]
-struct Chunk(#[expect(dead_code, reason = "memory is all it is")] [u8; ALIGN]);
+struct AlignedChunk(#[expect(dead_code, reason = "memory is all it is")] [u8; ALIGN]);
 
 thread_local! {
-    static MEMORY: Cell<Vec<Chunk>> = const { Cell::new(Vec::new()) };
+    static MEMORY: Cell<Vec<AlignedChunk>> = const { Cell::new(Vec::new()) };
 }
 
-/// Hands out room for `first` and `second` bytes, each aligned for whatever C has. Whoever needs some while
-/// it has some gets other room. `None`: there is no memory for it.
+/// Hands out room for `first` and `second` bytes, each aligned for whatever C has. A nested use gets other room.
+/// `None`: there is no memory for it.
 pub(super) fn with_room<T>(
     first: usize,
     second: usize,
@@ -30,7 +30,7 @@ pub(super) fn with_room<T>(
     let mut memory = MEMORY.take();
     if memory.len() < both {
         memory.try_reserve(both - memory.len()).ok()?;
-        memory.resize(both, Chunk([0; ALIGN]));
+        memory.resize(both, AlignedChunk([0; ALIGN]));
     }
     let (one, other) = memory.split_at_mut(first);
     let outcome = act(one.as_mut_ptr().cast(), other.as_mut_ptr().cast());

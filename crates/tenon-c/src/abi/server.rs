@@ -12,7 +12,7 @@ use tenon::rpcbind::LocalRpcbind;
 use tenon::{Server, ServerBuilder, ServerLimits, Service, StartError, SteppedServer};
 
 use super::error::{CError, done, told};
-use super::fork::Generation;
+use super::fork::ForkGeneration;
 use super::interface::list;
 use super::options;
 use super::raw::{RawHandler, RawService};
@@ -21,32 +21,32 @@ use super::service::{CService, Handler};
 use super::types::CInterface;
 use super::{poll_timeout, words};
 use crate::limits::ResultLimits;
-use crate::presence::{Absence, Presence};
-use crate::report::Report;
+use crate::presence::{HandlerDrain, HandlerGuard};
+use crate::report::ApiError;
 use crate::text::c_text;
 
 /// `tenon_server`.
 pub struct CServer {
-    /// What is put together, until it serves.
+    /// The server that is put together, until it serves.
     builder: Mutex<Option<ServerBuilder>>,
-    serving: OnceLock<Serving>,
-    /// Whether the host's rpcbind is to be told of it.
+    serving: OnceLock<RunningServer>,
+    /// True if the host's rpcbind is to be told of it.
     is_registered: AtomicBool,
     /// It was stopped before it served.
     is_stopped: AtomicBool,
     /// Handed to each service.
     limits: Arc<ResultLimits>,
     /// Handed to each service, which lives as long as a thread that may call its handlers.
-    presence: Presence,
-    absence: Absence,
+    handler_guard: HandlerGuard,
+    handler_drain: HandlerDrain,
 }
 
-struct Serving {
+struct RunningServer {
     server: Arc<Server>,
     /// The same if the program steps, for one thread at a time.
     stepped: Option<Mutex<SteppedServer>>,
     addresses: Vec<CString>,
-    generation: Generation,
+    generation: ForkGeneration,
 }
 
 /// `tenon_server_counters`.
@@ -64,27 +64,27 @@ pub struct CCounters {
     reserved: [u64; 8],
 }
 
-const NO_SERVER: Report = Report::Caller("the server is NULL");
-const SERVES: Report =
-    Report::Caller("the server serves already, was stopped, or was not started for an error");
-const NOT_STEPPED: Report =
-    Report::Caller("the server is not stepped: call tenon_server_start_stepped first");
-const STEPS: Report = Report::Caller("a stepped server serves within tenon_server_step alone");
-const STEPS_ALREADY: Report = Report::Caller(
+const NO_SERVER: ApiError = ApiError::Caller("the server is NULL");
+const SERVES: ApiError =
+    ApiError::Caller("the server serves already, was stopped, or was not started for an error");
+const NOT_STEPPED: ApiError =
+    ApiError::Caller("the server is not stepped: call tenon_server_start_stepped first");
+const STEPS: ApiError = ApiError::Caller("a stepped server serves within tenon_server_step alone");
+const STEPS_ALREADY: ApiError = ApiError::Caller(
     "tenon_server_step runs already: one thread at a time, and no handler, may step",
 );
 
 impl CServer {
     fn new() -> Self {
-        let (presence, absence) = Presence::new();
+        let (handler_guard, handler_drain) = HandlerGuard::new();
         Self {
             builder: Mutex::new(Some(Server::builder())),
             serving: OnceLock::new(),
             is_registered: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
             limits: Arc::default(),
-            presence,
-            absence,
+            handler_guard,
+            handler_drain,
         }
     }
 
@@ -94,34 +94,34 @@ impl CServer {
 
     fn change(
         &self,
-        change: impl FnOnce(ServerBuilder) -> Result<ServerBuilder, Report>,
-    ) -> Result<(), Report> {
+        change: impl FnOnce(ServerBuilder) -> Result<ServerBuilder, ApiError>,
+    ) -> Result<(), ApiError> {
         let mut builder = self.lock();
         let changed = change(builder.take().ok_or(SERVES)?);
         *builder = Some(changed?);
         Ok(())
     }
 
-    fn add(&self, service: impl Service) -> Result<(), Report> {
+    fn add(&self, service: impl Service) -> Result<(), ApiError> {
         self.change(|builder| Ok(builder.service(service)))
     }
 
-    fn start(&self) -> Result<(), Report> {
-        self.start_as(|builder| Ok(Serving::of(Arc::new(builder.start()?), None)))
+    fn start(&self) -> Result<(), ApiError> {
+        self.start_as(|builder| Ok(RunningServer::of(Arc::new(builder.start()?), None)))
     }
 
-    fn start_stepped(&self) -> Result<(), Report> {
+    fn start_stepped(&self) -> Result<(), ApiError> {
         self.start_as(|builder| {
             let stepped = builder.start_stepped()?;
             let server = Arc::clone(stepped.handle());
-            Ok(Serving::of(server, Some(Mutex::new(stepped))))
+            Ok(RunningServer::of(server, Some(Mutex::new(stepped))))
         })
     }
 
     fn start_as(
         &self,
-        start: impl FnOnce(ServerBuilder) -> Result<Serving, StartError>,
-    ) -> Result<(), Report> {
+        start: impl FnOnce(ServerBuilder) -> Result<RunningServer, StartError>,
+    ) -> Result<(), ApiError> {
         let mut place = self.lock();
         let mut builder = place.take().ok_or(SERVES)?;
         if self.is_registered.load(Ordering::Relaxed) {
@@ -134,7 +134,7 @@ impl CServer {
     }
 
     /// Another thread may start it first, or stop it before it has begun: then there is nothing to wait for.
-    fn run(&self) -> Result<(), Report> {
+    fn run(&self) -> Result<(), ApiError> {
         let started = self.start();
         match (self.serving.get(), started) {
             (Some(serving), _) if serving.stepped.is_some() => return Err(STEPS),
@@ -146,7 +146,7 @@ impl CServer {
     }
 
     /// Serves what has come; returns whether the server still serves.
-    fn step(&self) -> Result<bool, Report> {
+    fn step(&self) -> Result<bool, ApiError> {
         let stepped = self.stepped()?;
         match stepped.try_lock() {
             Ok(mut stepped) => Ok(stepped.step()),
@@ -155,7 +155,7 @@ impl CServer {
         }
     }
 
-    fn stepped(&self) -> Result<&Mutex<SteppedServer>, Report> {
+    fn stepped(&self) -> Result<&Mutex<SteppedServer>, ApiError> {
         let serving = self.serving.get();
         let stepped = serving.and_then(|serving| serving.stepped.as_ref());
         stepped.ok_or(NOT_STEPPED)
@@ -174,7 +174,7 @@ impl CServer {
     /// A handler cannot wait for itself: then a thread does. A server that does not serve will not.
     fn stop(&self, drain: Duration) {
         if self.serving.get().is_none() {
-            // Whoever starts it has the lock until it serves.
+            // The thread that starts it has the lock until it serves.
             let mut builder = self.lock();
             if builder.take().is_some() {
                 self.is_stopped.store(true, Ordering::Release);
@@ -188,26 +188,26 @@ impl CServer {
         }
         let server = Arc::clone(&serving.server);
         let stop = move || server.shutdown(drain);
-        // Without a thread there is no stopping, and nobody to be told.
+        // Without a thread there is no stopping, and no caller to report it to.
         let _ = thread::Builder::new().name("tenon stop".into()).spawn(stop);
     }
 
     /// Refuses a forked child a server that its parent started; one that was put together alone can be started.
-    fn check_process(&self) -> Result<(), Report> {
+    fn check_process(&self) -> Result<(), ApiError> {
         self.serving
             .get()
             .map_or(Ok(()), |serving| serving.generation.check())
     }
 
-    /// Ends it, and waits for every handler. Whoever stops it already does so to the end; a handler
+    /// Ends it, and waits for every handler. A thread that stops it already does so to the end; a handler
     /// may run longer than either has patience.
     fn free(self) {
-        drop((self.builder, self.serving, self.presence));
-        self.absence.wait();
+        drop((self.builder, self.serving, self.handler_guard));
+        self.handler_drain.wait();
     }
 }
 
-impl Serving {
+impl RunningServer {
     fn of(server: Arc<Server>, stepped: Option<Mutex<SteppedServer>>) -> Self {
         let text = |address: &tenon::Address| c_text(address.to_string().as_bytes());
         let addresses = server.addresses().iter().map(text).collect();
@@ -215,14 +215,14 @@ impl Serving {
             server,
             stepped,
             addresses,
-            generation: Generation::now(),
+            generation: ForkGeneration::now(),
         }
     }
 }
 
 /// # Safety
 /// It is NULL or leads to a server that is there as long as `'s`.
-unsafe fn known<'s>(server: *const CServer) -> Result<&'s CServer, Report> {
+unsafe fn known<'s>(server: *const CServer) -> Result<&'s CServer, ApiError> {
     // SAFETY: the caller's promise.
     let server = unsafe { server.as_ref() }.ok_or(NO_SERVER)?;
     server.check_process()?;
@@ -265,9 +265,9 @@ pub unsafe extern "C" fn tenon_server_add(
     let add = || {
         // SAFETY: both are NULL or what `tenon.h` says.
         let (server, interface) = unsafe { (known(server)?, interface.as_ref()) };
-        let interface = interface.ok_or(Report::Caller("the interface is NULL"))?;
+        let interface = interface.ok_or(ApiError::Caller("the interface is NULL"))?;
         let keeps_order = options::keeps_order(order)?;
-        let presence = server.presence.clone();
+        let handler_guard = server.handler_guard.clone();
         let limits = Arc::clone(&server.limits);
         // SAFETY: all of it is complete, and lives as long as the server.
         let service = unsafe {
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn tenon_server_add(
                 context,
                 keeps_order,
                 limits,
-                presence,
+                handler_guard,
             )
         }?;
         server.add(service)
@@ -304,11 +304,11 @@ pub unsafe extern "C" fn tenon_server_add_raw(
     let add = || {
         // SAFETY: it is NULL or a server.
         let server = unsafe { known(server) }?;
-        let handler = handler.ok_or(Report::Caller("the handler is NULL"))?;
+        let handler = handler.ok_or(ApiError::Caller("the handler is NULL"))?;
         let keeps_order = options::keeps_order(order)?;
         // SAFETY: the context lives as long as the server, and handlers may use it.
         let service = unsafe {
-            let presence = server.presence.clone();
+            let handler_guard = server.handler_guard.clone();
             let limits = Arc::clone(&server.limits);
             RawService::new(
                 program,
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn tenon_server_add_raw(
                 context,
                 keeps_order,
                 limits,
-                presence,
+                handler_guard,
             )
         };
         server.add(service)
@@ -339,12 +339,12 @@ pub unsafe extern "C" fn tenon_server_listen(
     let listen = || {
         // SAFETY: both are NULL or what `tenon.h` says.
         let (server, address) = unsafe { (known(server)?, words(address)) };
-        let address = address.ok_or(Report::Caller("the address is NULL or no UTF-8"))?;
+        let address = address.ok_or(ApiError::Caller("the address is NULL or no UTF-8"))?;
         // A text that is none must not cost the server what was put together.
-        let address: tenon::Address = address.parse().map_err(Report::Address)?;
+        let address: tenon::Address = address.parse().map_err(ApiError::Address)?;
         server.change(|builder| {
             let listening = builder.listen(&address.to_string());
-            listening.map_err(Report::Address)
+            listening.map_err(ApiError::Address)
         })
     };
     // SAFETY: the error is NULL or the caller's own.

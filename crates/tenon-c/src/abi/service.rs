@@ -1,4 +1,4 @@
-//! A service whose procedures are C's, for both protocols.
+//! A service with procedures in C, for both protocols.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::interface::list;
 use super::request::CRequest;
 use super::scratch::{ALIGN, with_room};
 use super::types::{CInterface, CMessage, CProcedure, Encode};
-use super::value::Owned;
-use crate::failure::{Reason, Trouble};
+use super::value::OwnedValue;
+use crate::failure::{CodecError, CodecFault};
 use crate::limits::ResultLimits;
-use crate::presence::Presence;
-use crate::report::Report;
+use crate::presence::HandlerGuard;
+use crate::report::ApiError;
 
 /// `tenon_handler`.
 pub type Handler = unsafe extern "C" fn(
@@ -27,21 +27,21 @@ pub type Handler = unsafe extern "C" fn(
     request: *mut CRequest<'_>,
 ) -> bool;
 
-/// A version of a program whose procedures are C's.
+/// A version of a program with procedures in C.
 pub(super) struct CService {
     lean: Arc<Interface>,
     /// By number, in ascending order.
-    procedures: Box<[Served]>,
+    procedures: Box<[ServedProcedure]>,
     methods: *const c_void,
     context: *mut c_void,
     keeps_order: bool,
     limits: Arc<ResultLimits>,
     /// The server waits for it before methods and context may go.
-    _presence: Presence,
+    _handler_guard: HandlerGuard,
 }
 
 /// A procedure that has a handler.
-struct Served {
+struct ServedProcedure {
     number: u32,
     arguments: Option<&'static CMessage>,
     result: Option<&'static CMessage>,
@@ -65,8 +65,8 @@ impl CService {
         context: *mut c_void,
         keeps_order: bool,
         limits: Arc<ResultLimits>,
-        presence: Presence,
-    ) -> Result<Self, Report> {
+        handler_guard: HandlerGuard,
+    ) -> Result<Self, ApiError> {
         // SAFETY: the caller's promise; interfaces are constant data of the program's.
         let (lean, procedures, handlers) = unsafe {
             let procedures: &'static [CProcedure] = interface.checked_procedures()?;
@@ -74,7 +74,7 @@ impl CService {
             (interface.lean(), procedures, handlers)
         };
         if handlers.len() < procedures.len() {
-            return Err(Report::Caller(
+            return Err(ApiError::Caller(
                 "the handlers are NULL: a service needs the program's functions",
             ));
         }
@@ -87,11 +87,11 @@ impl CService {
                 .flatten()
                 .any(is_over_aligned)
             {
-                return Err(Report::Caller(
+                return Err(ApiError::Caller(
                     "a message is aligned to more than 16 bytes: a server has no such memory",
                 ));
             }
-            served.extend(handler.map(|handler| Served {
+            served.extend(handler.map(|handler| ServedProcedure {
                 number: procedure.number,
                 arguments,
                 result,
@@ -105,13 +105,13 @@ impl CService {
             context,
             keeps_order,
             limits,
-            _presence: presence,
+            _handler_guard: handler_guard,
         })
     }
 
     /// Most interfaces number their procedures one after the other.
     #[inline]
-    fn find(&self, number: u32) -> Result<&Served, Refusal> {
+    fn find(&self, number: u32) -> Result<&ServedProcedure, Refusal> {
         let first = self.procedures.first().map_or(0, |served| served.number);
         let guess = number.wrapping_sub(first) as usize;
         match self.procedures.get(guess) {
@@ -121,7 +121,7 @@ impl CService {
     }
 
     #[cold]
-    fn search(&self, number: u32) -> Result<&Served, Refusal> {
+    fn search(&self, number: u32) -> Result<&ServedProcedure, Refusal> {
         let found = (self.procedures).binary_search_by_key(&number, |served| served.number);
         match found {
             Ok(index) => Ok(&self.procedures[index]),
@@ -144,9 +144,9 @@ impl CService {
         let outcome = with_room(sizes[0], sizes[1], |arguments, result| {
             // SAFETY: there is so much room as long as this runs, and what lies there is a value of the
             // message's type, or zero, whenever it goes.
-            let taken = unsafe { Owned::zeroed(served.arguments, arguments) };
+            let taken = unsafe { OwnedValue::zeroed(served.arguments, arguments) };
             // SAFETY: the same.
-            let returned = unsafe { Owned::zeroed(served.result, result) };
+            let returned = unsafe { OwnedValue::zeroed(served.result, result) };
             if let Some(message) = served.arguments {
                 decode(message, arguments)?;
             }
@@ -193,16 +193,16 @@ fn is_over_aligned(message: &CMessage) -> bool {
 }
 
 #[cold]
-fn unsent(reason: &Reason<tenon::wire::EncodeError>) -> Refusal {
+fn unsent(reason: &CodecError<tenon::wire::EncodeError>) -> Refusal {
     Refusal::SystemError(format!("the result cannot be sent: {reason}"))
 }
 
 #[cold]
-fn unread(reason: Reason<tenon::wire::DecodeError>) -> Refusal {
+fn unread(reason: CodecError<tenon::wire::DecodeError>) -> Refusal {
     match reason {
-        Reason::Value(error) => Refusal::GarbageArguments(error),
-        Reason::Trouble(Trouble::HoldsNul) => Refusal::InvalidArguments(reason.to_string()),
-        Reason::Null(_) | Reason::Trouble(_) => {
+        CodecError::Value(error) => Refusal::GarbageArguments(error),
+        CodecError::Fault(CodecFault::HoldsNul) => Refusal::InvalidArguments(reason.to_string()),
+        CodecError::Null(_) | CodecError::Fault(_) => {
             Refusal::SystemError(format!("the arguments cannot be decoded: {reason}"))
         }
     }

@@ -9,13 +9,14 @@ use tenon::ChannelStepper;
 use super::channel::{CChannel, opened};
 use super::error::{CError, told};
 use super::poll_timeout;
-use crate::report::Report;
+use crate::report::ApiError;
 
-const STEPS_ALREADY: Report = Report::Caller("another thread steps the channel: one at a time may");
+const STEPS_ALREADY: ApiError =
+    ApiError::Caller("another thread steps the channel: one at a time may");
 
 impl CChannel {
-    /// What steps, which is made when it is asked for first.
-    fn stepper(&self) -> Result<MutexGuard<'_, Option<ChannelStepper>>, Report> {
+    /// Returns the stepper of the channel, which is made when it is asked for first.
+    fn stepper(&self) -> Result<MutexGuard<'_, Option<ChannelStepper>>, ApiError> {
         let mut stepper = match self.stepper.try_lock() {
             Ok(stepper) => stepper,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -23,12 +24,12 @@ impl CChannel {
         };
         if stepper.is_none() {
             let made = self.client.channel().stepper();
-            *stepper = Some(made.map_err(Report::System)?);
+            *stepper = Some(made.map_err(ApiError::System)?);
         }
         Ok(stepper)
     }
 
-    fn with_stepper<T>(&self, act: impl FnOnce(&mut ChannelStepper) -> T) -> Result<T, Report> {
+    fn with_stepper<T>(&self, act: impl FnOnce(&mut ChannelStepper) -> T) -> Result<T, ApiError> {
         let mut stepper = self.stepper()?;
         match &mut *stepper {
             Some(stepper) => Ok(act(stepper)),

@@ -8,11 +8,11 @@ use std::ffi::{c_char, c_void};
 pub struct CFailure {
     /// A `tenon_failure_kind`.
     pub kind: u32,
-    /// Where in what was received.
+    /// Offset in the received bytes.
     pub offset: usize,
-    /// What the kind makes of it.
+    /// A value that the kind defines.
     pub first: u64,
-    /// What the kind makes of it.
+    /// A value that the kind defines.
     pub second: u64,
     /// The innermost field that is known, or NULL.
     pub field: *const c_char,
@@ -22,17 +22,17 @@ pub struct CFailure {
 #[repr(C)]
 #[derive(Debug)]
 pub struct CEncoder {
-    /// Where the message begins.
+    /// The beginning of the message.
     pub base: *mut u8,
-    /// Where it goes on.
+    /// The position at which it goes on.
     pub at: *mut u8,
-    /// Where the room ends.
+    /// The end of the room.
     pub end: *mut u8,
     /// Makes more.
     pub grow: unsafe extern "C" fn(*mut CEncoder, usize) -> bool,
     /// Levels of recursive types that may still be entered.
     pub depth_left: u32,
-    /// Why it was not encoded.
+    /// The reason why it was not encoded.
     pub failure: CFailure,
 }
 
@@ -40,26 +40,26 @@ pub struct CEncoder {
 #[repr(C)]
 #[derive(Debug)]
 pub struct CDecoder {
-    /// Where the message begins.
+    /// The beginning of the message.
     pub base: *const u8,
-    /// Where it goes on.
+    /// The position at which it goes on.
     pub at: *const u8,
-    /// Where it ends.
+    /// The end of the message.
     pub end: *const u8,
     /// Memory that it may still cost.
     pub payable: usize,
     /// Levels of recursive types that may still be entered.
     pub depth_left: u32,
-    /// Whether the sender's order of bytes is the other one.
+    /// True if the sender's order of bytes is the other one.
     pub swapped: bool,
-    /// Why it was not decoded.
+    /// The reason why it was not decoded.
     pub failure: CFailure,
 }
 
-/// What encodes a value.
+/// A routine that encodes a value.
 pub type Encode = unsafe extern "C" fn(*mut CEncoder, *const c_void) -> bool;
 
-/// What decodes a value.
+/// A routine that decodes a value.
 pub type Decode = unsafe extern "C" fn(*mut CDecoder, *mut c_void) -> bool;
 
 /// `tenon_message`.
@@ -68,7 +68,7 @@ pub type Decode = unsafe extern "C" fn(*mut CDecoder, *mut c_void) -> bool;
 pub struct CMessage {
     /// Bytes of a value in memory.
     pub size: usize,
-    /// What its address is a multiple of.
+    /// Alignment of a value in memory.
     pub align: usize,
     /// For ONC RPC.
     pub encode_xdr: Encode,
@@ -90,9 +90,9 @@ pub struct CProcedure {
     pub number: u32,
     /// Its name, for people.
     pub name: *const c_char,
-    /// What it takes, or NULL.
+    /// The type of its arguments, or NULL.
     pub arguments: *const CMessage,
-    /// What it returns, or NULL.
+    /// The type of its result, or NULL.
     pub result: *const CMessage,
 }
 
@@ -102,7 +102,7 @@ pub struct CProcedure {
 pub struct CPart {
     /// Its name.
     pub name: *const c_char,
-    /// What it was made from.
+    /// The fingerprint of its definition.
     pub fingerprint: u64,
     /// The number of a procedure; 0 for a type.
     pub procedure: u32,
@@ -118,14 +118,14 @@ pub struct CInterface {
     pub version: u32,
     /// Its name, for people.
     pub name: *const c_char,
-    /// What it was made from, or 0.
+    /// The fingerprint of its definition, or 0.
     pub fingerprint: u64,
-    /// What it consists of.
+    /// The parts that it consists of.
     pub parts: *const CPart,
-    /// How many those are.
+    /// The number of those.
     pub part_count: usize,
     /// By number, in ascending order.
     pub procedures: *const CProcedure,
-    /// How many those are.
+    /// The number of those.
     pub procedure_count: usize,
 }

@@ -7,13 +7,13 @@ use super::error::done;
 use super::types::CMessage;
 
 /// Gives back what a value owns, when it goes.
-pub(super) struct Owned<'m> {
+pub(super) struct OwnedValue<'m> {
     message: Option<&'m CMessage>,
     value: *mut c_void,
 }
 
-impl<'m> Owned<'m> {
-    /// What lies at `value` from now on, which is zeroed.
+impl<'m> OwnedValue<'m> {
+    /// Owns the value that lies at `value` from now on, which is zeroed.
     ///
     /// # Safety
     /// `value` leads to room as `message` says, as long as this is there. Until then it holds what the
@@ -26,13 +26,13 @@ impl<'m> Owned<'m> {
         Self { message, value }
     }
 
-    /// Leaves it with who has the memory.
+    /// Leaves it with the owner of the memory.
     pub(super) fn keep(mut self) {
         self.message = None;
     }
 }
 
-impl Drop for Owned<'_> {
+impl Drop for OwnedValue<'_> {
     fn drop(&mut self) {
         if let Some(message) = self.message {
             // SAFETY: the promise of `zeroed`.
@@ -42,7 +42,7 @@ impl Drop for Owned<'_> {
 }
 
 /// # Safety
-/// `value` leads to a value of `message`'s type that nobody else uses now.
+/// `value` leads to a value of `message`'s type that nothing else uses now.
 unsafe fn clear(message: &CMessage, value: *mut c_void) {
     // SAFETY: the caller's promise.
     unsafe {

@@ -15,7 +15,7 @@ use tenon_net::Address;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
-use super::state::{ChannelState, Phase};
+use super::state::{ChannelPhase, ChannelState};
 
 /// The way to one peer. Clones are the same channel; any number of tasks may use it, and any number of clients.
 ///
@@ -41,20 +41,20 @@ use super::state::{ChannelState, Phase};
 /// ```
 #[derive(Clone)]
 pub struct Channel {
-    handle: Arc<Handle>,
+    handle: Arc<ChannelHandle>,
 }
 
-/// What the clones of a channel share. The driver has none of it, so that it sees when all are gone.
-struct Handle {
-    shared: Arc<Shared>,
+/// The state that the clones of a channel share. The driver has none of it, so that it sees when all are gone.
+struct ChannelHandle {
+    shared: Arc<SharedChannel>,
     /// One for each call that may be in flight.
     room: Semaphore,
 }
 
-/// What the clones of a channel share with its driver.
-pub(super) struct Shared {
+/// The state that the clones of a channel share with its driver.
+pub(super) struct SharedChannel {
     pub(super) address: Address,
-    /// What is connected to, and again if the connection is lost; none if the program has supplied the connection.
+    /// The peer to connect to, and again if the connection is lost; none if the program has supplied the connection.
     pub(super) destination: Option<Destination>,
     pub(super) options: ChannelOptions,
     pub(super) waits: WaitTally,
@@ -62,11 +62,11 @@ pub(super) struct Shared {
 }
 
 impl Channel {
-    /// The channel whose driver has `shared`, for at most so many calls in flight.
-    pub(super) fn of(shared: Arc<Shared>, calls_max: usize) -> Self {
+    /// Makes the channel of the driver that has `shared`, for at most so many calls in flight.
+    pub(super) fn of(shared: Arc<SharedChannel>, calls_max: usize) -> Self {
         let room = Semaphore::new(calls_max);
         Self {
-            handle: Arc::new(Handle { shared, room }),
+            handle: Arc::new(ChannelHandle { shared, room }),
         }
     }
 
@@ -111,8 +111,8 @@ impl Channel {
         poll_fn(|cx| {
             let mut state = self.shared().lock();
             match state.phase {
-                Phase::Closed => Poll::Ready(()),
-                Phase::Open | Phase::Closing => {
+                ChannelPhase::Closed => Poll::Ready(()),
+                ChannelPhase::Open | ChannelPhase::Closing => {
                     state.closers.push(cx.waker().clone());
                     Poll::Pending
                 }
@@ -153,18 +153,18 @@ impl Channel {
         self.handle.room.add_permits(1);
     }
 
-    /// Whether the peer says when a call passed it, if it is asked for that.
+    /// Returns whether the peer says when a call passed it, if it is asked for that.
     pub(super) fn gives_stamps(&self) -> bool {
         self.shared().lock().calls.gives_stamps()
     }
 
     #[inline]
-    pub(super) fn shared(&self) -> &Arc<Shared> {
+    pub(super) fn shared(&self) -> &Arc<SharedChannel> {
         &self.handle.shared
     }
 }
 
-impl Shared {
+impl SharedChannel {
     pub(super) fn new(
         address: Address,
         destination: Option<Destination>,
@@ -206,15 +206,15 @@ impl Shared {
     /// Takes no further calls.
     fn begin_to_close(&self) {
         let mut state = self.lock();
-        if state.phase == Phase::Open {
-            state.phase = Phase::Closing;
+        if state.phase == ChannelPhase::Open {
+            state.phase = ChannelPhase::Closing;
         }
         state.wake_driver();
         self.wake(state);
     }
 }
 
-impl Drop for Handle {
+impl Drop for ChannelHandle {
     /// There are no callers any more.
     fn drop(&mut self) {
         self.shared.begin_to_close();

@@ -10,17 +10,17 @@ use tenon_core::{ClientSocket, Destination};
 use tenon_net::Address;
 use tokio::task::spawn_blocking;
 
-use crate::watch::{Watched, WatchedSocket};
+use crate::watch::{AsyncSocket, WatchedSocket};
 
 /// A connection, and where it leads.
-pub(super) type Connected = (ClientSocket, Address);
+pub(super) type ConnectedSocket = (ClientSocket, Address);
 
 /// Finds `destination` and connects to it, on a thread that may wait.
 pub(super) async fn socket(
     destination: Destination,
     deadline: Instant,
     options: ChannelOptions,
-) -> Result<Connected, ConnectError> {
+) -> Result<ConnectedSocket, ConnectError> {
     let address = destination.address().clone();
     let connect = move || destination.connect(deadline, &options);
     match spawn_blocking(connect).await {
@@ -32,5 +32,5 @@ pub(super) async fn socket(
 
 /// Has the run time watch a socket.
 pub(super) fn watch(socket: ClientSocket) -> io::Result<Arc<WatchedSocket>> {
-    Watched::new(socket).map(Arc::new)
+    AsyncSocket::new(socket).map(Arc::new)
 }

@@ -15,60 +15,60 @@ use tenon_net::Address;
 use tokio::task::AbortHandle;
 use tokio::time::{Sleep, sleep_until};
 
-use super::channel::Shared;
-use super::connect::{self, Connected};
-use super::look::{Looked, tells_all};
-use super::receive::Received;
-use super::send::Sending;
-use super::state::{Calls, Phase};
+use super::channel::SharedChannel;
+use super::connect::{self, ConnectedSocket};
+use super::look::{ReplyPoll, tells_all};
+use super::receive::ReceiveProgress;
+use super::send::SendProgress;
+use super::state::{Calls, ChannelPhase};
 use crate::watch::{WatchedSocket, yield_to_others};
 use tenon_proto::lean::CloseReason;
 
 /// Receives at a time; then other tasks have their turn.
 const RECEIVES_MAX: usize = 16;
 
-type Connecting = Pin<Box<dyn Future<Output = Result<Connected, ConnectError>> + Send>>;
+type ConnectFuture = Pin<Box<dyn Future<Output = Result<ConnectedSocket, ConnectError>> + Send>>;
 
-/// How there is a connection.
-enum Way {
+/// The state of the connection.
+enum LinkState {
     /// There is none, and none is needed.
     Down,
     /// It is being made.
-    Connecting(Connecting),
+    Connecting(ConnectFuture),
     Up(Arc<WatchedSocket>),
 }
 
-/// What the driver does next.
-enum Step {
+/// The next step of the driver.
+enum DriverStep {
     Again,
     Wait,
     End,
 }
 
 /// The task behind a channel.
-pub(super) struct Driver {
-    shared: Arc<Shared>,
-    way: Way,
+pub(super) struct ChannelDriver {
+    shared: Arc<SharedChannel>,
+    link_state: LinkState,
     alarm: Pin<Box<Sleep>>,
-    /// When the alarm goes off, if it does.
+    /// The time at which the alarm goes off, if it does.
     is_set_for: Option<Instant>,
     /// Waits for what the system reports of datagrams.
     errors: Option<AbortHandle>,
-    /// Whether something was sent or received in this poll.
+    /// True if something was sent or received in this poll.
     has_moved: bool,
-    /// Whether the next poll is to look for replies, as the tasks that were ready have run since the last one.
+    /// True if the next poll is to look for replies, as the tasks that were ready have run since the last one.
     looks: bool,
 }
 
-impl Driver {
+impl ChannelDriver {
     /// The driver of a channel that has this connection, or none yet.
-    pub(super) fn new(shared: Arc<Shared>, socket: Option<Arc<WatchedSocket>>) -> Self {
+    pub(super) fn new(shared: Arc<SharedChannel>, socket: Option<Arc<WatchedSocket>>) -> Self {
         Self {
             errors: socket
                 .as_ref()
                 .and_then(|socket| watch_errors(&shared, socket)),
             shared,
-            way: socket.map_or(Way::Down, Way::Up),
+            link_state: socket.map_or(LinkState::Down, LinkState::Up),
             alarm: Box::pin(sleep_until(tokio::time::Instant::now())),
             is_set_for: None,
             has_moved: false,
@@ -90,25 +90,25 @@ impl Driver {
             }
         }
         loop {
-            let step = match &self.way {
-                Way::Up(socket) => self.attend(&Arc::clone(socket), cx),
-                Way::Down | Way::Connecting(_) => self.connect(cx),
+            let step = match &self.link_state {
+                LinkState::Up(socket) => self.attend(&Arc::clone(socket), cx),
+                LinkState::Down | LinkState::Connecting(_) => self.connect(cx),
             };
             let went_off = self.mind_time(cx);
             self.shared.wake(self.shared.lock());
             match step {
-                Step::End => return Poll::Ready(()),
-                Step::Wait if !went_off => {
+                DriverStep::End => return Poll::Ready(()),
+                DriverStep::Wait if !went_off => {
                     self.look(cx);
                     return Poll::Pending;
                 }
-                Step::Wait | Step::Again => {}
+                DriverStep::Wait | DriverStep::Again => {}
             }
         }
     }
 
     /// Receives and sends.
-    fn attend(&mut self, socket: &Arc<WatchedSocket>, cx: &mut Context<'_>) -> Step {
+    fn attend(&mut self, socket: &Arc<WatchedSocket>, cx: &mut Context<'_>) -> DriverStep {
         if let Err(failure) = self.receive(socket, cx) {
             self.shared.lock().break_link(socket, &failure);
         }
@@ -129,7 +129,7 @@ impl Driver {
     fn look(&mut self, cx: &mut Context<'_>) {
         let has_moved = std::mem::take(&mut self.has_moved);
         let is_to_look = std::mem::take(&mut self.looks) || has_moved;
-        let Way::Up(socket) = &self.way else {
+        let LinkState::Up(socket) = &self.link_state else {
             return;
         };
         if !is_to_look {
@@ -141,11 +141,11 @@ impl Driver {
         let yields_first = has_moved && half.waiter.is_to_look();
         let looked = if yields_first {
             self.shared.lock().put_reader(half);
-            Looked::Yields
+            ReplyPoll::Yields
         } else {
             self.shared.look(half, None)
         };
-        if looked != Looked::Sleeps {
+        if looked != ReplyPoll::Sleeps {
             self.looks = true;
             yield_to_others(cx);
         }
@@ -179,7 +179,7 @@ impl Driver {
 
     fn receive_over(
         &mut self,
-        half: &mut super::state::ReadHalf,
+        half: &mut super::state::ReaderState,
         socket: &Arc<WatchedSocket>,
         cx: &mut Context<'_>,
     ) -> Result<(), ConnectionFailure> {
@@ -194,11 +194,11 @@ impl Driver {
             };
             let mut ready = ready?;
             let received = self.shared.receive(half)?;
-            if received != Received::Nothing {
+            if received != ReceiveProgress::Nothing {
                 half.note_come(&self.shared.waits);
                 self.has_moved = true;
             }
-            if received != Received::MayHaveMore {
+            if received != ReceiveProgress::MayHaveMore {
                 ready.clear_ready();
             }
         }
@@ -233,19 +233,19 @@ impl Driver {
                 .is_some_and(|link| link.outgoing.is_none());
             drop(state);
             match sending {
-                Sending::Blocked => ready.clear_ready(),
-                Sending::Done if is_sent_elsewhere => return Ok(()),
-                Sending::Done => {}
+                SendProgress::Blocked => ready.clear_ready(),
+                SendProgress::Done if is_sent_elsewhere => return Ok(()),
+                SendProgress::Done => {}
             }
         }
     }
 
     /// Closes the connection if it is not needed any more.
-    fn close_if_done(&mut self, socket: &Arc<WatchedSocket>) -> Step {
+    fn close_if_done(&mut self, socket: &Arc<WatchedSocket>) -> DriverStep {
         let mut state = self.shared.lock();
         let is_done = state.calls.in_flight() == 0 && state.queue.is_empty();
-        if state.phase == Phase::Open || !is_done || state.needs_sender() {
-            return Step::Wait;
+        if state.phase == ChannelPhase::Open || !is_done || state.needs_sender() {
+            return DriverStep::Wait;
         }
         match &mut state.calls {
             Calls::Stream(connection) => connection.close(CloseReason::DONE, ""),
@@ -255,50 +255,50 @@ impl Driver {
         let (state, _) = self.shared.transmit(state);
         drop(state);
         socket.get_ref().shutdown();
-        self.way = Way::Down;
-        Step::End
+        self.link_state = LinkState::Down;
+        DriverStep::End
     }
 
-    fn lose(&mut self) -> Step {
-        self.way = Way::Down;
+    fn lose(&mut self) -> DriverStep {
+        self.link_state = LinkState::Down;
         self.errors.take().inspect(AbortHandle::abort);
-        Step::Again
+        DriverStep::Again
     }
 
     /// Makes one attempt to connect after the other for as long as a call waits for it.
-    fn connect(&mut self, cx: &mut Context<'_>) -> Step {
-        let Way::Connecting(attempt) = &mut self.way else {
+    fn connect(&mut self, cx: &mut Context<'_>) -> DriverStep {
+        let LinkState::Connecting(attempt) = &mut self.link_state else {
             return self.begin_to_connect();
         };
         let connected = match attempt.as_mut().poll(cx) {
             Poll::Ready(connected) => connected.and_then(watch),
-            Poll::Pending => return Step::Wait,
+            Poll::Pending => return DriverStep::Wait,
         };
         let mut state = self.shared.lock();
         state.back_off.attempt(Instant::now());
-        self.way = match connected {
+        self.link_state = match connected {
             Ok((socket, located)) => {
                 tracing::debug!(address = %located, "connected again");
                 state.back_off.succeeded();
                 state.handle_connected(Arc::clone(&socket), located, &self.shared.options);
                 drop(state);
                 self.errors = watch_errors(&self.shared, &socket);
-                Way::Up(socket)
+                LinkState::Up(socket)
             }
             Err(error) => {
                 state.handle_not_connected(error, &self.shared.options);
-                Way::Down
+                LinkState::Down
             }
         };
-        Step::Again
+        DriverStep::Again
     }
 
-    fn begin_to_connect(&mut self) -> Step {
+    fn begin_to_connect(&mut self) -> DriverStep {
         let mut state = self.shared.lock();
         let Some(deadline) = state.last_deadline() else {
             return match state.phase {
-                Phase::Open => Step::Wait,
-                Phase::Closing | Phase::Closed => Step::End,
+                ChannelPhase::Open => DriverStep::Wait,
+                ChannelPhase::Closing | ChannelPhase::Closed => DriverStep::End,
             };
         };
         let waits_for_ready = !state.has_fail_fast_call(&self.shared.options);
@@ -306,24 +306,24 @@ impl Driver {
             NextAttempt::Now => {}
             NextAttempt::At(at) => {
                 state.expect(at);
-                return Step::Wait;
+                return DriverStep::Wait;
             }
             NextAttempt::Fail(error) => {
                 state.end_fail_fast_calls(&self.shared.options, &error);
-                return Step::Again;
+                return DriverStep::Again;
             }
         }
         let Some(destination) = &self.shared.destination else {
             let address = self.shared.address.clone();
             let error = ConnectError::NotReconnected { address };
             state.handle_not_connected(error, &self.shared.options);
-            return Step::Again;
+            return DriverStep::Again;
         };
         drop(state);
         let (destination, options) = (destination.clone(), self.shared.options.clone());
         let attempt = connect::socket(destination, deadline, options);
-        self.way = Way::Connecting(Box::pin(attempt));
-        Step::Again
+        self.link_state = LinkState::Connecting(Box::pin(attempt));
+        DriverStep::Again
     }
 
     /// Sets the alarm; returns whether it went off.
@@ -346,7 +346,7 @@ impl Driver {
         self.is_set_for = None;
         let mut state = self.shared.lock();
         let is_stuck = state.handle_timeout(Instant::now());
-        if is_stuck && let Way::Up(socket) = &self.way {
+        if is_stuck && let LinkState::Up(socket) = &self.link_state {
             let failure = io::Error::from(io::ErrorKind::TimedOut).into();
             state.break_link(socket, &failure);
         }
@@ -354,7 +354,7 @@ impl Driver {
     }
 }
 
-impl Drop for Driver {
+impl Drop for ChannelDriver {
     /// Without its driver, because the run time has ended for example, a channel answers nothing any more.
     fn drop(&mut self) {
         self.errors.take().inspect(AbortHandle::abort);
@@ -365,7 +365,9 @@ impl Drop for Driver {
 }
 
 /// Has the run time watch the socket of a connection.
-fn watch((socket, located): Connected) -> Result<(Arc<WatchedSocket>, Address), ConnectError> {
+fn watch(
+    (socket, located): ConnectedSocket,
+) -> Result<(Arc<WatchedSocket>, Address), ConnectError> {
     match connect::watch(socket) {
         Ok(socket) => Ok((socket, located)),
         Err(error) => Err(ConnectError::unreachable(&located, error)),
@@ -374,7 +376,7 @@ fn watch((socket, located): Connected) -> Result<(Arc<WatchedSocket>, Address), 
 
 /// Has a task wake the driver when the system reports what has become of datagrams: that nothing listens where they
 /// went, of which a task that waits to receive is not told.
-fn watch_errors(shared: &Arc<Shared>, socket: &Arc<WatchedSocket>) -> Option<AbortHandle> {
+fn watch_errors(shared: &Arc<SharedChannel>, socket: &Arc<WatchedSocket>) -> Option<AbortHandle> {
     if socket.get_ref().stream().is_some() {
         return None;
     }

@@ -19,7 +19,7 @@ use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
 use super::channel::Channel;
-use super::ticket::{PendingCall, Ticket};
+use super::ticket::{PendingCall, ReplyFuture};
 
 /// Calls one version of a program from tasks. Clones and the copies that the `with_` methods make share the channel;
 /// any number of tasks may call at once. Generated clients wrap one of these.
@@ -50,11 +50,11 @@ pub struct ClientView<'c> {
     options: CallOptions,
 }
 
-/// Calls by ONC RPC whose arguments and results are moved by hand.
+/// Calls by ONC RPC with arguments and results that are moved by hand.
 #[derive(Debug, Clone, Copy)]
 pub struct OncCalls<'c>(ClientView<'c>);
 
-/// Calls by the lean protocol whose arguments and results are moved by hand.
+/// Calls by the lean protocol with arguments and results that are moved by hand.
 #[derive(Debug, Clone, Copy)]
 pub struct LeanCalls<'c>(ClientView<'c>);
 
@@ -112,40 +112,40 @@ impl Client {
         client
     }
 
-    /// The same with `timeout` for every call, connecting again included. A lean call tells the server how much of it
-    /// is left, which does not begin what is not waited for any more.
+    /// Returns the same client with `timeout` for every call, connecting again included. A lean call tells the server
+    /// how much of it is left, which does not begin what is not waited for any more.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         self.with(|caller| caller.set_timeout(timeout))
     }
 
-    /// The same, built from `interface`: lean calls are calls of its program and version, and the server compares it
-    /// with its own before it takes the first. Otherwise nothing is compared.
+    /// Returns the same client, built from `interface`: lean calls are calls of its program and version, and the server
+    /// compares it with its own before it takes the first. Otherwise nothing is compared.
     #[must_use]
     pub fn with_interface(&self, interface: Arc<Interface>) -> Self {
         self.with(|caller| caller.set_interface(interface))
     }
 
-    /// The same with `credential` on every call. The lean protocol carries none: calls by it fail with
+    /// Returns the same client with `credential` on every call. The lean protocol carries none: calls by it fail with
     /// [`CallError::LeanCredential`], unless it is AUTH_NONE.
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         self.with(|caller| caller.set_credential(credential))
     }
 
-    /// The same, forgiving as much as `mode` says.
+    /// Returns the same client, forgiving as much as `mode` says.
     #[must_use]
     pub fn with_decode_mode(&self, mode: DecodeMode) -> Self {
         self.with(|caller| caller.set_decode_mode(mode))
     }
 
-    /// The same with `limits` on what a result may cost.
+    /// Returns the same client with `limits` on what a result may cost.
     #[must_use]
     pub fn with_decode_limits(&self, limits: Limits) -> Self {
         self.with(|caller| caller.set_decode_limits(limits))
     }
 
-    /// The same with an account of where the time of its calls goes.
+    /// Returns the same client with an account of where the time of its calls goes.
     #[must_use]
     pub fn with_account(&self, account: &Account) -> Self {
         Self {
@@ -213,13 +213,13 @@ impl Client {
         self.call(&Ping).await
     }
 
-    /// Returns the calls by ONC RPC whose arguments and results are moved by hand.
+    /// Returns the calls by ONC RPC with arguments and results that are moved by hand.
     #[inline]
     pub fn onc(&self) -> OncCalls<'_> {
         self.with_options(CallOptions::new()).onc()
     }
 
-    /// Returns the calls by the lean protocol whose arguments and results are moved by hand.
+    /// Returns the calls by the lean protocol with arguments and results that are moved by hand.
     #[inline]
     pub fn lean(&self) -> LeanCalls<'_> {
         self.with_options(CallOptions::new()).lean()
@@ -234,7 +234,7 @@ impl Client {
         }
     }
 
-    /// What a call asks the server for beside.
+    /// Returns the extensions that a call asks the server for beside.
     #[inline]
     fn asked_of_server(&self, followed: Option<&Arc<Followed>>) -> &'static [Extension<'static>] {
         if followed.is_some() && self.channel.gives_stamps() {
@@ -321,7 +321,7 @@ impl<'c> ClientView<'c> {
         let extensions = client.asked_of_server(followed.as_ref());
         let write = |message: &mut Buffer| write(message, extensions);
         let written = self.written(write, followed.as_ref())?;
-        let ticket = Ticket::new(&client.channel, written, timer, followed.clone());
+        let ticket = ReplyFuture::new(&client.channel, written, timer, followed.clone());
         let results = ticket.await?;
         finish(&client.channel, results, followed, read)
     }
@@ -417,7 +417,7 @@ impl OncCalls<'_> {
 }
 
 impl LeanCalls<'_> {
-    /// Calls a procedure, whose number has 16 bits, and returns its result as `decode` reads it.
+    /// Calls a procedure, which has a number of 16 bits, and returns its result as `decode` reads it.
     ///
     /// # Errors
     /// By blame; see [`CallError`].

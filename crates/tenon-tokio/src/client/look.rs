@@ -2,10 +2,10 @@
 //! as having the run time sleep and be woken.
 //!
 //! A look takes at most 20 us within one poll, and goes on in the next one once other tasks have run. Its end is learned
-//! as that of a thread is: a channel whose peer takes longer soon does not look any more. The reader's role is given back
-//! before the poll ends. A future looks only if its call is the only one in flight and its task has made the last call of
-//! the channel too; for several calls the driver looks. Neither does if the run time's thread calls over several channels:
-//! it would keep the others waiting.
+//! as that of a thread is: if its peer takes longer, a channel soon does not look any more. The reader's role is given
+//! back before the poll ends. A future looks only if its call is the only one in flight and its task has made the last
+//! call of the channel too; for several calls the driver looks. Neither does if the run time's thread calls over
+//! several channels: it would keep the others waiting.
 
 use std::cell::Cell;
 use std::ptr;
@@ -16,32 +16,32 @@ use tenon_core::error::ConnectionFailure;
 use tenon_core::wait::{Company, LOOKS, Looking, Polled, Spinners, WaitTally};
 use tenon_net::{Stream, Transport};
 
-use super::channel::Shared;
-use super::state::{ChannelState, ReadHalf};
+use super::channel::SharedChannel;
+use super::state::{ChannelState, ReaderState};
 use super::waiters::WaiterId;
 use crate::watch::{LOOK_MAX, SILENCE_MAX, WatchedSocket};
 
 thread_local! {
     /// The channel over which this thread has called last.
-    static LAST_CHANNEL: Cell<*const Shared> = const { Cell::new(ptr::null()) };
+    static LAST_CHANNEL: Cell<*const SharedChannel> = const { Cell::new(ptr::null()) };
 }
 
-/// Whether this thread has called over this channel before; from now on it has.
+/// Returns whether this thread has called over this channel before; from now on it has.
 #[inline]
-pub(super) fn is_of_same_channel(shared: &Shared) -> bool {
-    let this: *const Shared = shared;
+pub(super) fn is_of_same_channel(shared: &SharedChannel) -> bool {
+    let this: *const SharedChannel = shared;
     LAST_CHANNEL.replace(this) == this
 }
 
-/// Whether this is the channel over which this thread has called last.
-pub(super) fn is_last_channel(shared: &Shared) -> bool {
-    let this: *const Shared = shared;
+/// Returns whether this is the channel over which this thread has called last.
+pub(super) fn is_last_channel(shared: &SharedChannel) -> bool {
+    let this: *const SharedChannel = shared;
     LAST_CHANNEL.get() == this
 }
 
-/// What a look has brought.
+/// The result of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Looked {
+pub(super) enum ReplyPoll {
     /// The reply of the call that was looked for, or anything if it was none.
     Found,
     /// Nothing yet: it goes on once other tasks have had their turn.
@@ -50,18 +50,18 @@ pub(super) enum Looked {
     Sleeps,
 }
 
-impl Shared {
+impl SharedChannel {
     /// Looks a moment for what comes, until the call of `waiter` is over if there is one, and hands it out.
-    pub(super) fn look(&self, mut half: Box<ReadHalf>, waiter: Option<WaiterId>) -> Looked {
+    pub(super) fn look(&self, mut half: Box<ReaderState>, waiter: Option<WaiterId>) -> ReplyPoll {
         let socket = Arc::clone(&half.socket);
         let looked = self.try_look(&mut half, waiter);
         let mut state = self.lock();
         let looked = looked.unwrap_or_else(|failure| {
             state.break_link(&socket, &failure);
-            Looked::Found
+            ReplyPoll::Found
         });
-        state.is_parked = looked == Looked::Sleeps || tells_all(&socket);
-        if looked == Looked::Sleeps {
+        state.is_parked = looked == ReplyPoll::Sleeps || tells_all(&socket);
+        if looked == ReplyPoll::Sleeps {
             half.slept_since = Some(Instant::now());
         }
         state.put_reader(half);
@@ -74,24 +74,24 @@ impl Shared {
 
     fn try_look(
         &self,
-        half: &mut ReadHalf,
+        half: &mut ReaderState,
         waiter: Option<WaiterId>,
-    ) -> Result<Looked, ConnectionFailure> {
+    ) -> Result<ReplyPoll, ConnectionFailure> {
         loop {
             match half.look(&self.waits) {
                 Polled::Came(received) => self.handle_received(half, received)?,
-                Polled::Yields => return Ok(Looked::Yields),
-                Polled::Sleep if half.park() => return Ok(Looked::Sleeps),
+                Polled::Yields => return Ok(ReplyPoll::Yields),
+                Polled::Sleep if half.park() => return Ok(ReplyPoll::Sleeps),
                 Polled::Sleep => self.receive(half)?,
             };
             if waiter.is_none_or(|waiter| self.lock().waiters.is_over(waiter)) {
-                return Ok(Looked::Found);
+                return Ok(ReplyPoll::Found);
             }
         }
     }
 
     /// Takes the reader's role for a future that is to look on for its reply. If it is not to, the driver reads.
-    pub(super) fn reader_to_look_on(&self) -> Option<Box<ReadHalf>> {
+    pub(super) fn reader_to_look_on(&self) -> Option<Box<ReaderState>> {
         let mut state = self.lock();
         let is_alone = state.calls.in_flight() == 1;
         let reader = state.link.as_mut().and_then(|link| link.reader.take());
@@ -108,7 +108,10 @@ impl Shared {
     }
 
     /// Takes the reader's role for the driver, if it is to look.
-    pub(super) fn reader_for_driver(&self, socket: &Arc<WatchedSocket>) -> Option<Box<ReadHalf>> {
+    pub(super) fn reader_for_driver(
+        &self,
+        socket: &Arc<WatchedSocket>,
+    ) -> Option<Box<ReaderState>> {
         let mut state = self.lock();
         if state.calls.in_flight() == 0 || state.needs_sender() || !is_last_channel(self) {
             return None;
@@ -118,7 +121,7 @@ impl Shared {
     }
 }
 
-impl ReadHalf {
+impl ReaderState {
     /// Looks until something comes, not longer than what was learned says. Returns what a receive has reported and
     /// whether there may be more.
     fn look(&mut self, waits: &WaitTally) -> Polled<bool> {
@@ -162,7 +165,7 @@ impl ReadHalf {
 
 impl ChannelState {
     /// Gives the reader's role back.
-    pub(super) fn put_reader(&mut self, half: Box<ReadHalf>) {
+    pub(super) fn put_reader(&mut self, half: Box<ReaderState>) {
         let socket = Arc::clone(&half.socket);
         let wants_reader = std::mem::take(&mut self.wants_reader);
         match self.link_over(&socket) {
@@ -184,12 +187,12 @@ fn company(transport: Transport, tally: &WaitTally) -> Company<'_> {
     }
 }
 
-/// Whether the system tells of everything that comes over a stream, parked or not.
+/// Returns whether the system tells of everything that comes over a stream, parked or not.
 fn is_socket(stream: &Stream) -> bool {
     stream.transport() != Transport::Shm
 }
 
-/// Whether the system tells of everything that comes.
+/// Returns whether the system tells of everything that comes.
 pub(super) fn tells_all(socket: &WatchedSocket) -> bool {
     socket.get_ref().stream().is_none_or(is_socket)
 }

@@ -1,5 +1,5 @@
-//! What generated clients for tasks call through, so that their methods are written once for a client, for a client
-//! with options of some calls, and for what a program puts around a client.
+//! The trait that generated clients for tasks call through, so that their methods are written once for a client, for a
+//! client with options of some calls, and for what a program puts around a client.
 
 use tenon_core::error::CallError;
 use tenon_core::procedure::{Ping, ProcedureCall};
@@ -7,7 +7,7 @@ use tenon_core::procedure::{Ping, ProcedureCall};
 use super::handle::{Client, ClientView};
 use super::ticket::PendingCall;
 
-/// Makes calls whose results are awaited: the [`MakeCalls`](tenon::MakeCalls) of tasks.
+/// Makes calls that return their results as futures: the [`MakeCalls`](tenon::MakeCalls) of tasks.
 ///
 /// ```
 /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }

@@ -15,9 +15,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
-use super::channel::{Channel, Shared};
+use super::channel::{Channel, SharedChannel};
 use super::connect;
-use super::driver::Driver;
+use super::driver::ChannelDriver;
 use super::state::Calls;
 use crate::established::into_socket;
 use crate::watch::WatchedSocket;
@@ -106,7 +106,7 @@ impl Channel {
         connected: Option<(Arc<WatchedSocket>, Address)>,
     ) -> Self {
         let room = options.calls_max.min(Semaphore::MAX_PERMITS);
-        let shared = Arc::new(Shared::new(address, destination, options));
+        let shared = Arc::new(SharedChannel::new(address, destination, options));
         let socket = connected.map(|(socket, located)| {
             let connected = Arc::clone(&socket);
             shared
@@ -114,7 +114,7 @@ impl Channel {
                 .handle_connected(connected, located, &shared.options);
             socket
         });
-        tokio::spawn(Driver::new(Arc::clone(&shared), socket).run());
+        tokio::spawn(ChannelDriver::new(Arc::clone(&shared), socket).run());
         Self::of(shared, room)
     }
 

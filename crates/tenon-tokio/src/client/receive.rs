@@ -8,12 +8,12 @@ use tenon_core::client::{Answered, Input, Outcome, Results, Taken};
 use tenon_core::error::{ConnectionFailure, port_closed};
 use tenon_net::Came;
 
-use super::channel::Shared;
-use super::state::{ChannelState, ReadHalf};
+use super::channel::SharedChannel;
+use super::state::{ChannelState, ReaderState};
 use super::waiters::WaiterId;
 use crate::watch::is_for_now;
 
-impl ReadHalf {
+impl ReaderState {
     /// Receives once what is there; returns whether there may be more.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl ChannelState {
     ///
     /// # Errors
     /// The connection has failed.
-    pub(super) fn take_all(&mut self, half: &mut ReadHalf) -> Result<(), ConnectionFailure> {
+    pub(super) fn take_all(&mut self, half: &mut ReaderState) -> Result<(), ConnectionFailure> {
         // What came over a connection that is given up says nothing of the one that follows it.
         if self.link_over(&half.socket).is_none() {
             return Ok(());
@@ -90,12 +90,15 @@ impl ChannelState {
     }
 }
 
-impl Shared {
+impl SharedChannel {
     /// Receives once over `half` and hands out what has come; returns whether there may be more.
     ///
     /// # Errors
     /// The connection has failed.
-    pub(super) fn receive(&self, half: &mut ReadHalf) -> Result<Received, ConnectionFailure> {
+    pub(super) fn receive(
+        &self,
+        half: &mut ReaderState,
+    ) -> Result<ReceiveProgress, ConnectionFailure> {
         let received = half.receive();
         self.handle_received(half, received)
     }
@@ -106,9 +109,9 @@ impl Shared {
     /// The connection has failed.
     pub(super) fn handle_received(
         &self,
-        half: &mut ReadHalf,
+        half: &mut ReaderState,
         received: io::Result<bool>,
-    ) -> Result<Received, ConnectionFailure> {
+    ) -> Result<ReceiveProgress, ConnectionFailure> {
         match received {
             Ok(may_have_more) => {
                 let mut state = self.lock();
@@ -116,12 +119,12 @@ impl Shared {
                 state.take_all(half)?;
                 drop(state);
                 Ok(if may_have_more {
-                    Received::MayHaveMore
+                    ReceiveProgress::MayHaveMore
                 } else {
-                    Received::All
+                    ReceiveProgress::All
                 })
             }
-            Err(error) if is_for_now(&error) => Ok(Received::Nothing),
+            Err(error) if is_for_now(&error) => Ok(ReceiveProgress::Nothing),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let mut state = self.lock();
                 let error = port_closed(&state.located, error);
@@ -131,16 +134,16 @@ impl Shared {
                 state.end_failed_calls();
                 state.calls.check_peer()?;
                 // Of what is behind the report nothing was said.
-                Ok(Received::MayHaveMore)
+                Ok(ReceiveProgress::MayHaveMore)
             }
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// What has come of a receive.
+/// The result of a receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Received {
+pub(super) enum ReceiveProgress {
     /// There may be more to receive.
     MayHaveMore,
     /// That was all for now.

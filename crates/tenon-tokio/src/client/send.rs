@@ -10,13 +10,13 @@ use tenon_core::client::Outgoing;
 use tenon_core::error::ConnectionFailure;
 use tenon_core::trains::Trains;
 
-use super::channel::Shared;
+use super::channel::SharedChannel;
 use super::state::ChannelState;
 use crate::watch::WatchedSocket;
 
-/// How far a sender has come.
+/// The progress of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sending {
+pub(super) enum SendProgress {
     /// Nothing waits to be sent, or another task sends it.
     Done,
     /// The socket has no room.
@@ -24,32 +24,32 @@ pub(super) enum Sending {
 }
 
 /// The sender of a link.
-struct Sender {
+struct SocketSender {
     socket: Arc<WatchedSocket>,
     outgoing: Outgoing,
-    /// Whether the peer has taken something of what was blocked.
+    /// True if the peer has taken something of what was blocked.
     has_sent: bool,
 }
 
-impl Shared {
+impl SharedChannel {
     /// Sends what waits, unless another task does, as far as the socket has room.
     /// A connection that fails is given up.
     pub(super) fn transmit<'s>(
         &'s self,
         mut state: MutexGuard<'s, ChannelState>,
-    ) -> (MutexGuard<'s, ChannelState>, Sending) {
+    ) -> (MutexGuard<'s, ChannelState>, SendProgress) {
         let Some(mut sender) = state.begin_sending() else {
-            return (state, Sending::Done);
+            return (state, SendProgress::Done);
         };
-        let mut sending = Sending::Done;
+        let mut sending = SendProgress::Done;
         while state.next_transmission(&mut sender) {
             drop(state);
             let sent = self.send(&mut sender);
             state = self.lock();
             match sent {
-                Ok(Sending::Done) => sender.outgoing.handle_transmitted(&mut state.calls),
-                Ok(Sending::Blocked) => {
-                    sending = Sending::Blocked;
+                Ok(SendProgress::Done) => sender.outgoing.handle_transmitted(&mut state.calls),
+                Ok(SendProgress::Blocked) => {
+                    sending = SendProgress::Blocked;
                     if sender.has_sent {
                         // A peer that takes something is there, whatever else it says.
                         state.calls.note_heard();
@@ -66,7 +66,7 @@ impl Shared {
         (state, sending)
     }
 
-    fn send(&self, sender: &mut Sender) -> Result<Sending, ConnectionFailure> {
+    fn send(&self, sender: &mut SocketSender) -> Result<SendProgress, ConnectionFailure> {
         let socket = sender.socket.get_ref();
         sender.has_sent = false;
         match &mut sender.outgoing {
@@ -78,19 +78,19 @@ impl Shared {
                             sender.has_sent = true;
                         }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                            return Ok(Sending::Blocked);
+                            return Ok(SendProgress::Blocked);
                         }
                         Err(error) => return Err(error.into()),
                     }
                 }
-                Ok(Sending::Done)
+                Ok(SendProgress::Done)
             }
             Outgoing::Datagram(trains) => Ok(self.send_train(socket, trains)),
         }
     }
 
     /// Sends a train of datagrams. What cannot be sent at all counts as lost.
-    fn send_train(&self, socket: &ClientSocket, trains: &mut Trains<()>) -> Sending {
+    fn send_train(&self, socket: &ClientSocket, trains: &mut Trains<()>) -> SendProgress {
         let mut was_refused = false;
         let whole = trains.train().bytes.len();
         let mut sent = 0;
@@ -100,7 +100,7 @@ impl Shared {
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => {
                         trains.keep((), sent);
-                        return Sending::Blocked;
+                        return SendProgress::Blocked;
                     }
                     // An earlier datagram met a closed port; this one was not sent.
                     io::ErrorKind::ConnectionRefused if !was_refused => was_refused = true,
@@ -111,16 +111,16 @@ impl Shared {
                 },
             }
         }
-        Sending::Done
+        SendProgress::Done
     }
 }
 
 impl ChannelState {
     /// Becomes the sender, unless another task is.
     #[inline]
-    fn begin_sending(&mut self) -> Option<Sender> {
+    fn begin_sending(&mut self) -> Option<SocketSender> {
         let link = self.link.as_mut().filter(|link| !link.has_failed())?;
-        Some(Sender {
+        Some(SocketSender {
             outgoing: link.outgoing.take()?,
             socket: Arc::clone(&link.socket),
             has_sent: false,
@@ -129,13 +129,13 @@ impl ChannelState {
 
     /// Makes out what is to be sent next; returns whether there is anything.
     #[inline]
-    fn next_transmission(&mut self, sender: &mut Sender) -> bool {
+    fn next_transmission(&mut self, sender: &mut SocketSender) -> bool {
         self.link_over(&sender.socket).is_some() && sender.outgoing.advance(&mut self.calls)
     }
 
     /// The sender's role is free again.
     #[inline]
-    fn end_sending(&mut self, mut sender: Sender) {
+    fn end_sending(&mut self, mut sender: SocketSender) {
         match self.link_over(&sender.socket) {
             Some(link) => {
                 link.outgoing = Some(sender.outgoing);

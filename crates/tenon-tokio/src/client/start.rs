@@ -10,24 +10,24 @@ use tenon_core::timer::CallTimer;
 use tenon_proto::connection::{CallDraft, StartError};
 use tenon_wire::Buffer;
 
-use super::channel::Shared;
+use super::channel::SharedChannel;
 use super::look::is_of_same_channel;
-use super::send::Sending;
-use super::state::{ChannelState, Phase, ReadHalf, closed_error, final_error};
-use super::waiters::{OwnedDraft, QueuedCall, Stage, WaiterId};
+use super::send::SendProgress;
+use super::state::{ChannelPhase, ChannelState, ReaderState, closed_error, final_error};
+use super::waiters::{CallStage, OwnedDraft, QueuedCall, WaiterId};
 
 /// A connection that was not used for so long is looked at before a call is entrusted to it: the peer may have closed
 /// it meanwhile.
 const REST: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// A call that was started.
-pub(super) struct Started {
+pub(super) struct CallStart {
     pub(super) waiter: WaiterId,
     /// The reader's role, if the future is to look for its reply.
-    pub(super) reader: Option<Box<ReadHalf>>,
+    pub(super) reader: Option<Box<ReaderState>>,
 }
 
-impl Shared {
+impl SharedChannel {
     /// Starts a call of a task, if a task polls it already. One that is the only one in flight is sent at once; others
     /// are left to the driver.
     pub(super) fn start(
@@ -36,9 +36,9 @@ impl Shared {
         draft: &CallDraft<'_>,
         timer: &CallTimer,
         task: Option<&Waker>,
-    ) -> Result<Started, CallError> {
+    ) -> Result<CallStart, CallError> {
         let mut state = self.look_after_rest(self.lock(), timer);
-        if state.phase != Phase::Open {
+        if state.phase != ChannelPhase::Open {
             return Err(closed_error());
         }
         let waiter = state.waiters.take(*timer);
@@ -57,7 +57,7 @@ impl Shared {
             let sending;
             (state, sending) = self.transmit(state);
             // Another task that sends takes the call along.
-            needs_driver = sending == Sending::Blocked || state.needs_sender();
+            needs_driver = sending == SendProgress::Blocked || state.needs_sender();
             if !needs_driver {
                 reader = self.take_reader(&mut state, is_same_task);
             }
@@ -69,11 +69,15 @@ impl Shared {
             state.wake_driver();
         }
         self.wake(state);
-        Ok(Started { waiter, reader })
+        Ok(CallStart { waiter, reader })
     }
 
     /// Takes the reader's role for a future that is to look for its reply, if it is to and the role is free.
-    fn take_reader(&self, state: &mut ChannelState, is_same_task: bool) -> Option<Box<ReadHalf>> {
+    fn take_reader(
+        &self,
+        state: &mut ChannelState,
+        is_same_task: bool,
+    ) -> Option<Box<ReaderState>> {
         let is_same = is_of_same_channel(self) && is_same_task;
         let link = state.link.as_mut()?;
         let half = link.reader.as_ref()?;
@@ -164,13 +168,13 @@ impl ChannelState {
 
     #[inline]
     fn note_started(&mut self, waiter: WaiterId, call: CallId, message: &mut Buffer) {
-        self.waiters.get(waiter).stage = Stage::InFlight(call);
+        self.waiters.get(waiter).stage = CallStage::InFlight(call);
         self.buffers.keep(std::mem::take(message));
     }
 
     #[cold]
     fn enqueue(&mut self, waiter: WaiterId, message: &mut Buffer, draft: &CallDraft<'_>) {
-        self.waiters.get(waiter).stage = Stage::Queued(QueuedCall::Fresh {
+        self.waiters.get(waiter).stage = CallStage::Queued(QueuedCall::Fresh {
             message: std::mem::take(message),
             draft: OwnedDraft::from(draft),
         });

@@ -1,4 +1,4 @@
-//! What the futures of a channel and its driver share, under its one lock. Nothing here waits.
+//! The state that the futures of a channel and its driver share, under its one lock. Nothing here waits.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,15 +18,15 @@ use tenon_net::{Address, Train};
 use tenon_proto::connection::{StartError, TransmitBatch, UnsentCall};
 use tenon_wire::Buffer;
 
-use super::waiters::{QueuedCall, Stage, WaiterId, Waiters};
+use super::waiters::{CallStage, QueuedCall, WaiterId, WaiterSlab};
 use crate::watch::WatchedSocket;
 
 /// The calls of a channel.
 pub(super) type Calls = tenon_core::client::Calls<WaiterId>;
 
-/// Whether a channel takes calls.
+/// The phase of a channel: it takes calls, or does not any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum ChannelPhase {
     Open,
     /// Those that it has are still answered.
     Closing,
@@ -35,28 +35,28 @@ pub(super) enum Phase {
 
 #[derive(Debug)]
 pub(super) struct ChannelState {
-    /// Where the peer was found last.
+    /// The address at which the peer was found last.
     pub(super) located: Address,
     /// Bytes of the largest call that is sent.
     pub(super) send_max: usize,
     pub(super) calls: Calls,
-    pub(super) link: Option<Link>,
-    pub(super) waiters: Waiters,
+    pub(super) link: Option<ChannelConnection>,
+    pub(super) waiters: WaiterSlab,
     /// Calls that wait for a connection or for the peer to take them, in their order.
     pub(super) queue: VecDeque<WaiterId>,
     pub(super) buffers: Buffers,
     pub(super) back_off: BackOff,
-    /// Why the last connection was lost, until an answer comes over another.
+    /// The error that ended the last connection, until an answer comes over another.
     lost: Option<Arc<io::Error>>,
-    /// When there is something to do even if nothing comes, or later.
+    /// The time at which there is something to do even if nothing comes, or a later one.
     pub(super) alarm: Option<Instant>,
-    pub(super) phase: Phase,
+    pub(super) phase: ChannelPhase,
     pub(super) connections: u64,
-    /// Whether the driver is to receive whatever the system says.
+    /// True if the driver is to receive whatever the system says.
     pub(super) must_receive: bool,
-    /// Whether the driver was to read while another task did.
+    /// True if the driver was to read while another task did.
     pub(super) wants_reader: bool,
-    /// Whether the system tells the driver of what comes, as the peer was told that no task looks.
+    /// True if the system tells the driver of what comes, as the peer was told that no task looks.
     pub(super) is_parked: bool,
     /// The driver, while it was not woken since its last poll.
     pub(super) driver: Option<Waker>,
@@ -72,22 +72,22 @@ pub(super) struct ChannelState {
 
 /// The connection of a channel.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct ChannelConnection {
     pub(super) socket: Arc<WatchedSocket>,
-    /// What its reader works with; `None` while a task reads.
-    pub(super) reader: Option<Box<ReadHalf>>,
-    /// What its sender works with; `None` while a task sends.
+    /// The state of its reader; `None` while a task reads.
+    pub(super) reader: Option<Box<ReaderState>>,
+    /// The messages for its sender; `None` while a task sends.
     pub(super) outgoing: Option<Outgoing>,
     pub(super) used_at: Instant,
-    /// Why it has failed, while a task still sends over it.
+    /// The failure of the connection, while a task still sends over it.
     failure: Option<ConnectionFailure>,
-    /// Why nothing can be sent over it any more, while what the peer sent before is received.
+    /// The reason why nothing can be sent over it any more, while what the peer sent before is received.
     send_failure: Option<SendFailure>,
 }
 
-/// What the reader of a link works with.
+/// The socket of a connection and the state of its reader.
 #[derive(Debug)]
-pub(super) struct ReadHalf {
+pub(super) struct ReaderState {
     pub(super) socket: Arc<WatchedSocket>,
     pub(super) input: Input,
     pub(super) waiter: Waiter,
@@ -95,8 +95,8 @@ pub(super) struct ReadHalf {
     pub(super) slept_since: Option<Instant>,
 }
 
-impl Link {
-    /// Whether it takes no calls any more, as it or sending over it has failed.
+impl ChannelConnection {
+    /// Returns whether it takes no calls any more, as it or sending over it has failed.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
         self.failure.is_some() || self.send_failure.is_some()
@@ -110,13 +110,13 @@ impl ChannelState {
             send_max: options.send_max,
             calls: Calls::new(address, options),
             link: None,
-            waiters: Waiters::default(),
+            waiters: WaiterSlab::default(),
             queue: VecDeque::new(),
             buffers: Buffers::default(),
             back_off: BackOff::default(),
             lost: None,
             alarm: None,
-            phase: Phase::Open,
+            phase: ChannelPhase::Open,
             connections: 0,
             must_receive: false,
             wants_reader: false,
@@ -139,13 +139,13 @@ impl ChannelState {
         self.connections += 1;
         self.located = located;
         let receiver = self.calls.renew(socket.get_ref().is_here());
-        let reader = ReadHalf {
+        let reader = ReaderState {
             socket: Arc::clone(&socket),
             input: Input::new(receiver, &options.connection_config()),
             waiter: Waiter::new(options.waiting),
             slept_since: None,
         };
-        self.link = Some(Link {
+        self.link = Some(ChannelConnection {
             outgoing: Some(Outgoing::new(socket.get_ref().transport())),
             socket,
             reader: Some(Box::new(reader)),
@@ -159,12 +159,15 @@ impl ChannelState {
 
     /// Returns the link, if it is over this socket and has not failed.
     #[inline]
-    pub(super) fn link_over(&mut self, socket: &Arc<WatchedSocket>) -> Option<&mut Link> {
+    pub(super) fn link_over(
+        &mut self,
+        socket: &Arc<WatchedSocket>,
+    ) -> Option<&mut ChannelConnection> {
         let link = self.link.as_mut();
         link.filter(|link| Arc::ptr_eq(&link.socket, socket) && link.failure.is_none())
     }
 
-    /// Whether something waits that the driver is to send.
+    /// Returns whether something waits that the driver is to send.
     #[inline]
     pub(super) fn needs_sender(&self) -> bool {
         self.link.as_ref().is_some_and(|link| {
@@ -193,7 +196,11 @@ impl ChannelState {
     /// Starts the calls of the queue that the peer takes; returns whether the connection takes none any more and has
     /// answered all it took.
     pub(super) fn start_queue(&mut self) -> bool {
-        if self.link.as_ref().is_some_and(Link::has_failed) {
+        if self
+            .link
+            .as_ref()
+            .is_some_and(ChannelConnection::has_failed)
+        {
             return false;
         }
         while let Some(waiter) = self.queue.front().copied() {
@@ -222,7 +229,7 @@ impl ChannelState {
     fn start_queued(&mut self, waiter: WaiterId) -> Result<(), StartError> {
         let slot = self.waiters.get(waiter);
         let started = match (&mut slot.stage, &mut self.calls) {
-            (Stage::Queued(QueuedCall::Fresh { message, draft }), calls) => {
+            (CallStage::Queued(QueuedCall::Fresh { message, draft }), calls) => {
                 slot.timer.look();
                 let draft = draft.draft();
                 if let tenon_proto::connection::CallDraft::Lean(call) = &draft {
@@ -232,47 +239,47 @@ impl ChannelState {
                 self.buffers.put(std::mem::take(message));
                 started
             }
-            (Stage::Queued(QueuedCall::Unsent(call)), Calls::Stream(connection)) => {
+            (CallStage::Queued(QueuedCall::Unsent(call)), Calls::Stream(connection)) => {
                 CallId::Stream(connection.restart_call(call, waiter)?)
             }
             // The queue names only calls that wait in it.
             _ => return Ok(()),
         };
-        slot.stage = Stage::InFlight(started);
+        slot.stage = CallStage::InFlight(started);
         Ok(())
     }
 
     /// Has the driver start a call again that the peer did not begin.
     #[cold]
     pub(super) fn queue_again(&mut self, unsent: UnsentCall, waiter: WaiterId) {
-        self.waiters.get(waiter).stage = Stage::Queued(QueuedCall::Unsent(unsent));
+        self.waiters.get(waiter).stage = CallStage::Queued(QueuedCall::Unsent(unsent));
         self.queue.push_back(waiter);
         self.wake_driver();
     }
 
-    /// Leaves an outcome for a waiter, whose task is to be woken.
+    /// Leaves an outcome for a waiter, and has its task woken.
     pub(super) fn end(&mut self, waiter: WaiterId, outcome: Outcome) {
         let (before, task) = self.waiters.deliver(waiter, outcome);
         self.woken.extend(task);
         self.recycle(before);
     }
 
-    /// Gives up a call whose future is dropped, whatever it waits for.
+    /// Gives up a call after its future was dropped, whatever it waits for.
     #[cold]
     pub(super) fn give_up(&mut self, waiter: WaiterId) {
         let stage = self.waiters.release(waiter);
         match &stage {
-            Stage::Queued(_) => self.queue.retain(|queued| *queued != waiter),
-            Stage::InFlight(call) => self.calls.cancel(*call),
-            Stage::Free | Stage::Over(_) => {}
+            CallStage::Queued(_) => self.queue.retain(|queued| *queued != waiter),
+            CallStage::InFlight(call) => self.calls.cancel(*call),
+            CallStage::Free | CallStage::Over(_) => {}
         }
         self.recycle(stage);
     }
 
-    fn recycle(&mut self, stage: Stage) {
+    fn recycle(&mut self, stage: CallStage) {
         match stage {
-            Stage::Queued(QueuedCall::Fresh { message, .. }) => self.buffers.put(message),
-            Stage::Over(Outcome::Answered(Ok(results))) => {
+            CallStage::Queued(QueuedCall::Fresh { message, .. }) => self.buffers.put(message),
+            CallStage::Over(Outcome::Answered(Ok(results))) => {
                 if let ResultBytes::Copied(bytes) = results.bytes {
                     self.buffers.put(bytes);
                 }
@@ -307,7 +314,7 @@ impl ChannelState {
 
     // ---- Time ----
 
-    /// Gives up the calls whose time is over by `now`, and does what else is due. Returns whether the peer has taken
+    /// Gives up the calls that are out of time by `now`, and does what else is due. Returns whether the peer has taken
     /// nothing for so long that the connection is of no use.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
         self.alarm = None;
@@ -355,8 +362,8 @@ impl ChannelState {
         }
     }
 
-    /// Gives up the calls of a stream whose time is over by `now`. Returns whether the peer has a part of one of them, and
-    /// there is no other: nothing else can be sent behind it.
+    /// Gives up the calls of a stream that are out of time by `now`. Returns whether the peer has a part of one of
+    /// them, and there is no other: nothing else can be sent behind it.
     fn end_late_calls(&mut self, now: Instant) -> bool {
         let Calls::Stream(connection) = &mut self.calls else {
             return false;
@@ -429,7 +436,7 @@ impl ChannelState {
         self.break_link(&socket, &failure);
     }
 
-    /// Returns the error of a call whose time is over in the queue.
+    /// Returns the error of a call that runs out of time in the queue.
     fn queued_error(&mut self, waiter: WaiterId) -> CallError {
         let timer = self.waiters.get(waiter).timer;
         if self.link.is_some() {
@@ -467,7 +474,7 @@ impl ChannelState {
         self.end_late_queued(Instant::now());
     }
 
-    /// Whether a call of the queue does not wait for its peer to be ready.
+    /// Returns whether a call of the queue does not wait for its peer to be ready.
     pub(super) fn has_fail_fast_call(&mut self, options: &ChannelOptions) -> bool {
         let mut queue = self.queue.iter();
         queue.any(|waiter| !self.waiters.get(*waiter).timer.waits_for_ready(options))
@@ -478,7 +485,7 @@ impl ChannelState {
         self.end_queued(|timer| !timer.waits_for_ready(options), error);
     }
 
-    /// Ends the calls of the queue whose timers are meant.
+    /// Ends the calls of the queue with timers that are meant.
     fn end_queued(&mut self, is_meant: impl Fn(&CallTimer) -> bool, error: &CallError) {
         for waiter in std::mem::take(&mut self.queue) {
             if is_meant(&self.waiters.get(waiter).timer) {
@@ -536,7 +543,7 @@ impl ChannelState {
         socket: &Arc<WatchedSocket>,
         batch: Option<&mut TransmitBatch>,
     ) {
-        let is_meant = |link: &mut Link| Arc::ptr_eq(&link.socket, socket);
+        let is_meant = |link: &mut ChannelConnection| Arc::ptr_eq(&link.socket, socket);
         let Some(link) = self.link.take_if(is_meant) else {
             return;
         };
@@ -570,9 +577,9 @@ impl ChannelState {
                             let error = failure.clone().into_cut_off(unsent.size(), self.send_max);
                             self.end(call.waiter, Outcome::Answered(Err(Box::new(error))));
                         }
-                        Some(unsent) if is_lost && self.phase != Phase::Closed => {
+                        Some(unsent) if is_lost && self.phase != ChannelPhase::Closed => {
                             let slot = self.waiters.get(call.waiter);
-                            slot.stage = Stage::Queued(QueuedCall::Unsent(unsent));
+                            slot.stage = CallStage::Queued(QueuedCall::Unsent(unsent));
                             self.queue.push_front(call.waiter);
                         }
                         _ => {
@@ -605,7 +612,7 @@ impl ChannelState {
 
     /// Takes no call any more; those that are not over have failed.
     pub(super) fn end_all(&mut self) {
-        self.phase = Phase::Closed;
+        self.phase = ChannelPhase::Closed;
         self.say_goodbye();
         if let Some(socket) = self.link.as_ref().map(|link| Arc::clone(&link.socket)) {
             self.break_link(&socket, &closed_failure());
@@ -649,7 +656,7 @@ fn closed_failure() -> ConnectionFailure {
     not_connected().into()
 }
 
-/// What a call is told that comes too late.
+/// Returns the error of a call that comes too late.
 pub(super) fn closed_error() -> CallError {
     CallError::Disconnected {
         cause: Arc::new(not_connected()),

@@ -16,21 +16,21 @@ use tenon_proto::connection::CallDraft;
 use tenon_wire::Buffer;
 use tokio::task::coop;
 
-use super::channel::{Channel, Shared};
-use super::look::Looked;
-use super::start::Started;
-use super::waiters::{Stage, WaiterId};
+use super::channel::{Channel, SharedChannel};
+use super::look::ReplyPoll;
+use super::start::CallStart;
+use super::waiters::{CallStage, WaiterId};
 use crate::watch::yield_to_others;
 
 /// A call, started when it is polled first. Dropping it gives the call up.
-pub(super) struct Ticket<'c> {
+pub(super) struct ReplyFuture<'c> {
     channel: &'c Channel,
     timer: CallTimer,
     followed: Option<Arc<Followed>>,
-    progress: Progress<'c>,
+    progress: ReplyFutureState<'c>,
 }
 
-enum Progress<'c> {
+enum ReplyFutureState<'c> {
     Written(Buffer, CallDraft<'c>),
     /// It is one of the channel's calls.
     Started(WaiterId),
@@ -39,7 +39,7 @@ enum Progress<'c> {
     Over,
 }
 
-impl<'c> Ticket<'c> {
+impl<'c> ReplyFuture<'c> {
     pub(super) fn new(
         channel: &'c Channel,
         (message, draft): (Buffer, CallDraft<'c>),
@@ -50,7 +50,7 @@ impl<'c> Ticket<'c> {
             channel,
             timer,
             followed,
-            progress: Progress::Written(message, draft),
+            progress: ReplyFutureState::Written(message, draft),
         }
     }
 
@@ -67,17 +67,17 @@ impl<'c> Ticket<'c> {
         mut message: Buffer,
         draft: &CallDraft<'_>,
         cx: &Context<'_>,
-    ) -> Result<Started, CallError> {
+    ) -> Result<CallStart, CallError> {
         let shared = self.channel.shared();
         self.at(Step::Sending);
         let started = shared.start(&mut message, draft, &self.timer, Some(cx.waker()))?;
         self.at(Step::Sent);
-        self.progress = Progress::Started(started.waiter);
+        self.progress = ReplyFutureState::Started(started.waiter);
         Ok(started)
     }
 }
 
-impl Future for Ticket<'_> {
+impl Future for ReplyFuture<'_> {
     type Output = Result<Results, CallError>;
 
     #[inline]
@@ -85,46 +85,46 @@ impl Future for Ticket<'_> {
         // A peer that always answers within a look must not keep other tasks waiting for ever.
         let coop = ready!(coop::poll_proceed(cx));
         let shared = self.channel.shared();
-        let Started { waiter, reader } = match std::mem::replace(&mut self.progress, Progress::Over)
-        {
-            Progress::Written(message, draft) => self.start(message, &draft, cx)?,
-            Progress::Looks(waiter) => Started {
-                waiter,
-                reader: shared.reader_to_look_on(),
-            },
-            Progress::Started(waiter) => Started {
-                waiter,
-                reader: None,
-            },
-            Progress::Over => unreachable!("a call is over once"),
-        };
+        let CallStart { waiter, reader } =
+            match std::mem::replace(&mut self.progress, ReplyFutureState::Over) {
+                ReplyFutureState::Written(message, draft) => self.start(message, &draft, cx)?,
+                ReplyFutureState::Looks(waiter) => CallStart {
+                    waiter,
+                    reader: shared.reader_to_look_on(),
+                },
+                ReplyFutureState::Started(waiter) => CallStart {
+                    waiter,
+                    reader: None,
+                },
+                ReplyFutureState::Over => unreachable!("a call is over once"),
+            };
         let looked = reader.map(|half| shared.look(half, Some(waiter)));
         let fetched = shared.fetch(waiter, cx);
         if let Some(outcome) = fetched {
             coop.made_progress();
-            self.progress = Progress::Over;
+            self.progress = ReplyFutureState::Over;
             let fault = || shared.lock().calls.fault();
             return Poll::Ready(outcome.into_results(&self.timer, fault));
         }
-        self.progress = if looked == Some(Looked::Yields) {
+        self.progress = if looked == Some(ReplyPoll::Yields) {
             yield_to_others(cx);
-            Progress::Looks(waiter)
+            ReplyFutureState::Looks(waiter)
         } else {
-            Progress::Started(waiter)
+            ReplyFutureState::Started(waiter)
         };
         Poll::Pending
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for ReplyFuture<'_> {
     fn drop(&mut self) {
-        if let Progress::Started(waiter) | Progress::Looks(waiter) = self.progress {
+        if let ReplyFutureState::Started(waiter) | ReplyFutureState::Looks(waiter) = self.progress {
             self.channel.shared().give_up(waiter);
         }
     }
 }
 
-impl Shared {
+impl SharedChannel {
     /// Returns what has become of a call. If it is not over its task is woken when it is.
     #[inline]
     fn fetch(&self, waiter: WaiterId, cx: &Context<'_>) -> Option<Outcome> {
@@ -134,12 +134,12 @@ impl Shared {
             return None;
         }
         match state.waiters.release(waiter) {
-            Stage::Over(outcome) => Some(outcome),
+            CallStage::Over(outcome) => Some(outcome),
             _ => None,
         }
     }
 
-    /// Gives a call up whose future is dropped.
+    /// Gives a call up after its future was dropped.
     fn give_up(&self, waiter: WaiterId) {
         let mut state = self.lock();
         state.give_up(waiter);
@@ -177,7 +177,7 @@ pub struct PendingCall<T, E = CallError> {
 }
 
 impl<T, E: From<CallError>> PendingCall<T, E> {
-    /// Starts a call whose room was taken.
+    /// Starts a call after its room was taken.
     pub(super) fn start(
         channel: &Channel,
         (mut message, draft): (Buffer, CallDraft<'_>),
@@ -202,9 +202,9 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
     }
 }
 
-impl Shared {
+impl SharedChannel {
     /// Gives the reader's role back that is not used: the driver reads.
-    fn leave_reader(&self, half: Box<super::state::ReadHalf>) {
+    fn leave_reader(&self, half: Box<super::state::ReaderState>) {
         let mut state = self.lock();
         state.put_reader(half);
         if !state.is_parked {

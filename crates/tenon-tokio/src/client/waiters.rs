@@ -13,9 +13,9 @@ use tenon_wire::Buffer;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WaiterId(usize);
 
-/// How far a call has come.
+/// The stage of a call.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(super) enum CallStage {
     /// There is none.
     Free,
     /// It waits for a connection, or for the peer to take it; the queue names it.
@@ -31,15 +31,15 @@ pub(super) enum Stage {
 pub(super) enum QueuedCall {
     /// One that never was.
     Fresh {
-        /// What is to be sent.
+        /// The message that is to be sent.
         message: Buffer,
         draft: OwnedDraft,
     },
-    /// One whose connection was lost before it was sent.
+    /// One that was not sent when its connection was lost.
     Unsent(UnsentCall),
 }
 
-/// What a [`CallDraft`] says, without borrowing from its client.
+/// The content of a [`CallDraft`], without borrowing from its client.
 #[derive(Debug)]
 pub(super) enum OwnedDraft {
     Onc,
@@ -81,8 +81,8 @@ impl OwnedDraft {
 }
 
 #[derive(Debug)]
-pub(super) struct WaiterSlot {
-    pub(super) stage: Stage,
+pub(super) struct CallSlot {
+    pub(super) stage: CallStage,
     pub(super) timer: CallTimer,
     /// The task that polls the future.
     task: Option<Waker>,
@@ -90,15 +90,15 @@ pub(super) struct WaiterSlot {
 
 /// The waiters of a channel; their memory is kept and used again.
 #[derive(Debug, Default)]
-pub(super) struct Waiters {
-    slots: Vec<WaiterSlot>,
+pub(super) struct WaiterSlab {
+    slots: Vec<CallSlot>,
     free: Vec<WaiterId>,
 }
 
-impl Waiters {
+impl WaiterSlab {
     #[inline]
     pub(super) fn take(&mut self, timer: CallTimer) -> WaiterId {
-        let stage = Stage::Free;
+        let stage = CallStage::Free;
         match self.free.pop() {
             Some(id) => {
                 let slot = &mut self.slots[id.0];
@@ -108,29 +108,29 @@ impl Waiters {
             }
             None => {
                 let task = None;
-                self.slots.push(WaiterSlot { stage, timer, task });
+                self.slots.push(CallSlot { stage, timer, task });
                 WaiterId(self.slots.len() - 1)
             }
         }
     }
 
     #[inline]
-    pub(super) fn get(&mut self, id: WaiterId) -> &mut WaiterSlot {
+    pub(super) fn get(&mut self, id: WaiterId) -> &mut CallSlot {
         &mut self.slots[id.0]
     }
 
     /// Ends the use of a waiter, and returns how far its call had come.
     #[inline]
-    pub(super) fn release(&mut self, id: WaiterId) -> Stage {
+    pub(super) fn release(&mut self, id: WaiterId) -> CallStage {
         self.free.push(id);
         // The memory of a waker is the task's: the same task mostly is the next one here.
-        std::mem::replace(&mut self.slots[id.0].stage, Stage::Free)
+        std::mem::replace(&mut self.slots[id.0].stage, CallStage::Free)
     }
 
-    /// Whether a call is over.
+    /// Returns whether a call is over.
     #[inline]
     pub(super) fn is_over(&self, id: WaiterId) -> bool {
-        matches!(self.slots[id.0].stage, Stage::Over(_))
+        matches!(self.slots[id.0].stage, CallStage::Over(_))
     }
 
     /// Has `task` woken when the call is over.
@@ -144,9 +144,9 @@ impl Waiters {
 
     /// Leaves `outcome` for a waiter; returns the task that is to be woken.
     #[inline]
-    pub(super) fn deliver(&mut self, id: WaiterId, outcome: Outcome) -> (Stage, Option<Waker>) {
+    pub(super) fn deliver(&mut self, id: WaiterId, outcome: Outcome) -> (CallStage, Option<Waker>) {
         let slot = &mut self.slots[id.0];
-        let before = std::mem::replace(&mut slot.stage, Stage::Over(outcome));
+        let before = std::mem::replace(&mut slot.stage, CallStage::Over(outcome));
         (before, slot.task.take())
     }
 }

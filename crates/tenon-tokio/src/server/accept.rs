@@ -13,10 +13,10 @@ use tokio::task::yield_now;
 use super::connection::ConnectionTask;
 use super::port::PortTask;
 use super::state::ServerState;
-use crate::watch::{Owned, Watched};
+use crate::watch::{AsyncSocket, EventSource};
 
 /// Takes connections in for as long as the server serves.
-pub(super) async fn accept(listener: AsyncFd<Owned<Listener>>, state: Arc<ServerState>) {
+pub(super) async fn accept(listener: AsyncFd<EventSource<Listener>>, state: Arc<ServerState>) {
     let mut taken = 0;
     loop {
         if taken == ACCEPTS_PER_TURN {
@@ -71,7 +71,7 @@ impl ServerState {
             return false;
         }
         let id = mailbox.id;
-        let socket = match Watched::new(stream) {
+        let socket = match AsyncSocket::new(stream) {
             Ok(socket) => socket,
             Err(error) => {
                 tracing::error!(id, %error, "the system cannot wait for one more: closed");

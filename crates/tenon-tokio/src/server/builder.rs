@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 use super::Server;
 use super::accept::accept;
 use super::call::AsyncService;
-use super::running::{BeginCall, Handler, Listed};
+use super::running::{BeginCall, CallHandler, ListedService};
 use super::state::ServerState;
 use crate::watch::watch;
 
@@ -48,7 +48,7 @@ use crate::watch::watch;
 pub struct ServerBuilder {
     settings: ServerSettings,
     /// By the numbers of the services.
-    handlers: Vec<Handler>,
+    handlers: Vec<CallHandler>,
 }
 
 impl Server {
@@ -66,17 +66,20 @@ impl ServerBuilder {
     pub fn service<S: AsyncService>(self, service: S) -> Self {
         let service = Arc::new(service);
         let handler: Arc<dyn BeginCall> = Arc::<S>::clone(&service);
-        self.add(Box::new(Listed(service)), Handler::Async(handler))
+        self.add(
+            Box::new(ListedService(service)),
+            CallHandler::Async(handler),
+        )
     }
 
     /// Serves a service of functions too, on every address. One that is quick is called by the task of its connection;
     /// one that takes long, or of which that is not known yet, by a thread that may block.
     #[must_use]
     pub fn sync_service(self, service: impl Service) -> Self {
-        self.add(Box::new(service), Handler::Sync)
+        self.add(Box::new(service), CallHandler::Sync)
     }
 
-    fn add(mut self, service: Box<dyn Service>, handler: Handler) -> Self {
+    fn add(mut self, service: Box<dyn Service>, handler: CallHandler) -> Self {
         let services = self.settings.registry.len();
         self.settings.add(service);
         // One that is served twice is said at the start.

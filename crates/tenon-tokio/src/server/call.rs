@@ -1,4 +1,4 @@
-//! What a server of tasks calls: services whose procedures are asynchronous, and the calls that they are handed.
+//! Services with asynchronous procedures, which a server of tasks calls, and the calls that they are handed.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use tenon_proto::connection::{Caller, ReceivedCall};
 use tenon_proto::lean::Interface;
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean};
 
-/// One version of a program whose procedures wait for something: timers, other servers, files. Of an interface the
+/// One version of a program with procedures that wait for something: timers, other servers, files. Of an interface the
 /// generator makes one of a trait with an asynchronous method for each procedure; this is how to do without.
 ///
 /// A call is carried out by the task of its connection as long as it does not wait, and by a task of its own from there
@@ -68,14 +68,14 @@ pub trait AsyncService: Send + Sync + 'static {
     /// The version's number.
     fn version(&self) -> u32;
 
-    /// What the service was built from. Clients that speak the lean protocol are told that the program is not there if
-    /// it is `None`.
+    /// Returns the interface that the service was built from. Clients that speak the lean protocol are told that the
+    /// program is not there if it is `None`.
     fn interface(&self) -> Option<Arc<Interface>> {
         None
     }
 
-    /// Whether the calls of one connection are to be carried out one after the other, in their order. While one is
-    /// carried out, no further request of its connection is looked at, a cancellation neither.
+    /// Returns whether the calls of one connection are to be carried out one after the other, in their order. While one
+    /// is carried out, no further request of its connection is looked at, a cancellation neither.
     fn keeps_order(&self) -> bool {
         false
     }
@@ -85,7 +85,7 @@ pub trait AsyncService: Send + Sync + 'static {
     /// protocol do.
     ///
     /// # Errors
-    /// Why the call is not carried out; the caller is told so.
+    /// The reason why the call is not carried out; the caller is told so.
     fn call(&self, call: Call) -> impl Future<Output = Result<Answer, Refusal>> + Send;
 }
 
@@ -168,7 +168,7 @@ impl CallMessage {
 pub struct Answer {
     /// A reply that is sealed.
     pub(super) reply: Buffer,
-    /// What the call came in, whose memory is used again.
+    /// The message that the call came in; its memory is used again.
     pub(super) message: CallMessage,
 }
 

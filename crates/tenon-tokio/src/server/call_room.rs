@@ -1,5 +1,5 @@
 //! Room for calls that are carried out elsewhere than where they were received: how many they may be, and how much
-//! memory they may take. Tasks whose calls find none wait for it in their order.
+//! memory they may take. Tasks with calls that find none wait for it in their order.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ const UNIT: usize = 1024;
 
 /// Room for the calls of all connections and ports.
 #[derive(Debug)]
-pub(super) struct CallRoom {
+pub(super) struct CallPermits {
     calls: Arc<Semaphore>,
     /// A permit for each unit.
     memory: Arc<Semaphore>,
@@ -19,14 +19,14 @@ pub(super) struct CallRoom {
 
 /// Room for one call, which is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct TakenRoom {
+pub(super) struct CallPermit {
     _call: OwnedSemaphorePermit,
     memory: OwnedSemaphorePermit,
     /// Units that were asked for, of which more than there are were not taken.
     units: usize,
 }
 
-impl CallRoom {
+impl CallPermits {
     /// Room for so many calls, and so many bytes of their memory.
     pub(super) fn new(calls_max: usize, bytes_max: usize) -> Self {
         let units_max = u32::try_from(bytes_max.div_ceil(UNIT)).unwrap_or(u32::MAX);
@@ -40,11 +40,11 @@ impl CallRoom {
 
     /// Takes room for a call with so many bytes that count, if there is some and no other waits for it.
     #[inline]
-    pub(super) fn try_take(&self, bytes: usize) -> Option<TakenRoom> {
+    pub(super) fn try_take(&self, bytes: usize) -> Option<CallPermit> {
         let (units, permits) = self.count(bytes);
         let call = Arc::clone(&self.calls).try_acquire_owned().ok()?;
         let memory = Arc::clone(&self.memory).try_acquire_many_owned(permits);
-        Some(TakenRoom {
+        Some(CallPermit {
             _call: call,
             memory: memory.ok()?,
             units,
@@ -52,12 +52,12 @@ impl CallRoom {
     }
 
     /// Waits for such room behind others that do.
-    pub(super) async fn take(&self, bytes: usize) -> Option<TakenRoom> {
+    pub(super) async fn take(&self, bytes: usize) -> Option<CallPermit> {
         let (units, permits) = self.count(bytes);
         // Neither semaphore is ever closed.
         let call = Arc::clone(&self.calls).acquire_owned().await.ok()?;
         let memory = Arc::clone(&self.memory).acquire_many_owned(permits);
-        Some(TakenRoom {
+        Some(CallPermit {
             _call: call,
             memory: memory.await.ok()?,
             units,
@@ -72,8 +72,8 @@ impl CallRoom {
     }
 }
 
-impl TakenRoom {
-    /// Whether it is room for a call with so many bytes that count.
+impl CallPermit {
+    /// Returns whether it is room for a call with so many bytes that count.
     pub(super) fn suffices_for(&self, bytes: usize) -> bool {
         self.units >= bytes.div_ceil(UNIT)
     }

@@ -1,23 +1,23 @@
-//! What a call that is carried out elsewhere than where it was received is answered by.
+//! The destination of the answer to a call that is carried out elsewhere than where it was received.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenon_wire::Buffer;
 
-use super::call_room::TakenRoom;
-use super::mailbox::{Mailbox, To};
+use super::call_room::CallPermit;
+use super::mailbox::{ReplyMailbox, ReplyTarget};
 
-/// What a call that is carried out elsewhere is answered by.
+/// The destination of the answer to a call that is carried out elsewhere.
 #[derive(Debug)]
 pub(super) struct CallTarget {
-    mailbox: Arc<Mailbox>,
-    to: To,
+    mailbox: Arc<ReplyMailbox>,
+    to: ReplyTarget,
     /// Room among those calls, which is free again when it is answered or given up.
-    room: Mutex<Option<TakenRoom>>,
+    room: Mutex<Option<CallPermit>>,
 }
 
 impl CallTarget {
-    pub(super) fn new(mailbox: &Arc<Mailbox>, to: To, room: TakenRoom) -> Self {
+    pub(super) fn new(mailbox: &Arc<ReplyMailbox>, to: ReplyTarget, room: CallPermit) -> Self {
         Self {
             mailbox: Arc::clone(mailbox),
             to,
@@ -26,7 +26,7 @@ impl CallTarget {
     }
 
     /// Returns which call it is.
-    pub(super) fn to(&self) -> To {
+    pub(super) fn to(&self) -> ReplyTarget {
         self.to
     }
 

@@ -21,45 +21,45 @@ use tenon_wire::Buffer;
 use tokio::time::{Sleep, sleep_until, timeout_at};
 
 use super::call::CallMessage;
-use super::call_room::TakenRoom;
-use super::dispatch::{Elsewhere, Tried};
-use super::mailbox::{Mailbox, To};
-use super::running::Handler;
+use super::call_room::CallPermit;
+use super::dispatch::{InlineOutcome, OffloadedCall};
+use super::mailbox::{ReplyMailbox, ReplyTarget};
+use super::running::CallHandler;
 use super::state::ServerState;
-use crate::watch::{LOOK_MAX, SILENCE_MAX, Watched, is_for_now, yield_to_others};
+use crate::watch::{AsyncSocket, LOOK_MAX, SILENCE_MAX, is_for_now, yield_to_others};
 
 /// Receives at a time; then other tasks have their turn.
 const RECEIVES_MAX: usize = 16;
 
 thread_local! {
-    /// What connections without a message that has begun receive into.
+    /// Memory that connections without a message that has begun receive into.
     static MEMORY: RefCell<ReceiveMemory> = RefCell::default();
 }
 
 /// Room among the calls that are carried out elsewhere, once there is some.
-type AwaitedRoom = Pin<Box<dyn Future<Output = Option<TakenRoom>> + Send>>;
+type AwaitedPermit = Pin<Box<dyn Future<Output = Option<CallPermit>> + Send>>;
 
 /// The task of a connection.
 pub(super) struct ConnectionTask {
     state: Arc<ServerState>,
-    mailbox: Arc<Mailbox>,
-    socket: Watched<Stream>,
+    mailbox: Arc<ReplyMailbox>,
+    socket: AsyncSocket<Stream>,
     served: ServedStream,
     reply: Buffer,
     /// Answers that were carried out elsewhere, in memory that is used again.
-    answers: Vec<(To, Buffer)>,
+    answers: Vec<(ReplyTarget, Buffer)>,
     waiter: Waiter,
     /// The number of the last poll of a connection of this server, if that was of this one.
     last_poll: usize,
     /// Since when the task waits for a call for which it has looked in vain.
     slept_since: Option<Instant>,
     /// Room that a call waits for.
-    awaited_room: Option<AwaitedRoom>,
+    awaited_room: Option<AwaitedPermit>,
     /// Room for the call that has waited for it.
-    room: Option<TakenRoom>,
+    room: Option<CallPermit>,
     alarm: Pin<Box<Sleep>>,
     is_set_for: Option<Instant>,
-    /// Why the connection ends once everything is answered.
+    /// The reason for which the connection ends once everything is answered.
     ends: Option<EndReason>,
     /// Goes with the connection.
     _host: HostShare,
@@ -68,8 +68,8 @@ pub(super) struct ConnectionTask {
 impl ConnectionTask {
     pub(super) fn new(
         state: Arc<ServerState>,
-        mailbox: Arc<Mailbox>,
-        socket: Watched<Stream>,
+        mailbox: Arc<ReplyMailbox>,
+        socket: AsyncSocket<Stream>,
         host: HostShare,
     ) -> Self {
         let now = Instant::now();
@@ -114,15 +114,15 @@ impl ConnectionTask {
         });
         (self.mailbox.tally).publish(&self.served.counters());
         match served {
-            Ok(Progress::More) => {
+            Ok(ConnectionProgress::More) => {
                 yield_to_others(cx);
                 Poll::Pending
             }
-            Ok(Progress::Waits) => match self.park(cx) {
+            Ok(ConnectionProgress::Waits) => match self.park(cx) {
                 Ok(()) => Poll::Pending,
                 Err(reason) => Poll::Ready(reason),
             },
-            Ok(Progress::Over(reason)) | Err(reason) => Poll::Ready(reason),
+            Ok(ConnectionProgress::Over(reason)) | Err(reason) => Poll::Ready(reason),
         }
     }
 
@@ -130,7 +130,7 @@ impl ConnectionTask {
     fn take_answers(&mut self, cx: &Context<'_>) {
         self.mailbox.take_answers(cx.waker(), &mut self.answers);
         for (to, mut reply) in self.answers.drain(..) {
-            if let To::Stream(id) = to {
+            if let ReplyTarget::Stream(id) = to {
                 self.served.answer_deferred(id, &mut reply);
             }
         }
@@ -141,37 +141,37 @@ impl ConnectionTask {
         &mut self,
         cx: &mut Context<'_>,
         memory: &mut ReceiveMemory,
-    ) -> Result<Progress, EndReason> {
+    ) -> Result<ConnectionProgress, EndReason> {
         let is_lone = self.is_lone();
         for _ in 0..RECEIVES_MAX {
             // A peer that does not read its replies is carried out no further calls.
             if self.served.has_many_replies() && self.transmit(cx)? == Sending::Blocked {
-                return Ok(Progress::Waits);
+                return Ok(ConnectionProgress::Waits);
             }
             self.carry_out(cx)?;
             if self.transmit(cx)? == Sending::Blocked {
-                return Ok(Progress::Waits);
+                return Ok(ConnectionProgress::Waits);
             }
             if self.served.has_unread() && !self.served.is_held() {
                 continue;
             }
             if let Some(reason) = self.end_if_done() {
-                return Ok(Progress::Over(reason));
+                return Ok(ConnectionProgress::Over(reason));
             }
             if self.served.is_held() || self.ends.is_some() {
-                return Ok(Progress::Waits);
+                return Ok(ConnectionProgress::Waits);
             }
             self.served.lend(memory);
             match self.receive(cx, is_lone)? {
-                Heard::Something => {}
-                Heard::Nothing => return Ok(Progress::Waits),
-                Heard::LooksOn => return Ok(Progress::More),
+                ReceiveOutcome::Something => {}
+                ReceiveOutcome::Nothing => return Ok(ConnectionProgress::Waits),
+                ReceiveOutcome::LooksOn => return Ok(ConnectionProgress::More),
             }
         }
-        Ok(Progress::More)
+        Ok(ConnectionProgress::More)
     }
 
-    /// Whether this is the only connection of the server that says something.
+    /// Returns whether this is the only connection of the server that says something.
     fn is_lone(&mut self) -> bool {
         let last = self.state.polls.fetch_add(1, Ordering::Relaxed);
         let is_lone = last == self.last_poll;
@@ -218,12 +218,12 @@ impl ConnectionTask {
         Ok(())
     }
 
-    /// Whether a call may be carried out that may have to be so elsewhere. Room for it is taken.
+    /// Returns whether a call may be carried out that may have to be so elsewhere. Room for it is taken.
     #[inline]
     fn has_room_for(&mut self, call: &CallToServe, bytes: usize, deferred: usize) -> bool {
         let state = &self.state;
         let is_quick =
-            matches!(state.handlers[call.service], Handler::Sync) && !state.is_slow(call);
+            matches!(state.handlers[call.service], CallHandler::Sync) && !state.is_slow(call);
         if is_quick || call.procedure == 0 {
             return true;
         }
@@ -241,7 +241,7 @@ impl ConnectionTask {
         self.room.is_some()
     }
 
-    /// Whether the call that waits may be carried out by now; otherwise the task is woken when it may.
+    /// Returns whether the call that waits may be carried out by now; otherwise the task is woken when it may.
     #[cold]
     fn may_go_on(&mut self, cx: &mut Context<'_>) -> bool {
         let (limits, bytes) = (&self.state.shared.limits, self.served.held_bytes());
@@ -281,7 +281,7 @@ impl ConnectionTask {
             return;
         }
         match (self.state).try_call(call, origin, message, &mut self.reply) {
-            Tried::Finished(mut finished) => {
+            InlineOutcome::Finished(mut finished) => {
                 match finished.message {
                     Some(message) => self.served.finish_call(message, &mut finished.reply),
                     None => self.served.push_reply(&mut finished.reply),
@@ -293,7 +293,7 @@ impl ConnectionTask {
                     room.shrink_to(0);
                 }
             }
-            Tried::Waits(future) => {
+            InlineOutcome::Waits(future) => {
                 if let Some(elsewhere) = self.elsewhere(call, bytes) {
                     elsewhere.carry_on(future);
                 }
@@ -302,14 +302,14 @@ impl ConnectionTask {
     }
 
     /// Notes that a call is carried out elsewhere, for which there is room.
-    fn elsewhere(&mut self, call: CallToServe, bytes: usize) -> Option<Elsewhere> {
+    fn elsewhere(&mut self, call: CallToServe, bytes: usize) -> Option<OffloadedCall> {
         let counted = self.served.counted_bytes(bytes);
         let room = self.room.take().or_else(|| self.state.room_now(counted));
         let mut room = room?;
         room.shrink_to(counted);
         let (id, cancelled): (_, CancelFlag) = self.served.defer(&call, bytes)?;
-        let (to, origin) = (To::Stream(id), self.mailbox.origin);
-        let elsewhere = Elsewhere::new(
+        let (to, origin) = (ReplyTarget::Stream(id), self.mailbox.origin);
+        let elsewhere = OffloadedCall::new(
             &self.state,
             (&self.mailbox, to),
             (call, origin),
@@ -343,25 +343,29 @@ impl ConnectionTask {
 
     /// Receives what is there, and looks a moment for more if this is a `lone` connection. If nothing has come the task is
     /// woken when something does.
-    fn receive(&mut self, cx: &mut Context<'_>, is_lone: bool) -> Result<Heard, EndReason> {
+    fn receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        is_lone: bool,
+    ) -> Result<ReceiveOutcome, EndReason> {
         if self.state.is_stopping() {
             return self.receive_last();
         }
         if is_lone {
             match self.look()? {
-                Looked::Came(bytes) => {
+                ReceivePoll::Came(bytes) => {
                     self.slept_since = None;
                     return self.handle_received(bytes);
                 }
-                Looked::Yields => return Ok(Heard::LooksOn),
-                Looked::Sleeps => {}
+                ReceivePoll::Yields => return Ok(ReceiveOutcome::LooksOn),
+                ReceivePoll::Sleeps => {}
             }
         }
         loop {
             let Poll::Ready(ready) = self.socket.poll_read_ready(cx) else {
                 let since = self.slept_since.take().filter(|_| is_lone);
                 self.slept_since = since.or_else(|| is_lone.then(Instant::now));
-                return Ok(Heard::Nothing);
+                return Ok(ReceiveOutcome::Nothing);
             };
             let mut ready = ready.map_err(EndReason::Socket)?;
             let room = self.served.room()?;
@@ -385,9 +389,9 @@ impl ConnectionTask {
 
     /// Receives what is there though the server stops, if the peer cannot be told which calls were not begun.
     #[cold]
-    fn receive_last(&mut self) -> Result<Heard, EndReason> {
+    fn receive_last(&mut self) -> Result<ReceiveOutcome, EndReason> {
         if !self.served.receives_last() {
-            return Ok(Heard::Nothing);
+            return Ok(ReceiveOutcome::Nothing);
         }
         let stream = self.socket.get_ref();
         if stream.transport() == Transport::Unix {
@@ -399,17 +403,17 @@ impl ConnectionTask {
         self.served.note_last_receive(matches!(came, Ok(1..)));
         match came {
             // This server's own doing.
-            Ok(0) => Ok(Heard::Something),
+            Ok(0) => Ok(ReceiveOutcome::Something),
             Ok(bytes) => self.handle_received(bytes),
-            Err(error) if is_for_now(&error) => Ok(Heard::Something),
+            Err(error) if is_for_now(&error) => Ok(ReceiveOutcome::Something),
             Err(error) => Err(EndReason::Socket(error)),
         }
     }
 
     /// Looks for what the peer says next, not longer than was learned.
-    fn look(&mut self) -> Result<Looked, EndReason> {
+    fn look(&mut self) -> Result<ReceivePoll, EndReason> {
         if self.waiter.always_sleeps() {
-            return Ok(Looked::Sleeps);
+            return Ok(ReceivePoll::Sleeps);
         }
         let stream = self.socket.get_ref();
         let company = Company {
@@ -425,14 +429,14 @@ impl ConnectionTask {
             stream.try_recv(room)
         };
         match (self.waiter).look_within_poll(&company, LOOK_MAX, SILENCE_MAX, look) {
-            Polled::Came(Ok(bytes)) => Ok(Looked::Came(bytes)),
+            Polled::Came(Ok(bytes)) => Ok(ReceivePoll::Came(bytes)),
             Polled::Came(Err(error)) if !is_for_now(&error) => Err(EndReason::Socket(error)),
-            Polled::Yields => Ok(Looked::Yields),
-            Polled::Came(Err(_)) | Polled::Sleep => Ok(Looked::Sleeps),
+            Polled::Yields => Ok(ReceivePoll::Yields),
+            Polled::Came(Err(_)) | Polled::Sleep => Ok(ReceivePoll::Sleeps),
         }
     }
 
-    fn handle_received(&mut self, bytes: usize) -> Result<Heard, EndReason> {
+    fn handle_received(&mut self, bytes: usize) -> Result<ReceiveOutcome, EndReason> {
         if bytes == 0 {
             let reason = self.served.end_of_stream();
             let (policy, stream) = (
@@ -447,7 +451,7 @@ impl ConnectionTask {
         } else {
             self.served.handle_received(bytes)?;
         }
-        Ok(Heard::Something)
+        Ok(ReceiveOutcome::Something)
     }
 
     // ---- The end ----
@@ -530,8 +534,8 @@ impl Drop for ConnectionTask {
     }
 }
 
-/// What a look has brought.
-enum Looked {
+/// The result of a look.
+enum ReceivePoll {
     /// So many bytes.
     Came(usize),
     /// Nothing yet: it goes on once other tasks have had their turn.
@@ -540,8 +544,8 @@ enum Looked {
     Sleeps,
 }
 
-/// What was received.
-enum Heard {
+/// The result of a receive.
+enum ReceiveOutcome {
     Something,
     /// Nothing, and the task is woken when something comes.
     Nothing,
@@ -549,8 +553,8 @@ enum Heard {
     LooksOn,
 }
 
-/// What is to be done next for a connection.
-enum Progress {
+/// The next step for a connection.
+enum ConnectionProgress {
     /// There is more to do, once other tasks have had their turn.
     More,
     /// Something has to happen first.
@@ -560,7 +564,7 @@ enum Progress {
 }
 
 /// Waits until the peer has ended its side of a connection that is half-closed, or is silent for a moment.
-async fn wait_for_end(socket: &Watched<Stream>) {
+async fn wait_for_end(socket: &AsyncSocket<Stream>) {
     let mut half_close = HalfClose::new(Instant::now());
     while Instant::now() < half_close.deadline() {
         let deadline = half_close.deadline();
@@ -583,8 +587,8 @@ async fn wait_for_end(socket: &Watched<Stream>) {
 }
 
 fn transmit_over(
-    socket: &Watched<Stream>,
-    mailbox: &Mailbox,
+    socket: &AsyncSocket<Stream>,
+    mailbox: &ReplyMailbox,
     served: &mut ServedStream,
 ) -> Result<Sending, EndReason> {
     mailbox.tally.publish(&served.counters());

@@ -1,4 +1,4 @@
-//! Who carries a call out. A call is tried by the task that received it; a procedure that is known to take long is
+//! Dispatch of calls. A call is tried by the task that received it; a procedure that is known to take long is
 //! carried out elsewhere at once, so that no other call waits for it: by a thread that may block, or by a task of its
 //! own.
 //!
@@ -16,21 +16,21 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
 
 use super::call::{Call, CallMessage};
-use super::call_room::TakenRoom;
+use super::call_room::CallPermit;
 use super::call_target::CallTarget;
-use super::mailbox::{Mailbox, To};
-use super::running::{CallFuture, Finished, Handler, RunningCall, poll_once};
+use super::mailbox::{ReplyMailbox, ReplyTarget};
+use super::running::{AbortableCall, CallFuture, CallHandler, FinishedCall, poll_once};
 use super::state::ServerState;
 
-/// What has become of a call that was tried where it was received.
-pub(super) enum Tried {
-    Finished(Finished),
-    /// It waits, and is to be [carried on](Elsewhere::carry_on).
+/// The outcome of a call that was tried where it was received.
+pub(super) enum InlineOutcome {
+    Finished(FinishedCall),
+    /// It waits, and is to be [carried on](OffloadedCall::carry_on).
     Waits(CallFuture),
 }
 
 /// A call that is carried out elsewhere than where it was received.
-pub(super) struct Elsewhere {
+pub(super) struct OffloadedCall {
     state: Arc<ServerState>,
     call: CallToServe,
     origin: Origin,
@@ -38,7 +38,7 @@ pub(super) struct Elsewhere {
 }
 
 impl ServerState {
-    /// Whether a call is to be carried out elsewhere at once.
+    /// Returns whether a call is to be carried out elsewhere at once.
     #[inline]
     pub(super) fn is_slow(&self, call: &CallToServe) -> bool {
         self.shared.times.is_slow(call.service, call.procedure)
@@ -51,20 +51,20 @@ impl ServerState {
         origin: Origin,
         message: CallMessage,
         reply: &mut Buffer,
-    ) -> Tried {
+    ) -> InlineOutcome {
         let begin = Instant::now();
         let tried = match &self.handlers[call.service] {
             // Only the time stamps are asked for.
             _ if call.procedure == 0 => self.execute(&call, origin, message, reply),
-            Handler::Sync => self.execute(&call, origin, message, reply),
-            Handler::Async(service) => {
+            CallHandler::Sync => self.execute(&call, origin, message, reply),
+            CallHandler::Async(service) => {
                 let asked = Call::new(&self.shared, origin, call, message);
                 let mut future = Arc::clone(service).begin(Arc::clone(&self.shared), asked, call);
                 match poll_once(&mut future) {
-                    Some(finished) => Tried::Finished(finished),
+                    Some(finished) => InlineOutcome::Finished(finished),
                     None => {
                         (self.shared.times).note_slow(call.service, call.procedure);
-                        Tried::Waits(future)
+                        InlineOutcome::Waits(future)
                     }
                 }
             }
@@ -79,10 +79,10 @@ impl ServerState {
         origin: Origin,
         message: CallMessage,
         reply: &mut Buffer,
-    ) -> Tried {
+    ) -> InlineOutcome {
         let mut reply = std::mem::take(reply);
         self.run_handler(call, origin, &message, Cancellation::None, &mut reply);
-        Tried::Finished(Finished {
+        InlineOutcome::Finished(FinishedCall {
             reply,
             message: message.into_detached(),
         })
@@ -120,14 +120,14 @@ impl ServerState {
     }
 }
 
-impl Elsewhere {
+impl OffloadedCall {
     /// A call that is to be answered by a mailbox, and for which there is room.
     pub(super) fn new(
         state: &Arc<ServerState>,
-        (mailbox, to): (&Arc<Mailbox>, To),
+        (mailbox, to): (&Arc<ReplyMailbox>, ReplyTarget),
         (call, origin): (CallToServe, Origin),
         cancelled: CancelFlag,
-        room: TakenRoom,
+        room: CallPermit,
     ) -> Self {
         let target = CallTarget::new(mailbox, to, room);
         let (progress, due) = state.deferred.add(call, cancelled, target);
@@ -143,11 +143,11 @@ impl Elsewhere {
     }
 
     /// Returns which call it is.
-    pub(super) fn to(&self) -> To {
+    pub(super) fn to(&self) -> ReplyTarget {
         self.progress.target().to()
     }
 
-    /// Whether the call was given up before it was begun.
+    /// Returns whether the call was given up before it was begun.
     pub(super) fn is_given_up(&self) -> bool {
         self.progress.is_given_up()
     }
@@ -157,8 +157,8 @@ impl Elsewhere {
         let state = Arc::clone(&self.state);
         state.shared.tally.calls_handed_over.up();
         match &state.handlers[self.call.service] {
-            Handler::Sync => drop(spawn_blocking(move || self.block(&message))),
-            Handler::Async(service) => {
+            CallHandler::Sync => drop(spawn_blocking(move || self.block(&message))),
+            CallHandler::Async(service) => {
                 let asked = Call::new(&state.shared, self.origin, self.call, message);
                 let future = Arc::clone(service).begin(Arc::clone(&state.shared), asked, self.call);
                 self.carry_on(future);
@@ -176,7 +176,7 @@ impl Elsewhere {
             let cancelled = self.progress.cancelled().clone();
             let reply = match self.refusal() {
                 Some(refusal) => refusal,
-                None => RunningCall::new(future, self.call, cancelled).await,
+                None => AbortableCall::new(future, self.call, cancelled).await,
             };
             self.finish(begin, reply);
         });

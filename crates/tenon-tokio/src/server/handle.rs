@@ -71,10 +71,10 @@ pub struct Server {
     accepting: Mutex<Vec<JoinHandle<()>>>,
     /// Gives up calls that take too long.
     expiring: AbortHandle,
-    /// What was told of the services elsewhere.
+    /// The registration of the services, at rpcbind for example.
     registered: Mutex<Option<Box<dyn Registered>>>,
     runtime: Handle,
-    /// Whether the server is shut down.
+    /// True once the server is shut down.
     stopped: watch::Sender<bool>,
 }
 
@@ -97,7 +97,7 @@ impl Server {
         }
     }
 
-    /// Where the server listens, with real ports, in the order in which the addresses were given.
+    /// Returns the addresses at which the server listens, with real ports, in the order in which they were given.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
@@ -131,7 +131,7 @@ impl Server {
         }
     }
 
-    /// What the server has seen so far.
+    /// Returns the counters of the server so far.
     pub fn counters(&self) -> ServerCounters {
         self.state.counters()
     }

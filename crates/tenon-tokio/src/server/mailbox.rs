@@ -1,4 +1,4 @@
-//! What the task of a connection, or of a port, shares with those that carry out its calls elsewhere.
+//! The mailbox that the task of a connection, or of a port, shares with those that carry out its calls elsewhere.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,21 +13,21 @@ use tenon_wire::Buffer;
 
 /// A connection or a port as those see it that answer its calls.
 #[derive(Debug)]
-pub(super) struct Mailbox {
+pub(super) struct ReplyMailbox {
     pub(super) id: usize,
-    /// Where calls come from; those at a port have each a peer of its own.
+    /// The origin of calls; those at a port have each a peer of its own.
     pub(super) origin: Origin,
     pub(super) tally: CallTally,
-    content: Mutex<Content>,
-    /// Whether answers were left that the task has not taken, or it has not said yet how it is woken.
+    content: Mutex<MailboxContent>,
+    /// True if answers were left that the task has not taken, or it has not said yet how it is woken.
     has_news: AtomicBool,
-    /// Whether the server waits for nothing any more.
+    /// True once the server waits for nothing any more.
     is_abandoned: AtomicBool,
 }
 
-/// Which call an answer is to.
+/// The call that an answer is to.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum To {
+pub(super) enum ReplyTarget {
     /// One of a stream.
     Stream(DeferredId),
     /// One of a port.
@@ -35,13 +35,13 @@ pub(super) enum To {
 }
 
 #[derive(Debug, Default)]
-struct Content {
-    answers: Vec<(To, Buffer)>,
+struct MailboxContent {
+    answers: Vec<(ReplyTarget, Buffer)>,
     /// The task of the connection.
     task: Option<Waker>,
 }
 
-impl Mailbox {
+impl ReplyMailbox {
     pub(super) fn new(id: usize, origin: Origin) -> Self {
         Self {
             id,
@@ -53,21 +53,21 @@ impl Mailbox {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Content> {
+    fn lock(&self) -> MutexGuard<'_, MailboxContent> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the answers that were left into `answers`, and has `task` woken when there are more. It is always the same
     /// task.
     #[inline]
-    pub(super) fn take_answers(&self, task: &Waker, answers: &mut Vec<(To, Buffer)>) {
+    pub(super) fn take_answers(&self, task: &Waker, answers: &mut Vec<(ReplyTarget, Buffer)>) {
         if self.has_news.load(Ordering::Acquire) {
             self.take_news(task, answers);
         }
     }
 
     #[cold]
-    fn take_news(&self, task: &Waker, answers: &mut Vec<(To, Buffer)>) {
+    fn take_news(&self, task: &Waker, answers: &mut Vec<(ReplyTarget, Buffer)>) {
         let mut content = self.lock();
         self.has_news.store(false, Ordering::Relaxed);
         match &mut content.task {
@@ -78,7 +78,7 @@ impl Mailbox {
     }
 
     /// Leaves an answer.
-    pub(super) fn leave(&self, to: To, reply: Buffer) {
+    pub(super) fn leave(&self, to: ReplyTarget, reply: Buffer) {
         let mut content = self.lock();
         content.answers.push((to, reply));
         self.has_news.store(true, Ordering::Release);

@@ -3,8 +3,8 @@
 //! Each connection has a [task](connection) that receives, carries calls out and sends, and so has each [port] for
 //! datagrams. A call is [tried](dispatch) within that task. What is known to take long is carried out elsewhere: the
 //! calls of a [`Service`](tenon_core::service::Service) by the threads that the run time has for what blocks, those of
-//! an [`AsyncService`] by tasks of their own. They leave their answers in the [mailbox] of the connection or port,
-//! whose task sends them together.
+//! an [`AsyncService`] by tasks of their own. They leave their answers in the [mailbox] of the connection or port, and
+//! its task sends them together.
 
 mod accept;
 mod builder;

@@ -19,20 +19,20 @@ use tenon_wire::Buffer;
 use tokio::time::{Sleep, sleep_until};
 
 use super::call::CallMessage;
-use super::dispatch::{Elsewhere, Tried};
-use super::mailbox::{Mailbox, To};
-use super::running::Handler;
+use super::dispatch::{InlineOutcome, OffloadedCall};
+use super::mailbox::{ReplyMailbox, ReplyTarget};
+use super::running::CallHandler;
 use super::state::ServerState;
-use crate::watch::{Watched, is_for_now, yield_to_others};
+use crate::watch::{AsyncSocket, is_for_now, yield_to_others};
 
 /// The task of a port.
 pub(super) struct PortTask {
     state: Arc<ServerState>,
-    mailbox: Arc<Mailbox>,
-    socket: Arc<Watched<Carrier>>,
+    mailbox: Arc<ReplyMailbox>,
+    socket: Arc<AsyncSocket<Carrier>>,
     served: ServedPort,
     reply: Buffer,
-    answers: Vec<(To, Buffer)>,
+    answers: Vec<(ReplyTarget, Buffer)>,
     /// Calls that are carried out elsewhere, to be told when they are cancelled.
     running: Vec<(DatagramCallKey<SocketAddr>, CancelFlag)>,
     /// A call of a service that keeps order is carried out elsewhere: others of such services wait behind it.
@@ -46,7 +46,7 @@ pub(super) struct PortTask {
 }
 
 /// A call of a service that keeps order, which waits for the one before it.
-type OrderedCall = (Elsewhere, CallMessage);
+type OrderedCall = (OffloadedCall, CallMessage);
 
 impl PortTask {
     /// A port that is still to be [served](Self::run).
@@ -55,14 +55,14 @@ impl PortTask {
     /// The system cannot wait for one more.
     pub(super) fn new(
         state: &Arc<ServerState>,
-        mailbox: Arc<Mailbox>,
+        mailbox: Arc<ReplyMailbox>,
         carrier: Carrier,
         duplicates: DuplicateLimits,
     ) -> io::Result<Self> {
         let now = Instant::now();
         let transport = carrier.transport();
         Ok(Self {
-            socket: Arc::new(Watched::new(carrier)?),
+            socket: Arc::new(AsyncSocket::new(carrier)?),
             served: ServedPort::new(&state.shared, transport, duplicates, now),
             state: Arc::clone(state),
             mailbox,
@@ -120,7 +120,9 @@ impl PortTask {
         let mut answers = std::mem::take(&mut self.answers);
         self.mailbox.take_answers(cx.waker(), &mut answers);
         for (to, mut reply) in answers.drain(..) {
-            let To::Datagram(key) = to else { continue };
+            let ReplyTarget::Datagram(key) = to else {
+                continue;
+            };
             self.running.retain(|(running, _)| *running != key);
             let registry = &self.state.shared.registry;
             self.served.answer(registry, key, &mut reply);
@@ -166,12 +168,12 @@ impl PortTask {
             ..self.mailbox.origin
         };
         let keeps_order = state.shared.registry.keeps_order(call.service);
-        let is_sync = matches!(state.handlers[call.service], Handler::Sync);
+        let is_sync = matches!(state.handlers[call.service], CallHandler::Sync);
         let is_tried = !state.is_slow(&call) && !keeps_order;
         if call.procedure == 0 || is_tried && is_sync {
             let (message, arguments) = found.copy();
             let message = CallMessage::Datagram(message, arguments);
-            if let Tried::Finished(mut finished) =
+            if let InlineOutcome::Finished(mut finished) =
                 state.try_call(call, origin, message, &mut self.reply)
             {
                 let registry = &state.shared.registry;
@@ -188,17 +190,17 @@ impl PortTask {
         let message = CallMessage::Datagram(message, arguments);
         let cancelled = CancelFlag::default();
         let elsewhere = || {
-            let to = (&self.mailbox, To::Datagram(found.key));
-            Elsewhere::new(state, to, (call, origin), cancelled.clone(), room)
+            let to = (&self.mailbox, ReplyTarget::Datagram(found.key));
+            OffloadedCall::new(state, to, (call, origin), cancelled.clone(), room)
         };
         if is_tried {
             match state.try_call(call, origin, message, &mut self.reply) {
-                Tried::Finished(mut finished) => {
+                InlineOutcome::Finished(mut finished) => {
                     let registry = &state.shared.registry;
                     self.served.answer(registry, found.key, &mut finished.reply);
                     return self.served.give_back(found);
                 }
-                Tried::Waits(future) => elsewhere().carry_on(future),
+                InlineOutcome::Waits(future) => elsewhere().carry_on(future),
             }
         } else if keeps_order {
             let call = elsewhere();
@@ -219,7 +221,7 @@ impl PortTask {
             if elsewhere.is_given_up() {
                 continue;
             }
-            if let To::Datagram(key) = elsewhere.to() {
+            if let ReplyTarget::Datagram(key) = elsewhere.to() {
                 self.ordered = Some(key);
             }
             elsewhere.carry_out(message);

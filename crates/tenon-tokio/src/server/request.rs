@@ -7,11 +7,11 @@ use super::{Answer, Call};
 
 /// The arguments of a procedure as a service of tasks receives them.
 pub trait RequestedProcedure: Sized {
-    /// What the procedure returns.
+    /// The result of the procedure.
     type Result;
 }
 
-/// How the messages of a procedure lie in one representation.
+/// The codec of a procedure's messages in one representation.
 pub trait RequestCodec<R: Representation>: RequestedProcedure {
     /// Reads the arguments of a call.
     ///

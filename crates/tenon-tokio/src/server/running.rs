@@ -18,16 +18,16 @@ use super::call::{Answer, AsyncService, Call};
 
 /// A reply that is sealed, and the memory that its call was received in.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct FinishedCall {
     pub(super) reply: Buffer,
     pub(super) message: Option<Detached>,
 }
 
 /// A call while a service carries it out. It ends by its reply, whatever the service does.
-pub(super) type CallFuture = Pin<Box<dyn Future<Output = Finished> + Send>>;
+pub(super) type CallFuture = Pin<Box<dyn Future<Output = FinishedCall> + Send>>;
 
-/// What carries the calls of a service out.
-pub(super) enum Handler {
+/// The way in which the calls of a service are carried out.
+pub(super) enum CallHandler {
     /// A function that may block.
     Sync,
     /// A future.
@@ -54,7 +54,7 @@ impl<S: AsyncService> BeginCall for S {
     ) -> CallFuture {
         Box::pin(async move {
             match guarded(self.call(call)).await {
-                Ok(Answer { reply, message }) => Finished {
+                Ok(Answer { reply, message }) => FinishedCall {
                     reply,
                     message: message.into_detached(),
                 },
@@ -86,24 +86,24 @@ async fn guarded(
 }
 
 #[cold]
-fn refused(call: &CallToServe, refusal: &Refusal) -> Finished {
+fn refused(call: &CallToServe, refusal: &Refusal) -> FinishedCall {
     let mut reply = Buffer::default();
     let draft = call.begin_reply(&mut reply);
     let draft = refuse_by(draft, refusal, &mut reply);
     call.seal_reply(draft, profile::now(), &mut reply);
     let message = None;
-    Finished { reply, message }
+    FinishedCall { reply, message }
 }
 
 /// A call that waits, with what ends it early: its caller gives it up, or its time runs out.
-pub(super) struct RunningCall {
+pub(super) struct AbortableCall {
     future: CallFuture,
     call: CallToServe,
     cancelled: CancelFlag,
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl RunningCall {
+impl AbortableCall {
     pub(super) fn new(future: CallFuture, call: CallToServe, cancelled: CancelFlag) -> Self {
         let deadline = call
             .deadline
@@ -117,7 +117,7 @@ impl RunningCall {
     }
 }
 
-impl Future for RunningCall {
+impl Future for AbortableCall {
     type Output = Buffer;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Buffer> {
@@ -140,7 +140,7 @@ impl Future for RunningCall {
 
 /// Polls a call once where it was received: one that does not wait needs no task. What it waits for wakes no one yet,
 /// so that one that does wait is to be polled again.
-pub(super) fn poll_once(future: &mut CallFuture) -> Option<Finished> {
+pub(super) fn poll_once(future: &mut CallFuture) -> Option<FinishedCall> {
     let mut cx = Context::from_waker(Waker::noop());
     match future.as_mut().poll(&mut cx) {
         Poll::Ready(finished) => Some(finished),
@@ -149,9 +149,9 @@ pub(super) fn poll_once(future: &mut CallFuture) -> Option<Finished> {
 }
 
 /// A service of tasks as it stands in the list of services. It is not called there.
-pub(super) struct Listed<S>(pub(super) Arc<S>);
+pub(super) struct ListedService<S>(pub(super) Arc<S>);
 
-impl<S: AsyncService> Service for Listed<S> {
+impl<S: AsyncService> Service for ListedService<S> {
     fn program(&self) -> u32 {
         self.0.program()
     }
@@ -178,7 +178,7 @@ impl<S: AsyncService> Service for Listed<S> {
     }
 }
 
-impl<S: AsyncService> LeanService for Listed<S> {
+impl<S: AsyncService> LeanService for ListedService<S> {
     fn interface(&self) -> Arc<Interface> {
         let unknown = || Arc::new(Interface::unknown(self.0.program(), self.0.version()));
         self.0.interface().unwrap_or_else(unknown)

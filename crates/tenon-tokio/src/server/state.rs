@@ -1,4 +1,4 @@
-//! What all connections and ports of a server share.
+//! The state that all connections and ports of a server share.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -13,15 +13,15 @@ use tenon_core::wait::{Spinners, Waiting};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::call_room::{CallRoom, TakenRoom};
+use super::call_room::{CallPermit, CallPermits};
 use super::call_target::CallTarget;
-use super::mailbox::Mailbox;
-use super::running::Handler;
+use super::mailbox::ReplyMailbox;
+use super::running::CallHandler;
 
 pub(super) struct ServerState {
     pub(super) shared: Arc<ServerShared>,
     /// By the numbers of the services.
-    pub(super) handlers: Vec<Handler>,
+    pub(super) handlers: Vec<CallHandler>,
     /// The calls that are carried out elsewhere than where they were received.
     pub(super) deferred: Arc<DeferredCalls<CallTarget>>,
     /// Wakes the task that looks at them, when there are some again.
@@ -29,14 +29,14 @@ pub(super) struct ServerState {
     /// The threads of the run time that carry calls out.
     pub(super) blocking_threads: BlockingThreads,
     /// For the calls that are carried out elsewhere than where they were received.
-    room: CallRoom,
+    room: CallPermits,
     pub(super) waiting: Waiting,
     pub(super) spinners: Spinners,
-    /// Polls of connections so far: one whose polls follow each other is the only one that says something.
+    /// Polls of connections so far: one that is polled several times in a row is the only one that says something.
     pub(super) polls: AtomicUsize,
     next_id: AtomicUsize,
     is_stopping: AtomicBool,
-    open: Mutex<Open>,
+    open: Mutex<OpenSockets>,
 }
 
 /// Counts the threads of the run time for what blocks that carry calls out.
@@ -66,22 +66,22 @@ impl Drop for BusyThread<'_> {
 
 /// The connections and ports that are open.
 #[derive(Default)]
-pub(super) struct Open {
-    pub(super) connections: HashMap<usize, Arc<Mailbox>>,
-    pub(super) ports: HashMap<usize, Arc<Mailbox>>,
+pub(super) struct OpenSockets {
+    pub(super) connections: HashMap<usize, Arc<ReplyMailbox>>,
+    pub(super) ports: HashMap<usize, Arc<ReplyMailbox>>,
     /// Tasks that wait until nothing is open.
     waiting: Vec<Waker>,
 }
 
-impl Open {
-    fn all(&self) -> impl Iterator<Item = &Arc<Mailbox>> {
+impl OpenSockets {
+    fn all(&self) -> impl Iterator<Item = &Arc<ReplyMailbox>> {
         self.connections.values().chain(self.ports.values())
     }
 }
 
 impl ServerState {
-    pub(super) fn new(shared: ServerShared, handlers: Vec<Handler>, waiting: Waiting) -> Self {
-        let room = CallRoom::new(shared.limits.calls, shared.limits.call_bytes);
+    pub(super) fn new(shared: ServerShared, handlers: Vec<CallHandler>, waiting: Waiting) -> Self {
+        let room = CallPermits::new(shared.limits.calls, shared.limits.call_bytes);
         Self {
             deferred: DeferredCalls::new(&shared.limits),
             deferred_again: Notify::new(),
@@ -98,7 +98,7 @@ impl ServerState {
         }
     }
 
-    /// Whether nothing further is to be begun.
+    /// Returns whether nothing further is to be begun.
     #[inline]
     pub(super) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Acquire)
@@ -117,13 +117,13 @@ impl ServerState {
         counters
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Open> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, OpenSockets> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn new_mailbox(&self, origin: Origin) -> Arc<Mailbox> {
+    pub(super) fn new_mailbox(&self, origin: Origin) -> Arc<ReplyMailbox> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Mailbox::new(id, origin))
+        Arc::new(ReplyMailbox::new(id, origin))
     }
 
     /// A connection has ended.
@@ -146,7 +146,7 @@ impl ServerState {
         self.wake_if_empty(open);
     }
 
-    fn wake_if_empty(&self, mut open: MutexGuard<'_, Open>) {
+    fn wake_if_empty(&self, mut open: MutexGuard<'_, OpenSockets>) {
         if open.all().next().is_none() {
             let waiting = std::mem::take(&mut open.waiting);
             drop(open);
@@ -158,12 +158,12 @@ impl ServerState {
 
     /// Returns room for one call more with so many bytes that count, if there is some.
     #[inline]
-    pub(super) fn room_now(&self, bytes: usize) -> Option<TakenRoom> {
+    pub(super) fn room_now(&self, bytes: usize) -> Option<CallPermit> {
         self.room.try_take(bytes)
     }
 
     /// Waits for room for one call more with so many bytes that count.
-    pub(super) async fn room(self: Arc<Self>, bytes: usize) -> Option<TakenRoom> {
+    pub(super) async fn room(self: Arc<Self>, bytes: usize) -> Option<CallPermit> {
         self.shared.tally.calls_waited.up();
         self.room.take(bytes).await
     }
@@ -187,7 +187,7 @@ impl ServerState {
         }
     }
 
-    fn all(&self) -> Vec<Arc<Mailbox>> {
+    fn all(&self) -> Vec<Arc<ReplyMailbox>> {
         self.lock().all().cloned().collect()
     }
 

@@ -10,19 +10,19 @@ use tenon_proto::lean::{ByteOrder, Stamps};
 use tenon_wire::Buffer;
 
 use super::channel::Channel;
-use super::reader::Reader;
+use super::reader::ReaderRole;
 use super::state::ChannelState;
 use super::waiters::WaiterId;
 
-/// A call whose reply is waited for, now or later.
+/// A call that awaits its reply; its caller waits for that now or later.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct InFlightCall {
     /// Its waiter, until the call is over or given up.
     pub(super) waiter: Option<WaiterId>,
     pub(super) timer: CallTimer,
 }
 
-impl Flight {
+impl InFlightCall {
     /// A call that has no waiter yet.
     #[inline]
     pub(super) fn new(timer: CallTimer) -> Self {
@@ -32,7 +32,7 @@ impl Flight {
         }
     }
 
-    /// Whether it has not ended, as far as is known, and needs no other connection.
+    /// Returns whether it has not ended, as far as is known, and needs no other connection.
     fn is_under_way(&self, state: &ChannelState) -> bool {
         let has_outcome = self
             .waiter
@@ -50,32 +50,32 @@ impl Flight {
 }
 
 /// A call that is waited for at once. Dropping it gives the call up.
-pub(super) struct Call<'c> {
+pub(super) struct BlockingCall<'c> {
     pub(super) channel: &'c Channel,
-    pub(super) flight: Flight,
+    pub(super) flight: InFlightCall,
 }
 
-impl Drop for Call<'_> {
+impl Drop for BlockingCall<'_> {
     #[inline]
     fn drop(&mut self) {
         self.flight.end(self.channel);
     }
 }
 
-/// A call whose reply is fetched later, by any thread. Dropping it gives the call up.
+/// A started call; any thread may fetch its reply later. Dropping it gives the call up.
 #[derive(Debug)]
-pub(super) struct Ticket {
+pub(super) struct CallHandle {
     channel: Channel,
-    flight: Flight,
+    flight: InFlightCall,
 }
 
-impl Ticket {
-    pub(super) fn new(channel: Channel, flight: Flight) -> Self {
+impl CallHandle {
+    pub(super) fn new(channel: Channel, flight: InFlightCall) -> Self {
         Self { channel, flight }
     }
 
     /// Waits for the reply.
-    pub(super) fn wait(&mut self, probe: impl Probe) -> Result<Reply<'_>, CallError> {
+    pub(super) fn wait(&mut self, probe: impl Probe) -> Result<ReceivedReply<'_>, CallError> {
         let Self { channel, flight } = self;
         let mut reply = match channel.take_delivered(channel.lock(), flight) {
             Ok(reply) => reply?,
@@ -120,7 +120,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for CallHandle {
     #[inline]
     fn drop(&mut self) {
         self.flight.end(&self.channel);
@@ -136,9 +136,9 @@ pub(super) struct CopiedResults {
 }
 
 /// The reply to a call.
-pub(super) enum Reply<'c> {
-    /// Where it was received: its caller is the reader.
-    InPlace(Reader<'c>),
+pub(super) enum ReceivedReply<'c> {
+    /// In the memory that it was received into: its caller is the reader.
+    InPlace(ReaderRole<'c>),
     /// Elsewhere.
     Delivered(DeliveredReply<'c>),
 }
@@ -149,7 +149,7 @@ pub(super) struct DeliveredReply<'c> {
     pub(super) channel: &'c Channel,
 }
 
-impl Reply<'_> {
+impl ReceivedReply<'_> {
     /// Returns the encoded results, and the order of their bytes.
     #[inline]
     pub(super) fn results(&mut self) -> (&[u8], ByteOrder) {

@@ -13,7 +13,7 @@ use tenon_core::{ClientSocket, Destination};
 use tenon_net::{Address, Protocol, Ticks, Train, Transport};
 use tenon_wire::Buffer;
 
-use super::link::LinkSocket;
+use super::link::ConnectionSocket;
 use super::state::{Calls, ChannelState};
 use crate::established::EstablishedConnection;
 
@@ -40,12 +40,12 @@ use crate::established::EstablishedConnection;
 /// ```
 #[derive(Clone)]
 pub struct Channel {
-    shared: Arc<Shared>,
+    shared: Arc<ChannelInner>,
 }
 
-struct Shared {
+struct ChannelInner {
     address: Address,
-    /// What is connected to, and again if the connection is lost; none if the program has supplied the connection.
+    /// The peer to connect to, and again if the connection is lost; none if the program has supplied the connection.
     destination: Option<Destination>,
     options: ChannelOptions,
     state: Mutex<ChannelState>,
@@ -53,11 +53,11 @@ struct Shared {
     connected: Condvar,
     waits: Arc<WaitTally>,
     follower_waits: WaitTally,
-    /// What calls with seconds look at the time by, if nothing is measured by when they began.
+    /// The clock of calls with limits of seconds, if nothing is measured by when they began.
     ticks: Option<&'static Ticks>,
 }
 
-impl Drop for Shared {
+impl Drop for ChannelInner {
     /// There are no callers any more. A server of the packet exchange has no other way to notice.
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -112,13 +112,13 @@ impl Channel {
     pub(super) fn connect_socket(
         &self,
         deadline: Instant,
-    ) -> Result<(LinkSocket, Address), ConnectError> {
+    ) -> Result<(ConnectionSocket, Address), ConnectError> {
         let Some(destination) = &self.shared.destination else {
             let address = self.address().clone();
             return Err(ConnectError::NotReconnected { address });
         };
         let (socket, located) = destination.connect(deadline, self.options())?;
-        Ok((LinkSocket::of(socket, self.waits()), located))
+        Ok((ConnectionSocket::of(socket, self.waits()), located))
     }
 
     /// Returns a channel that speaks `protocol` over a connection that the program has established: a connected socket, or
@@ -137,7 +137,7 @@ impl Channel {
             .map_err(|error| ConnectError::unreachable(&Address::unnamed(), error))?;
         let (socket, address) = ClientSocket::over(socket, protocol)?;
         let channel = Self::unconnected(address.clone(), None, options);
-        let socket = LinkSocket::of(socket, channel.waits());
+        let socket = ConnectionSocket::of(socket, channel.waits());
         let mut state = channel.lock();
         state.handle_connected(socket, address, channel.options());
         drop(state);
@@ -156,7 +156,7 @@ impl Channel {
             Transport::Udp | Transport::Xdp => None,
         };
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ChannelInner {
                 address,
                 destination,
                 options,
@@ -223,7 +223,7 @@ impl Channel {
         }
     }
 
-    /// Whether the peer says when a call passed it, if it is asked for that.
+    /// Returns whether the peer says when a call passed it, if it is asked for that.
     pub(super) fn gives_stamps(&self) -> bool {
         self.lock().calls.gives_stamps()
     }

@@ -16,21 +16,21 @@ use tenon_proto::lean::{ByteOrder, PIECE};
 use tenon_wire::Buffer;
 
 use super::channel::Channel;
-use super::link::{ReadHalf, Sending};
-use super::reader::Reader;
+use super::link::{ReadHalf, SenderState};
+use super::reader::ReaderRole;
 use super::state::{Calls, ChannelState};
 use super::waiters::WaiterId;
 
-/// How a call has begun.
-enum Begun {
+/// The way in which a call has begun.
+enum StartOutcome {
     /// Its caller sends it and receives the reply.
     Direct(StartedCall, WaiterId, Box<ReadHalf>),
     /// It waits to be sent.
     Queued(WaiterId),
 }
 
-/// Where a call leaves the fast path.
-pub(super) enum Detour<'c> {
+/// The point at which a call leaves the fast path.
+pub(super) enum SlowPath<'c> {
     /// It is not begun.
     Unsent(MutexGuard<'c, ChannelState>),
     /// It is in flight, and something else has come than its reply.
@@ -49,22 +49,22 @@ impl Channel {
         draft: &CallDraft<'_>,
         timer: &CallTimer,
         probe: impl Probe,
-    ) -> Result<Reader<'c>, Detour<'c>> {
+    ) -> Result<ReaderRole<'c>, SlowPath<'c>> {
         let mut state = self.lock();
         let (call, waiter, half) = match state.start_directly(message, draft, timer) {
-            Some(Begun::Direct(call, waiter, half)) => (call, waiter, half),
-            Some(Begun::Queued(waiter)) => return Err(Detour::InFlight(waiter)),
-            None => return Err(Detour::Unsent(state)),
+            Some(StartOutcome::Direct(call, waiter, half)) => (call, waiter, half),
+            Some(StartOutcome::Queued(waiter)) => return Err(SlowPath::InFlight(waiter)),
+            None => return Err(SlowPath::Unsent(state)),
         };
         drop(state);
-        let mut reader = Reader::new(self, half);
+        let mut reader = ReaderRole::new(self, half);
         let socket = &reader.half().socket;
         probe.at(Step::Sending);
         // A failure shows again when the rest is sent.
         let sent = socket.socket.try_send(message.as_slice()).unwrap_or(0);
         if sent < message.len() {
             self.leave_direct(reader, message, sent, (call, waiter));
-            return Err(Detour::InFlight(waiter));
+            return Err(SlowPath::InFlight(waiter));
         }
         socket.end_direct();
         probe.at(Step::Sent);
@@ -77,14 +77,14 @@ impl Channel {
             Err(failure) => reader.break_link(&failure),
         }
         self.leave_direct_wait(&mut reader, (call, waiter), timer);
-        Err(Detour::InFlight(waiter))
+        Err(SlowPath::InFlight(waiter))
     }
 
     /// Has a call waited for that has got something else than its reply, or nothing.
     #[cold]
     fn leave_direct_wait(
         &self,
-        reader: &mut Reader<'_>,
+        reader: &mut ReaderRole<'_>,
         (call, waiter): (StartedCall, WaiterId),
         timer: &CallTimer,
     ) {
@@ -104,7 +104,7 @@ impl Channel {
     #[cold]
     fn leave_direct(
         &self,
-        mut reader: Reader<'_>,
+        mut reader: ReaderRole<'_>,
         message: &mut Buffer,
         sent: usize,
         (call, waiter): (StartedCall, WaiterId),
@@ -115,7 +115,7 @@ impl Channel {
         if let Some(link) = state.link_over(&socket) {
             let rest = TransmitBatch::of_call(&call, message, sent);
             link.outgoing = Some(Outgoing::Stream(Box::new(rest)));
-            link.sending = Sending::Idle;
+            link.sending = SenderState::Idle;
         }
         drop(state);
         drop(reader);
@@ -130,7 +130,7 @@ impl ChannelState {
         message: &mut Buffer,
         draft: &CallDraft<'_>,
         timer: &CallTimer,
-    ) -> Option<Begun> {
+    ) -> Option<StartOutcome> {
         let link = self.link.as_mut()?;
         let Calls::Stream(connection) = &mut self.calls else {
             return None;
@@ -139,7 +139,7 @@ impl ChannelState {
             && connection.is_send_idle()
             && link.reader.is_some()
             && link.is_send_free()
-            && !link.has_rested(timer.started())
+            && !link.is_stale(timer.started())
             && self.open_batches == 0
             && self.blocked.is_empty()
             && self.unsent.is_empty()
@@ -159,14 +159,14 @@ impl ChannelState {
             // The peer is asked for the service first: the call goes behind that.
             connection.push_call(&call, message);
             self.waiters.set_call(waiter, CallId::Stream(call));
-            return Some(Begun::Queued(waiter));
+            return Some(StartOutcome::Queued(waiter));
         }
         connection.mark_sent(&call);
-        link.sending = Sending::Direct;
+        link.sending = SenderState::Direct;
         link.socket.begin_direct();
         link.used_at = timer.started();
         let half = link.reader.take()?;
-        Some(Begun::Direct(call, waiter, half))
+        Some(StartOutcome::Direct(call, waiter, half))
     }
 }
 

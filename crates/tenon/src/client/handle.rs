@@ -16,7 +16,7 @@ use tenon_proto::lean::{ByteOrder, Extension, Interface, Stamps};
 use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
-use super::call::{Reply, Ticket};
+use super::call::{CallHandle, ReceivedReply};
 use super::channel::Channel;
 use super::pending::PendingCall;
 
@@ -47,11 +47,11 @@ pub struct ClientView<'c> {
     options: CallOptions,
 }
 
-/// Calls by ONC RPC whose arguments and results are moved by hand.
+/// Calls by ONC RPC with arguments and results that are moved by hand.
 #[derive(Debug, Clone, Copy)]
 pub struct OncCalls<'c>(ClientView<'c>);
 
-/// Calls by the lean protocol whose arguments and results are moved by hand.
+/// Calls by the lean protocol with arguments and results that are moved by hand.
 #[derive(Debug, Clone, Copy)]
 pub struct LeanCalls<'c>(ClientView<'c>);
 
@@ -74,22 +74,22 @@ impl Client {
         client
     }
 
-    /// The same with `timeout` for every call, connecting again included. One of a second or more may be over some
-    /// milliseconds late, but not early. A lean call tells the server how much of it is left, which does not begin what
-    /// is not waited for any more.
+    /// Returns the same client with `timeout` for every call, connecting again included. One of a second or more may be
+    /// over some milliseconds late, but not early. A lean call tells the server how much of it is left, which does not
+    /// begin what is not waited for any more.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         self.with(|caller| caller.set_timeout(timeout))
     }
 
-    /// The same, built from `interface`: lean calls are calls of its program and version, and the server compares it
-    /// with its own before it takes the first. Otherwise nothing is compared.
+    /// Returns the same client, built from `interface`: lean calls are calls of its program and version, and the server
+    /// compares it with its own before it takes the first. Otherwise nothing is compared.
     #[must_use]
     pub fn with_interface(&self, interface: Arc<Interface>) -> Self {
         self.with(|caller| caller.set_interface(interface))
     }
 
-    /// The same with `credential` on every call. The lean protocol carries none: calls by it fail with
+    /// Returns the same client with `credential` on every call. The lean protocol carries none: calls by it fail with
     /// [`CallError::LeanCredential`], unless it is AUTH_NONE.
     ///
     /// ```
@@ -109,20 +109,20 @@ impl Client {
         self.with(|caller| caller.set_credential(credential))
     }
 
-    /// The same, forgiving as much as `mode` says.
+    /// Returns the same client, forgiving as much as `mode` says.
     #[must_use]
     pub fn with_decode_mode(&self, mode: DecodeMode) -> Self {
         self.with(|caller| caller.set_decode_mode(mode))
     }
 
-    /// The same with `limits` on what a result may cost.
+    /// Returns the same client with `limits` on what a result may cost.
     #[must_use]
     pub fn with_decode_limits(&self, limits: Limits) -> Self {
         self.with(|caller| caller.set_decode_limits(limits))
     }
 
-    /// The same with an account of where the time of its calls goes. That of a [started](Self::start) one ends when it
-    /// was waited for, and until then whatever its caller did is part of it.
+    /// Returns the same client with an account of where the time of its calls goes. That of a [started](Self::start)
+    /// one ends when it was waited for, and until then whatever its caller did is part of it.
     #[must_use]
     pub fn with_account(&self, account: &Account) -> Self {
         Self {
@@ -192,19 +192,19 @@ impl Client {
         self.call(&Ping)
     }
 
-    /// Returns the calls by ONC RPC whose arguments and results are moved by hand.
+    /// Returns the calls by ONC RPC with arguments and results that are moved by hand.
     #[inline]
     pub fn onc(&self) -> OncCalls<'_> {
         self.with_options(CallOptions::new()).onc()
     }
 
-    /// Returns the calls by the lean protocol whose arguments and results are moved by hand.
+    /// Returns the calls by the lean protocol with arguments and results that are moved by hand.
     #[inline]
     pub fn lean(&self) -> LeanCalls<'_> {
         self.with_options(CallOptions::new()).lean()
     }
 
-    /// What a call with such a probe asks the server for.
+    /// Returns the extensions that a call with such a probe asks the server for.
     #[inline]
     fn asked_of_server<P: Probe>(&self, _probe: P) -> &'static [Extension<'static>] {
         if P::ASKS_SERVER && self.channel.gives_stamps() {
@@ -315,7 +315,7 @@ impl<'c> ClientView<'c> {
         procedure: u32,
         write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
         probe: P,
-    ) -> Result<Reply<'c>, CallError> {
+    ) -> Result<ReceivedReply<'c>, CallError> {
         let _span = self.client.span(procedure);
         let channel = &self.client.channel;
         let limit = self.client.caller.limit(&self.options);
@@ -331,7 +331,7 @@ impl<'c> ClientView<'c> {
         &self,
         write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
         probe: impl Probe,
-    ) -> Result<Ticket, CallError> {
+    ) -> Result<CallHandle, CallError> {
         let channel = &self.client.channel;
         let limit = self.client.caller.limit(&self.options);
         let mut message = channel.buffer();
@@ -369,7 +369,7 @@ impl<'c> ClientView<'c> {
     #[inline]
     fn pending<T, E: From<CallError>>(
         &self,
-        ticket: Ticket,
+        ticket: CallHandle,
         decode: DecodeBy<T>,
     ) -> PendingCall<T, E> {
         PendingCall::new(ticket, self.client.caller.decoding(), decode)
@@ -490,7 +490,7 @@ impl<'c> OncCalls<'c> {
 }
 
 impl<'c> LeanCalls<'c> {
-    /// Calls a procedure, whose number has 16 bits, and waits for its result, as [`OncCalls::call`] does.
+    /// Calls a procedure, which has a number of 16 bits, and waits for its result, as [`OncCalls::call`] does.
     ///
     /// # Errors
     /// By blame; see [`CallError`].

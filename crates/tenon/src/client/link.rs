@@ -24,35 +24,35 @@ pub(super) const REST: Duration = Duration::from_millis(100);
 
 /// A socket that leads to the peer.
 #[derive(Debug)]
-pub(super) struct LinkSocket {
+pub(super) struct ConnectionSocket {
     pub(super) socket: ClientSocket,
     looking: Looking,
-    /// Whether it has been given up: a socket for datagrams does not say so to a thread that does not sleep in it.
+    /// Set once it has been given up: a socket for datagrams does not say so to a thread that does not sleep in it.
     is_shut: AtomicBool,
-    /// Whether the caller that sends [directly](Sending::Direct) has sent.
+    /// Set once the caller that sends [directly](SenderState::Direct) has sent.
     direct: DoneFlag,
     waits: Arc<WaitTally>,
 }
 
 /// The connection of a channel.
 #[derive(Debug)]
-pub(super) struct Link {
-    pub(super) socket: Arc<LinkSocket>,
-    /// What its reader works with; `None` while a caller reads.
+pub(super) struct ActiveConnection {
+    pub(super) socket: Arc<ConnectionSocket>,
+    /// The state of its reader; `None` while a caller reads.
     pub(super) reader: Option<Box<ReadHalf>>,
-    pub(super) sending: Sending,
-    /// What its sender works with; `None` while a caller sends what waits.
+    pub(super) sending: SenderState,
+    /// The messages for its sender; `None` while a caller sends what waits.
     pub(super) outgoing: Option<Outgoing>,
     pub(super) used_at: Instant,
-    /// Why it has failed, while a caller still sends over it.
+    /// The failure of the connection, while a caller still sends over it.
     pub(super) failure: Option<ConnectionFailure>,
-    /// Why nothing can be sent over it any more, while what the peer sent before is received.
+    /// The reason why nothing can be sent over it any more, while what the peer sent before is received.
     pub(super) send_failure: Option<SendFailure>,
 }
 
-/// Whether a caller sends now; messages must not mix.
+/// The state of sending: one caller at a time sends, as messages must not mix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sending {
+pub(super) enum SenderState {
     /// No caller does.
     Idle,
     /// A caller sends what waits, until nothing does.
@@ -63,13 +63,13 @@ pub(super) enum Sending {
     Failed,
 }
 
-/// What the reader of a link works with.
+/// The socket of a connection and the state of its reader.
 #[derive(Debug)]
 pub(super) struct ReadHalf {
-    pub(super) socket: Arc<LinkSocket>,
+    pub(super) socket: Arc<ConnectionSocket>,
     pub(super) input: Input,
     pub(super) waiter: Waiter,
-    /// Whether something was received that the channel was not told of.
+    /// True if something was received that the channel was not told of.
     pub(super) has_heard: bool,
     /// For how long a call waits that goes [directly](super::fast_path) before it is looked whether the peer is there.
     pub(super) first_wait: Duration,
@@ -81,7 +81,7 @@ pub(super) struct ReadHalf {
     pub(super) wakes: Vec<WakeHandle>,
 }
 
-impl LinkSocket {
+impl ConnectionSocket {
     /// Returns a connection over `socket`.
     pub(super) fn of(socket: ClientSocket, waits: &Arc<WaitTally>) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl LinkSocket {
         self.direct.end();
     }
 
-    /// Whether it has.
+    /// Returns whether the caller that sends directly has sent.
     #[inline]
     pub(super) fn is_direct_done(&self) -> bool {
         self.direct.is_done()
@@ -167,7 +167,7 @@ impl LinkSocket {
     }
 }
 
-/// How long a call may wait before its channel asks whether its peer is there.
+/// Returns for how long a call may wait before its channel asks whether its peer is there.
 fn first_wait(options: &ChannelOptions, receiver: Option<&mut Receiver>) -> Duration {
     let is_lean = receiver.is_some_and(|receiver| receiver.lean_reader().is_some());
     let interval = if is_lean {
@@ -178,10 +178,10 @@ fn first_wait(options: &ChannelOptions, receiver: Option<&mut Receiver>) -> Dura
     interval.unwrap_or(FOR_EVER)
 }
 
-impl Link {
+impl ActiveConnection {
     /// A connection over which nothing was sent yet. A stream has its `receiver`.
     pub(super) fn new(
-        socket: Arc<LinkSocket>,
+        socket: Arc<ConnectionSocket>,
         mut receiver: Option<Receiver>,
         options: &ChannelOptions,
     ) -> Self {
@@ -200,7 +200,7 @@ impl Link {
         Self {
             socket,
             reader: Some(Box::new(reader)),
-            sending: Sending::Idle,
+            sending: SenderState::Idle,
             outgoing: Some(Outgoing::new(transport)),
             used_at: Instant::now(),
             failure: None,
@@ -208,33 +208,33 @@ impl Link {
         }
     }
 
-    /// Whether the caller that sent directly is done, or none does.
+    /// Returns whether the caller that sent directly is done, or none does.
     #[inline]
     pub(super) fn is_direct_over(&self) -> bool {
-        self.sending != Sending::Direct || self.socket.is_direct_done()
+        self.sending != SenderState::Direct || self.socket.is_direct_done()
     }
 
-    /// Whether no caller sends.
+    /// Returns whether no caller sends.
     #[inline]
     pub(super) fn is_send_free(&self) -> bool {
-        self.sending == Sending::Idle
-            || self.sending == Sending::Direct && self.socket.is_direct_done()
+        self.sending == SenderState::Idle
+            || self.sending == SenderState::Direct && self.socket.is_direct_done()
     }
 
-    /// When it ends at the latest, as nothing can be sent over it any more, and what the peer still sends is received
-    /// until then.
+    /// Returns when it ends at the latest, as nothing can be sent over it any more, and what the peer still sends is
+    /// received until then.
     pub(super) fn drained_at(&self) -> Option<Instant> {
         self.send_failure.as_ref().map(SendFailure::until)
     }
 
-    /// Whether a sender has left something unsent.
+    /// Returns whether a sender has left something unsent.
     pub(super) fn has_rest(&self) -> bool {
         self.outgoing.as_ref().is_some_and(Outgoing::has_rest)
     }
 
-    /// Whether it was not used for so long that it is to be looked at.
+    /// Returns whether it was not used for so long that it is to be looked at.
     #[inline]
-    pub(super) fn has_rested(&self, now: Instant) -> bool {
+    pub(super) fn is_stale(&self, now: Instant) -> bool {
         now > self.used_at + REST
     }
 }

@@ -1,4 +1,4 @@
-//! A call whose reply is fetched later.
+//! A started call, of which the reply is fetched later.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use tenon_core::profile::{Followed, NoProbe, Probe, Step};
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::{DecodeError, Decoder};
 
-use super::call::{CopiedResults, Ticket};
+use super::call::{CallHandle, CopiedResults};
 
 /// A call that has been sent. Dropping it gives the call up: the peer may still carry it out, its reply is ignored. On
 /// UDP a lost call is sent again only while a caller of the channel waits.
@@ -38,10 +38,10 @@ use super::call::{CopiedResults, Ticket};
 /// ```
 #[must_use = "dropping a pending call gives it up"]
 pub struct PendingCall<T, E = CallError> {
-    ticket: Ticket,
+    ticket: CallHandle,
     decoding: Decoding,
     decode: DecodeBy<T>,
-    /// What has come before it was waited for to the end.
+    /// A result that came before the call was waited for to the end.
     early: Option<Result<CopiedResults, CallError>>,
     /// The account that follows it.
     followed: Option<Box<Followed>>,
@@ -50,7 +50,7 @@ pub struct PendingCall<T, E = CallError> {
 
 impl<T, E: From<CallError>> PendingCall<T, E> {
     #[inline]
-    pub(super) fn new(ticket: Ticket, decoding: Decoding, decode: DecodeBy<T>) -> Self {
+    pub(super) fn new(ticket: CallHandle, decoding: Decoding, decode: DecodeBy<T>) -> Self {
         Self {
             ticket,
             decoding,
@@ -61,7 +61,7 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
         }
     }
 
-    /// The same call, which an account follows.
+    /// Returns the same call, which an account follows.
     pub(super) fn followed_by(self, followed: Box<Followed>) -> Self {
         Self {
             followed: Some(followed),
@@ -130,7 +130,7 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
         value
     }
 
-    /// Whether [`wait`](Self::wait) would return at once. Looks, and does not wait.
+    /// Returns whether [`wait`](Self::wait) would return at once. Looks, and does not wait.
     pub fn is_ready(&mut self) -> bool {
         self.wait_for(Duration::ZERO)
     }

@@ -13,21 +13,21 @@ use tenon_net::{Until, is_deadline};
 use tenon_proto::lean::Stamps;
 
 use super::channel::Channel;
-use super::link::{LinkSocket, ReadHalf};
+use super::link::{ConnectionSocket, ReadHalf};
 use super::state::{Calls, ChannelState};
 use super::wait_handle::WakeHandle;
 use super::waiters::WaiterId;
 
 /// The reader's role on a link. Dropping it passes the role on.
-pub(super) struct Reader<'c> {
+pub(super) struct ReaderRole<'c> {
     channel: &'c Channel,
     /// There until the reader is dropped.
     half: Option<Box<ReadHalf>>,
 }
 
-/// Whose reply has come.
+/// The owner of the reply that has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Delivered {
+enum DeliveryOutcome {
     /// Nothing has come whole.
     Nothing,
     /// Not the reader's own.
@@ -38,7 +38,7 @@ enum Delivered {
     OwnOutcome,
 }
 
-impl Drop for Reader<'_> {
+impl Drop for ReaderRole<'_> {
     /// Ends the reader's own call, puts back what it works with and wakes the next reader. A caller goes to sleep
     /// under the same lock under which it found that another one reads: so either it is seen here, or it becomes the
     /// reader itself.
@@ -62,7 +62,7 @@ impl Drop for Reader<'_> {
     }
 }
 
-impl<'c> Reader<'c> {
+impl<'c> ReaderRole<'c> {
     #[inline]
     pub(super) fn new(channel: &'c Channel, half: Box<ReadHalf>) -> Self {
         let half = Some(half);
@@ -77,7 +77,7 @@ impl<'c> Reader<'c> {
         }
     }
 
-    /// What the server says of the call's way.
+    /// Returns the server's time stamps of the call's way.
     pub(super) fn stamps(&mut self) -> Option<Stamps> {
         self.half().own.stamps
     }
@@ -88,15 +88,15 @@ impl<'c> Reader<'c> {
         let mut has_received = false;
         loop {
             let delivered = if self.half().input.is_empty() {
-                Ok(Delivered::Nothing)
+                Ok(DeliveryOutcome::Nothing)
             } else {
                 self.deliver(Some(waiter))
             };
             let failure = match delivered {
-                Ok(Delivered::Own) => return true,
-                Ok(Delivered::OwnOutcome) => return false,
+                Ok(DeliveryOutcome::Own) => return true,
+                Ok(DeliveryOutcome::OwnOutcome) => return false,
                 Err(failure) => failure,
-                Ok(Delivered::Nothing | Delivered::Others) => {
+                Ok(DeliveryOutcome::Nothing | DeliveryOutcome::Others) => {
                     if has_received {
                         until = until.deadline.into();
                     }
@@ -129,7 +129,7 @@ impl<'c> Reader<'c> {
     }
 
     fn try_read_once(&mut self, until: Instant) -> Result<(), ConnectionFailure> {
-        if self.deliver(None)? == Delivered::Nothing && self.receive(until.into())? {
+        if self.deliver(None)? == DeliveryOutcome::Nothing && self.receive(until.into())? {
             self.deliver(None)?;
         }
         Ok(())
@@ -176,13 +176,13 @@ impl<'c> Reader<'c> {
     }
 
     /// Hands everything out that has come whole.
-    fn deliver(&mut self, own: Option<WaiterId>) -> Result<Delivered, ConnectionFailure> {
+    fn deliver(&mut self, own: Option<WaiterId>) -> Result<DeliveryOutcome, ConnectionFailure> {
         let channel = self.channel;
         let half = self.half();
         let mut state = channel.lock();
         // What came over a connection that is given up says nothing of the one that follows it.
         if !state.is_linked(&half.socket) {
-            return Ok(Delivered::Nothing);
+            return Ok(DeliveryOutcome::Nothing);
         }
         let ReadHalf {
             socket,
@@ -195,11 +195,11 @@ impl<'c> Reader<'c> {
         if std::mem::take(has_heard) {
             state.calls.note_heard();
         }
-        let mut delivery = Delivery {
+        let mut delivery = ReplyDelivery {
             own,
             place,
             wakes,
-            delivered: Delivered::Nothing,
+            delivered: DeliveryOutcome::Nothing,
         };
         let taken = delivery.take_all(&mut state, socket, input);
         let delivered = delivery.delivered;
@@ -216,23 +216,23 @@ impl<'c> Reader<'c> {
     }
 }
 
-/// What a reader does with what has come.
-struct Delivery<'d> {
+/// The delivery of received replies to their callers.
+struct ReplyDelivery<'d> {
     /// For which the reader reads.
     own: Option<WaiterId>,
-    /// Where its reply is noted.
+    /// The note of its reply.
     place: &'d mut ReplyPlace,
     /// Callers that are to be woken.
     wakes: &'d mut Vec<WakeHandle>,
-    delivered: Delivered,
+    delivered: DeliveryOutcome,
 }
 
-impl Delivery<'_> {
+impl ReplyDelivery<'_> {
     /// Takes in all messages that have come whole.
     fn take_all(
         &mut self,
         state: &mut ChannelState,
-        socket: &LinkSocket,
+        socket: &ConnectionSocket,
         input: &mut Input,
     ) -> Result<(), ConnectionFailure> {
         let own = self
@@ -283,7 +283,7 @@ impl Delivery<'_> {
         };
         if self.own == Some(waiter) && input.is_empty() {
             *self.place = reply;
-            self.delivered = Delivered::Own;
+            self.delivered = DeliveryOutcome::Own;
             return state.release(waiter);
         }
         if let Some(results) = Results::take(input, &reply, || state.buffers.take()) {
@@ -293,15 +293,15 @@ impl Delivery<'_> {
 
     /// Something was taken in.
     fn note_others(&mut self) {
-        if self.delivered == Delivered::Nothing {
-            self.delivered = Delivered::Others;
+        if self.delivered == DeliveryOutcome::Nothing {
+            self.delivered = DeliveryOutcome::Others;
         }
     }
 
     /// Leaves an outcome for a waiter.
     fn leave(&mut self, state: &mut ChannelState, waiter: WaiterId, outcome: Outcome) {
         if self.own == Some(waiter) {
-            self.delivered = Delivered::OwnOutcome;
+            self.delivered = DeliveryOutcome::OwnOutcome;
         }
         self.wakes.extend(state.waiters.deliver(waiter, outcome));
     }
@@ -310,16 +310,16 @@ impl Delivery<'_> {
 impl Channel {
     /// Becomes the reader of the link, unless another caller is.
     #[inline]
-    pub(super) fn read(&self, state: &mut ChannelState) -> Option<Reader<'_>> {
-        Some(Reader::new(self, state.take_read_half()?))
+    pub(super) fn read(&self, state: &mut ChannelState) -> Option<ReaderRole<'_>> {
+        Some(ReaderRole::new(self, state.take_read_half()?))
     }
 
     /// The same of the link over `socket`.
     pub(super) fn read_over(
         &self,
         state: &mut MutexGuard<'_, ChannelState>,
-        socket: &Arc<LinkSocket>,
-    ) -> Option<Reader<'_>> {
+        socket: &Arc<ConnectionSocket>,
+    ) -> Option<ReaderRole<'_>> {
         match state.is_linked(socket) {
             true => self.read(state),
             false => None,
@@ -328,7 +328,7 @@ impl Channel {
 }
 
 impl ChannelState {
-    /// Ends a call whose reply its caller has found itself. The call may have been told that the connection failed.
+    /// Ends a call after its caller has found the reply itself. The call may have been told that the connection failed.
     #[inline]
     pub(super) fn end_answered(&mut self, number: u32, waiter: WaiterId) {
         if let Calls::Stream(connection) = &mut self.calls

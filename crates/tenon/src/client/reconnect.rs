@@ -58,7 +58,7 @@ impl Channel {
     ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
         state.is_connecting = true;
         drop(state);
-        let attempt = Attempt(self);
+        let attempt = ConnectAttempt(self);
         let connected = self.connect_socket(timer.deadline());
         drop(attempt);
         let mut state = self.lock();
@@ -93,10 +93,10 @@ impl Channel {
     }
 }
 
-/// That a caller makes a connection. If the program's resolver panics, another caller may make one.
-struct Attempt<'c>(&'c Channel);
+/// The attempt of a caller to make a connection. If the program's resolver panics, another caller may make one.
+struct ConnectAttempt<'c>(&'c Channel);
 
-impl Drop for Attempt<'_> {
+impl Drop for ConnectAttempt<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.lock().is_connecting = false;

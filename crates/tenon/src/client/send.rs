@@ -14,29 +14,29 @@ use tenon_net::{Ready, is_deadline};
 use tenon_proto::connection::TransmitBatch;
 
 use super::channel::Channel;
-use super::link::{LinkSocket, Sending};
+use super::link::{ConnectionSocket, SenderState};
 use super::state::{Calls, ChannelState};
 use super::wait_handle::WakeHandle;
 
-/// How long a sender waits that cannot read for itself before it looks whether it can.
+/// Time after which a sender that cannot read for itself looks whether it can.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// How long datagrams wait for room in the socket before they count as lost.
+/// Time that datagrams wait for room in the socket before they count as lost.
 const DATAGRAM_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Times that a caller lets others run before it sleeps between two looks at whether a direct sender is done.
 const YIELDS: u32 = 64;
 
-/// Why something was not sent.
-enum Unsent {
+/// The reason why something was not sent.
+enum SendError {
     /// There was no room until the deadline.
     Late,
     Failed(ConnectionFailure),
 }
 
 /// The sender of a link.
-struct Sender {
-    socket: Arc<LinkSocket>,
+struct ConnectionSender {
+    socket: Arc<ConnectionSocket>,
     outgoing: Outgoing,
 }
 
@@ -63,11 +63,11 @@ impl Channel {
             state = self.lock();
             match sent {
                 Ok(()) => state.handle_transmitted(&mut sender),
-                Err(Unsent::Late) => {
+                Err(SendError::Late) => {
                     state.leave_rest(sender);
                     return state;
                 }
-                Err(Unsent::Failed(failure)) => {
+                Err(SendError::Failed(failure)) => {
                     state.handle_send_failed(sender, failure);
                     return state;
                 }
@@ -101,8 +101,8 @@ impl Channel {
         state
     }
 
-    fn send(&self, sender: &mut Sender, deadline: Instant) -> Result<(), Unsent> {
-        let Sender { socket, outgoing } = sender;
+    fn send(&self, sender: &mut ConnectionSender, deadline: Instant) -> Result<(), SendError> {
+        let ConnectionSender { socket, outgoing } = sender;
         match outgoing {
             Outgoing::Stream(batch) => self.send_batch(socket, batch, deadline),
             Outgoing::Datagram(trains) => {
@@ -115,10 +115,10 @@ impl Channel {
     #[inline]
     fn send_batch(
         &self,
-        socket: &Arc<LinkSocket>,
+        socket: &Arc<ConnectionSocket>,
         batch: &mut TransmitBatch,
         deadline: Instant,
-    ) -> Result<(), Unsent> {
+    ) -> Result<(), SendError> {
         loop {
             match socket.socket.try_send_batch(batch) {
                 Ok(sent) => {
@@ -130,7 +130,7 @@ impl Channel {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.wait_for_room(socket, deadline)?;
                 }
-                Err(error) => return Err(Unsent::Failed(error.into())),
+                Err(error) => return Err(SendError::Failed(error.into())),
             }
         }
     }
@@ -138,7 +138,11 @@ impl Channel {
     /// Waits until more can be sent. Meanwhile it takes in what the peer sends: the peer may not read before it got
     /// rid of that.
     #[cold]
-    fn wait_for_room(&self, socket: &Arc<LinkSocket>, deadline: Instant) -> Result<(), Unsent> {
+    fn wait_for_room(
+        &self,
+        socket: &Arc<ConnectionSocket>,
+        deadline: Instant,
+    ) -> Result<(), SendError> {
         loop {
             let mut state = self.lock();
             let silent_at = state.silence_timeout();
@@ -156,13 +160,13 @@ impl Channel {
                     self.handle_silence_while_sending(socket)?;
                     continue;
                 }
-                Err(error) if is_deadline(&error) => return Err(Unsent::Late),
-                Err(error) => return Err(Unsent::Failed(error.into())),
+                Err(error) if is_deadline(&error) => return Err(SendError::Late),
+                Err(error) => return Err(SendError::Failed(error.into())),
             };
             if ready.readable
                 && let Some(mut reader) = reader
             {
-                reader.receive_now().map_err(Unsent::Failed)?;
+                reader.receive_now().map_err(SendError::Failed)?;
             }
             if ready.writable {
                 // A peer that takes something is there, whatever else it says.
@@ -174,18 +178,21 @@ impl Channel {
 
     /// Looks whether the peer is to be given up that takes nothing.
     #[cold]
-    fn handle_silence_while_sending(&self, socket: &Arc<LinkSocket>) -> Result<(), Unsent> {
+    fn handle_silence_while_sending(
+        &self,
+        socket: &Arc<ConnectionSocket>,
+    ) -> Result<(), SendError> {
         let mut state = self.lock();
         state.handle_silence(Instant::now());
         if state.is_linked(socket) {
             return Ok(());
         }
         let given_up = io::Error::from(io::ErrorKind::TimedOut);
-        Err(Unsent::Failed(given_up.into()))
+        Err(SendError::Failed(given_up.into()))
     }
 
     /// Sends a train of datagrams. What finds no room for too long is lost, as it may be anywhere on its way.
-    fn send_train(&self, socket: &LinkSocket, trains: &Trains<()>) {
+    fn send_train(&self, socket: &ConnectionSocket, trains: &Trains<()>) {
         let mut left = trains.train();
         let until = Instant::now() + DATAGRAM_PATIENCE;
         let mut was_refused = false;
@@ -210,7 +217,11 @@ impl Channel {
 }
 
 /// Waits until there is room, or for as long as `limit`.
-fn wait_at_most(socket: &LinkSocket, limit: Duration, deadline: Instant) -> io::Result<Ready> {
+fn wait_at_most(
+    socket: &ConnectionSocket,
+    limit: Duration,
+    deadline: Instant,
+) -> io::Result<Ready> {
     let until = deadline.min(Instant::now() + limit);
     match socket.socket.wait(Ready::WRITABLE, until) {
         Err(error) if is_deadline(&error) && until < deadline => Ok(Ready::default()),
@@ -221,13 +232,13 @@ fn wait_at_most(socket: &LinkSocket, limit: Duration, deadline: Instant) -> io::
 impl ChannelState {
     /// Becomes the sender, unless a caller is.
     #[inline]
-    fn begin_sending(&mut self) -> Option<Sender> {
+    fn begin_sending(&mut self) -> Option<ConnectionSender> {
         let link = self.link.as_mut()?;
         if !link.is_send_free() {
             return None;
         }
-        link.sending = Sending::Queue;
-        Some(Sender {
+        link.sending = SenderState::Queue;
+        Some(ConnectionSender {
             socket: Arc::clone(&link.socket),
             outgoing: link.outgoing.take()?,
         })
@@ -235,7 +246,7 @@ impl ChannelState {
 
     /// Makes out what is to be sent next; returns whether there is anything.
     #[inline]
-    fn next_transmission(&mut self, sender: &mut Sender) -> bool {
+    fn next_transmission(&mut self, sender: &mut ConnectionSender) -> bool {
         if !self.is_linked(&sender.socket) {
             return false;
         }
@@ -244,16 +255,16 @@ impl ChannelState {
 
     /// Everything was sent.
     #[inline]
-    fn handle_transmitted(&mut self, sender: &mut Sender) {
+    fn handle_transmitted(&mut self, sender: &mut ConnectionSender) {
         sender.outgoing.handle_transmitted(&mut self.calls);
     }
 
     /// The sender's role is free again.
     #[inline]
-    fn end_sending(&mut self, sender: Sender) {
+    fn end_sending(&mut self, sender: ConnectionSender) {
         match self.link_over(&sender.socket) {
             Some(link) => {
-                link.sending = Sending::Idle;
+                link.sending = SenderState::Idle;
                 link.outgoing = Some(sender.outgoing);
                 link.used_at = Instant::now();
             }
@@ -263,13 +274,13 @@ impl ChannelState {
 
     /// The reader has found meanwhile that the connection failed.
     #[cold]
-    fn end_failed(&mut self, mut sender: Sender) {
+    fn end_failed(&mut self, mut sender: ConnectionSender) {
         self.end_link(&sender.socket, sender.outgoing.batch_mut());
     }
 
     /// The sender's time is over before everything was sent: another caller goes on.
     #[cold]
-    fn leave_rest(&mut self, mut sender: Sender) {
+    fn leave_rest(&mut self, mut sender: ConnectionSender) {
         if !self.is_linked(&sender.socket) {
             return self.end_failed(sender);
         }
@@ -294,12 +305,12 @@ impl ChannelState {
     /// and perhaps a message that says which calls it did not begin. The reader that comes to the end of it ends the
     /// calls that are left.
     #[cold]
-    fn handle_send_failed(&mut self, sender: Sender, failure: ConnectionFailure) {
-        let Sender { socket, outgoing } = sender;
+    fn handle_send_failed(&mut self, sender: ConnectionSender, failure: ConnectionFailure) {
+        let ConnectionSender { socket, outgoing } = sender;
         let Some(link) = self.link_over(&socket) else {
-            return self.end_failed(Sender { socket, outgoing });
+            return self.end_failed(ConnectionSender { socket, outgoing });
         };
-        link.sending = Sending::Failed;
+        link.sending = SenderState::Failed;
         link.outgoing = Some(outgoing);
         link.send_failure = Some(SendFailure::new(failure, Instant::now()));
         self.waiters.wake_next().inspect(WakeHandle::wake);
@@ -307,7 +318,7 @@ impl ChannelState {
 
     /// The connection has failed, and its sender ends its calls.
     #[cold]
-    fn handle_failed(&mut self, sender: Sender, failure: &ConnectionFailure) {
+    fn handle_failed(&mut self, sender: ConnectionSender, failure: &ConnectionFailure) {
         self.break_link(&sender.socket, failure);
         self.end_failed(sender);
     }

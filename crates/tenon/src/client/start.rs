@@ -10,10 +10,10 @@ use tenon_core::timer::{CallLimit, CallTimer};
 use tenon_proto::connection::{CallDraft, StartError, UnsentCall};
 use tenon_wire::Buffer;
 
-use super::call::{Call, Flight, Reply, Ticket};
+use super::call::{BlockingCall, CallHandle, InFlightCall, ReceivedReply};
 use super::channel::Channel;
-use super::fast_path::Detour;
-use super::link::Sending;
+use super::fast_path::SlowPath;
+use super::link::SenderState;
 use super::state::{Calls, ChannelState};
 use super::waiters::WaiterId;
 
@@ -29,35 +29,35 @@ impl Channel {
         draft: &CallDraft<'_>,
         limit: CallLimit,
         probe: impl Probe,
-    ) -> Result<Reply<'_>, CallError> {
+    ) -> Result<ReceivedReply<'_>, CallError> {
         let timer = self.timer(limit);
         seal(&mut message, draft, self.address(), self.options())?;
         let mut reply = match self.call_directly(&mut message, draft, &timer, probe) {
-            Ok(reader) => Reply::InPlace(reader),
-            Err(detour) => self.call_by_detour(detour, message, draft, timer, probe)?,
+            Ok(reader) => ReceivedReply::InPlace(reader),
+            Err(slow_path) => self.call_slow_path(slow_path, message, draft, timer, probe)?,
         };
         reply.tell(probe);
         Ok(reply)
     }
 
-    /// The same for a call that cannot go directly, or was sent and has got something else than its reply.
+    /// Makes a call that cannot go directly, or was sent and has got something else than its reply.
     #[inline(never)]
-    fn call_by_detour<'c>(
+    fn call_slow_path<'c>(
         &'c self,
-        detour: Detour<'c>,
+        slow_path: SlowPath<'c>,
         message: Buffer,
         draft: &CallDraft<'_>,
         timer: CallTimer,
         probe: impl Probe,
-    ) -> Result<Reply<'c>, CallError> {
-        let mut call = Call {
+    ) -> Result<ReceivedReply<'c>, CallError> {
+        let mut call = BlockingCall {
             channel: self,
-            flight: Flight::new(timer),
+            flight: InFlightCall::new(timer),
         };
         let flight = &mut call.flight;
-        let state = match detour {
-            Detour::Unsent(state) => self.start_and_send(state, flight, message, draft, probe)?,
-            Detour::InFlight(waiter) => {
+        let state = match slow_path {
+            SlowPath::Unsent(state) => self.start_and_send(state, flight, message, draft, probe)?,
+            SlowPath::InFlight(waiter) => {
                 flight.waiter = Some(waiter);
                 flight.timer.look();
                 self.lock()
@@ -68,27 +68,27 @@ impl Channel {
         reply.ok_or_else(|| flight.timer.error(true))
     }
 
-    /// Sends a call whose reply is fetched later.
+    /// Sends a call; its reply is fetched later.
     pub(super) fn start(
         &self,
         mut message: Buffer,
         draft: &CallDraft<'_>,
         limit: CallLimit,
         probe: impl Probe,
-    ) -> Result<Ticket, CallError> {
+    ) -> Result<CallHandle, CallError> {
         let timer = self.timer(limit);
         seal(&mut message, draft, self.address(), self.options())?;
-        let mut call = Call {
+        let mut call = BlockingCall {
             channel: self,
-            flight: Flight::new(timer),
+            flight: InFlightCall::new(timer),
         };
         let state = self.lock();
         drop(self.start_and_send(state, &mut call.flight, message, draft, probe)?);
-        let flight = Flight {
+        let flight = InFlightCall {
             waiter: call.flight.waiter.take(),
             timer: call.flight.timer,
         };
-        Ok(Ticket::new(self.clone(), flight))
+        Ok(CallHandle::new(self.clone(), flight))
     }
 
     /// Starts a call, and sends what waits unless another caller does, or a batch is open.
@@ -96,7 +96,7 @@ impl Channel {
     fn start_and_send<'s>(
         &'s self,
         mut state: MutexGuard<'s, ChannelState>,
-        flight: &mut Flight,
+        flight: &mut InFlightCall,
         mut message: Buffer,
         draft: &CallDraft<'_>,
         probe: impl Probe,
@@ -106,7 +106,7 @@ impl Channel {
         loop {
             match self.try_start(&mut state, waiter, &mut message, draft, &flight.timer) {
                 Ok(()) => break,
-                Err(Obstacle::PeerIsBusy) if state.may_put_off() => {
+                Err(SendBlocked::PeerIsBusy) if state.may_put_off() => {
                     state.put_off(waiter, &mut message, draft, &flight.timer);
                     break;
                 }
@@ -141,7 +141,7 @@ impl Channel {
         message: &mut Buffer,
         draft: &CallDraft<'_>,
         timer: &CallTimer,
-    ) -> Result<(), Obstacle> {
+    ) -> Result<(), SendBlocked> {
         state.check_start(self, waiter, timer)?;
         match state.start(waiter, message, draft, timer) {
             Ok(()) => {}
@@ -150,7 +150,7 @@ impl Channel {
                 | StartError::AwaitsBinding { .. }
                 | StartError::TooManyCalls { .. },
             ) => {
-                return Err(Obstacle::PeerIsBusy);
+                return Err(SendBlocked::PeerIsBusy);
             }
             Err(StartError::TooLarge { size, limit }) => {
                 let own_limit = Some(self.options().send_max);
@@ -167,7 +167,7 @@ impl Channel {
             }
             Err(StartError::Bind(error)) => return Err(CallError::Unbound(error).into()),
             // Of the reasons there may be one day all are of this connection.
-            Err(_) => return Err(Obstacle::Closing),
+            Err(_) => return Err(SendBlocked::Closing),
         }
         if !state.blocked.is_empty() {
             state.leave_blocked(waiter);
@@ -180,22 +180,24 @@ impl Channel {
     fn overcome<'s>(
         &'s self,
         mut state: MutexGuard<'s, ChannelState>,
-        obstacle: Obstacle,
+        obstacle: SendBlocked,
         waiter: WaiterId,
         timer: &CallTimer,
     ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
         match obstacle {
-            Obstacle::NoConnection => self.reconnect(state, timer),
-            Obstacle::Rested => Ok(self.look_after_rest(state)),
-            Obstacle::PeerIsBusy | Obstacle::Ending => self.wait_for_peer(state, waiter, timer),
-            Obstacle::Closing if state.calls.in_flight() > 0 => {
+            SendBlocked::NoConnection => self.reconnect(state, timer),
+            SendBlocked::Stale => Ok(self.look_after_rest(state)),
+            SendBlocked::PeerIsBusy | SendBlocked::Ending => {
                 self.wait_for_peer(state, waiter, timer)
             }
-            Obstacle::Closing => {
+            SendBlocked::Closing if state.calls.in_flight() > 0 => {
+                self.wait_for_peer(state, waiter, timer)
+            }
+            SendBlocked::Closing => {
                 state.close_link();
                 Ok(state)
             }
-            Obstacle::Error(error) => Err(*error),
+            SendBlocked::Error(error) => Err(*error),
         }
     }
 
@@ -227,12 +229,12 @@ impl Channel {
     }
 }
 
-/// What stands in the way of a call.
-enum Obstacle {
+/// A reason why a call cannot be sent now.
+enum SendBlocked {
     /// There is no connection.
     NoConnection,
     /// The connection is to be looked at first.
-    Rested,
+    Stale,
     /// The peer has as many calls as it takes, or has not said how large they may be.
     PeerIsBusy,
     /// The peer only answers what it has, and then closes.
@@ -243,7 +245,7 @@ enum Obstacle {
     Error(Box<CallError>),
 }
 
-impl From<CallError> for Obstacle {
+impl From<CallError> for SendBlocked {
     #[cold]
     fn from(error: CallError) -> Self {
         Self::Error(Box::new(error))
@@ -258,26 +260,26 @@ impl ChannelState {
         channel: &Channel,
         waiter: WaiterId,
         timer: &CallTimer,
-    ) -> Result<(), Obstacle> {
+    ) -> Result<(), SendBlocked> {
         let limit = channel.options().calls_max;
         if self.calls.in_flight() + self.unsent.len() >= limit {
             return Err(CallError::TooManyCalls { limit }.into());
         }
         let Some(link) = &mut self.link else {
-            return Err(Obstacle::NoConnection);
+            return Err(SendBlocked::NoConnection);
         };
-        if link.sending == Sending::Failed {
-            return Err(Obstacle::Ending);
+        if link.sending == SenderState::Failed {
+            return Err(SendBlocked::Ending);
         }
         if link.failure.is_some() {
-            return Err(Obstacle::PeerIsBusy);
+            return Err(SendBlocked::PeerIsBusy);
         }
-        if link.has_rested(timer.started()) && link.socket.socket.stream().is_some() {
-            return Err(Obstacle::Rested);
+        if link.is_stale(timer.started()) && link.socket.socket.stream().is_some() {
+            return Err(SendBlocked::Stale);
         }
         let is_next = self.blocked.front().is_none_or(|first| *first == waiter);
         if !is_next || !self.unsent.is_empty() {
-            return Err(Obstacle::PeerIsBusy);
+            return Err(SendBlocked::PeerIsBusy);
         }
         Ok(())
     }
@@ -296,7 +298,8 @@ impl ChannelState {
         Ok(())
     }
 
-    /// Whether a call that the peer does not take yet is to wait for the steps of an event loop, and not its caller.
+    /// Returns whether a call that the peer does not take yet is to wait for the steps of an event loop, and not its
+    /// caller.
     #[cold]
     fn may_put_off(&self) -> bool {
         self.is_stepped && matches!(self.calls, Calls::Stream(_))
@@ -315,7 +318,7 @@ impl ChannelState {
         self.unsent.push_back((call, waiter));
     }
 
-    /// Whether calls wait for others that are sent with them.
+    /// Returns whether calls wait for others that are sent with them.
     #[inline]
     fn gathers(&self) -> bool {
         self.open_batches > 0

@@ -1,4 +1,4 @@
-//! What the callers of a channel share, under its one lock.
+//! The state that the callers of a channel share, under its one lock.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,9 +13,9 @@ use tenon_core::options::ChannelOptions;
 use tenon_net::Address;
 use tenon_proto::connection::{StartError, TransmitBatch, UnsentCall};
 
-use super::link::{Link, LinkSocket, ReadHalf, Sending};
+use super::link::{ActiveConnection, ConnectionSocket, ReadHalf, SenderState};
 use super::wait_handle::WakeHandle;
-use super::waiters::{WaiterId, Waiters};
+use super::waiters::{WaiterId, WaiterQueue};
 
 /// The calls of a channel.
 pub(super) type Calls = tenon_core::client::Calls<WaiterId>;
@@ -24,24 +24,24 @@ pub(super) struct ChannelState {
     pub(super) calls: Calls,
     /// Bytes of the largest call that is sent.
     send_max: usize,
-    pub(super) link: Option<Link>,
-    /// Where the peer was found last.
+    pub(super) link: Option<ActiveConnection>,
+    /// The address at which the peer was found last.
     pub(super) located: Address,
-    pub(super) waiters: Waiters,
+    pub(super) waiters: WaiterQueue,
     pub(super) buffers: Buffers,
     /// Callers that wait until the peer takes another call, in their order.
     pub(super) blocked: VecDeque<WaiterId>,
-    /// Calls whose connection was lost before they were sent whole.
+    /// Calls that were not sent whole when their connection was lost.
     pub(super) unsent: VecDeque<(UnsentCall, WaiterId)>,
-    /// Whether a caller makes a connection now.
+    /// True while a caller makes a connection.
     pub(super) is_connecting: bool,
     pub(super) back_off: BackOff,
     pub(super) connections: u64,
     /// Batches that are open.
     pub(super) open_batches: usize,
-    /// Whether several callers were woken since something was sent: their next calls can go out together.
+    /// True if several callers were woken since something was sent: their next calls can go out together.
     pub(super) has_woken_several: bool,
-    /// Whether an event loop [steps](super::stepper): what finds no room waits for the next step.
+    /// True if an event loop [steps](super::stepper): what finds no room waits for the next step.
     pub(super) is_stepped: bool,
 }
 
@@ -52,7 +52,7 @@ impl ChannelState {
             send_max: options.send_max,
             link: None,
             located: address.clone(),
-            waiters: Waiters::new(options.waiting),
+            waiters: WaiterQueue::new(options.waiting),
             buffers: Buffers::default(),
             blocked: VecDeque::new(),
             unsent: VecDeque::new(),
@@ -68,18 +68,18 @@ impl ChannelState {
     /// Goes on over a new connection to a peer that was found at `located`.
     pub(super) fn handle_connected(
         &mut self,
-        socket: LinkSocket,
+        socket: ConnectionSocket,
         located: Address,
         options: &ChannelOptions,
     ) {
         self.connections += 1;
         self.located = located;
         let receiver = self.calls.renew(socket.socket.is_here());
-        self.link = Some(Link::new(Arc::new(socket), receiver, options));
+        self.link = Some(ActiveConnection::new(Arc::new(socket), receiver, options));
         self.start_unsent();
     }
 
-    /// Starts the calls again whose connection was lost before they were sent, as far as the peer takes them.
+    /// Starts the calls again that were not sent when their connection was lost, as far as the peer takes them.
     pub(super) fn start_unsent(&mut self) {
         let Calls::Stream(connection) = &mut self.calls else {
             return;
@@ -100,16 +100,19 @@ impl ChannelState {
         }
     }
 
-    /// Whether calls are sent over this socket.
+    /// Returns whether calls are sent over this socket.
     #[inline]
-    pub(super) fn is_linked(&self, socket: &Arc<LinkSocket>) -> bool {
+    pub(super) fn is_linked(&self, socket: &Arc<ConnectionSocket>) -> bool {
         let link = self.link.as_ref();
         link.is_some_and(|link| Arc::ptr_eq(&link.socket, socket) && link.failure.is_none())
     }
 
     /// Returns the link, if it is over this socket and has not failed.
     #[inline]
-    pub(super) fn link_over(&mut self, socket: &Arc<LinkSocket>) -> Option<&mut Link> {
+    pub(super) fn link_over(
+        &mut self,
+        socket: &Arc<ConnectionSocket>,
+    ) -> Option<&mut ActiveConnection> {
         let link = self.link.as_mut();
         link.filter(|link| Arc::ptr_eq(&link.socket, socket) && link.failure.is_none())
     }
@@ -125,8 +128,8 @@ impl ChannelState {
     pub(super) fn put_read_half(&mut self, half: Box<ReadHalf>) -> Option<Box<ReadHalf>> {
         match self.link_over(&half.socket) {
             Some(link) => {
-                if link.sending == Sending::Direct && link.socket.is_direct_done() {
-                    link.sending = Sending::Idle;
+                if link.sending == SenderState::Direct && link.socket.is_direct_done() {
+                    link.sending = SenderState::Idle;
                 }
                 link.reader.replace(half)
             }
@@ -134,7 +137,7 @@ impl ChannelState {
         }
     }
 
-    /// Whether something is to be sent, and no caller sends.
+    /// Returns whether something is to be sent, and no caller sends.
     #[inline]
     pub(super) fn needs_sender(&self) -> bool {
         let link = self.link.as_ref();
@@ -146,7 +149,11 @@ impl ChannelState {
     /// Ends the link over `socket`, unless that has been done. A caller that sends over it notices that, and
     /// [ends its calls](Self::end_link): it knows which of them it has sent.
     #[cold]
-    pub(super) fn break_link(&mut self, socket: &Arc<LinkSocket>, failure: &ConnectionFailure) {
+    pub(super) fn break_link(
+        &mut self,
+        socket: &Arc<ConnectionSocket>,
+        failure: &ConnectionFailure,
+    ) {
         let Some(link) = self.link_over(socket) else {
             return;
         };
@@ -156,7 +163,7 @@ impl ChannelState {
         };
         link.failure = Some(failure);
         socket.shutdown();
-        if link.sending != Sending::Queue {
+        if link.sending != SenderState::Queue {
             self.end_link(socket, None);
         }
     }
@@ -183,7 +190,7 @@ impl ChannelState {
         }
     }
 
-    /// When the peer is to be asked whether it is there, or is to be given up.
+    /// Returns when the peer is to be asked whether it is there, or is to be given up.
     pub(super) fn silence_timeout(&self) -> Option<Instant> {
         match &self.calls {
             Calls::Stream(connection) => connection.silence_timeout(),
@@ -205,8 +212,12 @@ impl ChannelState {
     /// Ends all calls that are in flight on a link that has failed. `batch` is what was not sent whole. Calls that were
     /// not sent whole wait for the next connection.
     #[cold]
-    pub(super) fn end_link(&mut self, socket: &Arc<LinkSocket>, batch: Option<&mut TransmitBatch>) {
-        let is_meant = |link: &mut Link| Arc::ptr_eq(&link.socket, socket);
+    pub(super) fn end_link(
+        &mut self,
+        socket: &Arc<ConnectionSocket>,
+        batch: Option<&mut TransmitBatch>,
+    ) {
+        let is_meant = |link: &mut ActiveConnection| Arc::ptr_eq(&link.socket, socket);
         let Some(link) = self.link.take_if(is_meant) else {
             return;
         };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tenon_net::{PollRegistry, PollWaker, Poller, Stream, Watch};
 
 use super::channel::Channel;
-use super::link::{Link, LinkSocket};
+use super::link::{ActiveConnection, ConnectionSocket};
 use super::state::{Calls, ChannelState};
 
 /// Times that a step receives before others of the event loop have their turn.
@@ -48,15 +48,15 @@ pub struct ChannelStepper {
     poller: Poller,
     registry: PollRegistry,
     waker: PollWaker,
-    watched: Option<WatchedLink>,
-    /// How many links have been watched.
+    watched: Option<WatchedConnection>,
+    /// Number of connections that have been watched.
     links: usize,
 }
 
 /// The socket that is watched.
-struct WatchedLink {
-    socket: Arc<LinkSocket>,
-    /// What becomes readable when there is room in shared memory.
+struct WatchedConnection {
+    socket: Arc<ConnectionSocket>,
+    /// A descriptor that becomes readable when there is room in shared memory.
     room_bell: Option<OwnedFd>,
 }
 
@@ -111,7 +111,7 @@ impl ChannelStepper {
             Calls::Datagram(calls) => calls.endpoint.poll_timeout(),
         };
         let unsent = state.unsent.iter().map(|(call, _)| call.deadline).min();
-        let drained = state.link.as_ref().and_then(Link::drained_at);
+        let drained = state.link.as_ref().and_then(ActiveConnection::drained_at);
         let at = at.into_iter().chain(unsent).chain(drained).min()?;
         Some(at.saturating_duration_since(Instant::now()))
     }
@@ -141,7 +141,7 @@ impl ChannelStepper {
         if let Some(bell) = &room_bell {
             self.registry.add(bell, self.links, Watch::Receive)?;
         }
-        self.watched = Some(WatchedLink { socket, room_bell });
+        self.watched = Some(WatchedConnection { socket, room_bell });
         Ok(())
     }
 
@@ -183,7 +183,7 @@ impl ChannelStepper {
     /// Has the descriptor show what comes from now on, and room if something waits for it; returns false if there is
     /// something that it does not show.
     fn park(&self) -> bool {
-        let stream = self.watched.as_ref().and_then(WatchedLink::stream);
+        let stream = self.watched.as_ref().and_then(WatchedConnection::stream);
         let Some((stream, has_bell)) = stream else {
             return true;
         };
@@ -195,7 +195,7 @@ impl ChannelStepper {
     }
 }
 
-impl WatchedLink {
+impl WatchedConnection {
     fn stream(&self) -> Option<(&Stream, bool)> {
         Some((self.socket.socket.stream()?, self.room_bell.is_some()))
     }

@@ -12,9 +12,9 @@ use tenon_core::wait::{Company, Looking, Spinners};
 use tenon_net::Until;
 use tenon_proto::connection::CallTimeout;
 
-use super::call::{DeliveredReply, Flight, Reply};
+use super::call::{DeliveredReply, InFlightCall, ReceivedReply};
 use super::channel::Channel;
-use super::link::Link;
+use super::link::ActiveConnection;
 use super::state::{Calls, ChannelState};
 use super::wait_handle::WakeHandle;
 use super::waiters::WaiterId;
@@ -24,10 +24,10 @@ impl Channel {
     pub(super) fn wait_for_reply<'s>(
         &'s self,
         mut state: MutexGuard<'s, ChannelState>,
-        flight: &mut Flight,
+        flight: &mut InFlightCall,
         mut until: Until,
         probe: impl Probe,
-    ) -> Result<Option<Reply<'s>>, CallError> {
+    ) -> Result<Option<ReceivedReply<'s>>, CallError> {
         let Some(waiter) = flight.waiter else {
             return Ok(None);
         };
@@ -46,7 +46,7 @@ impl Channel {
                 // Without waiting, if the time is over.
                 if reader.read(waiter, bound, probe) {
                     flight.waiter = None;
-                    return Ok(Some(Reply::InPlace(reader)));
+                    return Ok(Some(ReceivedReply::InPlace(reader)));
                 }
                 drop(reader);
                 state = self.lock();
@@ -81,8 +81,8 @@ impl Channel {
     pub(super) fn take_delivered<'s>(
         &'s self,
         state: MutexGuard<'s, ChannelState>,
-        flight: &mut Flight,
-    ) -> Result<Result<Reply<'s>, CallError>, MutexGuard<'s, ChannelState>> {
+        flight: &mut InFlightCall,
+    ) -> Result<Result<ReceivedReply<'s>, CallError>, MutexGuard<'s, ChannelState>> {
         match flight.waiter {
             Some(waiter) if state.waiters.has_outcome(waiter) => {
                 Ok(self.finish(state, flight, waiter))
@@ -175,7 +175,7 @@ impl Channel {
         greeted
     }
 
-    /// Those that another caller reads for.
+    /// Returns the company of the callers that another caller reads for.
     fn followers(&self) -> Company<'_> {
         Company {
             spinners: Spinners::of_callers(),
@@ -189,9 +189,9 @@ impl Channel {
     fn finish<'s>(
         &'s self,
         mut state: MutexGuard<'s, ChannelState>,
-        flight: &mut Flight,
+        flight: &mut InFlightCall,
         waiter: WaiterId,
-    ) -> Result<Reply<'s>, CallError> {
+    ) -> Result<ReceivedReply<'s>, CallError> {
         let outcome = state.waiters.fetch(waiter);
         state.release(waiter);
         flight.waiter = None;
@@ -201,7 +201,7 @@ impl Channel {
             unreachable!("a call is over once");
         };
         let results = outcome.into_results(&flight.timer, || fault)?;
-        Ok(Reply::Delivered(DeliveredReply {
+        Ok(ReceivedReply::Delivered(DeliveredReply {
             results,
             channel: self,
         }))
@@ -212,7 +212,7 @@ impl Channel {
     fn handle_timeout<'s>(
         &'s self,
         mut state: MutexGuard<'s, ChannelState>,
-        flight: &mut Flight,
+        flight: &mut InFlightCall,
         waiter: WaiterId,
     ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
         let now = Instant::now();
@@ -288,7 +288,7 @@ impl Channel {
 }
 
 impl ChannelState {
-    /// When there is something to do for a caller, at `deadline` at the latest.
+    /// Returns when there is something to do for a caller, at `deadline` at the latest.
     #[inline]
     fn next_timeout(&self, waiter: WaiterId, deadline: Instant) -> Instant {
         // The reader looks at the time for all.
@@ -299,7 +299,7 @@ impl ChannelState {
             }
             (Calls::Datagram(calls), _) => calls.endpoint.poll_timeout(),
             (Calls::Stream(_), _) => {
-                let drained = self.link.as_ref().and_then(Link::drained_at);
+                let drained = self.link.as_ref().and_then(ActiveConnection::drained_at);
                 let silent = if is_read {
                     None
                 } else {

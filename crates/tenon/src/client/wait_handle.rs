@@ -1,4 +1,4 @@
-//! How a caller waits while another caller reads: it looks at a flag or sleeps, and both end when the caller is woken.
+//! Waiting of a caller while another caller reads: it looks at a flag or sleeps, and both end when the caller is woken.
 
 use std::hint;
 use std::io;
@@ -10,7 +10,7 @@ use tenon_sync::WakeFlag;
 
 pub(super) use tenon_sync::WakeHandle;
 
-/// What one caller waits by.
+/// The wake flag and the waiter of one caller.
 #[derive(Debug)]
 pub(super) struct WaitHandle {
     flag: Arc<WakeFlag>,

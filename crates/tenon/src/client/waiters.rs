@@ -20,13 +20,13 @@ struct WaiterSlot {
     handle: Arc<WaitHandle>,
     /// The thread, while it sleeps.
     sleeper: Option<WakeHandle>,
-    /// Whether the queue names this waiter.
+    /// True if the queue names this waiter.
     is_queued: bool,
 }
 
 /// The waiters of a channel; their memory is kept and used again.
 #[derive(Debug)]
-pub(super) struct Waiters {
+pub(super) struct WaiterQueue {
     waiting: Waiting,
     slots: Vec<WaiterSlot>,
     free: Vec<WaiterId>,
@@ -34,8 +34,8 @@ pub(super) struct Waiters {
     asleep: VecDeque<WaiterId>,
 }
 
-impl Waiters {
-    /// No waiters, whose threads will wait in this way.
+impl WaiterQueue {
+    /// Returns an empty queue; the threads of its waiters will wait in this way.
     pub(super) fn new(waiting: Waiting) -> Self {
         Self {
             waiting,
@@ -102,7 +102,7 @@ impl Waiters {
         slot.outcome.take()
     }
 
-    /// Whether something has come for a waiter.
+    /// Returns whether something has come for a waiter.
     #[inline]
     pub(super) fn has_outcome(&self, id: WaiterId) -> bool {
         self.slots[id.0].outcome.is_some()

@@ -1,11 +1,11 @@
-//! Why rpcbind was of no use.
+//! The error of rpcbind and its client.
 
 use tenon_net::Address;
 
 use super::universal::UniversalAddressError;
 use crate::CallError;
 
-/// Why rpcbind was of no use.
+/// An error of rpcbind or its client.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcbindError {
@@ -19,7 +19,7 @@ pub enum RpcbindError {
         program: u32,
         /// The version's number.
         version: u32,
-        /// What was to be registered.
+        /// The address that was to be registered.
         address: Address,
     },
     /// It answered with an address that is none.

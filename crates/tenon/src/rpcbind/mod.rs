@@ -1,8 +1,8 @@
 //! The binding protocols (RFC 1833): a client of the rpcbind that every host has, in versions 4, 3
 //! and 2, and what servers and clients here use it for.
 //!
-//! A server that is asked to tells the rpcbind of its own host where its programs are; a client
-//! whose address has no port asks the rpcbind of its peer's host.
+//! A server that is asked to tells the rpcbind of its own host where its programs are; a client that has an address
+//! without a port asks the rpcbind of its peer's host.
 //!
 //! ```no_run
 //! use tenon::rpcbind::Rpcbind;
@@ -38,7 +38,7 @@ pub use resolver::HostRpcbind;
 pub use resolver::default_resolver;
 pub use universal::UniversalAddressError;
 
-/// Where the rpcbind of this host takes registrations.
+/// The address at which the rpcbind of this host takes registrations.
 const LOCAL: &str = "unix:///run/rpcbind.sock";
 
 /// A version of the binding protocol.
@@ -65,12 +65,12 @@ impl Rpcbind {
     /// written, or `unix:///run/rpcbind.sock`.
     ///
     /// # Errors
-    /// The text is no address, or nobody is there.
+    /// The text is no address, or no rpcbind is there.
     pub fn connect(address: &str) -> Result<Self, ConnectError> {
         Self::connect_with(address, ChannelOptions::default())
     }
 
-    /// The same by a channel with `options`.
+    /// Does the same by a channel with `options`.
     ///
     /// # Errors
     /// As of [`connect`](Self::connect).
@@ -98,7 +98,7 @@ impl Rpcbind {
         })
     }
 
-    /// The same, beginning with `version` instead of 4; older ones are still tried if the other
+    /// Returns the same client, beginning with `version` instead of 4; older ones are still tried if the other
     /// side does not have it.
     #[must_use]
     pub fn beginning_with(self, version: RpcbindVersion) -> Self {
@@ -108,13 +108,13 @@ impl Rpcbind {
         }
     }
 
-    /// The same with `timeout` for every call. 10 seconds if not said.
+    /// Returns the same client with `timeout` for every call; 10 seconds by default.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Where a version of a program is, on the transport that leads to this rpcbind. In versions 3
+    /// Returns the address of a version of a program, on the transport that leads to this rpcbind. In versions 3
     /// and 2 of the protocol the answer may be where another version is.
     ///
     /// # Errors
@@ -241,7 +241,7 @@ impl Rpcbind {
     }
 }
 
-/// Whether the other side does not have this version of the protocol, or this part of it.
+/// Returns whether the other side lacks this version of the protocol, or this part of it.
 fn is_too_new(error: &CallError) -> bool {
     matches!(
         error,
@@ -259,7 +259,7 @@ fn entry(program: u32, version: u32, netid: &str, universal: &str) -> Rpcb {
         r_vers: version,
         r_netid: netid.into(),
         r_addr: universal.into(),
-        // rpcbind finds out itself who calls.
+        // rpcbind identifies the caller itself.
         r_owner: BString::default(),
     }
 }

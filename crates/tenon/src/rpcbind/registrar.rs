@@ -1,4 +1,5 @@
-//! What a server tells the rpcbind of its own host: where its programs are, and at its end that they are no more.
+//! Registration of a server with the rpcbind of its own host: where its programs are, and at its end that they are no
+//! more.
 
 use std::error::Error;
 
@@ -14,9 +15,9 @@ pub struct LocalRpcbind;
 
 /// The registrations of one server.
 #[derive(Debug, Default)]
-struct Registrations(Vec<(u32, u32, Address)>);
+struct RegistrationGuard(Vec<(u32, u32, Address)>);
 
-impl Registered for Registrations {}
+impl Registered for RegistrationGuard {}
 
 impl Registrar for LocalRpcbind {
     fn register(
@@ -28,9 +29,12 @@ impl Registrar for LocalRpcbind {
     }
 }
 
-fn register(programs: &[(u32, u32)], addresses: &[Address]) -> Result<Registrations, RpcbindError> {
+fn register(
+    programs: &[(u32, u32)],
+    addresses: &[Address],
+) -> Result<RegistrationGuard, RpcbindError> {
     let rpcbind = Rpcbind::local().map_err(|error| RpcbindError::Call(error.into()))?;
-    let mut registrations = Registrations::default();
+    let mut registrations = RegistrationGuard::default();
     // Those that ask rpcbind speak ONC RPC.
     let speaks_onc = |address: &&Address| (*address).clone().over_onc().is_some();
     for &(program, version) in programs {
@@ -43,7 +47,7 @@ fn register(programs: &[(u32, u32)], addresses: &[Address]) -> Result<Registrati
     Ok(registrations)
 }
 
-impl Registrations {
+impl RegistrationGuard {
     fn unregister(&self) -> Result<(), RpcbindError> {
         if self.0.is_empty() {
             return Ok(());
@@ -56,7 +60,7 @@ impl Registrations {
     }
 }
 
-impl Drop for Registrations {
+impl Drop for RegistrationGuard {
     fn drop(&mut self) {
         if let Err(error) = self.unregister() {
             tracing::warn!(%error, "programs stay registered with rpcbind");

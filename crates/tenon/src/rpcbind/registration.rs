@@ -1,4 +1,4 @@
-//! What rpcbind knows about a program, in the terms of all versions.
+//! An entry of rpcbind's table, in the terms of all versions.
 
 use tenon_net::Address;
 use tenon_wire::BString;
@@ -7,7 +7,7 @@ use super::error::RpcbindError;
 use super::generated::{IPPROTO_TCP, IPPROTO_UDP, Mapping, Rpcb};
 use super::universal;
 
-/// What rpcbind knows about a program.
+/// An entry of rpcbind's table: a program's version at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Registration {
@@ -20,7 +20,7 @@ pub struct Registration {
     pub netid: BString,
     /// The universal address (RFC 1833 section 2.1.1).
     pub universal: BString,
-    /// Who registered it; empty in version 2.
+    /// The user that registered it; empty in version 2.
     pub owner: BString,
 }
 
@@ -30,7 +30,7 @@ impl Registration {
         universal::address(self.netid.as_ref(), self.universal.as_ref()).ok()
     }
 
-    /// What version 2 says, which knows no address but the port.
+    /// Converts an entry of version 2, which knows no address but the port.
     pub(super) fn from_v2(mapping: &Mapping) -> Result<Self, RpcbindError> {
         let netid = match mapping.prot {
             IPPROTO_TCP => "tcp".into(),

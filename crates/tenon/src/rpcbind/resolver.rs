@@ -1,4 +1,4 @@
-//! Finding the port of a program whose address does not say it.
+//! Finding the port of a program that is given without one.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::{CallError, ChannelOptions};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostRpcbind;
 
-/// Returns what finds the port of a program whose address lacks it, unless another resolver is set.
+/// Returns the resolver that finds the port of a program if its address lacks one, unless another is set.
 #[doc(hidden)]
 pub fn default_resolver() -> Arc<dyn Resolver> {
     Arc::new(HostRpcbind)

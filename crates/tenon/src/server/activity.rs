@@ -1,5 +1,5 @@
-//! What a thread of the server is at: for the watchdog, whether it runs a handler, and for the scheduler, what it counts
-//! as.
+//! The activity of a thread of the server: for the watchdog, whether it runs a handler, and for the scheduler, its
+//! role.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,41 +10,41 @@ use tenon_core::service::RunState;
 
 use super::lock;
 
-/// What a thread counts as.
+/// The role that a thread counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Role {
+pub(super) enum ThreadRole {
     /// One that polls, or does nothing.
     Other,
     /// One that serves those that have something to say.
     Serving,
     /// One that stays with a connection.
     Staying,
-    /// One whose handler takes long, so that another thread does its work.
+    /// One in a handler that takes long, so that another thread does its work.
     Replaced,
     /// One that carries a call out that was handed over.
     Working,
 }
 
-/// What one thread is at.
+/// The current activity of one thread.
 #[derive(Debug, Default)]
-pub(super) struct Activity {
+pub(super) struct ThreadActivity {
     /// The calls that the thread carries out where it received them, each owned by the connection or port that the
     /// thread serves.
     pub(super) runs: Arc<RunState>,
     /// Odd while a handler runs, and another number for each.
     handlers: AtomicU64,
-    /// What `handlers` was when another thread took over last.
+    /// The value of `handlers` when another thread took over last.
     taken_over_at: AtomicU64,
-    /// When that was.
+    /// The time of that.
     taken_over: Mutex<Option<Instant>>,
     /// The service and the procedure of the handler that runs, or ran last.
     procedure: AtomicU64,
-    /// A [`Role`], which changes with the tasks of the scheduler locked.
+    /// A [`ThreadRole`], which changes with the tasks of the scheduler locked.
     role: AtomicU8,
 }
 
-impl Activity {
+impl ThreadActivity {
     /// The thread serves the connection or port of this number now.
     #[inline]
     pub(super) fn set_slot(&self, id: usize) {
@@ -78,12 +78,12 @@ impl Activity {
         ((procedure >> 32) as usize, procedure as u32)
     }
 
-    /// How many handlers have begun and ended, together: odd while one runs.
+    /// Returns the number of handlers that have begun plus that of those that have ended: odd while one runs.
     pub(super) fn handlers(&self) -> u64 {
         self.handlers.load(Ordering::Acquire)
     }
 
-    /// Whether another thread has taken over while `handlers` was this.
+    /// Returns whether another thread has taken over while `handlers` was this.
     pub(super) fn is_taken_over_at(&self, handlers: u64) -> bool {
         self.taken_over_at.load(Ordering::Relaxed) == handlers
     }
@@ -106,25 +106,25 @@ impl Activity {
         Some(since.map_or(Duration::ZERO, |since| since.elapsed()))
     }
 
-    /// Whether another thread does this one's work.
+    /// Returns whether another thread does this one's work.
     #[inline]
     pub(super) fn is_replaced(&self) -> bool {
-        self.role.load(Ordering::Relaxed) == Role::Replaced as u8
+        self.role.load(Ordering::Relaxed) == ThreadRole::Replaced as u8
     }
 
     /// Returns what the thread counts as.
-    pub(super) fn role(&self) -> Role {
+    pub(super) fn role(&self) -> ThreadRole {
         match self.role.load(Ordering::Relaxed) {
-            1 => Role::Serving,
-            2 => Role::Staying,
-            3 => Role::Replaced,
-            4 => Role::Working,
-            _ => Role::Other,
+            1 => ThreadRole::Serving,
+            2 => ThreadRole::Staying,
+            3 => ThreadRole::Replaced,
+            4 => ThreadRole::Working,
+            _ => ThreadRole::Other,
         }
     }
 
     /// Sets what the thread counts as.
-    pub(super) fn set_role(&self, role: Role) {
+    pub(super) fn set_role(&self, role: ThreadRole) {
         self.role.store(role as u8, Ordering::Relaxed);
     }
 }

@@ -8,7 +8,7 @@ use tenon_core::service::Service;
 use tenon_net::{Address, Poller};
 
 use super::Server;
-use super::call_room::CallRoom;
+use super::call_room::CallAdmission;
 use super::poll_duty::PollDuty;
 use super::port_state::PortState;
 use super::slot::{SlotSocket, SlotState};
@@ -94,7 +94,7 @@ impl ServerBuilder {
         } = self.settings;
         let first_id = sockets.listeners.len();
         let poller = Poller::new()?;
-        let room = CallRoom::new(limits.calls, limits.call_bytes);
+        let room = CallAdmission::new(limits.calls, limits.call_bytes);
         let scheduler = Scheduler::new(limits.threads, room);
         let shared = ServerShared::new(registry, limits, fragment_max);
         let slots = SlotTable::new(first_id, &shared.tally);

@@ -1,5 +1,5 @@
 //! Room for calls that are carried out elsewhere than where they were received: how many they may be, and how much
-//! memory they may take. Connections whose calls find none wait for it in their order.
+//! memory they may take. Connections with calls that find none wait for it in their order.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,23 +8,23 @@ use std::sync::{Arc, Mutex};
 use tenon_core::serve::{CallMemory, MemoryBudget};
 
 use super::lock;
-use super::slot::Slot;
+use super::slot::SocketSlot;
 
 /// Room for calls that are carried out elsewhere than where they were received, or take much memory.
 ///
 /// Every call that ends, and every connection that gets its turn and does not need it, lets the connection look that
 /// has waited longest: so none waits while there is room for its call.
 #[derive(Debug)]
-pub(super) struct CallRoom {
+pub(super) struct CallAdmission {
     calls: AtomicUsize,
     calls_max: usize,
     memory: Arc<MemoryBudget>,
-    held: Mutex<VecDeque<Arc<Slot>>>,
-    /// Whether connections wait.
+    held: Mutex<VecDeque<Arc<SocketSlot>>>,
+    /// True if connections wait.
     has_held: AtomicBool,
 }
 
-impl CallRoom {
+impl CallAdmission {
     /// Room for so many calls, and so many bytes of their memory.
     pub(super) fn new(calls_max: usize, bytes_max: usize) -> Self {
         Self {
@@ -36,8 +36,8 @@ impl CallRoom {
         }
     }
 
-    /// Whether there is room for one call more, with so many `bytes` that count. Connections that wait come before one
-    /// that wants memory, unless it `is_next`.
+    /// Returns whether there is room for one call more, with so many `bytes` that count. Connections that wait come
+    /// before one that wants memory, unless it `is_next`.
     pub(super) fn has(&self, bytes: usize, is_next: bool) -> bool {
         let is_in_turn = bytes == 0 || is_next || !self.has_held.load(Ordering::Relaxed);
         let has_call = self.calls.load(Ordering::Relaxed) < self.calls_max;
@@ -61,7 +61,7 @@ impl CallRoom {
     }
 
     /// Has a connection wait behind the others, or before them if it was next.
-    pub(super) fn wait(&self, slot: &Arc<Slot>, is_next: bool) {
+    pub(super) fn wait(&self, slot: &Arc<SocketSlot>, is_next: bool) {
         let mut held = lock(&self.held);
         if is_next {
             held.push_front(Arc::clone(slot));
@@ -73,7 +73,7 @@ impl CallRoom {
 
     /// Takes the connection that has waited longest, if there may be room for its call. The lock orders this behind
     /// what a connection finds that begins to wait.
-    pub(super) fn next(&self) -> Option<Arc<Slot>> {
+    pub(super) fn next(&self) -> Option<Arc<SocketSlot>> {
         let mut held = lock(&self.held);
         let next = if self.has(0, true) {
             held.pop_front()

@@ -18,13 +18,13 @@ use tenon_proto::endpoint::exchange::server::Farewell;
 
 use super::lock;
 use super::port::PortTurn;
-use super::slot::{Slot, SlotSocket, SlotState, port_of, stream_of};
+use super::slot::{SlotSocket, SlotState, SocketSlot, port_of, stream_of};
 use super::state::ServerState;
-use super::thread::Thread;
+use super::thread::ThreadContext;
 use super::turn;
 use crate::established::EstablishedConnection;
 
-/// How often is looked at what has become of the last answers in packets.
+/// Interval of looks at what has become of the last answers in packets.
 const DRAIN_TICK: Duration = Duration::from_millis(1);
 
 /// A server for any number of programs and versions, over TCP, UDP and Unix sockets at once. It
@@ -85,9 +85,9 @@ const DRAIN_TICK: Duration = Duration::from_millis(1);
 pub struct Server {
     state: Arc<ServerState>,
     addresses: Vec<Address>,
-    /// What was told of the services elsewhere.
+    /// The registration of the services, at rpcbind for example.
     registered: Mutex<Option<Box<dyn Registered>>>,
-    phase: Mutex<Phase>,
+    phase: Mutex<ServerPhase>,
     stopped: Condvar,
     /// Ends the wait for a signal.
     #[cfg(feature = "signal")]
@@ -95,7 +95,7 @@ pub struct Server {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum ServerPhase {
     Serving,
     Stopping,
     Stopped,
@@ -107,7 +107,7 @@ impl Server {
             state,
             addresses,
             registered: Mutex::default(),
-            phase: Mutex::new(Phase::Serving),
+            phase: Mutex::new(ServerPhase::Serving),
             stopped: Condvar::new(),
             #[cfg(feature = "signal")]
             signals: Mutex::default(),
@@ -122,7 +122,7 @@ impl Server {
         Ok(())
     }
 
-    /// Where the server listens, with real ports, in the order in which the addresses were given.
+    /// Returns the addresses at which the server listens, with real ports, in the order in which they were given.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
@@ -140,7 +140,7 @@ impl Server {
         let stream = ConnectedSocket::new(socket)?.0.into_stream()?;
         // A shutdown that begins meanwhile finds it.
         let phase = lock(&self.phase);
-        if *phase != Phase::Serving {
+        if *phase != ServerPhase::Serving {
             let message = "the server is shut down";
             return Err(io::Error::new(io::ErrorKind::NotConnected, message));
         }
@@ -151,7 +151,7 @@ impl Server {
         }
     }
 
-    /// What the server has seen so far.
+    /// Returns the counters of the server so far.
     pub fn counters(&self) -> ServerCounters {
         self.state.counters()
     }
@@ -159,7 +159,7 @@ impl Server {
     /// Serves until another thread has shut the server down.
     pub fn wait(&self) {
         let mut phase = lock(&self.phase);
-        while *phase != Phase::Stopped {
+        while *phase != ServerPhase::Stopped {
             phase = self
                 .stopped
                 .wait(phase)
@@ -216,7 +216,7 @@ impl Server {
         });
         self.end_connections();
         self.state.close_half_closed();
-        *lock(&self.phase) = Phase::Stopped;
+        *lock(&self.phase) = ServerPhase::Stopped;
         self.stopped.notify_all();
         #[cfg(feature = "signal")]
         for handle in lock(&self.signals).drain(..) {
@@ -238,7 +238,7 @@ impl Server {
     pub fn serve_until_signal(&self, drain: Duration) -> io::Result<Option<i32>> {
         let mut signals = EndSignals::catch()?;
         lock(&self.signals).push(signals.handle());
-        if *lock(&self.phase) == Phase::Stopped {
+        if *lock(&self.phase) == ServerPhase::Stopped {
             return Ok(None);
         }
         let signal = signals.wait();
@@ -249,10 +249,10 @@ impl Server {
         Ok(signal)
     }
 
-    /// Ends the connections that are left, now that the threads have gone: one whose thread put it back just when the
+    /// Ends the connections that are left, now that the threads have gone: one that its thread put back just when the
     /// server began to stop was not told yet.
     fn end_connections(&self) {
-        let mut thread = Thread::default();
+        let mut thread = ThreadContext::default();
         for (slot, state) in self.state.scheduler.take_ready() {
             if slot.stream().is_some() {
                 turn::stop(&self.state, &slot, state, &mut thread);
@@ -270,16 +270,16 @@ impl Server {
 
     fn begin_stopping(&self) -> bool {
         let mut phase = lock(&self.phase);
-        let is_first = *phase == Phase::Serving;
+        let is_first = *phase == ServerPhase::Serving;
         if is_first {
-            *phase = Phase::Stopping;
+            *phase = ServerPhase::Stopping;
         }
         is_first
     }
 
     /// Ends connections at which nothing is carried out; threads that wait for others wake up and do the same.
     fn close_connections(&self) {
-        let mut thread = Thread::default();
+        let mut thread = ThreadContext::default();
         for slot in self.state.slots.all() {
             slot.stop_receiving();
             if slot.stream().is_none() {
@@ -331,14 +331,14 @@ impl Server {
         }
     }
 
-    fn ports(&self) -> impl Iterator<Item = Arc<Slot>> {
+    fn ports(&self) -> impl Iterator<Item = Arc<SocketSlot>> {
         let slots = self.state.slots.all().into_iter();
         slots.filter(|slot| slot.stream().is_none())
     }
 
     /// Does something with each port that no thread has.
     fn with_ports(&self, mut body: impl FnMut(&mut PortTurn<'_>, &mut Option<Box<SlotState>>)) {
-        let mut thread = Thread::default();
+        let mut thread = ThreadContext::default();
         for slot in self.ports() {
             let carrier: &Carrier = match &slot.socket {
                 SlotSocket::Port(carrier) => carrier,

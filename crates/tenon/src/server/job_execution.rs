@@ -8,10 +8,10 @@ use tenon_core::service::{Cancellation, Origin};
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 
-use super::jobs::{Job, JobSource, JobTarget};
+use super::jobs::{CallJob, JobSource, JobTarget};
 use super::state::ServerState;
 
-impl Job {
+impl CallJob {
     /// Carries the call out, unless its caller has stopped waiting, and answers it, unless it was given up.
     pub(super) fn run(self, server: &Arc<ServerState>) {
         if !self.progress.begin() {

@@ -8,11 +8,11 @@ use tenon_proto::connection::{DeferredId, ReceivedCall};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_wire::Buffer;
 
-use super::slot::{LateAnswer, Slot};
+use super::slot::{LateAnswer, SocketSlot};
 
 /// A call with all that is needed to carry it out and to answer it.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct CallJob {
     pub(super) call: CallToServe,
     pub(super) progress: DeferredCall<JobTarget>,
     pub(super) source: JobSource,
@@ -20,14 +20,14 @@ pub(super) struct Job {
     _memory: CallMemory,
 }
 
-/// What a call that was handed over is answered by.
+/// The destination of the answer to a call that was handed over.
 #[derive(Debug)]
 pub(super) struct JobTarget {
-    pub(super) slot: Arc<Slot>,
+    pub(super) slot: Arc<SocketSlot>,
     pub(super) to: AnswerTo,
 }
 
-/// Which call of a connection or port an answer is to.
+/// The call of a connection or port that an answer is to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AnswerTo {
     Deferred(DeferredId),
@@ -44,20 +44,20 @@ impl AnswerTo {
     }
 }
 
-/// What a call that was handed over came in.
+/// The message of a call that was handed over.
 #[derive(Debug)]
 pub(super) enum JobSource {
     Stream(ReceivedCall),
     Port {
         from: SocketAddr,
-        /// What the call was found in, which ends with its arguments.
+        /// The message that the call was found in, which ends with its arguments.
         message: Buffer,
         /// Bytes of the arguments.
         arguments: usize,
     },
 }
 
-impl Job {
+impl CallJob {
     /// A call that came over a stream.
     pub(super) fn of_stream(
         (call, progress): (CallToServe, DeferredCall<JobTarget>),

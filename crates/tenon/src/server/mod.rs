@@ -13,12 +13,12 @@
 //! takes its connection over then, and the calls behind it. A procedure that was slow twice is
 //! [handed over](jobs) at once.
 //!
-//! # Who has what
+//! # Ownership
 //!
 //! What a connection has received and what it is to send belong to one thread at a time, which
-//! [claims](slot::Slot::claim) them; nothing of it is locked. A thread that runs a handler gives it away meanwhile. What
-//! other threads have for a connection they leave in its [slot]. A peer that has closed its own sending side still gets
-//! all its replies.
+//! [claims](slot::SocketSlot::claim) them; nothing of it is locked. A thread that runs a handler gives it away meanwhile.
+//! What other threads have for a connection they leave in its [slot]. A peer that has closed its own sending side still
+//! gets all its replies.
 //!
 //! A [stepped] server has no threads: the program's own event loop does what they would do, and handlers keep their
 //! connections.

@@ -1,5 +1,5 @@
-//! What the thread does that waits for all connections and ports which have nothing to say: it finds those that have
-//! something to say, accepts new connections, and ends those that take too long.
+//! The poll loop of the thread that waits for all connections and ports which have nothing to say: it finds those that
+//! have something to say, accepts new connections, and ends those that take too long.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN, LOOK_INTERVAL};
 use tenon_net::Accepted;
 
 use super::poll_duty::PollDuty;
-use super::slot::{ENDED, READY, ReadySlot, Slot, SlotState, port_of, stream_of};
+use super::slot::{ENDED, READY, ReadySlot, SlotState, SocketSlot, port_of, stream_of};
 use super::state::ServerState;
 
 /// Looks for silent connections this many times within the time that they are granted.
@@ -36,7 +36,7 @@ impl PollDuty {
         }
     }
 
-    /// When something is to be done even if nothing happens.
+    /// Returns when something is to be done even if nothing happens.
     pub(super) fn next_duty(&mut self, server: &ServerState, now: Instant) -> Option<Instant> {
         let idle = server.shared.limits.idle_timeout;
         if self.check_idle.is_none()
@@ -123,7 +123,7 @@ impl PollDuty {
 /// Ends a connection that is overdue, has a port served that has something to do, and puts others back.
 fn look_at_time(
     server: &Arc<ServerState>,
-    slot: &Arc<Slot>,
+    slot: &Arc<SocketSlot>,
     state: Box<SlotState>,
     now: Instant,
     ready: &mut Vec<ReadySlot>,

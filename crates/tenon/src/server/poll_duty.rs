@@ -1,4 +1,4 @@
-//! What the thread that polls has.
+//! The poller, the listeners and the timers of the thread that polls.
 
 use std::io;
 use std::time::Instant;
@@ -15,9 +15,9 @@ pub(super) struct PollDuty {
     pub(super) listeners: Vec<Listener>,
     pub(super) accept_again: Option<Instant>,
     pub(super) check_idle: Option<Instant>,
-    /// When all connections were looked at last.
+    /// The time at which all connections were looked at last.
     pub(super) looked_at: Option<Instant>,
-    /// What was found last.
+    /// The connections and ports that were found last.
     pub(super) ready: Vec<ReadySlot>,
     /// The listeners at which connections wait.
     pub(super) waiting: Vec<usize>,

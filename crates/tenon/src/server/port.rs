@@ -12,19 +12,19 @@ use tenon_core::wait::LOOKS;
 use tenon_net::{Came, Carrier, Ready, Train};
 use tenon_proto::endpoint::exchange::server::Farewell;
 
-use super::jobs::{AnswerTo, Job};
+use super::jobs::{AnswerTo, CallJob};
 use super::port_state::PortState;
-use super::slot::{ANSWERS, LateAnswer, Slot, SlotState, port_of};
+use super::slot::{ANSWERS, LateAnswer, SlotState, SocketSlot, port_of};
 use super::state::ServerState;
-use super::thread::{LINGER, Thread};
+use super::thread::{LINGER, ThreadContext};
 use super::turn_end::TurnEnd;
 
 /// A port that a thread has.
 pub(super) struct PortTurn<'t> {
     pub(super) server: &'t Arc<ServerState>,
-    pub(super) slot: &'t Arc<Slot>,
+    pub(super) slot: &'t Arc<SocketSlot>,
     pub(super) carrier: &'t Carrier,
-    pub(super) thread: &'t mut Thread,
+    pub(super) thread: &'t mut ThreadContext,
 }
 
 impl PortTurn<'_> {
@@ -129,7 +129,7 @@ impl PortTurn<'_> {
         let flag = port.hand_over(found.key);
         let (call, target) = (found.call, AnswerTo::Datagram(found.key));
         let progress = self.server.defer(self.slot, &call, flag, target);
-        let job = Job::of_port((call, progress), found.from, found.copy(), memory);
+        let job = CallJob::of_port((call, progress), found.from, found.copy(), memory);
         port.served.give_back(found);
         self.server.scheduler.push_job(self.server, job);
     }
@@ -230,7 +230,8 @@ impl PortTurn<'_> {
         TurnEnd::More
     }
 
-    /// Whether the thread may wait for this port alone: not for packets while answers may come of other threads.
+    /// Returns whether the thread may wait for this port alone: not for packets while answers may come of other
+    /// threads.
     pub(super) fn may_stay(&self, place: &mut Option<Box<SlotState>>) -> bool {
         port_of(place).is_some_and(|port| !port.has_running_calls())
             && !self.thread.activity.is_replaced()
@@ -267,8 +268,8 @@ impl PortTurn<'_> {
     }
 }
 
-/// For how long to wait until `at`, but not longer than a thread lingers. Whole milliseconds: a socket whose
-/// limit is another than before has to be told.
+/// Returns for how long to wait until `at`, but not longer than a thread lingers. Whole milliseconds: a socket has to
+/// be told of a limit that is another than before.
 fn limit_until(at: Instant, now: Instant) -> Duration {
     let left = at.saturating_duration_since(now).min(LINGER);
     let millis = left.as_micros().div_ceil(1000).max(1);

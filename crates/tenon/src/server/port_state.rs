@@ -1,4 +1,4 @@
-//! What one thread at a time has of a port for datagrams.
+//! The state of a port for datagrams, which one thread at a time has.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -10,31 +10,31 @@ use tenon_net::{Transport, Watch};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 
-/// What only one thread at a time has of a port.
+/// The state of a port, which one thread at a time has.
 #[derive(Debug)]
 pub(super) struct PortState {
     pub(super) served: ServedPort,
     pub(super) waiter: Waiter,
     pub(super) looking: Looking,
     pub(super) watch: Watch,
-    /// What has happened while no thread had the port.
+    /// The signals that came while no thread had the port.
     pub(super) signals: u8,
     /// Calls that are carried out while another thread may have the port.
-    running: Vec<RunningCall>,
+    running: Vec<RunningPortCall>,
     /// Calls that were carried out where they were received; their numbers are what their handlers are known by.
     inline: u64,
 }
 
 /// A call that is carried out while another thread may have the port.
 #[derive(Debug)]
-struct RunningCall {
+struct RunningPortCall {
     key: DatagramCallKey<SocketAddr>,
-    told_by: ToldBy,
+    told_by: CancelSignal,
 }
 
-/// How a handler is told that its caller has stopped waiting.
+/// The way to tell a handler that its caller has stopped waiting.
 #[derive(Debug)]
-enum ToldBy {
+enum CancelSignal {
     /// By a flag of the call, which was handed over.
     Flag(CancelFlag),
     /// By the [handlers that run](RunningHandlers), as the call of this number at its port.
@@ -60,7 +60,7 @@ impl PortState {
         }
     }
 
-    /// Whether calls are carried out that are not answered.
+    /// Returns whether calls are carried out that are not answered.
     pub(super) fn has_running_calls(&self) -> bool {
         !self.running.is_empty()
     }
@@ -68,16 +68,16 @@ impl PortState {
     /// Notes that a call is carried out where it was received; returns the number that its handler is known by.
     pub(super) fn begin_inline(&mut self, key: DatagramCallKey<SocketAddr>) -> u64 {
         self.inline += 1;
-        let told_by = ToldBy::Number(self.inline);
-        self.running.push(RunningCall { key, told_by });
+        let told_by = CancelSignal::Number(self.inline);
+        self.running.push(RunningPortCall { key, told_by });
         self.inline
     }
 
     /// Notes that a call is handed over; returns what says whether it is cancelled.
     pub(super) fn hand_over(&mut self, key: DatagramCallKey<SocketAddr>) -> CancelFlag {
         let flag = CancelFlag::default();
-        let told_by = ToldBy::Flag(flag.clone());
-        self.running.push(RunningCall { key, told_by });
+        let told_by = CancelSignal::Flag(flag.clone());
+        self.running.push(RunningPortCall { key, told_by });
         flag
     }
 
@@ -86,13 +86,13 @@ impl PortState {
         self.running.retain(|call| call.key != key);
     }
 
-    /// Tells the handlers of this port, which has the number `id`, whose callers have stopped waiting.
+    /// Tells those handlers of this port, which has the number `id`, of which the callers have stopped waiting.
     pub(super) fn cancel(&mut self, id: usize, handlers: &RunningHandlers) {
         while let Some(key) = self.served.poll_cancelled() {
             let call = self.running.iter().find(|call| call.key == key);
             match call.map(|call| &call.told_by) {
-                Some(ToldBy::Flag(flag)) => flag.set(),
-                Some(ToldBy::Number(number)) => handlers.cancel(id, *number),
+                Some(CancelSignal::Flag(flag)) => flag.set(),
+                Some(CancelSignal::Number(number)) => handlers.cancel(id, *number),
                 None => {}
             }
         }

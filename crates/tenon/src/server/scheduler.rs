@@ -1,4 +1,4 @@
-//! Which thread does what. All threads are alike, and each takes the next task:
+//! Scheduling of the server's threads. All are alike, and each takes the next task:
 //!
 //! - to *serve* a connection or port that has something to say, for a turn;
 //! - to carry a call out that was *handed over*, as its procedure takes long;
@@ -7,8 +7,8 @@
 //!
 //! A thread that has polled serves what it has found, one after the other, and polls again; no other thread is woken
 //! for that unless there is much to do and a processor for it. A connection that is the only one which says something
-//! keeps its thread, which waits for it alone: a call costs two system calls then. A thread whose handler takes long is
-//! replaced by another. Threads that find nothing to do for a while leave.
+//! keeps its thread, which waits for it alone: a call costs two system calls then. A thread in a handler that takes
+//! long is replaced by another. Threads that find nothing to do for a while leave.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -16,17 +16,17 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::activity::{Activity, Role};
-use super::jobs::Job;
+use super::activity::{ThreadActivity, ThreadRole};
+use super::jobs::CallJob;
 use super::lock;
 use super::poll_duty::PollDuty;
-use super::slot::{READY, ROOM, Slot, SlotState};
+use super::slot::{READY, ROOM, SlotState, SocketSlot};
 use super::state::ServerState;
-use super::tasks::{Scheduler, Task, Tasks};
-use super::thread::Thread;
+use super::tasks::{RunQueue, Scheduler, WorkItem};
+use super::thread::ThreadContext;
 use super::turn;
 
-/// How long a thread without a task stays.
+/// Time that a thread without a task stays.
 const IDLE_THREAD_TTL: Duration = Duration::from_secs(2);
 
 /// Another thread is woken when so much time is needed for those that wait to be served.
@@ -61,14 +61,14 @@ impl Scheduler {
         tasks.poll = Some(Box::new(poll));
     }
 
-    /// Whether the program steps, and asks each time when it has to step again.
+    /// Returns whether the program steps, and asks each time when it has to step again.
     pub(super) fn is_stepped(&self) -> bool {
         self.is_stepped.load(Ordering::Relaxed)
     }
 
     /// Polls without waiting and serves what has something to say, each for a turn. The next poll returns at once if
     /// something is left to do. Returns false once the server is stopped.
-    pub(super) fn step(&self, server: &Arc<ServerState>, thread: &mut Thread) -> bool {
+    pub(super) fn step(&self, server: &Arc<ServerState>, thread: &mut ThreadContext) -> bool {
         let mut tasks = lock(&self.tasks);
         let Some(mut poll) = tasks.poll.take() else {
             return false;
@@ -112,7 +112,7 @@ impl Scheduler {
     pub(super) fn push_ready(
         &self,
         server: &Arc<ServerState>,
-        slot: &Arc<Slot>,
+        slot: &Arc<SocketSlot>,
         state: Box<SlotState>,
     ) {
         let mut tasks = lock(&self.tasks);
@@ -125,7 +125,7 @@ impl Scheduler {
     pub(super) fn requeue(
         &self,
         server: &Arc<ServerState>,
-        slot: &Arc<Slot>,
+        slot: &Arc<SocketSlot>,
         state: Box<SlotState>,
     ) -> Option<Box<SlotState>> {
         let mut tasks = lock(&self.tasks);
@@ -138,7 +138,7 @@ impl Scheduler {
         None
     }
 
-    /// Whether every call is to be handed over.
+    /// Returns whether every call is to be handed over.
     #[inline]
     pub(super) fn is_busy(&self) -> bool {
         self.is_busy.load(Ordering::Relaxed)
@@ -174,7 +174,7 @@ impl Scheduler {
     }
 
     /// Has a call carried out by another thread.
-    pub(super) fn push_job(&self, server: &Arc<ServerState>, job: Job) {
+    pub(super) fn push_job(&self, server: &Arc<ServerState>, job: CallJob) {
         let tally = &server.shared.tally;
         tally.calls_handed_over.up();
         self.room.begin_call();
@@ -187,19 +187,19 @@ impl Scheduler {
     }
 
     /// Has a connection or port served by the calling thread, which takes a task next, unless another is free before.
-    pub(super) fn push_ready_here(&self, slot: &Arc<Slot>, state: Box<SlotState>) {
+    pub(super) fn push_ready_here(&self, slot: &Arc<SocketSlot>, state: Box<SlotState>) {
         let mut tasks = lock(&self.tasks);
         tasks.ready.push_back((Arc::clone(slot), state));
         self.note_crowd(&tasks);
     }
 
-    /// Whether a thread may wait for one connection alone.
+    /// Returns whether a thread may wait for one connection alone.
     #[inline]
     pub(super) fn may_stay(&self) -> bool {
         !self.is_crowded.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of threads whose handlers take long, or that carry out what was handed over.
+    /// Returns the number of threads in handlers that take long, or that carry out what was handed over.
     pub(super) fn busy(&self) -> usize {
         lock(&self.tasks).busy
     }
@@ -207,19 +207,19 @@ impl Scheduler {
     // ---- Threads ----
 
     fn run(&self, server: &Arc<ServerState>) {
-        let mut thread = Thread::of(server);
+        let mut thread = ThreadContext::of(server);
         while let Some(task) = self.next(server, &thread.activity) {
             match task {
-                Task::Serve((slot, state), is_lone) => {
+                WorkItem::Serve((slot, state), is_lone) => {
                     thread.activity.set_slot(slot.id);
                     turn::serve(server, &slot, state, &mut thread, is_lone);
                 }
-                Task::Run(job) => {
+                WorkItem::Run(job) => {
                     job.run(server);
                     self.room.end_call();
                     self.serve_held(server);
                 }
-                Task::Poll(mut poll, waits) => {
+                WorkItem::Poll(mut poll, waits) => {
                     poll.wait(server, waits);
                     self.end_poll(poll);
                 }
@@ -248,7 +248,7 @@ impl Scheduler {
 
     /// Threads do not stay with one connection each while there are more that have something to say than threads that
     /// serve: all of them share the threads then.
-    fn note_crowd(&self, tasks: &Tasks) {
+    fn note_crowd(&self, tasks: &RunQueue) {
         let has_crowd = !tasks.ready.is_empty()
             && tasks.staying > 0
             && tasks.staying + tasks.ready.len() > self.serving_max;
@@ -256,15 +256,15 @@ impl Scheduler {
     }
 
     /// Returns the next task; `None` when it is time to leave.
-    fn next(&self, server: &Arc<ServerState>, activity: &Activity) -> Option<Task> {
+    fn next(&self, server: &Arc<ServerState>, activity: &ThreadActivity) -> Option<WorkItem> {
         let mut tasks = lock(&self.tasks);
-        self.set_role(&mut tasks, activity, Role::Other);
+        self.set_role(&mut tasks, activity, ThreadRole::Other);
         loop {
             if let Some(task) = tasks.take(self) {
                 let role = match &task {
-                    Task::Serve(..) => Role::Serving,
-                    Task::Run(_) => Role::Working,
-                    Task::Poll(..) => Role::Other,
+                    WorkItem::Serve(..) => ThreadRole::Serving,
+                    WorkItem::Run(_) => ThreadRole::Working,
+                    WorkItem::Poll(..) => ThreadRole::Other,
                 };
                 self.set_role(&mut tasks, activity, role);
                 self.reinforce(&mut tasks, server);
@@ -282,7 +282,7 @@ impl Scheduler {
     }
 
     /// Waits for a task; returns whether in vain.
-    fn rest<'a>(&self, mut tasks: MutexGuard<'a, Tasks>) -> (MutexGuard<'a, Tasks>, bool) {
+    fn rest<'a>(&self, mut tasks: MutexGuard<'a, RunQueue>) -> (MutexGuard<'a, RunQueue>, bool) {
         tasks.idle += 1;
         let waited = self.work.wait_timeout(tasks, IDLE_THREAD_TTL);
         let (mut tasks, waited) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -291,7 +291,7 @@ impl Scheduler {
     }
 
     /// Wakes or starts a thread if there is a task that should not wait for those that are awake.
-    fn reinforce(&self, tasks: &mut Tasks, server: &Arc<ServerState>) {
+    fn reinforce(&self, tasks: &mut RunQueue, server: &Arc<ServerState>) {
         let has_jobs = !tasks.jobs.is_empty() && tasks.busy < self.handlers_max;
         let may_serve = tasks.serving < self.serving_max && !tasks.ready.is_empty();
         let is_alone = tasks.serving == 0;
@@ -303,7 +303,7 @@ impl Scheduler {
         }
     }
 
-    fn wake_one(&self, tasks: &mut Tasks, server: &Arc<ServerState>) {
+    fn wake_one(&self, tasks: &mut RunQueue, server: &Arc<ServerState>) {
         if tasks.idle > 0 {
             self.work.notify_one();
         } else if tasks.threads < tasks.threads_max
@@ -314,7 +314,7 @@ impl Scheduler {
         }
     }
 
-    fn spawn(&self, tasks: &mut Tasks, server: &Arc<ServerState>) -> io::Result<()> {
+    fn spawn(&self, tasks: &mut RunQueue, server: &Arc<ServerState>) -> io::Result<()> {
         let server = Arc::clone(server);
         let builder = thread::Builder::new().name("tenon-serve".to_owned());
         builder.spawn(move || server.scheduler.run(&server))?;
@@ -329,13 +329,13 @@ impl Scheduler {
     }
 
     /// A thread counts as something else from now on.
-    fn set_role(&self, tasks: &mut Tasks, activity: &Activity, role: Role) {
+    fn set_role(&self, tasks: &mut RunQueue, activity: &ThreadActivity, role: ThreadRole) {
         for (change, role) in [(-1, activity.role()), (1, role)] {
             let count = match role {
-                Role::Serving => &mut tasks.serving,
-                Role::Staying => &mut tasks.staying,
-                Role::Replaced | Role::Working => &mut tasks.busy,
-                Role::Other => continue,
+                ThreadRole::Serving => &mut tasks.serving,
+                ThreadRole::Staying => &mut tasks.staying,
+                ThreadRole::Replaced | ThreadRole::Working => &mut tasks.busy,
+                ThreadRole::Other => continue,
             };
             *count = count.saturating_add_signed(change);
         }
@@ -346,33 +346,33 @@ impl Scheduler {
 
     // ---- Connections that keep their thread ----
 
-    /// Whether the thread that has served this connection is to stay with it; another thread polls then.
+    /// Returns whether the thread that has served this connection is to stay with it; another thread polls then.
     pub(super) fn begin_stay(
         &self,
         server: &Arc<ServerState>,
-        slot: &Slot,
-        activity: &Activity,
+        slot: &SocketSlot,
+        activity: &ThreadActivity,
     ) -> bool {
         let mut tasks = lock(&self.tasks);
         let is_lone = tasks.ready.is_empty()
             && tasks.jobs.is_empty()
             && tasks.staying < self.serving_max
             && tasks.lone.is_due(slot.id)
-            && activity.role() == Role::Serving
+            && activity.role() == ThreadRole::Serving
             && !tasks.is_closed;
         if !is_lone {
             return false;
         }
-        self.set_role(&mut tasks, activity, Role::Staying);
+        self.set_role(&mut tasks, activity, ThreadRole::Staying);
         self.reinforce(&mut tasks, server);
         true
     }
 
     /// The thread does not stay any longer, and serves as any other. It has served so many turns meanwhile.
-    pub(super) fn end_stay(&self, slot: &Slot, activity: &Activity, turns: u64) {
+    pub(super) fn end_stay(&self, slot: &SocketSlot, activity: &ThreadActivity, turns: u64) {
         let mut tasks = lock(&self.tasks);
-        if activity.role() == Role::Staying {
-            self.set_role(&mut tasks, activity, Role::Serving);
+        if activity.role() == ThreadRole::Staying {
+            self.set_role(&mut tasks, activity, ThreadRole::Serving);
         }
         let is_crowded = self.is_crowded.load(Ordering::Relaxed);
         tasks.lone.note_stayed(slot.id, is_crowded, turns);
@@ -381,18 +381,18 @@ impl Scheduler {
 
     // ---- Handlers that take long ----
 
-    /// Has another thread go on in place of one whose handler takes long, with its connection, too. That handler was
-    /// the one that runs while the thread counts so many `handlers`.
-    fn take_over(&self, server: &Arc<ServerState>, activity: &Activity, handlers: u64) {
+    /// Has another thread go on in place of one that is in a handler which takes long, with its connection, too. That
+    /// handler was the one that runs while the thread counts so many `handlers`.
+    fn take_over(&self, server: &Arc<ServerState>, activity: &ThreadActivity, handlers: u64) {
         let mut tasks = lock(&self.tasks);
         match activity.role() {
-            Role::Serving | Role::Staying => {
-                self.set_role(&mut tasks, activity, Role::Replaced);
+            ThreadRole::Serving | ThreadRole::Staying => {
+                self.set_role(&mut tasks, activity, ThreadRole::Replaced);
                 server.shared.tally.takeovers.up();
             }
             // For an earlier handler: it returned just then, and the thread began the next before it noticed.
-            Role::Replaced => {}
-            Role::Working | Role::Other => return,
+            ThreadRole::Replaced => {}
+            ThreadRole::Working | ThreadRole::Other => return,
         }
         activity.note_taken_over(handlers);
         // At once: others of the kind may be waiting behind this one.
@@ -423,7 +423,7 @@ impl Scheduler {
     }
 
     /// Takes the connections and ports that waited for a thread when the last one left.
-    pub(super) fn take_ready(&self) -> impl IntoIterator<Item = (Arc<Slot>, Box<SlotState>)> {
+    pub(super) fn take_ready(&self) -> impl IntoIterator<Item = (Arc<SocketSlot>, Box<SlotState>)> {
         std::mem::take(&mut lock(&self.tasks).ready)
     }
 

@@ -1,4 +1,4 @@
-//! A connection or port as everything in the server sees it, and who has its state: one thread at a time, or none.
+//! A connection or port as everything in the server sees it, and the owner of its state: one thread at a time, or none.
 //!
 //! The state moves between the slot and the thread that serves it. A thread that runs a handler puts the state into
 //! the slot meanwhile, so that another thread can go on with the connection if the handler takes long. What others have
@@ -33,24 +33,24 @@ pub(super) const ENDED: u8 = 4;
 pub(super) const ROOM: u8 = 8;
 
 /// A connection or port.
-pub(super) struct Slot {
+pub(super) struct SocketSlot {
     /// The number under which its socket is registered, which is never given again.
     pub(super) id: usize,
     pub(super) socket: SlotSocket,
-    /// What only one thread at a time may have, and what has happened since it has looked.
+    /// The state, which one thread at a time may have, and the signals since it has looked.
     baton: Baton<SlotState>,
     answers: Mutex<Vec<LateAnswer>>,
     pub(super) tally: CallTally,
 }
 
-/// What a slot receives and sends by.
+/// The socket that a slot receives and sends by.
 #[derive(Debug)]
 pub(super) enum SlotSocket {
     Stream(Stream),
     Port(Carrier),
 }
 
-/// What one thread at a time has of a connection or port.
+/// The state of a connection or port, which one thread at a time has.
 #[derive(Debug)]
 pub(super) enum SlotState {
     Stream(StreamState),
@@ -58,14 +58,14 @@ pub(super) enum SlotState {
 }
 
 /// A connection or port that has something to say, with its state.
-pub(super) type ReadySlot = (Arc<Slot>, Box<SlotState>);
+pub(super) type ReadySlot = (Arc<SocketSlot>, Box<SlotState>);
 
 /// The answer to a call that was not answered by the thread that has the state.
 #[derive(Debug)]
 pub(super) enum LateAnswer {
     /// Of a stream, to a call that was handed over.
     Deferred(DeferredId, Buffer),
-    /// Of a stream, to a call whose handler took long where it was received.
+    /// Of a stream, to a call that was carried out where it was received and took long.
     Inline(Buffer),
     /// Of a stream, nothing but that so many bytes of memory of such a call are free.
     Memory(usize),
@@ -82,8 +82,8 @@ impl SlotState {
     }
 }
 
-impl Slot {
-    /// A slot whose state is nowhere yet: it is to be [put back](Self::put_back).
+impl SocketSlot {
+    /// Makes a slot without its state, which is to be [put back](Self::put_back).
     pub(super) fn new(id: usize, socket: SlotSocket) -> Self {
         Self {
             id,
@@ -118,7 +118,7 @@ impl Slot {
         self.baton.signal(signal, |state| state.note_signal(signal))
     }
 
-    /// Whether something has happened since a thread has looked.
+    /// Returns whether something has happened since a thread has looked.
     #[inline]
     pub(super) fn has_signals(&self) -> bool {
         self.baton.has_signals()
@@ -141,7 +141,7 @@ impl Slot {
         std::mem::take(&mut lock(&self.answers))
     }
 
-    /// Where its calls come from; those of a port say more themselves.
+    /// Returns the origin of its calls; those of a port say more themselves.
     #[inline]
     pub(super) fn origin(&self) -> Origin {
         match &self.socket {
@@ -165,7 +165,8 @@ impl Slot {
         }
     }
 
-    /// What its socket is to be watched for while a thread waits for it alone. Memory does not show that a peer is gone.
+    /// Returns the events that its socket is watched for while a thread waits for it alone. Memory does not show that a
+    /// peer is gone.
     pub(super) fn watch_while_staying(&self) -> Watch {
         match self.origin().transport {
             Transport::Shm => Watch::HangUp,
@@ -202,7 +203,7 @@ impl Slot {
     }
 }
 
-impl AsFd for Slot {
+impl AsFd for SocketSlot {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.socket {
             SlotSocket::Stream(stream) => stream.as_fd(),
@@ -211,7 +212,7 @@ impl AsFd for Slot {
     }
 }
 
-impl fmt::Debug for Slot {
+impl fmt::Debug for SocketSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Slot")
             .field("id", &self.id)

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use tenon_core::serve::{ServerCounters, ServerTally};
 
 use super::lock;
-use super::slot::{Slot, SlotSocket};
+use super::slot::{SlotSocket, SocketSlot};
 
 /// The connections and ports that are open, by their numbers.
 #[derive(Debug)]
 pub(super) struct SlotTable {
-    open: Mutex<HashMap<usize, Arc<Slot>, BuildHasherDefault<IdHasher>>>,
+    open: Mutex<HashMap<usize, Arc<SocketSlot>, BuildHasherDefault<IdHasher>>>,
     next_id: AtomicUsize,
     tally: Arc<ServerTally>,
 }
@@ -41,7 +41,7 @@ impl Hasher for IdHasher {
 }
 
 impl SlotTable {
-    /// A table whose numbers begin with `first_id`.
+    /// Makes a table with numbers from `first_id`.
     pub(super) fn new(first_id: usize, tally: &Arc<ServerTally>) -> Self {
         Self {
             open: Mutex::default(),
@@ -51,7 +51,11 @@ impl SlotTable {
     }
 
     /// Adds a connection or port; the socket comes back if `limit` are open already.
-    pub(super) fn add(&self, socket: SlotSocket, limit: usize) -> Result<Arc<Slot>, SlotSocket> {
+    pub(super) fn add(
+        &self,
+        socket: SlotSocket,
+        limit: usize,
+    ) -> Result<Arc<SocketSlot>, SlotSocket> {
         let mut open = lock(&self.open);
         if self.tally.connections_open.get() >= limit as u64 {
             return Err(socket);
@@ -60,7 +64,7 @@ impl SlotTable {
         if let SlotSocket::Stream(_) = socket {
             self.tally.connections_open.up();
         }
-        let slot = Arc::new(Slot::new(id, socket));
+        let slot = Arc::new(SocketSlot::new(id, socket));
         open.insert(id, Arc::clone(&slot));
         Ok(slot)
     }
@@ -69,7 +73,7 @@ impl SlotTable {
     pub(super) fn get_all<T>(
         &self,
         events: impl Iterator<Item = (usize, T)>,
-        mut found: impl FnMut(&Arc<Slot>, T),
+        mut found: impl FnMut(&Arc<SocketSlot>, T),
     ) {
         let open = lock(&self.open);
         for (id, event) in events {
@@ -80,7 +84,7 @@ impl SlotTable {
     }
 
     /// Returns the slot of this number, if it is open.
-    pub(super) fn get(&self, id: usize) -> Option<Arc<Slot>> {
+    pub(super) fn get(&self, id: usize) -> Option<Arc<SocketSlot>> {
         lock(&self.open).get(&id).cloned()
     }
 
@@ -101,7 +105,7 @@ impl SlotTable {
     }
 
     /// Returns everything that is open.
-    pub(super) fn all(&self) -> Vec<Arc<Slot>> {
+    pub(super) fn all(&self) -> Vec<Arc<SocketSlot>> {
         lock(&self.open).values().cloned().collect()
     }
 

@@ -1,4 +1,4 @@
-//! What all threads of a server share.
+//! The state that all threads of a server share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,16 +14,16 @@ use tenon_net::{PollRegistry, PollWaker, Stream, Watch};
 
 use super::jobs::{AnswerTo, JobTarget};
 use super::lock;
-use super::slot::{LateAnswer, READY, Slot, SlotSocket, SlotState};
+use super::slot::{LateAnswer, READY, SlotSocket, SlotState, SocketSlot};
 use super::slot_table::SlotTable;
 use super::stream_state::StreamState;
 use super::tasks::Scheduler;
 use super::watchdog::Watchdog;
 
-/// How often is looked whether the peers of half-closed connections have ended their side.
+/// Interval of checks whether the peers of half-closed connections have ended their side.
 const HALF_CLOSE_TICK: Duration = Duration::from_millis(1);
 
-/// What all threads of a server share.
+/// The state that all threads of a server share.
 pub(super) struct ServerState {
     pub(super) shared: ServerShared,
     pub(super) slots: SlotTable,
@@ -33,14 +33,14 @@ pub(super) struct ServerState {
     pub(super) watchdog: Watchdog,
     pub(super) poll_registry: PollRegistry,
     waker: PollWaker,
-    /// When the first connection or port is to be looked at even if nothing happens.
+    /// The time at which the first connection or port is to be looked at even if nothing happens.
     next_deadline: Mutex<Option<Instant>>,
-    /// How threads wait for the peers that they stay with.
+    /// The policy by which threads wait for the peers that they stay with.
     pub(super) waiting: Waiting,
     pub(super) spinners: Spinners,
     stopping: AtomicBool,
-    /// Connections whose peers have not ended their side yet, while the server stops.
-    half_closed: Mutex<Vec<Arc<Slot>>>,
+    /// Connections that their peers have not ended on their side yet, while the server stops.
+    half_closed: Mutex<Vec<Arc<SocketSlot>>>,
 }
 
 impl ServerState {
@@ -77,7 +77,7 @@ impl ServerState {
         counters
     }
 
-    /// Whether nothing further is to be begun.
+    /// Returns whether nothing further is to be begun.
     #[inline]
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
@@ -91,7 +91,7 @@ impl ServerState {
     }
 
     /// Ends the direction of the replies of a connection that is over, and keeps the other until the peer has ended it, too.
-    pub(super) fn half_close(&self, slot: &Arc<Slot>) {
+    pub(super) fn half_close(&self, slot: &Arc<SocketSlot>) {
         if slot.half_close() {
             lock(&self.half_closed).push(Arc::clone(slot));
         }
@@ -117,7 +117,7 @@ impl ServerState {
         }
     }
 
-    /// Something is to be looked at by `at` even if nothing happens.
+    /// Has something looked at by `at` even if nothing happens.
     pub(super) fn note_deadline(&self, at: Instant) {
         let mut next = lock(&self.next_deadline);
         if next.is_none_or(|next| at < next) {
@@ -135,7 +135,7 @@ impl ServerState {
         self.waker.wake();
     }
 
-    /// When something is to be looked at even if nothing happens.
+    /// Returns when something is to be looked at even if nothing happens.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         *lock(&self.next_deadline)
     }
@@ -181,7 +181,7 @@ impl ServerState {
     }
 
     /// Waits for what a connection or port says from now on.
-    pub(super) fn register(self: &Arc<Self>, slot: &Arc<Slot>, state: Box<SlotState>) {
+    pub(super) fn register(self: &Arc<Self>, slot: &Arc<SocketSlot>, state: Box<SlotState>) {
         slot.lend(state);
         if let Err(error) = self.poll_registry.add(&**slot, slot.id, Watch::Receive) {
             tracing::error!(id = slot.id, %error, "the system cannot wait for one more: closed");
@@ -197,7 +197,7 @@ impl ServerState {
     #[cold]
     pub(super) fn defer(
         &self,
-        slot: &Arc<Slot>,
+        slot: &Arc<SocketSlot>,
         call: &CallToServe,
         cancelled: CancelFlag,
         to: AnswerTo,
@@ -224,7 +224,7 @@ impl ServerState {
     }
 
     /// Hands in the answer to a call that was carried out elsewhere.
-    pub(super) fn answer_late(self: &Arc<Self>, slot: &Arc<Slot>, answer: LateAnswer) {
+    pub(super) fn answer_late(self: &Arc<Self>, slot: &Arc<SocketSlot>, answer: LateAnswer) {
         if let Some(state) = slot.leave_answer(answer) {
             self.scheduler.push_ready_here(slot, state);
         }

@@ -10,7 +10,7 @@ use tenon_core::serve::{DRAIN_ON_DROP, StartError};
 use super::builder::ServerBuilder;
 use super::handle::Server;
 use super::state::ServerState;
-use super::thread::Thread;
+use super::thread::ThreadContext;
 
 /// A server that serves within [`step`](Self::step) and has no threads, for programs with an event loop of their own
 /// (libuv, libev, epoll). [`ServerBuilder::start_stepped`] makes one; dropping it shuts the server down.
@@ -43,7 +43,7 @@ use super::thread::Thread;
 pub struct SteppedServer {
     server: Arc<Server>,
     state: Arc<ServerState>,
-    thread: Thread,
+    thread: ThreadContext,
 }
 
 impl ServerBuilder {
@@ -64,7 +64,7 @@ impl ServerBuilder {
         }
         Ok(SteppedServer {
             server: Arc::new(server),
-            thread: Thread::of(&state),
+            thread: ThreadContext::of(&state),
             state,
         })
     }

@@ -17,18 +17,18 @@ use tenon_net::Stream;
 use tenon_proto::ROOM_FIRST;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 
-use super::jobs::{AnswerTo, Job};
-use super::slot::{ANSWERS, ENDED, LateAnswer, READY, ROOM, Slot, SlotState, stream_of};
+use super::jobs::{AnswerTo, CallJob};
+use super::slot::{ANSWERS, ENDED, LateAnswer, READY, ROOM, SlotState, SocketSlot, stream_of};
 use super::state::ServerState;
 use super::stream_state::StreamState;
-use super::thread::{LINGER, Thread};
+use super::thread::{LINGER, ThreadContext};
 use super::turn_end::TurnEnd;
 
 /// A connection that a thread has.
 pub(super) struct StreamTurn<'t> {
     pub(super) server: &'t Arc<ServerState>,
-    pub(super) slot: &'t Arc<Slot>,
-    pub(super) thread: &'t mut Thread,
+    pub(super) slot: &'t Arc<SocketSlot>,
+    pub(super) thread: &'t mut ThreadContext,
 }
 
 impl StreamTurn<'_> {
@@ -100,7 +100,7 @@ impl StreamTurn<'_> {
         self.at_rest(state)
     }
 
-    /// What becomes of a connection of which everything that has come is done.
+    /// Decides how to go on with a connection of which everything that has come is done.
     fn at_rest(&mut self, state: &mut StreamState) -> Result<TurnEnd, EndReason> {
         // The end of what is received may be this server's own doing: a lean peer is told which calls were begun.
         if self.server.is_stopping() && !matches!(state.ends, Some(EndReason::Stopping)) {
@@ -123,8 +123,8 @@ impl StreamTurn<'_> {
         }
     }
 
-    /// Takes in that nothing more is received. Calls that other threads are at are still answered, unless nobody is left
-    /// to be.
+    /// Takes in that nothing more is received. Calls that other threads are at are still answered, unless the peer is
+    /// gone.
     #[cold]
     fn handle_end(&self, stream: &Stream, state: &mut StreamState) -> Result<(), EndReason> {
         if self.server.is_stopping() && !stream.is_hung_up() {
@@ -151,8 +151,8 @@ impl StreamTurn<'_> {
         Ok(())
     }
 
-    /// Whether nobody is left to be answered at the other end of a connection of which nothing more is received. A
-    /// server that stops may have ended that direction itself.
+    /// Returns whether the peer of a connection of which nothing more is received is gone, so that no answer reaches
+    /// it. A server that stops may have ended that direction itself.
     fn is_peer_gone(&self, stream: &Stream, state: &StreamState) -> bool {
         let policy = if self.server.is_stopping() {
             EndOfStream::HalfClosed
@@ -188,27 +188,27 @@ impl StreamTurn<'_> {
         }
     }
 
-    /// Whether the connection is still received from though the server stops.
+    /// Returns whether the connection is still received from though the server stops.
     pub(super) fn receives_last(&self, state: &StreamState) -> bool {
         let is_open = state.ends.is_none() && !state.served.is_held();
         is_open && !self.server.scheduler.is_stepped() && state.served.receives_last()
     }
 
-    /// Whether the call that waits in the connection may be carried out by now.
+    /// Returns whether the call that waits in the connection may be carried out by now.
     fn may_carry_on(&self, state: &StreamState) -> bool {
         let bytes = state.served.held_bytes();
         self.is_below_limits(state, bytes) && self.has_room(state, bytes)
     }
 
-    /// Whether the connection may have one call more, with so many bytes of memory.
+    /// Returns whether the connection may have one call more, with so many bytes of memory.
     fn is_below_limits(&self, state: &StreamState, bytes: usize) -> bool {
         let limits = &self.server.shared.limits;
-        // Those count, too, whose handlers take long on the thread that received them.
+        // Those count, too, that run on the thread that received them and take long.
         state.served.running() < limits.connection_calls.max(1)
             && state.served.has_memory_for(bytes, limits)
     }
 
-    /// Whether all connections together may.
+    /// Returns whether all connections together may.
     fn has_room(&self, state: &StreamState, bytes: usize) -> bool {
         let counted = state.served.counted_bytes(bytes);
         self.server.scheduler.room.has(counted, state.is_next)
@@ -263,7 +263,7 @@ impl StreamTurn<'_> {
         !self.thread.activity.is_replaced()
     }
 
-    /// Whether a call has to wait for those before it, as its service keeps order.
+    /// Returns whether a call has to wait for those before it, as its service keeps order.
     #[inline]
     fn waits_for_order(&self, state: &StreamState, call: &CallToServe) -> bool {
         state.served.deferred() > 0 && self.server.shared.registry.keeps_order(call.service)
@@ -290,7 +290,7 @@ impl StreamTurn<'_> {
         };
         let target = AnswerTo::Deferred(id);
         let progress = self.server.defer(self.slot, &call, cancelled, target);
-        let job = Job::of_stream((call, progress), received, memory);
+        let job = CallJob::of_stream((call, progress), received, memory);
         self.server.scheduler.push_job(self.server, job);
         true
     }
@@ -304,7 +304,7 @@ impl StreamTurn<'_> {
         false
     }
 
-    /// Carries a call out here whose memory counts while its handler runs; returns whether others may follow.
+    /// Carries a call out here, with its memory counted while its handler runs; returns whether others may follow.
     #[cold]
     fn execute_large(
         &mut self,
@@ -501,12 +501,12 @@ impl StreamTurn<'_> {
         state.served.overdue(limits, now).map_or(Ok(()), Err)
     }
 
-    /// Whether the thread may wait for this connection alone.
+    /// Returns whether the thread may wait for this connection alone.
     pub(super) fn may_stay(&self, place: &mut Option<Box<SlotState>>) -> bool {
         stream_of(place).is_some_and(|state| !state.is_blocked() && self.may_stay_with(state))
     }
 
-    /// The same of one of which nothing waits to be sent.
+    /// Returns the same of one of which nothing waits to be sent.
     #[inline]
     fn may_stay_with(&self, state: &StreamState) -> bool {
         !self.thread.activity.is_replaced()
@@ -563,7 +563,7 @@ fn send(stream: &Stream, batch: &TransmitBatch) -> io::Result<usize> {
 }
 
 impl ServerState {
-    /// Whether a thread waits for what comes next by no more than one receive that may sleep, which is counted.
+    /// Returns whether a thread waits for what comes next by no more than one receive that may sleep, which is counted.
     #[inline]
     pub(super) fn sleeps_at_once(&self, waiter: &Waiter, has_begun: bool) -> bool {
         let sleeps = waiter.always_sleeps() && !has_begun && self.may_wait();
@@ -573,7 +573,7 @@ impl ServerState {
         sleeps
     }
 
-    /// Whether a thread may wait for one connection or port alone.
+    /// Returns whether a thread may wait for one connection or port alone.
     #[inline]
     fn may_wait(&self) -> bool {
         self.scheduler.may_stay() && !self.is_stopping()

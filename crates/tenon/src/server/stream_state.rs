@@ -1,4 +1,4 @@
-//! What one thread at a time has of a connection.
+//! The state of a connection, which one thread at a time has.
 
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -7,29 +7,29 @@ use tenon_core::serve::{EndReason, HostShare, ServedStream, ServerShared};
 use tenon_core::wait::{Looking, Waiter, Waiting};
 use tenon_net::{Transport, Watch};
 
-/// What only one thread at a time has of a connection.
+/// The state of a connection, which one thread at a time has.
 #[derive(Debug)]
 pub(super) struct StreamState {
     pub(super) served: ServedStream,
     pub(super) waiter: Waiter,
     pub(super) looking: Looking,
-    /// What its socket is watched for.
+    /// The events that its socket is watched for.
     pub(super) watch: Watch,
-    /// What has happened while no thread had the connection.
+    /// The signals that came while no thread had the connection.
     pub(super) signals: u8,
-    /// Whether there may be something in the socket.
+    /// True if there may be something in the socket.
     pub(super) is_readable: bool,
-    /// Whether the peer is known to have ended its sending side.
+    /// True if the peer is known to have ended its sending side.
     pub(super) has_ended: bool,
-    /// Why the connection ends when all calls of it are answered.
+    /// The reason for which the connection ends when all calls of it are answered.
     pub(super) ends: Option<EndReason>,
-    /// Why the connection ends at once: its peer has taken too long.
+    /// The reason for which the connection ends at once: its peer has taken too long.
     pub(super) overdue: Option<EndReason>,
-    /// Whether the scheduler says when a call may be handed over.
+    /// True if the scheduler says when a call may be handed over.
     pub(super) awaits_room: bool,
-    /// Whether it has said so in this turn: the call comes before those of connections that wait.
+    /// True if it has said so in this turn: the call comes before those of connections that wait.
     pub(super) is_next: bool,
-    /// What becomes readable when there is room in shared memory, once that was waited for.
+    /// A descriptor that becomes readable when there is room in shared memory, once that was waited for.
     pub(super) room_bell: Option<OwnedFd>,
     /// Goes with the connection.
     _host: HostShare,
@@ -71,12 +71,12 @@ impl StreamState {
         self.overdue = Some(reason);
     }
 
-    /// Whether calls are carried out that are not answered.
+    /// Returns whether calls are carried out that are not answered.
     pub(super) fn has_running_calls(&self) -> bool {
         self.served.running() > 0
     }
 
-    /// Whether it is known what becomes readable when there is room in shared memory.
+    /// Returns whether the descriptor that becomes readable when there is room in shared memory is known.
     pub(super) fn has_room_bell(&self) -> bool {
         self.room_bell.is_some()
     }
@@ -86,17 +86,18 @@ impl StreamState {
         self.room_bell = Some(bell);
     }
 
-    /// Whether nothing is left to be done but to end the connection.
+    /// Returns whether nothing is left to be done but to end the connection.
     pub(super) fn is_over(&self) -> bool {
         self.ends.is_some() && !self.has_running_calls() && !self.is_blocked()
     }
 
-    /// Whether what comes next is to be received: not while a call or a reply waits, or when the connection ends.
+    /// Returns whether what comes next is to be received: not while a call or a reply waits, or when the connection
+    /// ends.
     pub(super) fn may_receive(&self) -> bool {
         !self.is_blocked() && !self.served.is_held() && self.ends.is_none()
     }
 
-    /// Whether replies wait for room in the socket.
+    /// Returns whether replies wait for room in the socket.
     pub(super) fn is_blocked(&self) -> bool {
         self.served.has_transmit()
     }

@@ -7,8 +7,8 @@ use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::call_room::CallRoom;
-use super::jobs::Job;
+use super::call_room::CallAdmission;
+use super::jobs::CallJob;
 use super::poll_duty::PollDuty;
 use super::slot::ReadySlot;
 
@@ -18,28 +18,28 @@ const STREAK_MAX: u32 = 1024;
 /// The tasks of a server and the threads that do them.
 #[derive(Debug)]
 pub(super) struct Scheduler {
-    pub(super) tasks: Mutex<Tasks>,
+    pub(super) tasks: Mutex<RunQueue>,
     pub(super) work: Condvar,
     pub(super) departures: Condvar,
     /// Threads that serve at the same time at most.
     pub(super) serving_max: usize,
     /// For the calls that were handed over and are not answered.
-    pub(super) room: CallRoom,
+    pub(super) room: CallAdmission,
     /// Threads that may run handlers which take long, at most.
     pub(super) handlers_max: usize,
-    /// Whether as many do: every call is handed over then, as a thread has to be left that receives.
+    /// True if as many do: every call is handed over then, as a thread has to be left that receives.
     pub(super) is_busy: AtomicBool,
-    /// Whether several connections have something to say, so that no thread stays with one.
+    /// True if several connections have something to say, so that no thread stays with one.
     pub(super) is_crowded: AtomicBool,
-    /// Whether the program [steps](Self::step) instead of threads.
+    /// True if the program [steps](Self::step) instead of threads.
     pub(super) is_stepped: AtomicBool,
 }
 
-/// What there is to do, and by how many threads.
+/// The work that is ready, and the numbers of threads that do it.
 #[derive(Debug)]
-pub(super) struct Tasks {
+pub(super) struct RunQueue {
     pub(super) ready: VecDeque<ReadySlot>,
-    pub(super) jobs: VecDeque<Box<Job>>,
+    pub(super) jobs: VecDeque<Box<CallJob>>,
     /// There while no thread polls.
     pub(super) poll: Option<Box<PollDuty>>,
     pub(super) threads: usize,
@@ -49,19 +49,19 @@ pub(super) struct Tasks {
     pub(super) serving: usize,
     /// Threads that stay with one connection each.
     pub(super) staying: usize,
-    /// Threads whose handlers take long, or that carry out what was handed over.
+    /// Threads in handlers that take long, or that carry out what was handed over.
     pub(super) busy: usize,
     /// Turns that may begin before those that have nothing to say are asked again.
     pub(super) turns_left: usize,
-    /// How long a turn takes, on average, in nanoseconds.
+    /// The average time of a turn, in nanoseconds.
     pub(super) turn_nanos: u64,
-    /// When the last poll ended, and how many turns were to follow.
+    /// The end of the last poll, and the number of turns that were to follow.
     pub(super) last_poll: Option<(Instant, usize)>,
     pub(super) lone: LoneSlot,
     pub(super) is_closed: bool,
 }
 
-/// Whether one connection alone has had something to say for a while.
+/// The connection that alone has had something to say for a while.
 #[derive(Debug)]
 pub(super) struct LoneSlot {
     pub(super) id: usize,
@@ -71,22 +71,22 @@ pub(super) struct LoneSlot {
     pub(super) needed: u32,
 }
 
-/// What a thread does next.
-pub(super) enum Task {
+/// The next piece of work of a thread.
+pub(super) enum WorkItem {
     Serve(ReadySlot, bool),
-    Run(Box<Job>),
+    Run(Box<CallJob>),
     /// Waits only if no connection is to be served.
     Poll(Box<PollDuty>, bool),
 }
 
 impl Scheduler {
-    /// A scheduler of at most so many threads whose handlers take long, and of calls as far as there is `room`.
-    pub(super) fn new(threads_max: usize, room: CallRoom) -> Self {
+    /// Makes a scheduler of at most so many threads in handlers that take long, and of calls as far as there is `room`.
+    pub(super) fn new(threads_max: usize, room: CallAdmission) -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let handlers_max = threads_max.max(1);
         let serving_max = processors.min(handlers_max);
         Self {
-            tasks: Mutex::new(Tasks {
+            tasks: Mutex::new(RunQueue {
                 ready: VecDeque::new(),
                 jobs: VecDeque::new(),
                 poll: None,
@@ -119,14 +119,14 @@ impl Scheduler {
     }
 }
 
-impl Tasks {
+impl RunQueue {
     pub(super) fn has_task(&self, scheduler: &Scheduler) -> bool {
         let may_serve = !self.ready.is_empty() && self.serving < scheduler.serving_max;
         let may_work = !self.jobs.is_empty() && self.busy < scheduler.handlers_max;
         may_serve || may_work || self.poll.is_some()
     }
 
-    pub(super) fn take(&mut self, scheduler: &Scheduler) -> Option<Task> {
+    pub(super) fn take(&mut self, scheduler: &Scheduler) -> Option<WorkItem> {
         let is_due = self.turns_left == 0 && self.poll.is_some();
         if self.serving < scheduler.serving_max
             && !is_due
@@ -134,7 +134,7 @@ impl Tasks {
         {
             self.turns_left = self.turns_left.saturating_sub(1);
             let is_lone = self.ready.is_empty();
-            return Some(Task::Serve(ready, is_lone));
+            return Some(WorkItem::Serve(ready, is_lone));
         }
         let may_work = !self.jobs.is_empty() && self.busy < scheduler.handlers_max;
         // A thread polls as long as none does, and the others carry calls out.
@@ -142,10 +142,10 @@ impl Tasks {
             && let Some(poll) = self.poll.take()
         {
             self.note_turns();
-            return Some(Task::Poll(poll, self.ready.is_empty()));
+            return Some(WorkItem::Poll(poll, self.ready.is_empty()));
         }
         if may_work {
-            self.jobs.pop_front().map(Task::Run)
+            self.jobs.pop_front().map(WorkItem::Run)
         } else {
             None
         }
@@ -161,7 +161,7 @@ impl Tasks {
         }
     }
 
-    /// How long those that wait to be served have to wait if no further thread serves them.
+    /// Returns how long those that wait to be served have to wait if no further thread serves them.
     pub(super) fn backlog(&self) -> Duration {
         Duration::from_nanos(self.turn_nanos * self.ready.len() as u64)
     }

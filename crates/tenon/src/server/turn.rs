@@ -7,21 +7,21 @@ use tenon_core::serve::EndReason;
 use tenon_net::{Carrier, Watch};
 
 use super::port::PortTurn;
-use super::slot::{Slot, SlotSocket, SlotState, port_of, stream_of};
+use super::slot::{SlotSocket, SlotState, SocketSlot, port_of, stream_of};
 use super::state::ServerState;
 use super::stream::StreamTurn;
-use super::thread::Thread;
+use super::thread::ThreadContext;
 use super::turn_end::TurnEnd;
 
 /// Serves a connection or port for a turn. If it `is_lone`, and has been for a while, the thread stays with it.
 pub(super) fn serve(
     server: &Arc<ServerState>,
-    slot: &Arc<Slot>,
+    slot: &Arc<SocketSlot>,
     state: Box<SlotState>,
-    thread: &mut Thread,
+    thread: &mut ThreadContext,
     is_lone: bool,
 ) {
-    let mut turn = Turn {
+    let mut turn = SlotTurn {
         server,
         slot,
         thread,
@@ -64,11 +64,11 @@ pub(super) fn serve(
 /// Ends a connection of a server that stops: a lean peer is told which of its calls were begun.
 pub(super) fn stop(
     server: &Arc<ServerState>,
-    slot: &Arc<Slot>,
+    slot: &Arc<SocketSlot>,
     state: Box<SlotState>,
-    thread: &mut Thread,
+    thread: &mut ThreadContext,
 ) {
-    let mut turn = Turn {
+    let mut turn = SlotTurn {
         server,
         slot,
         thread,
@@ -78,13 +78,13 @@ pub(super) fn stop(
     turn.end(place, &EndReason::Stopping);
 }
 
-struct Turn<'t> {
+struct SlotTurn<'t> {
     server: &'t Arc<ServerState>,
-    slot: &'t Arc<Slot>,
-    thread: &'t mut Thread,
+    slot: &'t Arc<SocketSlot>,
+    thread: &'t mut ThreadContext,
 }
 
-impl Turn<'_> {
+impl SlotTurn<'_> {
     fn stream(&mut self) -> StreamTurn<'_> {
         StreamTurn {
             server: self.server,
@@ -110,8 +110,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether the thread is to stay with this connection or port, which is the only one that says something; another
-    /// thread polls from now on, then.
+    /// Returns whether the thread is to stay with this connection or port, which is the only one that says something;
+    /// another thread polls from now on, then.
     fn may_stay(&mut self, place: &mut Option<Box<SlotState>>) -> bool {
         let slot = self.slot;
         let may = match &slot.socket {

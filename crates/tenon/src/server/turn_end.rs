@@ -1,8 +1,8 @@
-//! How a turn at a connection or port ends.
+//! The end of a turn at a connection or port.
 
 use tenon_core::serve::EndReason;
 
-/// How a turn has ended.
+/// The end of a turn.
 #[derive(Debug)]
 pub(super) enum TurnEnd {
     /// Everything that has come is done.

@@ -8,39 +8,39 @@ use std::time::Duration;
 
 use tenon_sync::SleepFlag;
 
-use super::activity::Activity;
+use super::activity::ThreadActivity;
 use super::lock;
 
-/// How often the watchdog looks.
+/// Interval at which the watchdog looks.
 const TICK: Duration = Duration::from_micros(500);
 
 /// Looks in a row without a handler after which the watchdog announces that it will sleep.
 const IDLE_TICKS: u32 = 20;
 
-/// What the watchdog and those whom it watches share.
+/// The state that the watchdog shares with the threads that it watches.
 #[derive(Debug, Default)]
 pub(super) struct Watchdog {
     sleep: SleepFlag,
-    threads: Mutex<Vec<Weak<Activity>>>,
+    threads: Mutex<Vec<Weak<ThreadActivity>>>,
 }
 
-/// What the watchdog keeps from look to look, with its memory.
+/// The counts that the watchdog keeps from look to look, with their memory.
 #[derive(Default)]
-struct Looks {
+struct WatchdogScan {
     /// The handlers that each thread had counted at the last look.
-    seen: HashMap<*const Activity, u64>,
-    threads: Vec<Arc<Activity>>,
+    seen: HashMap<*const ThreadActivity, u64>,
+    threads: Vec<Arc<ThreadActivity>>,
 }
 
 impl Watchdog {
     /// Watches a thread from now on.
-    pub(super) fn watch(&self, activity: &Arc<Activity>) {
+    pub(super) fn watch(&self, activity: &Arc<ThreadActivity>) {
         let mut threads = lock(&self.threads);
         threads.retain(|thread| thread.strong_count() > 0);
         threads.push(Arc::downgrade(activity));
     }
 
-    /// A handler has [begun](Activity::begin_handler): the watchdog is woken if it sleeps.
+    /// A handler has [begun](ThreadActivity::begin_handler): the watchdog is woken if it sleeps.
     #[inline]
     pub(super) fn note_handler(&self) {
         self.sleep.note_work();
@@ -58,10 +58,10 @@ impl Watchdog {
         self.sleep.close();
     }
 
-    /// Watches until it is [closed](Self::close). What a thread does whose handler takes long, another is to
-    /// `take_over`, which is told what the thread had [counted](Activity::handlers).
-    pub(super) fn run(&self, take_over: impl Fn(&Activity, u64)) {
-        let mut looks = Looks::default();
+    /// Watches until it is [closed](Self::close). The work of a thread in a handler that takes long, another is to
+    /// `take_over`, which is told what the thread had [counted](ThreadActivity::handlers).
+    pub(super) fn run(&self, take_over: impl Fn(&ThreadActivity, u64)) {
+        let mut looks = WatchdogScan::default();
         let mut idle_ticks = 0;
         while self.sleep.pause(TICK) {
             let is_idle = self.look(&mut looks, &take_over);
@@ -79,8 +79,8 @@ impl Watchdog {
     }
 
     /// Looks at all threads; returns whether no handler has run since the last look, but those that were taken over.
-    fn look(&self, looks: &mut Looks, take_over: &impl Fn(&Activity, u64)) -> bool {
-        let Looks { seen, threads } = looks;
+    fn look(&self, looks: &mut WatchdogScan, take_over: &impl Fn(&ThreadActivity, u64)) -> bool {
+        let WatchdogScan { seen, threads } = looks;
         threads.extend(lock(&self.threads).iter().filter_map(Weak::upgrade));
         seen.retain(|known, _| threads.iter().any(|thread| Arc::as_ptr(thread) == *known));
         let mut is_idle = true;
