@@ -1,4 +1,5 @@
-//! When a connection that was lost is made again, which calls wait for that, and what the others are told.
+//! Back-off of reconnecting: when a lost connection is made again, which calls wait for that, and what the others are
+//! told.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,13 +15,13 @@ use crate::error::{CallError, ConnectError};
 pub struct BackOff {
     pause: Duration,
     not_before: Option<Instant>,
-    /// Why the last attempt failed.
+    /// Error of the last attempt.
     failure: Option<ConnectError>,
-    /// Until when calls that do not wait are told so without another attempt.
+    /// Time until which calls that do not wait are told so without another attempt.
     fresh_until: Option<Instant>,
 }
 
-/// What a call does that has no connection.
+/// Next action of a call that has no connection.
 #[derive(Debug)]
 pub enum NextAttempt {
     /// It connects.
@@ -50,7 +51,7 @@ impl BackOff {
     /// second at most, and no call is told of a failure that is older.
     const FRESH: Duration = Duration::from_millis(10);
 
-    /// Returns what a call does at `now` that needs a connection, and `waits_for_ready` or not.
+    /// Returns the next action of a call at `now` that needs a connection, and `waits_for_ready` or not.
     pub fn next_attempt(&self, now: Instant, waits_for_ready: bool) -> NextAttempt {
         if waits_for_ready {
             return match self.not_before {
@@ -65,19 +66,19 @@ impl BackOff {
         }
     }
 
-    /// An attempt has ended: calls that wait make the next one later, and later each time.
+    /// Notes that an attempt has ended: calls that wait make the next one later, and later each time.
     pub fn attempt(&mut self, now: Instant) {
         self.not_before = Some(now + self.pause);
         self.pause = (self.pause * 2).min(Self::LONGEST);
     }
 
-    /// An attempt has led to a connection. Whether it answers is not known yet.
+    /// Notes that an attempt has led to a connection. Whether it answers is not known yet.
     pub fn succeeded(&mut self) {
         self.failure = None;
         self.fresh_until = None;
     }
 
-    /// The peer answers: the next attempt may be made at once.
+    /// Notes that the peer answers: the next attempt may be made at once.
     #[inline]
     pub fn reset(&mut self) {
         if self.not_before.is_some() {
@@ -85,7 +86,7 @@ impl BackOff {
         }
     }
 
-    /// An attempt has failed at `now`; says whether trying again cannot help.
+    /// Notes that an attempt has failed at `now`; returns whether trying again cannot help.
     pub fn failed(&mut self, now: Instant, error: ConnectError) -> bool {
         let is_hopeless = is_hopeless(&error);
         // That time ran out says less than why the attempt before failed. It is the time of one call, too, and says
@@ -102,13 +103,13 @@ impl BackOff {
         is_hopeless
     }
 
-    /// What a call is told that gives up waiting for a connection; none if no attempt has failed.
+    /// Returns the error of a call that gives up waiting for a connection; `None` if no attempt has failed.
     pub fn error(&self) -> Option<CallError> {
         self.failure.clone().map(CallError::from)
     }
 }
 
-/// Whether trying again cannot help. A program that is not registered yet may be, later.
+/// Returns whether trying again cannot help. A program that is not registered yet may be, later.
 fn is_hopeless(error: &ConnectError) -> bool {
     match error {
         ConnectError::Unreachable { cause, .. } => matches!(
@@ -122,7 +123,7 @@ fn is_hopeless(error: &ConnectError) -> bool {
     }
 }
 
-/// Whether an attempt took longer than it had time.
+/// Returns whether an attempt took longer than it had time.
 fn is_late(error: &ConnectError) -> bool {
     match error {
         ConnectError::Unreachable { cause, .. } => cause.kind() == io::ErrorKind::TimedOut,

@@ -1,4 +1,4 @@
-//! What all calls of a client have in common, whatever carries them.
+//! The settings that all calls of a client have in common, whatever carries them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::options::CallOptions;
 use crate::procedure::{CallCodec, ProcedureCall, decode_in_order};
 use crate::timer::CallLimit;
 
-/// Who calls: a version of a program, and what all calls of it have in common.
+/// A version of a program that is called, and the settings that all calls of it have in common.
 #[derive(Clone)]
 pub struct Caller {
-    /// What the channel speaks.
+    /// Protocol of the channel.
     protocol: Protocol,
     program: u32,
     version: u32,
     template: Arc<CallTemplate>,
     interface: Arc<Interface>,
     timeout: Duration,
-    /// Whether lean calls say how much time they have.
+    /// True if lean calls say how much time they have.
     tells_timeout: bool,
-    /// Whether calls are to say who calls, which the lean protocol cannot carry.
+    /// True if calls are to carry a credential, which the lean protocol cannot carry.
     has_credential: bool,
     decoding: Decoding,
 }
@@ -41,12 +41,12 @@ pub struct Caller {
 /// Bytes of a result from which every time that it is moved shows.
 const LARGE: usize = 1024;
 
-/// How results are decoded.
+/// Settings of the decoding of results.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Decoding {
-    /// What is forgiven.
+    /// Decode mode: strict, or lenient.
     pub mode: DecodeMode,
-    /// What it may cost.
+    /// Limits of the cost.
     pub limits: Limits,
 }
 
@@ -81,7 +81,7 @@ impl Decoding {
     }
 }
 
-/// What decodes the result of a started call, by the protocol of the call.
+/// Decoder of the result of a started call, by the protocol of the call.
 #[derive(Debug, Clone, Copy)]
 pub enum DecodeBy<T> {
     /// By ONC RPC.
@@ -108,7 +108,7 @@ impl<T> DecodeBy<T> {
     }
 }
 
-/// What was decoded, if that was all there was.
+/// Returns the decoded value, if that was all there was.
 #[inline(always)]
 fn ended<T, E: From<CallError>>(
     decoded: Result<T, DecodeError>,
@@ -154,7 +154,7 @@ fn decode_whole<'a, R: Representation, T, E: From<CallError>>(
 }
 
 impl Caller {
-    /// Calls over a channel that speaks `protocol` are made with AUTH_NONE, have 25 seconds, and read
+    /// A caller over a channel that speaks `protocol`: its calls are made with AUTH_NONE, have 25 seconds, and read
     /// results leniently.
     pub fn new(protocol: Protocol, program: u32, version: u32) -> Self {
         Self {
@@ -197,31 +197,31 @@ impl Caller {
         self.decoding.limits = limits;
     }
 
-    /// What the channel speaks.
+    /// Returns the protocol of the channel.
     #[inline]
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// The program's number.
+    /// Returns the program's number.
     #[inline]
     pub fn program(&self) -> u32 {
         self.program
     }
 
-    /// The version's number.
+    /// Returns the version's number.
     #[inline]
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// How results are decoded.
+    /// Returns how results are decoded.
     #[inline]
     pub fn decoding(&self) -> Decoding {
         self.decoding
     }
 
-    /// The time that a call with these options has.
+    /// Returns the time that a call with these options has.
     #[inline]
     pub fn limit(&self, options: &CallOptions) -> CallLimit {
         CallLimit {
@@ -299,7 +299,7 @@ impl Caller {
         })
     }
 
-    /// Returns what decodes the result of a started call, by the protocol that the channel speaks.
+    /// Returns the decoder of the result of a started call, by the protocol that the channel speaks.
     #[inline]
     pub fn decode_by<C: ProcedureCall>(&self) -> DecodeBy<C::Result> {
         match self.protocol {

@@ -144,7 +144,7 @@ impl ClientSocket {
         }
     }
 
-    /// What its bytes come through.
+    /// Returns the transport that its bytes come through.
     pub fn transport(&self) -> Transport {
         match self {
             Self::Stream(stream) => stream.transport(),
@@ -152,7 +152,7 @@ impl ClientSocket {
         }
     }
 
-    /// Whether datagrams go to another process of this machine.
+    /// Returns whether datagrams go to another process of this machine.
     pub fn is_here(&self) -> bool {
         match self {
             Self::Stream(_) => false,

@@ -1,4 +1,4 @@
-//! What the caller of a call over datagrams is told that ended without an answer.
+//! The error of a call over datagrams that ended without an answer.
 
 use std::io;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn exchange_error(
     }
 }
 
-/// What the server says, or this end in its place, without having sent an exception.
+/// Returns the exception of a failure that the server reports, or this end in its place, without having sent one.
 fn exception(status: Status, failure: &Failure) -> CallError {
     CallError::Exception(LeanException {
         status,

@@ -1,4 +1,4 @@
-//! Where a channel leads: what the program has said of it, and connecting to it, which begins anew each time.
+//! The destination of a channel: what the program has said of it, and connecting to it, which begins anew each time.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ pub struct Destination {
     service: Option<Service>,
 }
 
-/// What is to be reached there.
+/// Version of a program that is to be reached at a destination, and the resolver that finds its port.
 #[derive(Debug, Clone)]
 struct Service {
     program: u32,
@@ -30,7 +30,7 @@ struct Service {
 }
 
 impl Destination {
-    /// Whatever is at `address`.
+    /// The destination `address`, whatever is there.
     ///
     /// # Errors
     /// The address lacks a port.
@@ -44,7 +44,7 @@ impl Destination {
         })
     }
 
-    /// A version of a program at `address`, whose port `resolver` finds if it lacks one.
+    /// A version of a program at `address`, to which `resolver` finds the port if it lacks one.
     pub fn of_program(
         address: Address,
         program: u32,

@@ -59,7 +59,7 @@ pub enum CallError {
         size: usize,
         /// Most bytes that may be sent.
         limit: usize,
-        /// Whether it was to travel in one datagram.
+        /// True if it was to travel in one datagram.
         datagram: bool,
     },
     /// Your call was wrong: there are too many others that are not answered yet.
@@ -73,7 +73,7 @@ pub enum CallError {
     /// Your call was wrong: the channel speaks the other protocol.
     #[error("the channel speaks {spoken}: {}", advice_on_protocol(*.spoken))]
     OtherProtocol {
-        /// What the channel speaks.
+        /// Protocol of the channel.
         spoken: Protocol,
     },
     /// Your call was wrong: the lean protocol numbers procedures by 16 bits.
@@ -85,7 +85,7 @@ pub enum CallError {
         /// The procedure's number.
         procedure: u32,
     },
-    /// Your call was wrong: it was to say who calls, which the lean protocol cannot carry.
+    /// Your call was wrong: it was to carry a credential, which the lean protocol cannot carry.
     #[error(
         "a call by the lean protocol carries no credential; {}, or leave the credential out",
         advice_on_protocol(Protocol::Lean)
@@ -116,7 +116,7 @@ pub enum CallError {
         size: usize,
         /// Most bytes that this channel sends.
         own_limit: usize,
-        /// How the last connection broke.
+        /// Error by which the last connection broke.
         cause: Arc<io::Error>,
     },
     /// The peer refused.
@@ -139,9 +139,9 @@ pub enum CallError {
     TimedOut {
         /// The time that the call had.
         limit: Duration,
-        /// Whether the peer may have carried it out.
+        /// True if the peer may have carried it out.
         may_have_executed: bool,
-        /// How many calls may be in flight, if the call waited for room among these all the time, and was not sent.
+        /// Most calls that may be in flight, if the call waited for room among these all the time, and was not sent.
         calls_max: Option<usize>,
     },
     /// There is no connection to the peer.
@@ -150,32 +150,32 @@ pub enum CallError {
     /// The connection broke while the call was in flight, or refused to take it until time ran out.
     #[error("{}: {cause}; {}", what_broke(.cause), fate(*.may_have_executed))]
     Disconnected {
-        /// How it broke. Over UDP, `ConnectionRefused` says that nobody listens at the peer's port
+        /// Error by which it broke. Over UDP, `ConnectionRefused` says that nothing listens at the peer's port
         /// now. It does not say which datagram met the closed port: the peer may have carried this
         /// call out and gone before it answered, so that remains unknown.
         cause: Arc<io::Error>,
-        /// Whether the peer may have carried the call out.
+        /// True if the peer may have carried the call out.
         may_have_executed: bool,
     },
 }
 
-/// How a peer broke the protocol.
+/// Violation of the protocol by a peer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misbehavior {
     /// Its message is no reply.
     #[error("{0}")]
     Message(Violation),
-    /// What it sent is not the lean protocol.
+    /// Its bytes are not the lean protocol.
     #[error("{violation}{}", advice_on_lean(.violation))]
     Lean {
-        /// What is wrong, and where.
+        /// The violation, and its place.
         violation: lean::Violation,
     },
-    /// What it sent in the packet exchange is not the lean protocol.
+    /// Its bytes in the packet exchange are not the lean protocol.
     #[error("{violation}")]
     Exchange {
-        /// What is wrong, and where in the answer.
+        /// The violation, and its place in the answer.
         violation: lean::Violation,
     },
     /// Its stream makes no sense any more.
@@ -187,7 +187,7 @@ pub enum Misbehavior {
 }
 
 impl CallError {
-    /// Whether the peer may have carried the call out. If not, it is safe to repeat any call.
+    /// Returns whether the peer may have carried the call out. If not, it is safe to repeat any call.
     pub fn may_have_executed(&self) -> bool {
         match self {
             Self::Arguments(_)
@@ -261,8 +261,8 @@ pub enum ConnectionFailure {
 }
 
 impl ConnectionFailure {
-    /// Returns the error of a call of so many bytes during whose sending this and another connection ended, over a
-    /// channel that sends up to `own_limit` bytes.
+    /// Returns the error of a call of so many bytes that was being sent when this connection ended, and another before
+    /// it, over a channel that sends up to `own_limit` bytes.
     pub fn into_cut_off(self, size: usize, own_limit: usize) -> CallError {
         match self {
             Self::Io(cause) => CallError::CutOff {
@@ -318,7 +318,7 @@ impl SendFailure {
     /// Time for which a peer that takes no calls may still answer. One that is gone ends the connection by itself.
     const DRAIN: Duration = Duration::from_secs(1);
 
-    /// A send has failed at `now`.
+    /// The failure of a send at `now`.
     pub fn new(failure: ConnectionFailure, now: Instant) -> Self {
         Self {
             failure,
@@ -326,7 +326,7 @@ impl SendFailure {
         }
     }
 
-    /// Until when is received.
+    /// Returns until when is received.
     pub fn until(&self) -> Instant {
         self.until
     }
@@ -349,7 +349,7 @@ impl ConnectionFailure {
     }
 }
 
-/// Whether a failed send says only that the peer does not receive any more.
+/// Returns whether a failed send says only that the peer does not receive any more.
 fn is_peer_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -361,7 +361,7 @@ fn is_peer_gone(error: &io::Error) -> bool {
 /// say that it takes no connections of its user.
 const LEAN_MARK: u64 = 0x7f74_656e;
 
-/// How a connection ended to whose peer a long call was sent.
+/// Error by which a connection ended after a long call was sent over it.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}, behind a call of {size} bytes; the peer {}", advice_on_long_call(*.own_limit))]
 struct LostLongCall {
@@ -424,7 +424,7 @@ impl From<ConnectionError> for ConnectionFailure {
     }
 }
 
-/// What a peer says by the lean protocol where a result was expected.
+/// Exception that a peer sends by the lean protocol where a result was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeanException {
@@ -526,9 +526,9 @@ pub enum ConnectError {
     /// The peer cannot be reached.
     #[error("cannot connect to {address}: {cause}")]
     Unreachable {
-        /// Where the peer was looked for.
+        /// Address at which the peer was looked for.
         address: Address,
-        /// What the attempt reported. Of a name with several addresses its text has each of them with its cause.
+        /// Error of the attempt. Of a name with several addresses its text has each of them with its cause.
         cause: Arc<io::Error>,
     },
     /// The connection is lost, and cannot be made again, as the program has supplied it.
@@ -537,7 +537,7 @@ pub enum ConnectError {
          make a new channel over a new connection"
     )]
     NotReconnected {
-        /// What was at its other end.
+        /// Address of its peer.
         address: Address,
     },
 }
@@ -591,7 +591,8 @@ fn advice_on_protocol(spoken: Protocol) -> &'static str {
     }
 }
 
-/// A peer whose first bytes are no preamble may never have heard of the protocol.
+/// Returns the advice to connect otherwise, if the first bytes of the peer are no preamble: it may never have heard of
+/// the protocol.
 fn advice_on_lean(violation: &lean::Violation) -> &'static str {
     match violation.at {
         0..8 => "; if the peer speaks ONC RPC, connect to tcp:// or unix://",

@@ -1,4 +1,4 @@
-//! What a call failed of, alike for both protocols.
+//! The kind of the failure of a call, alike for both protocols.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,8 @@ use tenon_proto::onc::message::Refused;
 
 use crate::error::{CallError, ConnectError};
 
-/// What a call failed of, alike for both protocols: what a program decides by. The [`CallError`] has the particulars.
+/// Kind of the failure of a call, alike for both protocols, for programs to decide by. The [`CallError`] has the
+/// particulars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallErrorKind {

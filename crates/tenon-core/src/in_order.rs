@@ -1,4 +1,4 @@
-//! A service whose calls are carried out in their order.
+//! A service that has its calls carried out in their order.
 
 use tenon_wire::{Decoder, Encoder};
 

@@ -1,4 +1,4 @@
-//! What a peer sent in the lean representation, whose bytes may be in the other order.
+//! Values that a peer sent in the lean representation, perhaps in the other order of bytes.
 
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::{DecodeError, DecodeMode, Decoder, Lean, Limits, Swapped};

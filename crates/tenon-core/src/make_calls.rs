@@ -1,5 +1,5 @@
-//! What generated clients call through, so that their methods are written once for a client, for a client with options
-//! of some calls, and for what a program puts around a client.
+//! The trait that generated clients call through, so that their methods are written once for a client, for a client
+//! with options of some calls, and for what a program puts around a client.
 
 use crate::error::CallError;
 use crate::procedure::{Ping, ProcedureCall};
@@ -41,7 +41,7 @@ use crate::procedure::{Ping, ProcedureCall};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait MakeCalls {
-    /// A call that has been started, whose result is a `T`.
+    /// A call that has been started, and has a `T` as its result.
     type Pending<T, E: From<CallError>>;
 
     /// Makes a call and waits for its result.

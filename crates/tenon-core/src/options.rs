@@ -1,4 +1,4 @@
-//! What a channel allows.
+//! The options of a channel, and of single calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tenon_proto::onc::record::FRAGMENT_MAX;
 use crate::resolve::Resolver;
 use crate::wait::Waiting;
 
-/// Shortest time after which a call is sent again: whoever waits for no time at all floods its server.
+/// Shortest time after which a call is sent again: a client that waits for no time at all floods its server.
 const RESEND_MIN: Duration = Duration::from_millis(1);
 
 /// Shortest silence after which a peer is asked whether it is there, and shortest time that it has to answer.
@@ -20,7 +20,7 @@ const PING_MIN: Duration = Duration::from_millis(10);
 /// Smallest fragment that calls are cut into, so that every header stays in one piece.
 const FRAGMENT_MIN: usize = 1024;
 
-/// Far enough away to be never, near enough to be computed with.
+/// Longest time: far enough away to be never, near enough to be computed with.
 pub const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The limits of a channel. The defaults suit most programs.
@@ -90,7 +90,7 @@ impl Default for ChannelOptions {
 
 impl ChannelOptions {
     /// Time for the first connection; later ones have the time of the call that needs them.
-    /// 25 seconds if not said.
+    /// 25 seconds by default.
     #[must_use]
     pub fn connect_timeout(self, connect_timeout: Duration) -> Self {
         Self {
@@ -99,8 +99,8 @@ impl ChannelOptions {
         }
     }
 
-    /// Whether calls wait for a peer that cannot be reached, for as long as they have time: the connection is tried
-    /// again and again, after pauses of 10 ms to a second. By default such a call fails at once, with
+    /// Sets whether calls wait for a peer that cannot be reached, for as long as they have time: the connection is
+    /// tried again and again, after pauses of 10 ms to a second. By default such a call fails at once, with
     /// [`ConnectError::Unreachable`](crate::error::ConnectError::Unreachable) and what the system reports, such as
     /// "Connection refused". [`CallOptions::wait_for_ready`] decides for single calls.
     #[must_use]
@@ -111,8 +111,8 @@ impl ChannelOptions {
         }
     }
 
-    /// Whether the first connection is made by the first call, within that call's time, and not when the channel is
-    /// made: a program can then start before its server. By default the channel is connected when it is made, or is
+    /// Sets whether the first connection is made by the first call, within that call's time, and not when the channel
+    /// is made: a program can then start before its server. By default the channel is connected when it is made, or is
     /// not made.
     #[must_use]
     pub fn connect_lazily(self, connect_lazily: bool) -> Self {
@@ -164,22 +164,22 @@ impl ChannelOptions {
         self
     }
 
-    /// Whether a channel of tasks asks its peer, too, while no call waits. Not by default: the kernel asks idle peers over
-    /// TCP ([`keep_alive`](Self::keep_alive)), and a server may close connections that are idle. Between threads there
-    /// is none that could ask then.
+    /// Sets whether a channel of tasks asks its peer, too, while no call waits. Not by default: the kernel asks idle
+    /// peers over TCP ([`keep_alive`](Self::keep_alive)), and a server may close connections that are idle. Between
+    /// threads there is none that could ask then.
     #[must_use]
     pub fn ping_when_idle(mut self, ping_when_idle: bool) -> Self {
         self.pings.when_idle = ping_when_idle;
         self
     }
 
-    /// Largest call that is sent over a stream, in bytes with its header. 64 MiB if not said.
+    /// Largest call that is sent over a stream, in bytes with its header. 64 MiB by default.
     #[must_use]
     pub fn send_max(self, send_max: usize) -> Self {
         Self { send_max, ..self }
     }
 
-    /// Largest reply that is accepted from a stream, in bytes with its header. 64 MiB if not said;
+    /// Largest reply that is accepted from a stream, in bytes with its header. 64 MiB by default;
     /// memory is taken as it arrives.
     #[must_use]
     pub fn receive_max(self, receive_max: usize) -> Self {
@@ -189,14 +189,14 @@ impl ChannelOptions {
         }
     }
 
-    /// Most calls that may wait for their replies. 4096 if not said.
+    /// Most calls that may wait for their replies. 4096 by default.
     #[must_use]
     pub fn calls_max(self, calls_max: usize) -> Self {
         Self { calls_max, ..self }
     }
 
     /// Longest fragment that a record is cut into, in bytes; at least 1024. One fragment per
-    /// record if not said (RFC 5531 section 11).
+    /// record by default (RFC 5531 section 11).
     #[must_use]
     pub fn fragment_max(self, fragment_max: usize) -> Self {
         Self {
@@ -206,7 +206,7 @@ impl ChannelOptions {
     }
 
     /// When a call over UDP is sent again: after `first`, then after twice as long each time, up
-    /// to `longest`, and after a millisecond at least. Half a second and 8 seconds if not said.
+    /// to `longest`, and after a millisecond at least. Half a second and 8 seconds by default.
     #[must_use]
     pub fn retransmission(self, first: Duration, longest: Duration) -> Self {
         let [first, longest] = [first, longest].map(|pause| pause.clamp(RESEND_MIN, FOR_EVER));
@@ -216,7 +216,7 @@ impl ChannelOptions {
         }
     }
 
-    /// What finds the port of a program whose address lacks it. The rpcbind of the address's host if not said.
+    /// Resolver that finds the port of a program if its address lacks one; by default the rpcbind of its host.
     #[must_use]
     pub fn resolver(self, resolver: Arc<dyn Resolver>) -> Self {
         Self {
@@ -238,7 +238,7 @@ impl ChannelOptions {
         }
     }
 
-    /// How callers wait for replies. [`Waiting::Adaptive`] if not said. It means nothing where tasks
+    /// Wait policy of callers for replies. [`Waiting::Adaptive`] by default. It means nothing where tasks
     /// wait instead of threads.
     #[must_use]
     pub fn waiting(self, waiting: Waiting) -> Self {
@@ -246,7 +246,7 @@ impl ChannelOptions {
     }
 }
 
-/// What is said of some calls beside what is said of their client. What is not said is as the client says.
+/// Options of some calls beside those of their client, which decides what is not said here.
 ///
 /// ```
 /// use std::time::Duration;
@@ -262,7 +262,7 @@ pub struct CallOptions {
 }
 
 impl CallOptions {
-    /// Nothing is said.
+    /// Options that leave everything to the client.
     pub const fn new() -> Self {
         Self {
             timeout: None,

@@ -26,7 +26,7 @@ use crate::options::ChannelOptions;
 /// it says so, and has answered.
 const ANY_PROGRAM: (u32, u32) = (100_000, 2);
 
-/// What is sent to find out whether a server is there.
+/// Probe that is sent to find out whether a server is there.
 struct AddressProbe<'p> {
     address: &'p Address,
     program: (u32, u32),
@@ -41,7 +41,7 @@ struct Candidate {
     endpoint: ClientEndpoint<()>,
 }
 
-/// What has become of a candidate.
+/// Outcome of the probe of one candidate.
 enum ProbeOutcome {
     Silence,
     Answer,

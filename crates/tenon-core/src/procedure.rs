@@ -1,4 +1,4 @@
-//! What generated code knows of a procedure and of its version.
+//! Traits and data by which generated code describes a procedure and its version.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,19 +15,19 @@ pub trait CalledProcedure {
     /// The procedure's number. The lean protocol carries those of 16 bits.
     const PROCEDURE: u32;
 
-    /// Whether the interface was made for the lean protocol, too. If not, a client of a lean channel refuses the call.
+    /// True if the interface was made for the lean protocol, too. If not, a client of a lean channel refuses the call.
     const HAS_LEAN: bool = true;
 
-    /// What the procedure returns.
+    /// Result of the procedure.
     type Result;
 
-    /// Why there is no result.
+    /// Error of a call that has no result.
     type Error: From<CallError>;
 }
 
-/// How the messages of a call lie in one representation.
+/// Codec of the messages of a call in one representation.
 pub trait CallCodec<R: Representation>: CalledProcedure {
-    /// Appends the arguments; none if nothing else is said.
+    /// Appends the arguments; none by default.
     ///
     /// # Errors
     /// An argument breaks a bound of the interface.
@@ -39,7 +39,7 @@ pub trait CallCodec<R: Representation>: CalledProcedure {
     /// Reads the result.
     ///
     /// # Errors
-    /// The bytes are not a result of this procedure; if nothing else is said, as the procedure has no messages in this
+    /// The bytes are not a result of this procedure; by default, as the procedure has no messages in this
     /// representation.
     #[inline]
     fn decode(input: &mut Decoder<'_, R>) -> Result<Self::Result, DecodeError> {
@@ -84,8 +84,8 @@ pub fn decode_in_order<C: ProcedureCall>(
     }
 }
 
-/// What a version of a program was built from, for the other end to compare: constant data of
-/// generated code.
+/// Description of the interface that a version of a program was built from, for the other end to compare: constant data
+/// of generated code.
 #[derive(Debug)]
 pub struct LeanInterface {
     program: u32,
@@ -113,7 +113,7 @@ impl LeanInterface {
         }
     }
 
-    /// The same for all clients and services: they find their bindings by it, and without comparing
+    /// Returns the same object for all clients and services: they find their bindings by it, and without comparing
     /// more than a pointer.
     pub fn shared(&self) -> Arc<Interface> {
         Arc::clone(self.shared.get_or_init(|| Arc::new(self.interface())))

@@ -72,7 +72,7 @@ pub trait Registrar: fmt::Debug + Send + Sync {
     ) -> Result<Box<dyn Registered>, Box<dyn Error + Send + Sync>>;
 }
 
-/// What a [`Registrar`] has told, and takes back when this is dropped.
+/// Registration by a [`Registrar`], which takes it back when this is dropped.
 pub trait Registered: fmt::Debug + Send {}
 
 /// Returns `address`, which lacks a port, with the one that `resolver` finds.

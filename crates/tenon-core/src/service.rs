@@ -1,4 +1,4 @@
-//! What a server calls: a program's version as a [`Service`], who calls it, and how it refuses.
+//! The interface of a server to what it serves: a program's version as a [`Service`], its callers, and how it refuses.
 //! A service that is a [`LeanService`] beside is also served to lean clients, at the same port.
 
 use std::any::Any;
@@ -57,10 +57,10 @@ pub use tenon_sync::{CancelFlag, RunState};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Service: Send + Sync + 'static {
-    /// The program's number.
+    /// Returns the program's number.
     fn program(&self) -> u32;
 
-    /// The version's number.
+    /// Returns the version's number.
     fn version(&self) -> u32;
 
     /// Carries a call out: reads its arguments and appends its result. Procedure 0 never comes
@@ -75,13 +75,13 @@ pub trait Service: Send + Sync + 'static {
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal>;
 
-    /// Whether the calls of one connection are to be carried out one after the other, in their order. By default a
-    /// call whose procedure takes long is handed to another thread, and those behind it go on.
+    /// Returns whether the calls of one connection are to be carried out one after the other, in their order. By
+    /// default a call of a procedure that takes long is handed to another thread, and those behind it go on.
     fn keeps_order(&self) -> bool {
         false
     }
 
-    /// The same service for clients that speak the lean protocol. They are told that the program is
+    /// Returns the same service for clients that speak the lean protocol. They are told that the program is
     /// not there if it is `None`.
     fn lean(&self) -> Option<&dyn LeanService> {
         None
@@ -152,7 +152,7 @@ pub trait Service: Send + Sync + 'static {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait LeanService: Send + Sync {
-    /// What the service was built from. Program and version are those of the [`Service`].
+    /// Returns the interface that the service was built from. Program and version are those of the [`Service`].
     fn interface(&self) -> Arc<Interface>;
 
     /// Carries a call out, as [`Service::call`] does.
@@ -167,16 +167,16 @@ pub trait LeanService: Send + Sync {
     ) -> Result<(), Refusal>;
 }
 
-/// Where a call came from.
+/// Origin of a call: its transport, and the address of its caller.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin {
-    /// What the call came over.
+    /// Transport that the call came over.
     pub transport: Transport,
     /// The address of the caller; `None` on a Unix socket and in shared memory.
     pub peer: Option<SocketAddr>,
 }
 
-/// What says whether the caller of a call that came in has stopped waiting.
+/// Source from which a handler learns whether the caller of its call has stopped waiting.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub enum Cancellation<'a> {
@@ -184,7 +184,7 @@ pub enum Cancellation<'a> {
     None,
     /// A flag of the call, which is carried out elsewhere than where it was received.
     Flag(&'a CancelFlag),
-    /// What the thread runs that has received the call.
+    /// State of the thread that has received the call, and runs its handler.
     Run(&'a RunState),
 }
 
@@ -299,7 +299,7 @@ impl<'a> CallInfo<'a> {
         self.procedure
     }
 
-    /// Returns who the caller says it is. AUTH_SYS is a claim: believe it only of a network that you trust.
+    /// Returns the identity that the caller claims. AUTH_SYS is a claim: believe it only of a network that you trust.
     #[inline]
     pub fn credential(&self) -> Credential<'a> {
         self.credential
@@ -311,7 +311,7 @@ impl<'a> CallInfo<'a> {
         self.peer
     }
 
-    /// Returns what the call came over; `None` if the caller is [in the same process](Self::in_process).
+    /// Returns the transport that the call came over; `None` if the caller is [in the same process](Self::in_process).
     #[inline]
     pub fn transport(&self) -> Option<Transport> {
         self.transport
@@ -323,8 +323,8 @@ impl<'a> CallInfo<'a> {
         self.deadline
     }
 
-    /// Whether the caller is known to have stopped waiting: it has cancelled the call, it is gone, or its time has run
-    /// out. A handler that takes long may look now and then, and give up.
+    /// Returns whether the caller is known to have stopped waiting: it has cancelled the call, it is gone, or its time
+    /// has run out. A handler that takes long may look now and then, and give up.
     pub fn is_cancelled(&self) -> bool {
         self.cancellation.is_cancelled() || self.deadline.is_some_and(|at| at <= Instant::now())
     }
@@ -379,7 +379,7 @@ pub enum Refusal {
     Authentication(AuthStat),
     /// The procedure [raises](Self::raise) an exception. ONC RPC has none: there it is SYSTEM_ERR.
     Raised {
-        /// What happened, in words.
+        /// Text of what happened.
         message: String,
         /// A value in the lean representation, in this machine's order of bytes.
         details: Vec<u8>,

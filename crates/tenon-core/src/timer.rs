@@ -7,12 +7,12 @@ use tenon_net::{Ticks, Until};
 use crate::error::CallError;
 use crate::options::{ChannelOptions, FOR_EVER};
 
-/// How long a call waits, and for what.
+/// Bounds of the wait of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimit {
     /// The time that it has.
     pub timeout: Duration,
-    /// Whether it waits for a peer that cannot be reached; if it is not said, the channel decides.
+    /// True if it waits for a peer that cannot be reached; if it is not said, the channel decides.
     pub wait_for_ready: Option<bool>,
 }
 
@@ -25,14 +25,14 @@ impl From<Duration> for CallLimit {
     }
 }
 
-/// The time that a call has.
+/// Timer of a call: its begin, and its deadline.
 #[derive(Debug, Clone, Copy)]
 pub struct CallTimer {
     started: Instant,
     limit: Duration,
     wait_for_ready: Option<bool>,
     deadline: Instant,
-    /// When the clock was read last, as long as the call has not waited since.
+    /// Time at which the clock was read last, as long as the call has not waited since.
     seen: Instant,
 }
 
@@ -75,13 +75,13 @@ impl CallTimer {
         }
     }
 
-    /// Until when to wait, as of the last look at the clock.
+    /// Returns until when to wait, as of the last look at the clock.
     #[inline]
     pub fn until(&self) -> Until {
         Until::seen(self.deadline, self.seen)
     }
 
-    /// The same right behind the begin, and for `most` at most.
+    /// Returns the same right behind the begin, and for `most` at most.
     #[inline]
     pub fn until_from_start(&self, most: Duration) -> Until {
         let (deadline, left) = if self.limit <= most {
@@ -98,35 +98,35 @@ impl CallTimer {
         self.seen = Instant::now();
     }
 
-    /// When it began.
+    /// Returns when it began.
     #[inline]
     pub fn started(&self) -> Instant {
         self.started
     }
 
-    /// When it is over.
+    /// Returns when it is over.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Whether the call waits for a peer that cannot be reached, over a channel with these options.
+    /// Returns whether the call waits for a peer that cannot be reached, over a channel with these options.
     pub fn waits_for_ready(&self, options: &ChannelOptions) -> bool {
         self.wait_for_ready.unwrap_or(options.wait_for_ready)
     }
 
-    /// How much is left.
+    /// Returns how much is left.
     pub fn left(&self) -> Duration {
         let left = self.deadline.saturating_duration_since(Instant::now());
         left.min(self.limit)
     }
 
-    /// Whether nothing is left.
+    /// Returns whether nothing is left.
     pub fn is_over(&self) -> bool {
         self.left().is_zero()
     }
 
-    /// The error of a call whose time has run out.
+    /// Returns the error of a call that has run out of time.
     pub fn error(&self, may_have_executed: bool) -> CallError {
         CallError::TimedOut {
             limit: self.limit,
@@ -135,8 +135,8 @@ impl CallTimer {
         }
     }
 
-    /// The error of a call that was not sent when its time ran out. If it is said how many calls may be in flight, it
-    /// has waited for room among these.
+    /// Returns the error of a call that was not sent when its time ran out. If it is said how many calls may be in
+    /// flight, it has waited for room among these.
     #[cold]
     pub fn unsent_error(&self, calls_max: Option<usize>) -> CallError {
         CallError::TimedOut {

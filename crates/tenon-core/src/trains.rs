@@ -1,4 +1,4 @@
-//! Packets of an engine, gathered into trains that go out together.
+//! Packets of a protocol engine, gathered into trains that go out together.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ const BYTES_MAX: usize = 65_504;
 /// Packets of a train at most: as many as every system takes that takes several.
 const PACKETS_MAX: usize = 64;
 
-/// Packets of an engine. `A` is whom they are for.
+/// Packets of a protocol engine, gathered into trains. `A` is the address of their receiver.
 #[derive(Debug)]
 pub struct Trains<A> {
     bytes: Buffer,
-    /// Where a packet begins that did not fit into the train, and whom it is for.
+    /// Offset of a packet that did not fit into the train, and its receiver.
     next: Option<(usize, A)>,
     /// The train that was handed out last.
     train: Range<usize>,
     size: usize,
-    /// Whom it is for, if it is still to be sent.
+    /// Its receiver, if it is still to be sent.
     kept_for: Option<A>,
 }
 
@@ -37,13 +37,13 @@ impl<A> Default for Trains<A> {
 }
 
 impl<A: PartialEq> Trains<A> {
-    /// Whether a packet waits that did not fit into the train.
+    /// Returns whether a packet waits that did not fit into the train.
     #[inline]
     pub fn has_next(&self) -> bool {
         self.next.is_some() || self.kept_for.is_some()
     }
 
-    /// The next train, of what `poll` appends packet by packet as long as there is something to send.
+    /// Returns the next train, of what `poll` appends packet by packet as long as there is something to send.
     #[inline]
     pub fn next(
         &mut self,
@@ -64,7 +64,7 @@ impl<A: PartialEq> Trains<A> {
             }
         };
         let (mut end, mut size) = (self.bytes.len(), self.bytes.len());
-        // Asked for in one place: whoever is asked is large, and part of this then.
+        // Asked for in one place: the code that is asked is large, and part of this then.
         while end + size <= BYTES_MAX && (end == 0 || end < size * PACKETS_MAX) {
             let Some(other) = poll(&mut self.bytes) else {
                 break;
@@ -99,7 +99,7 @@ impl<A: PartialEq> Trains<A> {
         }
     }
 
-    /// Of the train that was handed out last only so many bytes were sent, and the rest is the next one.
+    /// Notes that only so many bytes of the train that was handed out last were sent: the rest is the next one.
     pub fn keep(&mut self, to: A, sent: usize) {
         self.train.start += sent;
         self.kept_for = Some(to);

@@ -14,7 +14,7 @@ use crate::sync::{AtomicU8, BoxCell, Ordering};
 /// the one that puts the state here next, which so sees the signal without a fence.
 pub struct Baton<T> {
     state: BoxCell<T>,
-    /// What has happened since a thread has looked.
+    /// Signals since a thread has last looked.
     signals: AtomicU8,
 }
 
@@ -69,7 +69,7 @@ impl<T> Baton<T> {
         self.claim()
     }
 
-    /// Whether something has happened since a thread has looked.
+    /// Returns whether something has happened since a thread has looked.
     #[inline]
     pub fn has_signals(&self) -> bool {
         self.signals.load(Ordering::Relaxed) != 0

@@ -26,7 +26,7 @@ impl Budget {
         self.taken.fetch_update(order, order, grown).is_ok()
     }
 
-    /// Whether so many bytes could be taken now.
+    /// Returns whether so many bytes could be taken now.
     pub fn has(&self, more: usize) -> bool {
         let taken = self.taken.load(Ordering::Relaxed);
         taken.checked_add(more).is_some_and(|sum| sum <= self.limit)

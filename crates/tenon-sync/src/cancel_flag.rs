@@ -1,11 +1,12 @@
-//! Whether a call was given up by its caller.
+//! The flag of a call that was given up by its caller.
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 
-/// Whether the caller has stopped waiting for a call that is carried out elsewhere than where it was received.
+/// Flag that is set once the caller has stopped waiting for a call that is carried out elsewhere than where it was
+/// received.
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag(Arc<Cancelling>);
 
@@ -17,19 +18,19 @@ struct Cancelling {
 }
 
 impl CancelFlag {
-    /// The caller has stopped waiting.
+    /// Notes that the caller has stopped waiting, and wakes the task that carries the call out.
     pub fn set(&self) {
         self.0.is_set.store(true, Ordering::SeqCst);
         let task = lock(&self.0.task).take();
         task.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether the caller has stopped waiting.
+    /// Returns whether the caller has stopped waiting.
     pub fn is_set(&self) -> bool {
         self.0.is_set.load(Ordering::SeqCst)
     }
 
-    /// Whether the caller has stopped waiting; otherwise the task is woken when it does.
+    /// Returns whether the caller has stopped waiting; otherwise the task is woken when it does.
     pub fn poll_set(&self, cx: &Context<'_>) -> bool {
         *lock(&self.0.task) = Some(cx.waker().clone());
         // It may have been set before it knew the task.

@@ -19,7 +19,7 @@ pub struct RunState {
 }
 
 impl RunState {
-    /// The runs that begin from now on are those of this owner. None runs.
+    /// Makes the runs that begin from now on those of this owner. None runs.
     #[inline]
     pub fn set_owner(&self, owner: usize) {
         self.owner.store(owner, Ordering::Relaxed);
@@ -30,7 +30,7 @@ impl RunState {
         self.owner.load(Ordering::Relaxed)
     }
 
-    /// A run begins, which others know by this key.
+    /// Begins a run, which others know by this key.
     #[inline]
     pub fn begin(&self, key: u64) {
         self.key.store(key, Ordering::Relaxed);
@@ -38,7 +38,7 @@ impl RunState {
         self.number.store(number + 1, Ordering::Release);
     }
 
-    /// The present run ends.
+    /// Ends the present run.
     #[inline]
     pub fn end(&self) {
         let number = self.number.load(Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl RunState {
         fence(Ordering::Release);
     }
 
-    /// Whether the present run was cancelled.
+    /// Returns whether the present run was cancelled.
     pub fn is_cancelled(&self) -> bool {
         let number = self.number.load(Ordering::Relaxed);
         self.cancelled.load(Ordering::Acquire) == number && is_running(number)

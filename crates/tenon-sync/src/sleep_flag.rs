@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, lock};
 
-/// How a thread that looks at the work of others, again and again, goes to sleep when there is none, without those that
+/// Lets a thread that looks at the work of others, again and again, go to sleep when there is none, without those that
 /// begin work paying more than a read for it.
 ///
 /// It [announces](Self::announce) that it will sleep, looks once more after a while, and [sleeps](Self::sleep) then. A
@@ -25,7 +25,7 @@ struct State {
 }
 
 impl SleepFlag {
-    /// Work has begun, which a look finds: the thread that sleeps is woken.
+    /// Notes that work has begun, which a look finds: the thread that sleeps is woken.
     #[inline]
     pub fn note_work(&self) {
         // Stands for the time that passes; loom has none.
@@ -44,12 +44,12 @@ impl SleepFlag {
         }
     }
 
-    /// The thread that looks will sleep after its next look but one, unless work begins.
+    /// Announces that the thread that looks will sleep after its next look but one, unless work begins.
     pub fn announce(&self) {
         self.is_announced.store(true, Ordering::Release);
     }
 
-    /// Whether it has announced that, and no work has begun since.
+    /// Returns whether it has announced that, and no work has begun since.
     pub fn is_announced(&self) -> bool {
         self.is_announced.load(Ordering::Acquire)
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::sync::{AtomicBool, Ordering, Thread, thread};
 
-/// What one thread at a time waits by: it looks whether it [was woken](Self::is_woken), or [sleeps](Self::sleep).
+/// Flag by which one thread at a time waits: it looks whether it [was woken](Self::is_woken), or
+/// [sleeps](Self::sleep).
 #[derive(Debug, Default)]
 pub struct WakeFlag {
     is_woken: AtomicBool,
@@ -29,7 +30,7 @@ impl WakeHandle {
 }
 
 impl WakeFlag {
-    /// Returns what wakes the present thread, which is going to wait.
+    /// Returns the handle that wakes the present thread, which is going to wait.
     pub fn wake_handle(self: &Arc<Self>) -> WakeHandle {
         self.is_woken.store(false, Ordering::Relaxed);
         WakeHandle {
@@ -38,13 +39,13 @@ impl WakeFlag {
         }
     }
 
-    /// Whether the thread is to go on, for a loop: [`is_woken`](Self::is_woken) says what was seen behind it.
+    /// Returns whether the thread is to go on, for a loop: [`is_woken`](Self::is_woken) says what was seen behind it.
     #[inline]
     pub fn seems_woken(&self) -> bool {
         self.is_woken.load(Ordering::Relaxed)
     }
 
-    /// Whether the thread is to go on.
+    /// Returns whether the thread is to go on.
     #[inline]
     pub fn is_woken(&self) -> bool {
         self.is_woken.load(Ordering::Acquire)

@@ -15,16 +15,16 @@ use super::datagram_input::DatagramInput;
 use super::input::{Input, ReplyPlace};
 use crate::error::{CallError, ConnectionFailure};
 
-/// A call is answered.
+/// A call that is answered.
 #[derive(Debug)]
 pub struct Answered<W> {
     /// The caller that waits for it.
     pub waiter: W,
-    /// Where the results are in the message, or what the answer is instead.
+    /// Place of the results in the message, or the error that the answer is instead.
     pub outcome: Result<ReplyPlace, Box<CallError>>,
 }
 
-/// What was taken out of what was received.
+/// Message that was taken out of what was received.
 #[derive(Debug)]
 pub enum Taken<W> {
     /// There is no whole message.
@@ -181,7 +181,7 @@ fn next_answer<W: Copy + PartialEq>(
 }
 
 impl<W> Answered<W> {
-    /// The same without what lies in the message. Where the results are in it is to be filled in.
+    /// The same without what lies in the message. The place of the results in it is to be filled in.
     #[inline]
     fn of(answer: Answer<'_, W>) -> Self {
         let stamps = if answer.extensions.is_empty() {

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use tenon_wire::Buffer;
 
 thread_local! {
-    /// What this thread wrote its last call in: most threads have one call at a time, and take no lock for its buffer.
+    /// Buffer of this thread's last call: most threads have one call at a time, and take no lock for its buffer.
     static SPARE: Cell<Option<Buffer>> = const { Cell::new(None) };
 }
 

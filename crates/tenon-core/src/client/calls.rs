@@ -36,7 +36,7 @@ pub enum Calls<W> {
 pub struct DatagramCalls<W> {
     /// Puts calls in datagrams and finds their answers.
     pub endpoint: ClientEndpoint<W>,
-    /// Why something could not be sent since something was received.
+    /// Error of the last send that failed since something was received.
     pub fault: Option<Arc<io::Error>>,
     /// Bytes of the largest call that is sent.
     send_max: usize,
@@ -49,7 +49,7 @@ fn seed() -> u32 {
     RandomState::new().hash_one(Instant::now()) as u32
 }
 
-/// Returns what no attacker may foresee. The standard library's hashers have keys from the system's randomness.
+/// Returns secrets that no attacker may foresee. The standard library's hashers have keys from the system's randomness.
 fn secrets() -> ClientSecrets {
     let word = || RandomState::new().build_hasher().finish();
     let mut key = [0; 16];
@@ -58,7 +58,7 @@ fn secrets() -> ClientSecrets {
     ClientSecrets { key, seed: word() }
 }
 
-/// What identifies a call in flight.
+/// Identifier of a call in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallId {
     /// One that goes over a stream.
@@ -151,7 +151,7 @@ impl<W: Copy + PartialEq> Calls<W> {
         }
     }
 
-    /// Number of calls in flight.
+    /// Returns the number of calls in flight.
     #[inline]
     pub fn in_flight(&self) -> usize {
         match self {
@@ -168,7 +168,7 @@ impl<W: Copy + PartialEq> Calls<W> {
         }
     }
 
-    /// What has become of the calls.
+    /// Returns the counters of the calls.
     pub fn counters(&self) -> OutgoingCounters {
         match self {
             Self::Stream(connection) => connection.outgoing_counters(),
@@ -176,7 +176,7 @@ impl<W: Copy + PartialEq> Calls<W> {
         }
     }
 
-    /// Whether the peer says when a call passed it, if it is asked for that.
+    /// Returns whether the peer says when a call passed it, if it is asked for that.
     pub fn gives_stamps(&self) -> bool {
         let features = match self {
             Self::Stream(connection) => connection.features(),
@@ -185,7 +185,7 @@ impl<W: Copy + PartialEq> Calls<W> {
         features.has(Features::STAMPS)
     }
 
-    /// Whether something waits to be sent.
+    /// Returns whether something waits to be sent.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         match self {
@@ -250,7 +250,7 @@ impl<W: Copy + PartialEq> Calls<W> {
         Some((waiter, Outcome::Failed { failure, own_limit }))
     }
 
-    /// Says whether the link may go on after calls in datagrams have ended without an answer.
+    /// Checks whether the link may go on after calls in datagrams have ended without an answer.
     ///
     /// # Errors
     /// The peer may have moved, and none of the calls is left: the link is to end, so that the next call looks for the
@@ -265,7 +265,7 @@ impl<W: Copy + PartialEq> Calls<W> {
         }
     }
 
-    /// Why nothing could be sent lately, of calls in datagrams.
+    /// Returns why nothing could be sent lately, of calls in datagrams.
     pub fn fault(&self) -> Option<Arc<io::Error>> {
         match self {
             Self::Stream(_) => None,

@@ -1,10 +1,10 @@
-//! What a channel counts.
+//! The counters of a channel.
 
 use tenon_proto::connection::OutgoingCounters;
 
 use crate::wait::WaitCounters;
 
-/// What a channel has done so far.
+/// Counters of what a channel has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChannelCounters {
     /// Calls, by what became of them.
@@ -13,8 +13,8 @@ pub struct ChannelCounters {
     pub in_flight: usize,
     /// Connections made.
     pub connections: u64,
-    /// How the callers that read have waited, and how tasks have looked within their polls.
+    /// Waits of the callers that read, and looks of tasks within their polls.
     pub waits: WaitCounters,
-    /// How those threads have waited that another caller reads for. Their attempts are no system calls.
+    /// Waits of the threads for which another caller reads. Their attempts are no system calls.
     pub waits_for_reader: WaitCounters,
 }

@@ -18,9 +18,9 @@ pub struct DatagramInput {
     size: usize,
     /// The datagram that was handed out last.
     datagram: Range<usize>,
-    /// Whether there is another behind it.
+    /// True if there is another behind it.
     has_next: bool,
-    /// Where the packet exchange joins an answer of several packets.
+    /// Memory in which the packet exchange joins an answer of several packets.
     pub whole: Whole,
 }
 
@@ -37,7 +37,7 @@ impl DatagramInput {
         }
     }
 
-    /// Returns where to put what is received.
+    /// Returns the memory to receive into.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         &mut self.room
@@ -78,7 +78,7 @@ impl DatagramInput {
         start..self.length.min(start + self.size)
     }
 
-    /// Whether datagrams have come that were not handed out.
+    /// Returns whether datagrams have come that were not handed out.
     #[inline]
     pub fn has_next(&self) -> bool {
         self.has_next

@@ -1,4 +1,4 @@
-//! What was received from the peer of a channel.
+//! The input of a channel: what was received from its peer.
 
 use std::io;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use tenon_proto::lean::{ByteOrder, Stamps};
 
 use super::datagram_input::DatagramInput;
 
-/// What has been received.
+/// Input of a channel that has been received.
 #[derive(Debug)]
 pub enum Input {
     /// Bytes of a stream.
@@ -22,11 +22,11 @@ pub enum Input {
 /// A reply where it was received.
 #[derive(Debug, Clone)]
 pub struct ReplyPlace {
-    /// Where in the message the results are.
+    /// Place of the results in the message.
     pub place: Range<usize>,
     /// The order of their bytes.
     pub order: ByteOrder,
-    /// What the server says of the call's way.
+    /// Time stamps of the server, if it says when the call passed it.
     pub stamps: Option<Stamps>,
 }
 
@@ -49,13 +49,13 @@ impl Input {
         }
     }
 
-    /// Whether it is of a stream.
+    /// Returns whether it is of a stream.
     #[inline]
     pub fn is_stream(&self) -> bool {
         matches!(self, Self::Stream(_))
     }
 
-    /// Whether nothing has come that was not taken out.
+    /// Returns whether everything that has come was taken out.
     #[inline]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -64,7 +64,7 @@ impl Input {
         }
     }
 
-    /// Whether a part of a message has come, and not the rest.
+    /// Returns whether a part of a message has come, and not the rest.
     #[inline]
     pub fn has_begun(&self) -> bool {
         match self {
@@ -73,7 +73,7 @@ impl Input {
         }
     }
 
-    /// Returns where to put what is received.
+    /// Returns the memory to receive into.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         match self {
@@ -172,7 +172,7 @@ fn may_not_be_lean(receiver: &mut Receiver, error: io::Error) -> io::Error {
     }
 }
 
-/// Whether nothing has come, which says nothing of the connection.
+/// Returns whether the error says that nothing has come, and nothing of the connection.
 fn is_for_now(error: &io::Error) -> bool {
     tenon_net::is_deadline(error) || error.kind() == io::ErrorKind::WouldBlock
 }

@@ -1,5 +1,6 @@
-//! What clients of threads and of tasks share: the calls of a channel and what is sent of them, what was received and
-//! whose answers are in it, and how calls end. The drivers decide who sends, who receives and who waits.
+//! The state that clients of threads and of tasks share: the calls of a channel and what is sent of them, what was
+//! received and the calls that it answers, and how calls end. The drivers decide which thread or task sends, receives
+//! and waits.
 
 mod answers;
 pub mod buffers;

@@ -1,4 +1,4 @@
-//! What has become of a call.
+//! The outcome of a call.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::timer::CallTimer;
 /// was received.
 const COPIED_MAX: usize = 16 << 10;
 
-/// What has become of a call that another caller has read about.
+/// Outcome of a call that another caller has read about.
 #[derive(Debug)]
 pub enum Outcome {
     /// It is answered.
@@ -27,7 +27,7 @@ pub enum Outcome {
     Lost(ConnectionFailure, bool),
     /// It went in datagrams, and ended without an answer.
     Failed {
-        /// How it ended.
+        /// Reason why it ended.
         failure: CallFailure,
         /// Bytes of the largest call that its channel sends.
         own_limit: usize,
@@ -37,15 +37,15 @@ pub enum Outcome {
 /// The encoded results of a call, away from where they were received.
 #[derive(Debug)]
 pub struct Results {
-    /// Where they are.
+    /// Memory in which they are.
     pub bytes: ResultBytes,
     /// The order of their bytes.
     pub order: ByteOrder,
-    /// What the caller that received them has seen, if the server says something of the call's way.
+    /// Note of the caller that received them, if the server says something of the call's way.
     pub note: Option<Box<Note>>,
 }
 
-/// Where results are.
+/// Memory in which results are.
 #[derive(Debug)]
 pub enum ResultBytes {
     /// Copied, as short ones are.
@@ -115,7 +115,7 @@ impl Outcome {
     }
 }
 
-/// If the time that the peer was told ran out there first, it would have run out here.
+/// Returns the error of an answer. If the time that the peer was told ran out there first, it would have run out here.
 #[cold]
 fn answered_error(error: CallError, timer: &CallTimer) -> CallError {
     match error {

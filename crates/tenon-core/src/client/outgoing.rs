@@ -1,4 +1,4 @@
-//! What is being sent of the calls of a channel.
+//! The output of a channel: what is being sent of its calls.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use tenon_wire::Buffer;
 use super::calls::Calls;
 use crate::trains::Trains;
 
-/// What is being sent. A sender that finds no room leaves the rest to others.
+/// Output of a channel that is being sent. A sender that finds no room leaves the rest to others.
 #[derive(Debug)]
 pub enum Outgoing {
     /// Messages of a stream.
@@ -43,7 +43,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether a sender has left something unsent.
+    /// Returns whether a sender has left something unsent.
     #[inline]
     pub fn has_rest(&self) -> bool {
         match self {

@@ -9,7 +9,7 @@ use tenon_proto::endpoint::exchange::Reason;
 /// have had less time than its procedure takes.
 const UNANSWERED_MAX: u32 = 2;
 
-/// What is known of the silence of a peer. One that cannot have moved is never lost.
+/// Detector of a peer that has fallen silent. One that cannot have moved is never lost.
 #[derive(Debug)]
 pub(super) struct Silence {
     may_move: bool,
@@ -30,7 +30,7 @@ impl Silence {
         }
     }
 
-    /// A call has ended without an answer. `counters` tells what there was before.
+    /// Notes that a call has ended without an answer. `counters` tells what there was before.
     #[cold]
     pub(super) fn handle_failed(
         &mut self,
@@ -55,12 +55,12 @@ impl Silence {
         self.is_lost |= self.unanswered >= UNANSWERED_MAX;
     }
 
-    /// The system says that nothing listens at the peer's port.
+    /// Notes that the system says that nothing listens at the peer's port.
     pub(super) fn handle_refused(&mut self) {
         self.is_lost = self.may_move;
     }
 
-    /// The peer was looked for.
+    /// Notes that the peer was looked for.
     pub(super) fn handle_connected(&mut self) {
         (self.unanswered, self.is_lost) = (0, false);
     }

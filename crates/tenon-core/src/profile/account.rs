@@ -1,4 +1,4 @@
-//! What is kept of the calls that are followed.
+//! The account of the calls that are followed.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,22 +31,22 @@ pub struct Account {
 }
 
 struct Shared {
-    /// Of so many calls one is followed.
+    /// Sampling interval: of so many calls one is followed.
     every: u64,
     calls: AtomicU64,
     kept: Mutex<Kept>,
 }
 
-/// When the newest calls were where. What follows from that is worked out when somebody asks.
+/// Ring of the timestamps of the newest calls. Traces are worked out from them when they are asked for.
 struct Kept {
     calls: Vec<Times>,
     limit: usize,
-    /// Where the next one goes when there is no more room: in place of the oldest.
+    /// Index of the oldest call, which the next one replaces when there is no more room.
     next: usize,
 }
 
 impl Account {
-    /// Traces that are kept if nothing else is said.
+    /// Number of traces that are kept by default.
     const KEPT: usize = 4096;
 
     /// An account of every call.
@@ -61,7 +61,7 @@ impl Account {
 
     /// An account of one call in so many that keeps the newest `kept` of them, at least one.
     pub fn with(calls: u32, kept: usize) -> Self {
-        // Whoever is first waits for it a moment: better now than in a call.
+        // The first use waits for it a moment: better now than in a call.
         clock();
         let kept = Kept {
             calls: Vec::new(),
@@ -77,7 +77,7 @@ impl Account {
         }
     }
 
-    /// Whether the call that begins now is to be followed.
+    /// Returns whether the call that begins now is to be followed.
     #[cold]
     pub fn is_due(&self) -> bool {
         let before = self.shared.calls.fetch_add(1, Ordering::Relaxed);
@@ -104,7 +104,7 @@ impl Account {
         kept.next = (next + 1) % kept.limit;
     }
 
-    /// The calls that were followed and had results, the newest of them, in no order.
+    /// Returns the newest calls that were followed and had results, in no order.
     pub fn traces(&self) -> Vec<Trace> {
         let calls = self.lock().calls.clone();
         let traces = calls.into_iter();
@@ -113,12 +113,12 @@ impl Account {
             .collect()
     }
 
-    /// What they have in common; `None` if there are none.
+    /// Returns the summary of the calls that are kept; `None` if there are none.
     pub fn summary(&self) -> Option<Summary> {
         Summary::of(&self.traces())
     }
 
-    /// Forgets them.
+    /// Forgets all calls.
     pub fn clear(&self) {
         let mut kept = self.lock();
         kept.calls.clear();

@@ -13,20 +13,20 @@ use rustix::time::{ClockId, clock_gettime};
 /// Nanoseconds in a second.
 const NANOS: u64 = 1_000_000_000;
 
-/// Where the kernel says what it keeps time by.
+/// File in which the kernel names its clock source.
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// What it says if that is a counter that programs can read: on x86-64, on 64-bit Arm.
+/// Clock sources that are counters which programs can read: on x86-64, on 64-bit Arm.
 const COUNTERS: [&str; 2] = ["tsc", "arch_sys_counter"];
 
-/// A clock that ticks.
+/// A clock that is read in ticks.
 #[derive(Debug)]
 pub struct Clock {
     counter: Option<quanta::Clock>,
     scale: Scale,
 }
 
-/// Which clock it is, and how long its ticks are.
+/// Identity of a clock, and the length of its ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     /// The same number in all processes that read the same clock; 0 if that cannot be known.
@@ -35,7 +35,7 @@ pub struct Scale {
     pub rate: u64,
 }
 
-/// The clock of this process. The first who asks waits for a moment while the counter is held against
+/// Returns the clock of this process. The first call waits for a moment while the counter is held against
 /// the monotonic clock.
 #[inline]
 pub fn clock() -> &'static Clock {
@@ -43,7 +43,7 @@ pub fn clock() -> &'static Clock {
     CLOCK.get_or_init(Clock::find)
 }
 
-/// The time now, in ticks of the [`clock`] since some moment.
+/// Returns the time now, in ticks of the [`clock`] since some moment.
 #[inline]
 pub fn now() -> u64 {
     clock().now()
@@ -54,7 +54,7 @@ impl Clock {
         match counter() {
             Some(counter) => Self {
                 scale: Scale {
-                    // Those who share the counter count alike, and do not have to agree how fast it is.
+                    // Processes that share the counter count alike, and do not have to agree how fast it is.
                     identity: identity(b"counter"),
                     rate: rate(&counter),
                 },
@@ -71,7 +71,7 @@ impl Clock {
         }
     }
 
-    /// The time now, in ticks since some moment.
+    /// Returns the time now, in ticks since some moment.
     #[inline]
     pub fn now(&self) -> u64 {
         match &self.counter {
@@ -80,20 +80,20 @@ impl Clock {
         }
     }
 
-    /// Which clock it is, and how long its ticks are.
+    /// Returns which clock it is, and how long its ticks are.
     pub fn scale(&self) -> Scale {
         self.scale
     }
 }
 
 impl Scale {
-    /// Nanoseconds of so many ticks.
+    /// Returns the nanoseconds of so many ticks.
     pub fn nanos(self, ticks: u64) -> u64 {
         nanos(ticks, self.rate)
     }
 }
 
-/// Nanoseconds of so many ticks of which there are `rate` in a second.
+/// Returns the nanoseconds of so many ticks of which there are `rate` in a second.
 pub fn nanos(ticks: u64, rate: u64) -> u64 {
     let nanos = u128::from(ticks) * u128::from(NANOS) / u128::from(rate.max(1));
     u64::try_from(nanos).unwrap_or(u64::MAX)
@@ -129,7 +129,7 @@ fn rate(counter: &quanta::Clock) -> u64 {
     u64::try_from(rate).unwrap_or(u64::MAX).max(1)
 }
 
-/// A boot of a machine has a number of its own, and a clock of it is `which`.
+/// Returns the identity of the clock `which` of this boot of the machine; 0 if it cannot be known.
 fn identity(which: &[u8]) -> u64 {
     let Ok(boot) = fs::read("/proc/sys/kernel/random/boot_id") else {
         return 0;

@@ -3,7 +3,7 @@
 use super::account::Account;
 use super::steps::{Note, Probe, Step, Steps, Times};
 
-/// A call that an account follows, by whoever brings it further.
+/// A call that an account follows, whichever thread brings it further.
 #[derive(Debug)]
 pub struct Followed {
     account: Account,
@@ -20,24 +20,24 @@ impl Followed {
         }
     }
 
-    /// Where the call is, for whoever watches it.
+    /// Returns the recorder of the call's steps.
     pub fn steps(&self) -> &Steps {
         &self.steps
     }
 
-    /// The call is at this place.
+    /// Records that the call is at this place.
     #[cold]
     pub fn at(&self, step: Step) {
         Probe::at(&self.steps, step);
     }
 
-    /// The caller goes on with results that somebody else has received, who left this note.
+    /// Records that the caller goes on with results that another caller has received, which left this note.
     #[cold]
     pub fn fetched(&self, note: Option<&Note>) {
         Probe::fetched(&self.steps, note);
     }
 
-    /// The call is over and has a result: it is kept.
+    /// Keeps the call, which is over and has a result.
     #[cold]
     pub fn keep(&self) {
         let times: Times = self.steps.end();

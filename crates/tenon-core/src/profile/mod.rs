@@ -1,7 +1,7 @@
 //! The account of calls: where the time of each went, step by step, at the client and, as far as it
 //! says so, at the server.
 //!
-//! A call that nobody keeps an account of pays one branch for that.
+//! A call of which no account is kept pays one branch for that.
 
 mod account;
 mod clock;

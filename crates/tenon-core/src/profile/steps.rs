@@ -22,7 +22,7 @@ pub enum Step {
     Received,
     /// It was this call's reply.
     Found,
-    /// Somebody else has received it, and the caller goes on with it.
+    /// The caller goes on with a reply that another caller has received.
     Fetched,
     /// The result is decoded.
     Decoded,
@@ -31,23 +31,23 @@ pub enum Step {
 }
 
 impl Step {
-    /// How many there are.
+    /// Number of steps.
     pub const COUNT: usize = Self::Left as usize + 1;
 }
 
-/// Is told where a call is on its way. The way is compiled for each kind of probe, so [`NoProbe`] costs nothing.
+/// Observes where a call is on its way. The way is compiled for each kind of probe, so [`NoProbe`] costs nothing.
 pub trait Probe: Copy {
-    /// Whether the server is to say when the call passed it.
+    /// True if the server is to say when the call passed it.
     const ASKS_SERVER: bool;
 
-    /// The call is at this place.
+    /// Tells that the call is at this place.
     fn at(self, step: Step);
 
-    /// The caller has found its reply where it was received; `stamps` returns what the server says in it.
+    /// Tells that the caller has found its reply where it was received; `stamps` returns what the server says in it.
     fn found(self, stamps: impl FnOnce() -> Option<Stamps>);
 
-    /// The caller goes on with a reply that another caller has received, which left this note if the server says
-    /// something of its side.
+    /// Tells that the caller goes on with a reply that another caller has received, which left this note if the server
+    /// says something of its side.
     fn fetched(self, note: Option<&Note>);
 }
 
@@ -79,24 +79,24 @@ impl<P: Probe> Drop for AtEnd<P> {
     }
 }
 
-/// When a call was where, in ticks, and what the server says.
+/// Times at which a call passed each step, in ticks, and the stamps of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
-    /// 0 where it was not.
+    /// Times at the client; 0 for a step that the call did not pass.
     pub client: [u64; Step::COUNT],
     pub server: Option<Stamps>,
 }
 
-/// What whoever received a reply for another has seen of it.
+/// Note of the caller that has received a reply for another: the server's stamps, and when the reply was found.
 #[derive(Debug, Clone, Copy)]
 pub struct Note {
     stamps: Stamps,
-    /// When it found the reply among what it had received.
+    /// Time at which it found the reply among what it had received.
     found_at: u64,
 }
 
 impl Note {
-    /// Of a reply that is found now.
+    /// The note of a reply that is found now.
     #[cold]
     pub fn now(stamps: Stamps) -> Box<Self> {
         let found_at = clock::now();
@@ -104,7 +104,7 @@ impl Note {
     }
 }
 
-/// Where a call is, as it goes, whoever brings it further.
+/// Recorder of the steps of a call as it goes, whichever thread brings it further.
 #[derive(Debug)]
 pub struct Steps {
     times: [AtomicU64; Step::COUNT],
@@ -112,7 +112,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Those of a call that is entered now.
+    /// The recorder of a call that is entered now.
     pub fn begin() -> Self {
         let steps = Self {
             times: Default::default(),
@@ -122,7 +122,7 @@ impl Steps {
         steps
     }
 
-    /// Those of a call that is over.
+    /// Ends the recording of a call that is over; returns its timestamps.
     pub fn end(&self) -> Times {
         Probe::at(self, Step::Left);
         Times {
@@ -134,8 +134,8 @@ impl Steps {
         }
     }
 
-    /// The caller goes on with a reply that somebody else has received, who left this note if the server
-    /// says something of its side.
+    /// Records that the caller goes on with a reply that another caller has received, which left this note if the
+    /// server says something of its side.
     fn note_fetched(&self, note: Option<&Note>) {
         let now = clock::now();
         // Without a note it is not known how long it had been there.
@@ -150,7 +150,7 @@ impl Steps {
         self.times[step as usize].store(time, Ordering::Relaxed);
     }
 
-    /// A call has one reply; what another would say is not looked at.
+    /// Keeps the stamps of the server. A call has one reply; what another would say is not looked at.
     fn tell(&self, stamps: Option<Stamps>) {
         let _ = stamps.map(|stamps| self.server.set(stamps));
     }

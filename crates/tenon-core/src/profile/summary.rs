@@ -1,18 +1,18 @@
-//! What many calls have in common.
+//! The summary of many calls.
 
 use super::trace::{Part, Trace, Way};
 
-/// What many calls have in common. They went the same way, as far as that is known.
+/// Summary of calls that went the same way, as far as that is known.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// How many calls.
+    /// Number of calls.
     pub calls: usize,
     /// Calls that are left out, because less, or more, is known of them than of most.
     pub left_out: usize,
-    /// What is known of their way.
+    /// Extent of what is known of their way.
     pub way: Way,
-    /// From when they were entered until they were left.
+    /// Time from when they were entered until they were left.
     pub round_trip: Figures,
     /// The client's system call that sent them, see [`Trace::send`].
     pub send: Figures,
@@ -21,17 +21,17 @@ pub struct Summary {
     pub parts: Vec<PartFigures>,
 }
 
-/// A part of the way.
+/// Figures of a part of the way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct PartFigures {
-    /// Which.
+    /// The part.
     pub part: Part,
-    /// What it took.
+    /// Time that it took.
     pub figures: Figures,
 }
 
-/// What something took, in nanoseconds.
+/// Distribution of a duration, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {
@@ -45,7 +45,7 @@ pub struct Figures {
 }
 
 impl Summary {
-    /// That of the calls whose way is known as it is of most. `None` if there are none.
+    /// The summary of the calls of which as much is known as of most. `None` if there are none.
     pub fn of(traces: &[Trace]) -> Option<Self> {
         let of_way = |way| traces.iter().filter(move |trace| trace.way() == way);
         let ways = [Way::Client, Way::TwoClocks, Way::Whole];
@@ -97,7 +97,7 @@ mod tests {
     use crate::profile::clock::Scale;
     use crate::profile::steps::{Step, Times};
 
-    /// A call whose steps are so far apart.
+    /// A call with steps that are so far apart.
     fn trace(spans: [u64; Step::COUNT - 1]) -> Trace {
         let mut times = [0; Step::COUNT];
         for (step, span) in spans.iter().enumerate() {
@@ -144,7 +144,7 @@ mod tests {
             (50, 99)
         );
         assert_eq!(figures(Part::Wait).typical, 400.0);
-        // Nobody received for another.
+        // No caller received for another.
         let parts = summary.parts.iter();
         assert_eq!(
             parts

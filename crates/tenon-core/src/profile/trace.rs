@@ -1,19 +1,19 @@
-//! Where the time of one call went.
+//! The trace of one call: where its time went.
 
 use tenon_proto::lean::Stamps;
 
 use super::clock::{self, Scale};
 use super::steps::{Step, Times};
 
-/// What can be known of the way of a call.
+/// Extent of what is known of the way of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// All of it: both ends read the same clock.
     Whole,
-    /// What passed at each end, but not how the time between them was divided: they read different
+    /// The times at each end, but not how the time between them was divided: they read different
     /// clocks.
     TwoClocks,
-    /// What passed at the client: the server has said nothing, or another caller has received the
+    /// The times at the client alone: the server has said nothing, or another caller has received the
     /// reply.
     Client,
 }
@@ -45,7 +45,7 @@ pub enum Part {
     Wait,
     /// The reply is found among what was received.
     Find,
-    /// The reply that somebody else has received waits for the caller, who is woken, or has not asked for
+    /// The reply that another caller has received waits for its own caller, which is woken, or has not asked for
     /// it yet.
     HandOver,
     /// The result is decoded.
@@ -54,7 +54,7 @@ pub enum Part {
     Leave,
 }
 
-/// Whose time a part is.
+/// Side to which the time of a part belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// Code of the client.
@@ -68,7 +68,7 @@ pub enum Owner {
 }
 
 impl Way {
-    /// The parts of such a way, in their order.
+    /// Returns the parts of such a way, in their order.
     pub fn parts(self) -> &'static [Part] {
         use Part::*;
         match self {
@@ -85,7 +85,7 @@ impl Way {
 }
 
 impl Part {
-    /// Whose time it is.
+    /// Returns the side to which its time belongs.
     pub fn owner(self) -> Owner {
         match self {
             Self::Encode
@@ -104,7 +104,7 @@ impl Part {
 /// The most parts that a way has.
 const PARTS_MAX: usize = 11;
 
-/// Where the time of one call went, in nanoseconds.
+/// Durations of the parts of one call, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trace {
     way: Way,
@@ -113,7 +113,7 @@ pub struct Trace {
     parts: [u64; PARTS_MAX],
 }
 
-/// What the server says, as times of the client's clock or as what lies between them.
+/// Timing that the server reports, as times of the client's clock or as the spans between them.
 enum Told {
     Times([u64; 4]),
     Spans([u64; 3]),
@@ -121,7 +121,7 @@ enum Told {
 }
 
 impl Trace {
-    /// What is known of a call from when it was where by the clock of this scale.
+    /// Makes the trace of a call from its timestamps by the clock of this scale.
     pub fn new(times: Times, scale: Scale) -> Self {
         let mut ticks = times.client;
         // What was not passed takes no time.
@@ -168,34 +168,34 @@ impl Trace {
         trace
     }
 
-    /// What is known of the call.
+    /// Returns how much is known of the call.
     pub fn way(&self) -> Way {
         self.way
     }
 
-    /// From when the call was entered until it was left.
+    /// Returns the time from when the call was entered until it was left.
     pub fn round_trip(&self) -> u64 {
         self.round_trip
     }
 
-    /// The client's system call that sent it. It is no part of its own if the whole way is known: the
-    /// server may have the call before it returns.
+    /// Returns the time of the client's system call that sent it. It is no part of its own if the whole way is known:
+    /// the server may have the call before it returns.
     pub fn send(&self) -> u64 {
         self.send
     }
 
-    /// The parts of its way, whose sum is the round trip.
+    /// Returns the parts of its way, the sum of which is the round trip.
     pub fn parts(&self) -> impl Iterator<Item = (Part, u64)> + '_ {
         self.way.parts().iter().copied().zip(self.parts)
     }
 }
 
-/// What lies between each two of them, which are in order.
+/// Returns the spans between consecutive times, which are in order.
 fn spans(times: &[u64]) -> Vec<u64> {
     times.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
-/// What the client knows of when its call was away, by its own clock.
+/// Times between which a call was away from its client, by the client's clock.
 struct Ours {
     scale: Scale,
     entered: u64,
@@ -204,7 +204,7 @@ struct Ours {
 }
 
 impl Ours {
-    /// What can be believed of the server's stamps of the call.
+    /// Returns as much of the server's stamps of the call as can be believed.
     fn tell(&self, server: Option<Stamps>) -> Told {
         let Some(server) = server else {
             return Told::Nothing;

@@ -1,4 +1,4 @@
-//! What a server counts.
+//! The counters of a server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::wait::{WaitCounters, WaitTally};
 /// Declares every counter once: as a field of the snapshot and as an atomic of the tally.
 macro_rules! counters {
     ($($(#[$doc:meta])+ $name:ident,)+) => {
-        /// A snapshot of what a server has seen since it started.
+        /// Snapshot of the counters of a server since it started.
         ///
         /// ```
         /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
@@ -34,7 +34,7 @@ macro_rules! counters {
             ///
             /// [`ServerLimits::handler_timeout`]: super::ServerLimits::handler_timeout
             pub calls_running: u64,
-            /// How long the oldest of those calls has run, to a millisecond; zero if none runs.
+            /// Age of the oldest of those calls, to a millisecond; zero if none runs.
             pub oldest_call: Duration,
             /// Calls that wait for a thread now.
             pub calls_queued: u64,
@@ -43,20 +43,20 @@ macro_rules! counters {
             ///
             /// [`ServerLimits::threads`]: super::ServerLimits::threads
             pub threads_busy: u64,
-            /// How the threads that serve have waited.
+            /// Waits of the threads that serve.
             pub waits: WaitCounters,
         }
 
-        /// The counters while they count.
+        /// Live counters behind [`ServerCounters`].
         #[derive(Debug, Default)]
         pub struct ServerTally {
             $($(#[$doc])+ pub $name: Counter,)+
-            /// How the threads that serve have waited.
+            /// Waits of the threads that serve.
             pub waits: WaitTally,
         }
 
         impl ServerTally {
-            /// Returns what has been counted so far. What is found out when it is asked for is still zero.
+            /// Returns what has been counted so far. Figures that are found out only on demand are still zero.
             pub fn snapshot(&self) -> ServerCounters {
                 ServerCounters {
                     $($name: self.$name.get(),)+
@@ -106,7 +106,7 @@ counters! {
     violations,
     /// Calls that a service refused.
     service_refusals,
-    /// Calls whose handler panicked.
+    /// Calls that ended in a panic of their handler.
     panics,
     /// Replies replaced by SYSTEM_ERR because they do not fit into a datagram.
     replies_too_large,
@@ -133,13 +133,13 @@ counters! {
     calls_held_back,
     /// Of those, calls that were answered as not begun, as no thread was free for them in time.
     calls_shed,
-    /// Calls whose handlers took longer than they may.
+    /// Calls with handlers that took longer than they may.
     handler_timeouts,
     /// Times that a handler took so long that another thread took its connection or port over.
     takeovers,
 }
 
-/// One counter. Nothing is ordered by it.
+/// Counter that threads share. Nothing is ordered by it.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -175,8 +175,7 @@ impl Counter {
     }
 }
 
-/// What was counted of the calls of one connection or port, which one thread at a time serves: so a count is a plain
-/// store.
+/// Counters of the calls of one connection or port, which one thread at a time serves: so a count is a plain store.
 #[derive(Debug, Default)]
 pub struct CallTally {
     calls: Counter,
@@ -191,7 +190,7 @@ pub struct CallTally {
 }
 
 impl CallTally {
-    /// Says what has been counted of the connection by now.
+    /// Publishes the counters of the connection.
     #[inline]
     pub fn publish(&self, counters: &IncomingCounters) {
         self.calls.set(counters.calls);
@@ -200,7 +199,7 @@ impl CallTally {
         self.violations.set(counters.violations);
     }
 
-    /// Says what has been counted of the port by now.
+    /// Publishes the counters of the port.
     pub fn publish_endpoint(&self, counters: &EndpointCounters) {
         self.publish(&counters.calls);
         self.duplicates_answered.set(counters.duplicates_answered);
@@ -213,7 +212,7 @@ impl CallTally {
 }
 
 impl ServerTally {
-    /// Adds what was counted of a connection that is gone.
+    /// Adds the counters of a connection that is gone.
     pub fn absorb(&self, connection: &CallTally) {
         self.calls.add(connection.calls.get());
         self.pings.add(connection.pings.get());
@@ -232,7 +231,7 @@ impl ServerTally {
 }
 
 impl ServerCounters {
-    /// The same with calls that run: how many more, and how long the oldest of them has run.
+    /// Returns the same with so many more calls that run, the oldest of which has run for `oldest`.
     #[must_use]
     pub fn with_running(self, calls: usize, oldest: Duration) -> Self {
         Self {
@@ -242,7 +241,7 @@ impl ServerCounters {
         }
     }
 
-    /// The same with what was counted of a connection.
+    /// Returns the same with the counters of a connection added.
     #[must_use]
     pub fn with_connection(self, connection: &CallTally) -> Self {
         Self {

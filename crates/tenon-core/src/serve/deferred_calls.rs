@@ -15,10 +15,11 @@ use super::registry::CallToServe;
 use super::stream::ServerShared;
 use crate::service::CancelFlag;
 
-/// How often is looked for calls and connections that take too long, at most: there may be many.
+/// Shortest time between two looks for calls and connections that take too long: there may be many.
 pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The calls of a server that are carried out elsewhere, oldest first. `T` is what a driver answers them by.
+/// The calls of a server that are carried out elsewhere, oldest first. `T` is the target to which a driver answers
+/// them.
 #[derive(Debug)]
 pub struct DeferredCalls<T> {
     calls: Mutex<Table<T>>,
@@ -29,11 +30,11 @@ pub struct DeferredCalls<T> {
 struct Table<T> {
     by_number: BTreeMap<u64, Arc<CallProgress<T>>>,
     next: u64,
-    /// When the calls are looked at next.
+    /// Time at which the calls are looked at next.
     due: Option<Instant>,
 }
 
-/// How long a call may take.
+/// Timeouts of a call: in the queue, and of its handler.
 #[derive(Debug, Clone, Copy)]
 struct CallTimes {
     queue: Option<Duration>,
@@ -112,7 +113,7 @@ impl<T> DeferredCalls<T> {
         counters
     }
 
-    /// Gives up the calls that have taken too long by `now`, counts and logs them. Those whose handlers run are
+    /// Gives up the calls that have taken too long by `now`, counts and logs them. Calls with a handler that runs are
     /// cancelled, too.
     pub fn expire(&self, shared: &ServerShared, now: Instant) -> ExpiredCalls<T> {
         let mut table = self.lock();
@@ -134,12 +135,12 @@ impl<T> DeferredCalls<T> {
     }
 }
 
-/// What has become of calls that have taken too long.
+/// Calls that were given up, as they have taken too long.
 #[derive(Debug)]
 pub struct ExpiredCalls<T> {
-    /// Those that are to be answered now, and how.
+    /// Calls that are to be answered now, and their replies.
     pub answers: Vec<(Arc<CallProgress<T>>, Buffer)>,
-    /// When the calls are to be looked at next.
+    /// Time at which the calls are to be looked at next.
     pub next: Option<Instant>,
 }
 
@@ -157,22 +158,22 @@ impl<T> DeferredCall<T> {
         self.progress.begin()
     }
 
-    /// Whether the call was given up before its handler began.
+    /// Returns whether the call was given up before its handler began.
     pub fn is_given_up(&self) -> bool {
         matches!(self.progress.state(), CallState::GivenUp)
     }
 
-    /// Whether the call is still to be answered, which its caller does then.
+    /// Returns whether the call is still to be answered, which the calling thread does then.
     pub fn claim_answer(&self) -> bool {
         self.progress.claim_answer()
     }
 
-    /// Returns what says whether the call is cancelled.
+    /// Returns the flag that is set when the call is cancelled.
     pub fn cancelled(&self) -> &CancelFlag {
         &self.progress.cancelled
     }
 
-    /// Returns what the call is answered by.
+    /// Returns the target to which the call is answered.
     pub fn target(&self) -> &T {
         &self.progress.target
     }
@@ -191,7 +192,7 @@ const QUEUED: u64 = 0;
 /// The state of a call that was given up while it waited.
 const GIVEN_UP: u64 = u64::MAX;
 
-/// How far a call is.
+/// Progress of a call that is carried out elsewhere.
 #[derive(Debug)]
 pub struct CallProgress<T> {
     call: CallToServe,
@@ -200,7 +201,7 @@ pub struct CallProgress<T> {
     queued_at: Instant,
     /// [`QUEUED`], [`GIVEN_UP`], or after how many nanoseconds its handler has begun, and one.
     state: AtomicU64,
-    /// Whether its handler has taken too long.
+    /// True if its handler has taken too long.
     is_expired: AtomicBool,
     is_answered: AtomicBool,
 }
@@ -212,7 +213,7 @@ enum CallState {
 }
 
 impl<T> CallProgress<T> {
-    /// Returns what the call is answered by.
+    /// Returns the target to which the call is answered.
     pub fn target(&self) -> &T {
         &self.target
     }
@@ -240,7 +241,7 @@ impl<T> CallProgress<T> {
         !self.is_answered.swap(true, Ordering::Relaxed)
     }
 
-    /// When the call is to be looked at: its handler may begin any time.
+    /// Returns when the call is to be looked at: its handler may begin any time.
     fn due(&self, times: &CallTimes, now: Instant) -> Option<Instant> {
         match self.state() {
             CallState::GivenUp => None,

@@ -8,7 +8,7 @@ use tenon_proto::lean::CloseReason;
 
 use super::counters::ServerTally;
 
-/// Why a connection of a server ends.
+/// Reason why a connection of a server ends.
 #[derive(Debug, thiserror::Error)]
 pub enum EndReason {
     /// The peer closed it.

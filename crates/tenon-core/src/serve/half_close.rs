@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use tenon_net::Stream;
 
-/// Silence after which a peer is not waited for that has not ended its side of a connection.
+/// Silence after which a peer that has not ended its side of a connection is not waited for.
 const SILENCE_MAX: Duration = Duration::from_millis(200);
 
-/// Time after which one is not that sends on and on.
+/// Time after which a peer that sends on and on is not waited for.
 const HALF_CLOSE_MAX: Duration = Duration::from_secs(2);
 
-/// What was called so long ago at most was called lately: the reply may still be on its way.
+/// Age of a call up to which its reply may still be on its way.
 pub(super) const LATELY: Duration = Duration::from_secs(1);
 
 /// Receives behind the begin of a stop. By ONC RPC no message says which calls were not begun: so those are still carried
@@ -22,14 +22,14 @@ pub(super) const LAST_RECEIVES: u8 = 16;
 /// Receives that are thrown away at a time.
 const DISCARDED_AT_A_TIME: usize = 16;
 
-/// A connection of whose sides the server has closed its own, and over which calls came lately.
+/// A connection of which the server has closed its own side, and over which calls came lately.
 #[derive(Debug)]
 pub struct HalfClose {
     until: Instant,
     silent_until: Instant,
 }
 
-/// What has become of what a peer had sent over such a connection.
+/// Outcome of discarding what a peer had sent over such a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discarded {
     /// All that was there is thrown away.
@@ -41,7 +41,7 @@ pub enum Discarded {
 }
 
 impl HalfClose {
-    /// One that is half-closed `now`.
+    /// A connection that is half-closed `now`.
     pub fn new(now: Instant) -> Self {
         Self {
             until: now + HALF_CLOSE_MAX,
@@ -49,7 +49,7 @@ impl HalfClose {
         }
     }
 
-    /// When the peer is not waited for any more, unless it sends something.
+    /// Returns when the peer is not waited for any more, unless it sends something.
     pub fn deadline(&self) -> Instant {
         self.until.min(self.silent_until)
     }

@@ -1,10 +1,10 @@
-//! Counts the connections of which a part of a request has come.
+//! Counting the connections of which a part of a request has come.
 
 use std::sync::Arc;
 
 use super::counters::ServerTally;
 
-/// Whether a connection waits for the rest of a request, which its server counts.
+/// Flag of a connection that waits for the rest of a request; its server counts such connections.
 #[derive(Debug)]
 pub struct HalfReceived {
     tally: Arc<ServerTally>,
@@ -12,14 +12,14 @@ pub struct HalfReceived {
 }
 
 impl HalfReceived {
-    /// The connection waits for no rest.
+    /// The flag of a connection that waits for no rest.
     pub fn new(tally: &Arc<ServerTally>) -> Self {
         let tally = Arc::clone(tally);
         let is_counted = false;
         Self { tally, is_counted }
     }
 
-    /// Whether the connection was counted last.
+    /// Returns whether the connection was counted last.
     #[inline]
     pub fn is_counted(&self) -> bool {
         self.is_counted

@@ -1,4 +1,4 @@
-//! How many connections each host has, so that one leaves room for others.
+//! The number of connections of each host, so that one leaves room for others.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenon_net::Stream;
 
-/// What connections of one peer have in common.
+/// Identity of a host, by which its connections are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Host {
     V4(Ipv4Addr),
     /// The first 64 bits of an address of IPv6, which one host may have all to itself.
     V6(u64),
-    /// The user whose process the peer is, on this machine.
+    /// The user that runs the peer's process, on this machine.
     User(u32),
 }
 

@@ -1,4 +1,4 @@
-//! What a server grants its peers.
+//! The limits that a server sets for its peers.
 
 use std::io;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::options::FOR_EVER;
 /// not hold its memory for ever.
 pub const PROGRESS_BYTES: usize = 64 << 10;
 
-/// What the end of a peer's stream means for its calls that are still carried out. A connection that was reset, or whose
-/// other end of a Unix socket is closed, is always that of a peer that is gone.
+/// Meaning of the end of a peer's stream for its calls that are still carried out. A connection that was reset, or a
+/// Unix socket of which the other end is closed, is always that of a peer that is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EndOfStream {
@@ -65,18 +65,18 @@ pub struct ServerLimits {
     /// connection are not counted, so small requests are always taken in. Each port of the packet exchange has
     /// as many of its own, for requests and answers.
     pub receive_bytes: usize,
-    /// How long a connection may be open before its first request is complete. The preamble of the lean protocol counts
-    /// as one. A larger request has the time of [`receive_timeout`](Self::receive_timeout).
+    /// Time for which a connection may be open before its first request is complete. The preamble of the lean protocol
+    /// counts as one. A larger request has the time of [`receive_timeout`](Self::receive_timeout).
     pub first_request_timeout: Option<Duration>,
-    /// How long a peer may take to send 64 KiB of a request that needs counted memory, or the rest of it, before its
+    /// Time that a peer may take to send 64 KiB of a request that needs counted memory, or the rest of it, before its
     /// connection is closed.
     pub receive_timeout: Option<Duration>,
-    /// How long a peer may take to read 64 KiB of its replies, or the rest of them, before its connection is
+    /// Time that a peer may take to read 64 KiB of its replies, or the rest of them, before its connection is
     /// closed. No thread waits for it meanwhile, and no further calls are received from it.
     pub send_timeout: Option<Duration>,
-    /// How long a connection may be without a complete request before it is closed.
+    /// Time for which a connection may be without a complete request before it is closed.
     pub idle_timeout: Option<Duration>,
-    /// What the end of a peer's stream means for its calls that are still carried out. Where it means that the peer is
+    /// Meaning of the end of a peer's stream for its calls that are still carried out. Where it means that the peer is
     /// gone, the connection is let go at once, and its calls are cancelled: the future of a handler is dropped, and
     /// [`CallInfo::is_cancelled`](crate::service::CallInfo::is_cancelled) says so to one that may block.
     pub end_of_stream: EndOfStream,
@@ -95,11 +95,12 @@ pub struct ServerLimits {
     /// order in which the calls came. The first 16 KiB of each connection are not counted, so small calls of one that
     /// has no others are always carried out. Calls in datagrams that find no room are dropped.
     pub call_bytes: usize,
-    /// How long a call may wait for a thread once it was received and handed over. It is answered then as one that the
-    /// server has no room for, and was not begun: `Status::OVERLOADED` in the lean protocol, `SYSTEM_ERR` in ONC RPC. So
-    /// a server all of whose threads hang says so. A call whose deadline has passed while it waited is not begun either.
+    /// Time for which a call may wait for a thread once it was received and handed over. It is answered then as one
+    /// that the server has no room for, and was not begun: `Status::OVERLOADED` in the lean protocol, `SYSTEM_ERR` in
+    /// ONC RPC. So a server says so if all of its threads hang. A call that has passed its deadline while it waited is
+    /// not begun either.
     pub queue_timeout: Option<Duration>,
-    /// How long a handler may take. The call is answered then, by `Status::DEADLINE` in the lean protocol and
+    /// Time that a handler may take. The call is answered then, by `Status::DEADLINE` in the lean protocol and
     /// `SYSTEM_ERR` in ONC RPC, and cancelled: its future is dropped, and
     /// [`CallInfo::is_cancelled`](crate::service::CallInfo::is_cancelled) says so to a handler that may block. What that
     /// returns later goes nowhere; until then it keeps its thread, which nothing can take away from it. A call of a
@@ -114,8 +115,9 @@ pub struct ServerLimits {
     /// ahead. A connection takes as much memory as it has used of both.
     pub ring_bytes: usize,
     /// Conversations of the packet exchange (`lean+udp://`, `xdp://`) that a port knows at once. Clients close theirs;
-    /// one whose client went without a word is known for a minute, or until its room is wanted: the one that was not
-    /// heard of for longest, for a second at least and without a call that is carried out, is forgotten then.
+    /// a conversation with a client that went without a word is known for a minute, or until its room is wanted: the
+    /// one that was not heard of for longest, for a second at least and without a call that is carried out, is
+    /// forgotten then.
     pub conversations: usize,
     /// The same of one host, by its address; of IPv6 by the first 64 bits.
     pub conversations_of_host: usize,
@@ -125,7 +127,7 @@ pub struct ServerLimits {
 }
 
 impl ServerLimits {
-    /// The same with times that a moment can be put off by.
+    /// Returns the same with times that can be added to a moment.
     #[must_use]
     pub fn computable(self) -> Self {
         let bounded = |time: Option<Duration>| time.map(|time| time.min(FOR_EVER));
@@ -140,7 +142,7 @@ impl ServerLimits {
         }
     }
 
-    /// What each connection grants.
+    /// Returns the configuration of each connection.
     pub fn connection_config(&self, fragment_max: usize) -> ConnectionConfig {
         ConnectionConfig {
             receive_max: self.message_bytes,

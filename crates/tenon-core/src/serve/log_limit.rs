@@ -1,9 +1,9 @@
-//! Keeps what may happen at every call of a hostile or unlucky peer from filling the log.
+//! Rate limit of the log: keeps what may happen at every call of a hostile or unlucky peer from filling the log.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the same thing is logged, at most.
+/// Shortest time between two messages of the same kind.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Lets one message of a kind into the log each second.

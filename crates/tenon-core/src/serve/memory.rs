@@ -35,7 +35,7 @@ impl MemoryBudget {
         })
     }
 
-    /// Whether a call may [take](Self::take_for_call) so many bytes.
+    /// Returns whether a call may [take](Self::take_for_call) so many bytes.
     pub fn has_for_call(&self, bytes: usize) -> bool {
         self.bytes.has(bytes.min(self.limit))
     }
@@ -70,7 +70,7 @@ impl MemoryShare {
         true
     }
 
-    /// Whether it is none.
+    /// Returns whether the share is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0

@@ -1,5 +1,5 @@
-//! What a server decides whichever driver runs it: which service is meant, what peers are granted, how long they may
-//! take, and what is counted.
+//! Decisions of a server that are alike for all drivers: which service is meant, what peers are granted, how long they
+//! may take, and what is counted.
 
 mod admission;
 mod counters;

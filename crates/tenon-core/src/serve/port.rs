@@ -37,9 +37,9 @@ struct ReceivedDatagrams {
     memory: Vec<u8>,
     came: Came,
     from: Option<SocketAddr>,
-    /// Where the next datagram begins.
+    /// Offset of the next datagram.
     next: usize,
-    /// What several datagrams have made whole.
+    /// Message that several datagrams have made whole.
     whole: Whole,
     /// Memory for a call that is copied, as other datagrams came with it.
     spare: Buffer,
@@ -49,18 +49,19 @@ struct ReceivedDatagrams {
 /// A call that was found in a datagram, with what it was found in.
 #[derive(Debug)]
 pub struct FoundCall {
-    /// What its answer is found by.
+    /// Key by which the call is answered.
     pub key: DatagramCallKey<SocketAddr>,
     /// The call.
     pub call: CallToServe,
-    /// Who calls.
+    /// Address of the caller.
     pub from: SocketAddr,
     /// Bytes of the arguments, which end the message.
     arguments: usize,
-    /// What the call was found in: the whole of several packets, or a datagram.
+    /// Memory that the call was found in: the whole of several packets, or a datagram.
     message: Message,
 }
 
+/// Memory in which the message of a call lies.
 #[derive(Debug)]
 enum Message {
     /// All that was received, and where in it the arguments end.
@@ -112,7 +113,7 @@ impl ReceivedDatagrams {
         }
     }
 
-    /// Where to receive into.
+    /// Returns the memory to receive into.
     fn room(&mut self) -> &mut [u8] {
         if self.memory.is_empty() {
             self.memory = vec![0; Carrier::RECEIVE_MAX];
@@ -124,7 +125,7 @@ impl ReceivedDatagrams {
         (self.came, self.from, self.next) = (came, Some(from), 0);
     }
 
-    /// The place of the next datagram, and whether it is the last. A datagram without bytes is one, too.
+    /// Returns the place of the next datagram, and whether it is the last. A datagram without bytes is one, too.
     fn next(&mut self) -> Option<(Range<usize>, SocketAddr, bool)> {
         let from = self.from?;
         let start = self.next;
@@ -168,13 +169,13 @@ impl ServedPort {
 
     // ---- Receiving ----
 
-    /// Whether something was received that was not looked at.
+    /// Returns whether something was received that was not looked at.
     #[inline]
     pub fn has_received(&self) -> bool {
         self.received.from.is_some()
     }
 
-    /// Returns where to put what is received.
+    /// Returns the memory to receive into.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         self.received.room()
@@ -292,7 +293,7 @@ impl ServedPort {
         self.endpoint.poll_cancelled()
     }
 
-    /// Whether an answer is still to be sent, or one of several datagrams has not arrived.
+    /// Returns whether an answer is still to be sent, or one of several datagrams has not arrived.
     pub fn has_unarrived(&self) -> bool {
         self.endpoint.has_unarrived()
     }
@@ -304,13 +305,13 @@ impl ServedPort {
 
     // ---- Sending ----
 
-    /// Whether something is to be sent.
+    /// Returns whether something is to be sent.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         self.endpoint.has_transmit() || self.trains.has_next()
     }
 
-    /// Returns what is to be sent next, and to whom.
+    /// Returns the packets that are to be sent next, and the address of their receiver.
     pub fn next_train(&mut self) -> Option<(Train<'_>, SocketAddr)> {
         let Self {
             endpoint, trains, ..
@@ -329,12 +330,12 @@ impl ServedPort {
 
     // ---- Time ----
 
-    /// When something is to be done even if nothing comes.
+    /// Returns when something is to be done even if nothing comes.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.endpoint.poll_timeout()
     }
 
-    /// When an answer is sent again.
+    /// Returns when an answer is sent again.
     pub fn next_repeat(&self) -> Option<Instant> {
         self.endpoint.next_repeat()
     }
@@ -344,14 +345,14 @@ impl ServedPort {
         self.endpoint.handle_timeout(now);
     }
 
-    /// What has become of the calls.
+    /// Returns the counters of the calls.
     pub fn counters(&self) -> EndpointCounters {
         self.endpoint.counters()
     }
 }
 
-/// What the packet exchange of a port grants. One host leaves others half of the memory, unless a single message needs
-/// more.
+/// Returns the limits of the packet exchange of a port. One host leaves others half of the memory, unless a single
+/// message needs more.
 fn exchange_limits(limits: &ServerLimits) -> ExchangeLimits {
     let of_host = (limits.receive_bytes / 2).max(limits.message_bytes + BESIDE_MESSAGE);
     ExchangeLimits {

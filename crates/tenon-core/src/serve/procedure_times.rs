@@ -20,18 +20,18 @@ const QUICK_RUNS: u8 = 32;
 /// Procedures of a service that are told apart.
 const PROCEDURES: usize = 256;
 
-/// What is known of the procedures of all services of a server.
+/// Record of how long the procedures of all services of a server take.
 #[derive(Debug, Default)]
 pub struct ProcedureTimes {
     /// For each service: below [`STRIKES`] how often a procedure was slow, from there on how often it has been quick
     /// since.
     services: Vec<[AtomicU8; PROCEDURES]>,
-    /// Whether every procedure stays one that takes long.
+    /// True if every procedure stays one that takes long.
     is_fixed: bool,
 }
 
 impl ProcedureTimes {
-    /// Nothing is known of so many services.
+    /// A record of so many services, of which nothing is known.
     pub fn new(services: usize) -> Self {
         let unknown = || [const { AtomicU8::new(0) }; PROCEDURES];
         Self {
@@ -64,7 +64,7 @@ impl ProcedureTimes {
         Some(&service[procedure as usize % PROCEDURES])
     }
 
-    /// Whether a procedure is to be handed to another thread at once.
+    /// Returns whether a procedure is to be handed to another thread at once.
     #[inline]
     pub fn is_slow(&self, service: usize, procedure: u32) -> bool {
         self.entry(service, procedure)

@@ -22,9 +22,9 @@ use crate::service::{CallInfo, Cancellation, Origin, Refusal, Service};
 pub struct ServiceRegistry {
     table: ServiceTable,
     services: Vec<Box<dyn Service>>,
-    /// How much is forgiven in arguments.
+    /// Mode of decoding arguments: strict, or lenient.
     pub mode: DecodeMode,
-    /// What the arguments of one call may cost to decode.
+    /// Limits of decoding the arguments of one call.
     pub limits: Limits,
 }
 
@@ -37,22 +37,22 @@ pub struct CallToServe {
     pub procedure: u32,
     /// The order of the bytes of the arguments.
     pub order: ByteOrder,
-    /// What the answer is written for.
+    /// Protocol and number of the call, for which the answer is written.
     pub caller: Caller,
-    /// When the caller stops waiting.
+    /// Time at which the caller stops waiting.
     pub deadline: Option<Instant>,
-    /// When it was found among what was received, if its client asks when it passed which place.
+    /// Time at which it was found among what was received, if its client asks when it passed which place.
     pub found_at: Option<u64>,
 }
 
-/// What a handler is told of its call beside the arguments.
+/// Context of a call that its handler gets beside the arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct CallContext<'a> {
-    /// Who calls, by what the call says.
+    /// Credential of the caller, as the call has it.
     pub credential: Credential<'a>,
-    /// Where the call came from.
+    /// Origin of the call.
     pub origin: Origin,
-    /// What says whether the caller has stopped waiting.
+    /// Source from which the handler learns whether the caller has stopped waiting.
     pub cancellation: Cancellation<'a>,
 }
 
@@ -89,7 +89,7 @@ impl CallToServe {
         }
     }
 
-    /// Returns who calls, by what the message says that the call was found in.
+    /// Returns the credential of the caller, as the message has it that the call was found in.
     pub fn credential_in<'m>(&self, message: &'m [u8]) -> Credential<'m> {
         match self.caller {
             Caller::Onc { .. } => CallHeader::credential_of(message),
@@ -97,7 +97,7 @@ impl CallToServe {
         }
     }
 
-    /// Whether the caller has stopped waiting by now.
+    /// Returns whether the caller has stopped waiting by now.
     pub fn is_late(&self) -> bool {
         self.deadline.is_some_and(|at| at <= Instant::now())
     }
@@ -157,23 +157,23 @@ impl ServiceRegistry {
         true
     }
 
-    /// What peers look up.
+    /// Returns the table in which peers look services up.
     #[inline]
     pub fn table(&self) -> &ServiceTable {
         &self.table
     }
 
-    /// Number of services.
+    /// Returns the number of services.
     pub fn len(&self) -> usize {
         self.services.len()
     }
 
-    /// Whether there are no services.
+    /// Returns whether there are no services.
     pub fn is_empty(&self) -> bool {
         self.services.is_empty()
     }
 
-    /// The programs and versions there are.
+    /// Returns the programs and versions there are.
     pub fn programs(&self) -> Vec<(u32, u32)> {
         let services = self.services.iter();
         services
@@ -181,7 +181,7 @@ impl ServiceRegistry {
             .collect()
     }
 
-    /// Whether a service wants the calls of a connection one after the other.
+    /// Returns whether a service wants the calls of a connection one after the other.
     #[inline]
     pub fn keeps_order(&self, service: usize) -> bool {
         self.services[service].keeps_order()
@@ -223,7 +223,7 @@ impl ServiceRegistry {
         call.seal_reply(draft, dispatched, out);
     }
 
-    /// Runs a handler whose reply was begun, and appends its result; the reply is not sealed yet.
+    /// Runs a handler after its reply was begun, and appends its result; the reply is not sealed yet.
     #[inline]
     fn run(
         &self,
@@ -341,7 +341,7 @@ impl ServiceRegistry {
     }
 }
 
-/// How a handler ended without a result.
+/// Failure of a handler to return a result.
 #[derive(Debug)]
 pub enum HandlerFailure {
     /// It refused the call.

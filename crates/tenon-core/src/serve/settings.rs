@@ -1,4 +1,4 @@
-//! What is said of a server before it starts, whichever driver runs it.
+//! The settings of a server before it starts, whichever driver runs it.
 
 use std::io;
 
@@ -13,27 +13,27 @@ use crate::resolve::Registrar;
 use crate::service::Service;
 use crate::wait::Waiting;
 
-/// What is said of a server before it starts.
+/// Settings of a server before it starts.
 pub struct ServerSettings {
     addresses: Vec<Address>,
-    /// Whether it may have no address, as the program hands it connections.
+    /// True if it may have no address, as the program hands it connections.
     pub may_lack_address: bool,
     /// Its services.
     pub registry: ServiceRegistry,
     twice: Option<(u32, u32)>,
-    /// What it grants its peers.
+    /// Limits that it sets for its peers.
     pub limits: ServerLimits,
-    /// How much it remembers of calls in datagrams.
+    /// Limits of what it remembers of calls in datagrams.
     pub duplicates: DuplicateLimits,
     /// Bytes of the longest fragment of a reply.
     pub fragment_max: usize,
-    /// How its threads or tasks wait.
+    /// Wait policy of its threads or tasks.
     pub waiting: Waiting,
-    /// The users whose processes may connect through Unix sockets; `None` if all may.
+    /// The users that may connect through Unix sockets with their processes; `None` if all may.
     pub users: Option<Vec<u32>>,
     /// The permissions of the files of Unix sockets; those that the umask leaves if there are none.
     pub socket_mode: Option<u32>,
-    /// What is told where its services are.
+    /// Registrar that is told where its services are.
     pub registrar: Option<Box<dyn Registrar>>,
 }
 
@@ -64,7 +64,7 @@ pub enum StartError {
     Listen {
         /// The address as it was given.
         address: Address,
-        /// What the system reported.
+        /// Error that the system reported.
         cause: io::Error,
     },
     /// It cannot be told where the services are.
@@ -183,7 +183,7 @@ impl ListenSockets {
     }
 }
 
-/// Gives a builder the settings that servers of all drivers have. It is a struct whose field `settings` are the
+/// Gives a builder the settings that servers of all drivers have. It is a struct with a field `settings`, the
 /// [`ServerSettings`].
 #[doc(hidden)]
 #[macro_export]

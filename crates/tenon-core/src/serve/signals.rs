@@ -60,7 +60,7 @@ impl EndSignals {
         })
     }
 
-    /// Returns what ends a [wait](Self::wait) from another thread.
+    /// Returns the handle that ends a [wait](Self::wait) from another thread.
     pub fn handle(&self) -> EndSignalsHandle {
         self.signals.handle()
     }

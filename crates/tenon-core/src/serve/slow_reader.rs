@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use super::limits::PROGRESS_BYTES;
 
-/// How long a connection still waits for its peer to read.
+/// Time limit of a connection that waits for its peer to read.
 #[derive(Debug, Default)]
 pub struct SlowReader {
-    /// When the wait ends, once there was no room for something.
+    /// Time at which the wait ends, once there was no room for something.
     end: Option<Instant>,
     /// Bytes that there was room for since the time was set.
     sent: usize,
@@ -36,7 +36,7 @@ impl SlowReader {
         *self = Self::default();
     }
 
-    /// When the wait ends, if the peer is waited for.
+    /// Returns when the wait ends, if the peer is waited for.
     pub fn end(&self) -> Option<Instant> {
         self.end
     }

@@ -9,18 +9,19 @@ use super::limits::PROGRESS_BYTES;
 #[derive(Debug, Default)]
 pub struct SlowSender(Option<Progress>);
 
+/// Progress of a request that is waited for, and its time limit.
 #[derive(Debug)]
 struct Progress {
-    /// When the time for it is over.
+    /// Time at which it is too late.
     end: Instant,
     /// Bytes that were kept when it began.
     from: usize,
-    /// Whether the first request of the connection is waited for.
+    /// True if the first request of the connection is waited for.
     is_first: bool,
 }
 
 impl SlowSender {
-    /// The first request of a connection is waited for, which was accepted at `now`.
+    /// Waits for the first request of a connection, which was accepted at `now`.
     pub fn awaiting_first(limit: Option<Duration>, now: Instant) -> Self {
         Self(limit.map(|limit| Progress {
             end: now + limit,
@@ -46,7 +47,7 @@ impl SlowSender {
         }
     }
 
-    /// Whether the first request of the connection is waited for.
+    /// Returns whether the first request of the connection is waited for.
     #[inline]
     pub fn awaits_first(&self) -> bool {
         self.0.as_ref().is_some_and(|progress| progress.is_first)
@@ -66,7 +67,7 @@ impl SlowSender {
         }
     }
 
-    /// When too little of it has arrived.
+    /// Returns when it is too late if too little of it has arrived.
     pub fn end(&self) -> Option<Instant> {
         self.0.as_ref().map(|progress| progress.end)
     }

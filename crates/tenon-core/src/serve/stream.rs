@@ -36,32 +36,32 @@ pub use sending::Sending;
 /// Bytes of replies that wait to be sent before further calls are carried out.
 const REPLIES_MAX: usize = 256 << 10;
 
-/// How long a connection has been silent when it gives memory back that it does not need.
+/// Silence of a connection after which it gives memory back that it does not need.
 const TRIM_AFTER: Duration = Duration::from_secs(1);
 
-/// What all connections and ports of a server share.
+/// State that all connections and ports of a server share.
 pub struct ServerShared {
     /// Its services.
     pub registry: ServiceRegistry,
-    /// What it grants.
+    /// Its limits.
     pub limits: ServerLimits,
-    /// What each connection grants.
+    /// Configuration of each connection.
     pub config: ConnectionConfig,
-    /// What it has seen.
+    /// Its counters.
     pub tally: Arc<ServerTally>,
     /// The memory for requests that have not arrived whole.
     pub memory: Arc<MemoryBudget>,
-    /// Which procedures take long.
+    /// Record of the procedures that take long.
     pub times: ProcedureTimes,
     /// The handlers that run on the threads which received their calls.
     pub handlers: RunningHandlers,
     /// The connections of each host.
     pub hosts: Arc<HostTable>,
-    /// What is not logged each time.
+    /// Rate limits of its log.
     pub logs: ServerLogs,
 }
 
-/// What is not logged each time that it happens.
+/// Rate limits of the events that are not logged each time that they happen.
 #[derive(Debug, Default)]
 pub struct ServerLogs {
     /// Too many connections.
@@ -93,7 +93,7 @@ impl ServerShared {
         }
     }
 
-    /// Counts and logs a call whose handler takes too long.
+    /// Counts and logs a call with a handler that takes too long.
     #[cold]
     pub(super) fn note_handler_timeout(&self, call: &CallToServe) {
         self.tally.handler_timeouts.up();
@@ -107,7 +107,7 @@ impl ServerShared {
         }
     }
 
-    /// What a server has that offers these services.
+    /// The state of a server that offers these services.
     pub fn new(registry: ServiceRegistry, limits: ServerLimits, fragment_max: usize) -> Self {
         Self {
             config: limits.connection_config(fragment_max),
@@ -135,11 +135,11 @@ pub struct ServedStream {
     connection: Connection<()>,
     receiver: Receiver,
     share: MemoryShare,
-    /// What is being sent.
+    /// Bytes that are being sent.
     batch: TransmitBatch,
-    /// Whether there may be messages among what was received that were not taken out.
+    /// True if there may be messages among what was received that were not taken out.
     has_unread: bool,
-    /// Whether among the replies are some that say when they are sent.
+    /// True if among the replies are some that say when they are sent.
     has_stamps: bool,
     /// The next call for a service, which stays there while there is no room for it among those that are carried out
     /// elsewhere.
@@ -154,15 +154,16 @@ pub struct ServedStream {
     half_received: HalfReceived,
     slow_sender: SlowSender,
     slow_reader: SlowReader,
-    /// Whether a request was complete since the connection was parked last.
+    /// True if a request was complete since the connection was parked last.
     was_active: bool,
     active_at: Instant,
-    /// Whether a call was answered behind its turn since the connection was parked last, and when one was, or any came.
+    /// True if a call was answered behind its turn since the connection was parked last.
     has_answered: bool,
+    /// Time at which the connection was parked last after a call was answered so, or any came.
     used_at: Instant,
-    /// How often was received since the server began to stop.
+    /// Number of receives since the server began to stop.
     last_receives: u8,
-    /// When memory is given back that a silent connection does not need.
+    /// Time at which memory is given back that a silent connection does not need.
     trim_at: Option<Instant>,
 }
 
@@ -175,7 +176,7 @@ struct CancellableCall {
     bytes: usize,
 }
 
-/// What was next among what was received.
+/// Kind of the next message among what was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Nothing that is complete.
@@ -250,7 +251,7 @@ impl ServedStream {
         identified.map_err(|error| self.broken(error.into()))
     }
 
-    /// Whether a part of a message has arrived, and not the rest.
+    /// Returns whether a part of a message has arrived, and not the rest.
     #[inline]
     pub fn has_begun(&self) -> bool {
         !self.receiver.is_between_frames()
@@ -265,7 +266,7 @@ impl ServedStream {
         }
     }
 
-    /// Whether a peer that has ended its stream is gone, so that nobody is left to be answered.
+    /// Returns whether a peer that has ended its stream is gone, so that its calls need no answer.
     #[cold]
     pub fn is_peer_gone(&self, policy: EndOfStream, is_hung_up: impl FnOnce() -> bool) -> bool {
         let is_lean = self.connection.protocol() == Some(WireProtocol::Lean);
@@ -356,14 +357,14 @@ impl ServedStream {
         Ok(self.take_call())
     }
 
-    /// Whether there may be messages among what was received that were not taken out: they are to be taken out before
-    /// more is received.
+    /// Returns whether there may be messages among what was received that were not taken out: they are to be taken out
+    /// before more is received.
     #[inline]
     pub fn has_unread(&self) -> bool {
         self.has_unread
     }
 
-    /// Whether further calls wait until replies were sent.
+    /// Returns whether further calls wait until replies were sent.
     #[inline]
     pub fn has_many_replies(&self) -> bool {
         self.connection.queued_bytes() > REPLIES_MAX
@@ -393,19 +394,20 @@ impl ServedStream {
         self.connection.push_reply(reply);
     }
 
-    /// Answers a call that was carried out where it was received and whose memory is gone.
+    /// Answers a call that was carried out where it was received, after its memory is gone.
     pub fn push_reply(&mut self, reply: &mut Buffer) {
         self.has_answered = true;
         self.connection.push_reply(reply);
     }
 
-    /// Whether a call can be carried out elsewhere now: not while one of the same number is, or if there are too many.
+    /// Returns whether a call can be carried out elsewhere now: not while one of the same number is, or if there are
+    /// too many.
     pub fn may_defer(&self, call: &CallToServe) -> bool {
         self.connection.may_defer(&call.caller)
     }
 
-    /// Notes that a call with so many `bytes` of memory is carried out elsewhere; returns its number, and what says
-    /// whether it is cancelled. `None` if it [cannot be](Self::may_defer).
+    /// Notes that a call with so many `bytes` of memory is carried out elsewhere; returns its number, and the flag
+    /// that is set when it is cancelled. `None` if it [cannot be](Self::may_defer).
     pub fn defer(&mut self, call: &CallToServe, bytes: usize) -> Option<(DeferredId, CancelFlag)> {
         let id = self.connection.defer(&call.caller, call.deadline)?;
         let cancelled = CancelFlag::default();
@@ -442,7 +444,7 @@ impl ServedStream {
         self.inline += 1;
     }
 
-    /// Such a handler has ended, or its answer has come.
+    /// Notes that such a handler has ended, or its answer has come.
     #[inline]
     pub fn end_inline(&mut self) {
         self.inline -= 1;
@@ -463,13 +465,13 @@ impl ServedStream {
         }
     }
 
-    /// Number of calls that are carried out, here or elsewhere.
+    /// Returns the number of calls that are carried out, here or elsewhere.
     #[inline]
     pub fn running(&self) -> usize {
         self.connection.deferred() + self.inline
     }
 
-    /// Number of calls that are carried out elsewhere.
+    /// Returns the number of calls that are carried out elsewhere.
     #[inline]
     pub fn deferred(&self) -> usize {
         self.connection.deferred()
@@ -482,7 +484,7 @@ impl ServedStream {
         self.receiver.compact(&mut call.message);
     }
 
-    /// Whether a call with so many bytes of memory may be carried out beside the others of this connection.
+    /// Returns whether a call with so many bytes of memory may be carried out beside the others of this connection.
     pub fn has_memory_for(&self, bytes: usize, limits: &ServerLimits) -> bool {
         self.call_bytes == 0 || self.call_bytes + bytes <= limits.connection_call_bytes
     }
@@ -496,7 +498,7 @@ impl ServedStream {
         }
     }
 
-    /// Bytes of memory of the call that is [kept](Self::hold).
+    /// Returns the bytes of memory of the call that is [kept](Self::hold).
     pub fn held_bytes(&self) -> usize {
         self.call.as_ref().map_or(0, |call| call.message.capacity())
     }
@@ -516,7 +518,7 @@ impl ServedStream {
         self.call = Some(call);
     }
 
-    /// Whether a call is [kept](Self::hold), so that nothing behind it may be carried out.
+    /// Returns whether a call is [kept](Self::hold), so that nothing behind it may be carried out.
     #[inline]
     pub fn is_held(&self) -> bool {
         self.call.is_some()
@@ -527,14 +529,15 @@ impl ServedStream {
         self.connection.close(reason, "");
     }
 
-    /// Whether the peer has said that it begins nothing any more.
+    /// Returns whether the peer has said that it begins nothing any more.
     pub fn is_peer_closing(&self) -> bool {
         self.connection.is_peer_closing()
     }
 
     // ---- The end of the server ----
 
-    /// Whether is still received though the server stops, as the peer cannot be told which calls were not begun.
+    /// Returns whether the server still receives though it stops, as the peer cannot be told which calls were not
+    /// begun.
     pub fn receives_last(&self) -> bool {
         let is_lean = self.connection.protocol() == Some(WireProtocol::Lean);
         !is_lean && self.last_receives < LAST_RECEIVES
@@ -549,7 +552,7 @@ impl ServedStream {
         };
     }
 
-    /// Whether its replies may still be on their way at `now`, so that a socket is to be half-closed first.
+    /// Returns whether its replies may still be on their way at `now`, so that a socket is to be half-closed first.
     pub fn was_called_lately(&self, now: Instant) -> bool {
         let is_used = self.was_active || self.has_answered;
         is_used || now.saturating_duration_since(self.used_at) < LATELY
@@ -603,7 +606,8 @@ impl ServedStream {
         }
     }
 
-    /// When something is to be done for the connection unless something happens, but for the end of one that is idle.
+    /// Returns when something is to be done for the connection unless something happens, but for the end of one that is
+    /// idle.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let ends = [self.slow_sender.end(), self.slow_reader.end(), self.trim_at];
@@ -638,7 +642,7 @@ impl ServedStream {
         (is_idle && self.running() == 0).then_some(EndReason::Idle)
     }
 
-    /// What has become of the calls.
+    /// Returns the counters of the calls.
     #[inline]
     pub fn counters(&self) -> IncomingCounters {
         self.connection.incoming_counters()

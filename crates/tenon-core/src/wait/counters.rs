@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How the threads of one end have waited for their peers so far.
+/// Counters of the waits of one end's threads for their peers so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct WaitCounters {
@@ -16,7 +16,7 @@ pub struct WaitCounters {
     pub attempts: u64,
 }
 
-/// The counters while they count. Nothing is ordered by them.
+/// Live counters behind [`WaitCounters`]. Nothing is ordered by them.
 #[derive(Debug, Default)]
 pub struct WaitTally {
     blocks: AtomicU64,
@@ -26,19 +26,19 @@ pub struct WaitTally {
 }
 
 impl WaitTally {
-    /// Somebody sleeps until something comes.
+    /// Counts a receive that may sleep until something comes.
     #[inline]
     pub fn blocks(&self) {
         add(&self.blocks, 1);
     }
 
-    /// Somebody looks again who has looked once. What is counted here need not be when something comes, and
-    /// who waits for it is in a hurry.
+    /// Counts a thread that looks again after it has looked once. This saves the count when something comes, as the
+    /// thread that waits for it is in a hurry then.
     pub fn begun(&self) {
         self.found(1);
     }
 
-    /// To one who has [begun](Self::begun) something came at the last of so many attempts.
+    /// Counts that something came at the last of so many attempts to a thread that has [begun](Self::begun).
     #[inline]
     pub fn found_begun(&self, attempts: u64) {
         if attempts > 1 {
@@ -46,19 +46,19 @@ impl WaitTally {
         }
     }
 
-    /// One who has [begun](Self::begun) gives up after so many attempts.
+    /// Counts that a thread that has [begun](Self::begun) gives up after so many attempts.
     pub fn missed_begun(&self, attempts: u64) {
         self.spins.fetch_sub(1, Ordering::Relaxed);
         self.missed(attempts - 1);
     }
 
-    /// Something came at the last of so many attempts.
+    /// Counts that something came at the last of so many attempts.
     pub fn found(&self, attempts: u64) {
         add(&self.spins, 1);
         add(&self.attempts, attempts);
     }
 
-    /// Nothing came by the last of so many attempts.
+    /// Counts that nothing came by the last of so many attempts.
     pub fn missed(&self, attempts: u64) {
         add(&self.misses, 1);
         add(&self.attempts, attempts);

@@ -1,30 +1,30 @@
-//! What a connection has taught whoever waits on it: whether looking pays, and for how long. A
+//! What the waits on a connection have taught: whether looking pays, and for how long. A
 //! [`Habit`] knows the first, for one kind of wait.
 //!
 //! Looking pays if it mostly ends with a message. So each time that it does not, the next waits are
 //! slept through, one the first time and twice as many each further time; each success makes that
-//! half as many again. A peer that takes long, or shares the processor with the one who looks, soon
+//! half as many again. A peer that takes long, or shares the processor with the thread that looks, soon
 //! costs a thousandth of an attempt per wait; a peer that begins to answer at once is found out
 //! within a thousand waits. Time that is slept counts as further waits: where waking up takes long, looking
 //! gains most, and a thousand waits would be half a second.
 //!
-//! How long to look is a bet against an unknown: who looks for about as long as waking up takes loses
+//! How long to look is a bet against an unknown: a thread that looks for about as long as waking up takes loses
 //! little more than as much again as the best choice would have cost. What waking up takes is learned
 //! where the same connection was waited on in both ways.
 //!
-//! Two ends that both sleep are slow for each other: whoever looks waits for the other's waking up, too.
-//! If that takes long, neither would see that both could be quick. So who has slept through many waits
+//! Two ends that both sleep are slow for each other: the end that looks waits for the other's waking up, too.
+//! If that takes long, neither would see that both could be quick. So an end that has slept through many waits
 //! looks for so long, when it tries again, that the other may wake up meanwhile.
 
 use std::time::Duration;
 
-/// What waking up is taken to cost as long as nothing else is known: what it costs in a virtual
+/// Assumed cost of waking up, in nanoseconds, as long as nothing else is known: that in a virtual
 /// machine, where it costs most.
 const WAKE_UP: u32 = 50_000;
 const WAKE_UP_MIN: u32 = 5_000;
 const WAKE_UP_MAX: u32 = 150_000;
 
-/// How long to look for once in so many waits that it makes no difference.
+/// Nanoseconds to look for once in so many waits that it makes no difference.
 const LONG_LOOK: u32 = 250_000;
 const SELDOM: u32 = 64;
 
@@ -38,17 +38,17 @@ const HOLD_MAX: u32 = 1024;
 /// hundredths of a second at the latest, and costs some hundredths of the time at most.
 const SLEPT_AS_A_WAIT: u32 = 16_000;
 
-/// Whether to look or to sleep, learned from what came of looking.
+/// Exponential back-off of looking: decides whether to look or to sleep, by what came of looking.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Habit {
     /// Waits to be slept through before looking is tried again.
     hold: u32,
-    /// What `hold` becomes half of at the next miss.
+    /// Value of `hold` after the next miss, which is 1 at least.
     penalty: u32,
 }
 
 impl Habit {
-    /// Whether to look this time.
+    /// Returns whether to look this time.
     #[inline]
     pub fn looks(&mut self) -> bool {
         let looks = self.hold == 0;
@@ -56,38 +56,38 @@ impl Habit {
         looks
     }
 
-    /// So many further waits count as slept through.
+    /// Counts so many further waits as slept through.
     fn slept_through(&mut self, waits: u32) {
         self.hold = self.hold.saturating_sub(waits);
     }
 
-    /// Looking ended with a message.
+    /// Notes that looking ended with a message.
     #[inline]
     pub fn found(&mut self) {
         self.penalty /= 2;
     }
 
-    /// Looking ended without.
+    /// Notes that looking ended without a message.
     pub fn missed(&mut self) {
         self.hold = self.penalty.max(1);
         self.penalty = (2 * self.hold).min(HOLD_MAX);
     }
 }
 
-/// All times in nanoseconds.
+/// Estimate of how long to look before sleeping, learned on one connection. All times in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Learned {
     habit: Habit,
-    /// Whether the next look comes after many waits that were slept through.
+    /// True if the next look comes after many waits that were slept through.
     is_seldom: bool,
-    /// How long a wait takes when looking succeeds.
+    /// Average time of a wait when looking succeeds.
     usual: Option<u32>,
     wake_up: u32,
 }
 
 impl Learned {
-    /// Where there is one processor, looking only keeps the peer from answering, if it is on this
-    /// machine. That is tried seldom.
+    /// An estimator that has learned nothing yet. Where there is one processor, looking only keeps the peer from
+    /// answering, if it is on this machine. That is tried seldom.
     pub fn new(processors: usize) -> Self {
         let hold = match processors {
             0 | 1 => HOLD_MAX,
@@ -102,12 +102,12 @@ impl Learned {
         }
     }
 
-    /// Whether the next wait is to be looked through.
+    /// Returns whether the next wait is to be looked through.
     pub fn is_to_look(&self) -> bool {
         self.habit.hold == 0
     }
 
-    /// How long to look before sleeping; none for a wait that is slept through at once.
+    /// Returns how long to look before sleeping; `None` for a wait that is slept through at once.
     #[inline]
     pub fn patience(&mut self) -> Option<Duration> {
         if !self.habit.looks() {
@@ -121,7 +121,7 @@ impl Learned {
         Some(Duration::from_nanos(nanos.into()))
     }
 
-    /// Looking for `took` ended with a message.
+    /// Notes that looking for `took` ended with a message.
     #[inline]
     pub fn found(&mut self, took: Duration) {
         self.habit.found();
@@ -129,13 +129,13 @@ impl Learned {
         self.usual = Some(average(self.usual, nanos(took)));
     }
 
-    /// Looking ended without.
+    /// Notes that looking ended without a message.
     pub fn missed(&mut self) {
         self.habit.missed();
         self.is_seldom = self.habit.hold >= SELDOM;
     }
 
-    /// Sleeping brought a message after `took`.
+    /// Notes that sleeping brought a message after `took`.
     pub fn slept(&mut self, took: Duration) {
         let took = nanos(took);
         if took < SHORT {
@@ -281,7 +281,7 @@ mod tests {
             self.looks_until = self.learned.patience().map(|patience| now + patience);
         }
 
-        /// When it has what arrived at `now`.
+        /// Returns when it has what arrived at `now`.
         fn receive(&mut self, now: Duration) -> Duration {
             match self.looks_until {
                 Some(until) if now <= until => {
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// After how long calls to an end that answers within 5 us take no longer any more, if both have
+    /// Returns after how long calls to an end that answers within 5 us take no longer any more, if both have
     /// slept before and it takes so long to wake up.
     fn quick_after(wake_up: Duration, processors: usize) -> Duration {
         const CALLS: usize = 20_000;

@@ -1,6 +1,6 @@
 //! How a thread waits for its peer: asleep, awake, or awake for a while and then asleep.
 //!
-//! One [`Waiter`] belongs to whoever receives on a connection. It repeats an attempt that does not
+//! One [`Waiter`] belongs to the receiving end of a connection. It repeats an attempt that does not
 //! block for as long as the [policy](Waiting) says; what it has learned there says how long that is
 //! if the policy leaves it open. [`Spinners`] bounds how many do that at the same time.
 
@@ -20,7 +20,7 @@ pub use counters::WaitTally;
 pub use spinners::{LOOKS, Looking, Spinners};
 pub use waiter::{Company, Polled, Spun, Waiter};
 
-/// How threads wait for what a peer sends. Said of a channel by
+/// Wait policy of the threads that receive from a peer. Said of a channel by
 /// [`ChannelOptions::waiting`](crate::options::ChannelOptions::waiting) and of a server by
 /// `ServerBuilder::waiting`.
 ///
@@ -41,8 +41,8 @@ pub use waiter::{Company, Polled, Spun, Waiter};
 pub enum Waiting {
     /// Sleep in the system until something comes: two system calls a call.
     Block,
-    /// Look again and again until something comes or time runs out. Only for who has processors to
-    /// spare at both ends. A server looks at a connection for a tenth of a second of silence; then the
+    /// Look again and again until something comes or time runs out. Only when both ends have
+    /// processors to spare. A server looks at a connection for a tenth of a second of silence; then the
     /// connection costs nothing until its client calls again.
     Spin,
     /// Look for about as long as waking up would take, then sleep; and learn on each connection
@@ -86,7 +86,7 @@ impl FromStr for Waiting {
     }
 }
 
-/// Processors that this process may use, as of the first time somebody asked.
+/// Returns the number of processors that this process may use, as of the first call.
 fn processors() -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))

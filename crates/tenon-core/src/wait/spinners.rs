@@ -1,4 +1,4 @@
-//! How many threads may look for messages at the same time.
+//! The limit of the threads that may look for messages at the same time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,31 +14,31 @@ pub const LOOKS: u32 = 128;
 const SEATS: usize = 64;
 
 /// The threads that look for messages now. There is always room for one; beyond that they leave a
-/// processor to everybody else, their peers perhaps, and who does not look at a socket leaves one to
-/// somebody who does.
+/// processor to all other threads, their peers perhaps, and a thread that does not look at a socket leaves one to
+/// a thread that does.
 ///
-/// Each has a seat of its own, and not only a place in a number: who leaves is in a hurry, and leaves a seat by a
+/// Each has a seat of its own, and is not only counted: a thread that leaves is in a hurry, and leaves a seat by a
 /// plain store.
 #[derive(Debug)]
 pub struct Spinners([AtomicBool; SEATS]);
 
-/// One who looks. Dropping it makes room for another.
+/// Permit of a thread to look. Dropping it makes room for another.
 #[derive(Debug)]
 pub struct Spinner<'s>(&'s AtomicBool);
 
-/// What somebody looks at.
+/// Object that a thread looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Looking {
-    /// What the peer sends, of which a system call tells.
+    /// A socket: a system call tells what the peer sends.
     AtSocket,
-    /// What the peer, or the kernel, puts into memory that is shared.
+    /// Shared memory, into which the peer, or the kernel, puts what comes.
     IntoMemory,
-    /// What another thread of this process does, which itself may look at a socket and finds room.
+    /// A flag that another thread of this process sets, which itself may look at a socket and finds room.
     AtFlag,
 }
 
 impl Looking {
-    /// What to look at for what comes through `transport`.
+    /// Returns the object to look at for what comes through `transport`.
     pub fn at(transport: Transport) -> Self {
         match transport {
             Transport::Tcp | Transport::Unix | Transport::Udp => Self::AtSocket,
@@ -46,7 +46,7 @@ impl Looking {
         }
     }
 
-    /// Attempts after which a thread that looks offers its processor to others: some microseconds. A
+    /// Returns the attempts after which a thread that looks offers its processor to others: some microseconds. A
     /// short reply has come before.
     pub fn attempts_at_a_time(self) -> u64 {
         match self {
@@ -55,7 +55,7 @@ impl Looking {
         }
     }
 
-    /// Most that look at the same time where there are so many processors.
+    /// Returns the most threads that look at the same time where there are so many processors.
     fn most(self, processors: usize) -> usize {
         match self {
             Self::AtSocket | Self::IntoMemory => processors.saturating_sub(1).max(1),
@@ -71,12 +71,12 @@ impl Default for Spinners {
 }
 
 impl Spinners {
-    /// None that look.
+    /// No threads that look.
     pub const fn new() -> Self {
         Self([const { AtomicBool::new(false) }; SEATS])
     }
 
-    /// Those of all channels of the process.
+    /// Returns those of all channels of the process.
     pub fn of_callers() -> &'static Self {
         static CALLERS: Spinners = Spinners::new();
         &CALLERS

@@ -1,4 +1,4 @@
-//! One that waits: looks as long as its policy says, then sleeps.
+//! The receiving end of a connection, as it waits: it looks as long as its policy says, then sleeps.
 
 use std::hint;
 use std::io;
@@ -20,18 +20,18 @@ const OTHERS_RAN: Duration = Duration::from_micros(10);
 /// ten microseconds.
 const ATTEMPTS_AT_REST: u64 = 8;
 
-/// Those who wait at the same end.
+/// State that the waiters of one end share.
 #[derive(Debug)]
 pub struct Company<'w> {
-    /// Those that look now.
+    /// Threads that look now.
     pub spinners: &'w Spinners,
-    /// What is looked at.
+    /// Object that is looked at.
     pub looking: Looking,
-    /// Where waits are counted.
+    /// Counters of the waits.
     pub tally: &'w WaitTally,
 }
 
-/// What has come of looking.
+/// Outcome of looking.
 pub enum Spun<T> {
     /// The attempt succeeded, or failed for another reason than that nothing was there.
     Came(io::Result<T>),
@@ -41,7 +41,7 @@ pub enum Spun<T> {
     Sleep,
 }
 
-/// What has come of looking within one poll of a task.
+/// Outcome of looking within one poll of a task.
 pub enum Polled<T> {
     /// The attempt succeeded, or failed for another reason than that nothing was there.
     Came(io::Result<T>),
@@ -51,18 +51,18 @@ pub enum Polled<T> {
     Sleep,
 }
 
-/// A look that goes on.
+/// A phase of looking that goes on, over several polls of a task perhaps.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     begin: Instant,
     /// `None` for one without an end.
     end: Option<Instant>,
     attempts: u64,
-    /// Whether others have taken the processor.
+    /// True if others have taken the processor.
     is_contended: bool,
 }
 
-/// How a look has stopped.
+/// Reason why a phase of looking has stopped.
 enum Stopped<T> {
     Came(io::Result<T>),
     /// The moment has come that was set for it.
@@ -71,18 +71,18 @@ enum Stopped<T> {
     Missed(Option<io::Result<T>>),
 }
 
-/// Whoever waits on one connection.
+/// The wait state of one connection: its policy, and what it has learned.
 #[derive(Debug)]
 pub struct Waiter {
     policy: Waiting,
     learned: Learned,
-    /// Of waits for the rest of a message.
+    /// Back-off of waits for the rest of a message.
     rest: Habit,
     /// A look that goes on in the next poll of a task, and when the last one ended.
     polled: Option<(Look, Instant)>,
 }
 
-/// How long to look.
+/// Bound of a phase of looking.
 enum Patience {
     None,
     For(Duration),
@@ -101,7 +101,7 @@ impl Look {
 }
 
 impl Waiter {
-    /// One that has learned nothing yet.
+    /// A waiter that has learned nothing yet.
     pub fn new(policy: Waiting) -> Self {
         Self {
             policy,
@@ -111,13 +111,13 @@ impl Waiter {
         }
     }
 
-    /// Whether waits for what has not begun to come are slept through, whatever was learned.
+    /// Returns whether waits for what has not begun to come are slept through, whatever was learned.
     #[inline]
     pub fn always_sleeps(&self) -> bool {
         self.policy == Waiting::Block
     }
 
-    /// Repeats `attempt` for a moment, for the rest of a message that has begun: whoever sends it is
+    /// Repeats `attempt` for a moment, for the rest of a message that has begun: its sender is
     /// awake, and mostly at it. Sleeping takes longer than that, under any policy. None if it does
     /// not come, or mostly has not.
     #[cold]
@@ -129,7 +129,7 @@ impl Waiter {
         self.look_between(company, attempt, || offer_processor(Instant::now()))
     }
 
-    /// The same with `offer`, which says whether somebody took the processor.
+    /// The same with `offer`, which says whether another thread took the processor.
     fn look_between<T>(
         &mut self,
         company: &Company<'_>,
@@ -256,7 +256,7 @@ impl Waiter {
         }
     }
 
-    /// Whether the next wait is to be looked through, at least for a while.
+    /// Returns whether the next wait is to be looked through, at least for a while.
     pub fn is_to_look(&self) -> bool {
         match self.policy {
             Waiting::Block => false,
@@ -274,7 +274,7 @@ impl Waiter {
         }
     }
 
-    /// How long the next wait is to be looked through.
+    /// Returns how long the next wait is to be looked through.
     #[inline]
     fn patience(&mut self) -> Patience {
         match self.policy {
@@ -303,7 +303,7 @@ impl Waiter {
             let has_come = !is_nothing(&outcome);
             if has_come && !look.is_contended {
                 company.tally.found_begun(look.attempts);
-                // As of the last look at the clock: who has found something is in a hurry.
+                // As of the last look at the clock: a thread that has found something is in a hurry.
                 if self.policy == Waiting::Adaptive {
                     self.learned
                         .found(now.saturating_duration_since(look.begin));
@@ -363,7 +363,7 @@ impl Waiter {
     }
 }
 
-/// Lets others run; says whether somebody did.
+/// Lets other threads run; returns whether one did.
 fn offer_processor(now: Instant) -> bool {
     thread::yield_now();
     now.elapsed() > TAKEN

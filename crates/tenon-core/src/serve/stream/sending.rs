@@ -1,4 +1,4 @@
-//! What a connection sends, and how far it was sent.
+//! Sending of the replies of a connection.
 
 use std::io;
 use std::mem;
@@ -9,7 +9,7 @@ use super::ServedStream;
 use crate::profile;
 use crate::serve::end_reason::EndReason;
 
-/// How far the replies of a connection were sent.
+/// Extent to which the replies of a connection were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sending {
     /// All of them were.
@@ -19,7 +19,7 @@ pub enum Sending {
 }
 
 impl ServedStream {
-    /// Whether something waits to be sent.
+    /// Returns whether something waits to be sent.
     #[inline]
     pub fn has_transmit(&self) -> bool {
         !self.batch.is_sent() || self.connection.has_transmit()
@@ -29,7 +29,7 @@ impl ServedStream {
     /// bytes.
     ///
     /// # Errors
-    /// What `send` reports but `WouldBlock`.
+    /// Everything that `send` reports but `WouldBlock`.
     #[inline]
     pub fn transmit(
         &mut self,
