@@ -18,12 +18,12 @@ use crate::resolve::{Resolver, find_port};
 #[derive(Debug, Clone)]
 pub struct Destination {
     address: Address,
-    service: Option<Service>,
+    service: Option<TargetProgram>,
 }
 
 /// Version of a program that is to be reached at a destination, and the resolver that finds its port.
 #[derive(Debug, Clone)]
-struct Service {
+struct TargetProgram {
     program: u32,
     version: u32,
     resolver: Arc<dyn Resolver>,
@@ -51,7 +51,7 @@ impl Destination {
         version: u32,
         resolver: Arc<dyn Resolver>,
     ) -> Self {
-        let service = Service {
+        let service = TargetProgram {
             program,
             version,
             resolver,

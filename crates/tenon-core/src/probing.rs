@@ -35,7 +35,7 @@ struct AddressProbe<'p> {
 }
 
 /// An address that a probe was sent to.
-struct Candidate {
+struct AddressCandidate {
     peer: SocketAddr,
     carrier: Carrier,
     endpoint: ClientEndpoint<()>,
@@ -68,7 +68,7 @@ pub(crate) fn connect_answering(
     let mut schedule = AttemptSchedule::new(Instant::now(), deadline, peers.len());
     let mut left = peers.iter().copied();
     let mut next = left.next();
-    let mut race = Race::new(options);
+    let mut race = ProbeRace::new(options);
     loop {
         let now = Instant::now();
         if let Some(peer) = next.take_if(|_| schedule.next_at() <= now) {
@@ -95,14 +95,14 @@ pub(crate) fn connect_answering(
 }
 
 /// The addresses that probes were sent to.
-struct Race {
-    candidates: Vec<Candidate>,
+struct ProbeRace {
+    candidates: Vec<AddressCandidate>,
     failures: FailedAttempts,
     room: Vec<u8>,
     whole: Whole,
 }
 
-impl Race {
+impl ProbeRace {
     fn new(options: &ChannelOptions) -> Self {
         Self {
             candidates: Vec::new(),
@@ -158,14 +158,14 @@ impl Race {
 }
 
 impl AddressProbe<'_> {
-    fn begin(&self, peer: SocketAddr, now: Instant) -> io::Result<Candidate> {
+    fn begin(&self, peer: SocketAddr, now: Instant) -> io::Result<AddressCandidate> {
         let carrier = Carrier::connect_to(self.address.transport(), peer, self.deadline)?;
         let mut endpoint = datagram_endpoint(self.address.protocol(), self.options);
         match self.address.protocol() {
             Protocol::Lean => endpoint.greet(now),
             Protocol::Onc => self.call_null(&mut endpoint, now)?,
         }
-        let mut candidate = Candidate {
+        let mut candidate = AddressCandidate {
             peer,
             carrier,
             endpoint,
@@ -183,7 +183,7 @@ impl AddressProbe<'_> {
     }
 }
 
-impl Candidate {
+impl AddressCandidate {
     /// Sends what is due.
     fn transmit(&mut self, now: Instant) -> io::Result<()> {
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
@@ -237,7 +237,7 @@ impl Candidate {
 }
 
 /// Waits until something may have come from one of the candidates, or `until` then.
-fn wait_for_any(candidates: &[Candidate], until: Instant) -> io::Result<()> {
+fn wait_for_any(candidates: &[AddressCandidate], until: Instant) -> io::Result<()> {
     let polled = candidates.iter();
     let mut polled: Vec<_> = polled
         .map(|candidate| PollFd::new(&candidate.carrier, PollFlags::IN))

@@ -8,10 +8,10 @@ use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 /// Flag that is set once the caller has stopped waiting for a call that is carried out elsewhere than where it was
 /// received.
 #[derive(Debug, Clone, Default)]
-pub struct CancelFlag(Arc<Cancelling>);
+pub struct CancelFlag(Arc<CancelState>);
 
 #[derive(Debug, Default)]
-struct Cancelling {
+struct CancelState {
     is_set: AtomicBool,
     /// A task that carries the call out.
     task: Mutex<Option<Waker>>,

@@ -15,12 +15,12 @@ use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, lock};
 #[derive(Debug, Default)]
 pub struct SleepFlag {
     is_announced: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<SleepState>,
     wake: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SleepState {
     is_closed: bool,
 }
 
@@ -84,7 +84,7 @@ impl SleepFlag {
         !state.is_closed
     }
 
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    fn wait<'s>(&self, state: MutexGuard<'s, SleepState>) -> MutexGuard<'s, SleepState> {
         let waited = self.wake.wait(state);
         waited.unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -17,7 +17,7 @@ use tenon_proto::lean::Features;
 use tenon_wire::Buffer;
 
 use super::outcome::Outcome;
-use super::silence::Silence;
+use super::silence::SilenceDetector;
 use crate::error::ConnectionFailure;
 use crate::options::ChannelOptions;
 use crate::timer::CallTimer;
@@ -40,7 +40,7 @@ pub struct DatagramCalls<W> {
     pub fault: Option<Arc<io::Error>>,
     /// Bytes of the largest call that is sent.
     send_max: usize,
-    silence: Silence,
+    silence: SilenceDetector,
 }
 
 /// Returns the number of a channel's first call: a client that was started again does not repeat those of its former
@@ -99,7 +99,7 @@ impl<W: Copy + PartialEq> Calls<W> {
                 endpoint: datagram_endpoint(protocol, options),
                 fault: None,
                 send_max: options.send_max,
-                silence: Silence::new(address),
+                silence: SilenceDetector::new(address),
             })),
         }
     }

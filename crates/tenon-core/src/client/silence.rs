@@ -11,7 +11,7 @@ const UNANSWERED_MAX: u32 = 2;
 
 /// Detector of a peer that has fallen silent. One that cannot have moved is never lost.
 #[derive(Debug)]
-pub(super) struct Silence {
+pub(super) struct SilenceDetector {
     may_move: bool,
     /// Calls that have ended without any answer since the last one.
     unanswered: u32,
@@ -20,7 +20,7 @@ pub(super) struct Silence {
     is_lost: bool,
 }
 
-impl Silence {
+impl SilenceDetector {
     pub(super) fn new(address: &Address) -> Self {
         Self {
             may_move: address.may_move(),

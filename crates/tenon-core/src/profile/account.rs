@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::clock::clock;
-use super::steps::{Steps, Times};
+use super::steps::{CallTimestamps, StepRecorder};
 use super::summary::Summary;
 use super::trace::Trace;
 
@@ -27,19 +27,19 @@ use super::trace::Trace;
 /// ```
 #[derive(Clone)]
 pub struct Account {
-    shared: Arc<Shared>,
+    shared: Arc<AccountState>,
 }
 
-struct Shared {
+struct AccountState {
     /// Sampling interval: of so many calls one is followed.
     every: u64,
     calls: AtomicU64,
-    kept: Mutex<Kept>,
+    kept: Mutex<RecentCalls>,
 }
 
 /// Ring of the timestamps of the newest calls. Traces are worked out from them when they are asked for.
-struct Kept {
-    calls: Vec<Times>,
+struct RecentCalls {
+    calls: Vec<CallTimestamps>,
     limit: usize,
     /// Index of the oldest call, which the next one replaces when there is no more room.
     next: usize,
@@ -63,13 +63,13 @@ impl Account {
     pub fn with(calls: u32, kept: usize) -> Self {
         // The first use waits for it a moment: better now than in a call.
         clock();
-        let kept = Kept {
+        let kept = RecentCalls {
             calls: Vec::new(),
             limit: kept.max(1),
             next: 0,
         };
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(AccountState {
                 every: calls.max(1).into(),
                 calls: AtomicU64::new(0),
                 kept: Mutex::new(kept),
@@ -87,14 +87,14 @@ impl Account {
     /// Follows `call`, and keeps what is known of it if it has a result.
     #[cold]
     #[inline(never)]
-    pub fn follow<T, E>(&self, call: impl FnOnce(&Steps) -> Result<T, E>) -> Result<T, E> {
-        let steps = Steps::begin();
+    pub fn follow<T, E>(&self, call: impl FnOnce(&StepRecorder) -> Result<T, E>) -> Result<T, E> {
+        let steps = StepRecorder::begin();
         let value = call(&steps)?;
         self.keep(steps.end());
         Ok(value)
     }
 
-    pub(super) fn keep(&self, times: Times) {
+    pub(super) fn keep(&self, times: CallTimestamps) {
         let mut kept = self.lock();
         let next = kept.next;
         match kept.calls.len() < kept.limit {
@@ -125,7 +125,7 @@ impl Account {
         kept.next = 0;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, RecentCalls> {
         let kept = self.shared.kept.lock();
         kept.unwrap_or_else(PoisonError::into_inner)
     }
@@ -142,19 +142,19 @@ impl fmt::Debug for Account {
 
 #[cfg(test)]
 mod tests {
-    use super::super::clock::Scale;
+    use super::super::clock::ClockScale;
     use super::super::steps::Step;
     use super::*;
 
-    const SCALE: Scale = Scale {
+    const SCALE: ClockScale = ClockScale {
         identity: 1,
         rate: 1_000_000_000,
     };
 
-    fn times(round_trip: u64) -> Times {
+    fn times(round_trip: u64) -> CallTimestamps {
         let mut client = [0; Step::COUNT];
         client[Step::Left as usize] = round_trip;
-        Times {
+        CallTimestamps {
             client,
             server: None,
         }

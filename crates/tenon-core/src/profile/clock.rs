@@ -21,14 +21,14 @@ const COUNTERS: [&str; 2] = ["tsc", "arch_sys_counter"];
 
 /// A clock that is read in ticks.
 #[derive(Debug)]
-pub struct Clock {
+pub struct TickClock {
     counter: Option<quanta::Clock>,
-    scale: Scale,
+    scale: ClockScale,
 }
 
 /// Identity of a clock, and the length of its ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scale {
+pub struct ClockScale {
     /// The same number in all processes that read the same clock; 0 if that cannot be known.
     pub identity: u64,
     /// Ticks in a second, not 0.
@@ -38,9 +38,9 @@ pub struct Scale {
 /// Returns the clock of this process. The first call waits for a moment while the counter is held against
 /// the monotonic clock.
 #[inline]
-pub fn clock() -> &'static Clock {
-    static CLOCK: OnceLock<Clock> = OnceLock::new();
-    CLOCK.get_or_init(Clock::find)
+pub fn clock() -> &'static TickClock {
+    static CLOCK: OnceLock<TickClock> = OnceLock::new();
+    CLOCK.get_or_init(TickClock::find)
 }
 
 /// Returns the time now, in ticks of the [`clock`] since some moment.
@@ -49,11 +49,11 @@ pub fn now() -> u64 {
     clock().now()
 }
 
-impl Clock {
+impl TickClock {
     fn find() -> Self {
         match counter() {
             Some(counter) => Self {
-                scale: Scale {
+                scale: ClockScale {
                     // Processes that share the counter count alike, and do not have to agree how fast it is.
                     identity: identity(b"counter"),
                     rate: rate(&counter),
@@ -61,7 +61,7 @@ impl Clock {
                 counter: Some(counter),
             },
             None => Self {
-                scale: Scale {
+                scale: ClockScale {
                     // Containers may have monotonic clocks of their own.
                     identity: identity(&fs::read("/proc/self/timens_offsets").unwrap_or_default()),
                     rate: NANOS,
@@ -81,12 +81,12 @@ impl Clock {
     }
 
     /// Returns which clock it is, and how long its ticks are.
-    pub fn scale(&self) -> Scale {
+    pub fn scale(&self) -> ClockScale {
         self.scale
     }
 }
 
-impl Scale {
+impl ClockScale {
     /// Returns the nanoseconds of so many ticks.
     pub fn nanos(self, ticks: u64) -> u64 {
         nanos(ticks, self.rate)

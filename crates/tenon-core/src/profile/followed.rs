@@ -1,13 +1,13 @@
 //! A call that is followed while its caller does other things.
 
 use super::account::Account;
-use super::steps::{Note, Probe, Step, Steps, Times};
+use super::steps::{CallTimestamps, Note, Probe, Step, StepRecorder};
 
 /// A call that an account follows, whichever thread brings it further.
 #[derive(Debug)]
 pub struct Followed {
     account: Account,
-    steps: Steps,
+    steps: StepRecorder,
 }
 
 impl Followed {
@@ -16,12 +16,12 @@ impl Followed {
     fn begin(account: &Account) -> Self {
         Self {
             account: account.clone(),
-            steps: Steps::begin(),
+            steps: StepRecorder::begin(),
         }
     }
 
     /// Returns the recorder of the call's steps.
-    pub fn steps(&self) -> &Steps {
+    pub fn steps(&self) -> &StepRecorder {
         &self.steps
     }
 
@@ -40,7 +40,7 @@ impl Followed {
     /// Keeps the call, which is over and has a result.
     #[cold]
     pub fn keep(&self) {
-        let times: Times = self.steps.end();
+        let times: CallTimestamps = self.steps.end();
         self.account.keep(times);
     }
 }

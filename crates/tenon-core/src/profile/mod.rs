@@ -13,6 +13,6 @@ mod trace;
 pub use account::Account;
 pub use clock::{clock, now};
 pub use followed::Followed;
-pub use steps::{AtEnd, NoProbe, Note, Probe, Step, Steps};
+pub use steps::{AtEnd, NoProbe, Note, Probe, Step, StepRecorder};
 pub use summary::{Figures, PartFigures, Summary};
 pub use trace::{Owner, Part, Trace, Way};

@@ -81,7 +81,7 @@ impl<P: Probe> Drop for AtEnd<P> {
 
 /// Times at which a call passed each step, in ticks, and the stamps of the server.
 #[derive(Debug, Clone, Copy)]
-pub struct Times {
+pub struct CallTimestamps {
     /// Times at the client; 0 for a step that the call did not pass.
     pub client: [u64; Step::COUNT],
     pub server: Option<Stamps>,
@@ -106,12 +106,12 @@ impl Note {
 
 /// Recorder of the steps of a call as it goes, whichever thread brings it further.
 #[derive(Debug)]
-pub struct Steps {
+pub struct StepRecorder {
     times: [AtomicU64; Step::COUNT],
     server: OnceLock<Stamps>,
 }
 
-impl Steps {
+impl StepRecorder {
     /// The recorder of a call that is entered now.
     pub fn begin() -> Self {
         let steps = Self {
@@ -123,9 +123,9 @@ impl Steps {
     }
 
     /// Ends the recording of a call that is over; returns its timestamps.
-    pub fn end(&self) -> Times {
+    pub fn end(&self) -> CallTimestamps {
         Probe::at(self, Step::Left);
-        Times {
+        CallTimestamps {
             client: self
                 .times
                 .each_ref()
@@ -156,7 +156,7 @@ impl Steps {
     }
 }
 
-impl Probe for &Steps {
+impl Probe for &StepRecorder {
     const ASKS_SERVER: bool = true;
 
     fn at(self, step: Step) {

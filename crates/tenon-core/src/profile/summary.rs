@@ -94,8 +94,8 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::clock::Scale;
-    use crate::profile::steps::{Step, Times};
+    use crate::profile::clock::ClockScale;
+    use crate::profile::steps::{CallTimestamps, Step};
 
     /// A call with steps that are so far apart.
     fn trace(spans: [u64; Step::COUNT - 1]) -> Trace {
@@ -103,11 +103,11 @@ mod tests {
         for (step, span) in spans.iter().enumerate() {
             times[step + 1] = times[step] + span;
         }
-        let scale = Scale {
+        let scale = ClockScale {
             identity: 0,
             rate: 1_000_000_000,
         };
-        let times = Times {
+        let times = CallTimestamps {
             client: times,
             server: None,
         };

@@ -2,8 +2,8 @@
 
 use tenon_proto::lean::Stamps;
 
-use super::clock::{self, Scale};
-use super::steps::{Step, Times};
+use super::clock::{self, ClockScale};
+use super::steps::{CallTimestamps, Step};
 
 /// Extent of what is known of the way of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,7 @@ pub struct Trace {
 }
 
 /// Timing that the server reports, as times of the client's clock or as the spans between them.
-enum Told {
+enum ServerTiming {
     Times([u64; 4]),
     Spans([u64; 3]),
     Nothing,
@@ -122,7 +122,7 @@ enum Told {
 
 impl Trace {
     /// Makes the trace of a call from its timestamps by the clock of this scale.
-    pub fn new(times: Times, scale: Scale) -> Self {
+    pub fn new(times: CallTimestamps, scale: ClockScale) -> Self {
         let mut ticks = times.client;
         // What was not passed takes no time.
         for step in 1..ticks.len() {
@@ -136,24 +136,24 @@ impl Trace {
             [Step::Encoded, Step::Found, Step::Fetched, Step::Decoded].map(at);
         let before = [at(Step::Entered), encoded, sending];
         let behind = [received, found, fetched, decoded, at(Step::Left)];
-        let ours = Ours {
+        let client_timing = ClientTiming {
             scale,
             entered,
             sending: ticks[Step::Sending as usize],
             received: ticks[Step::Received as usize],
         };
-        let (way, parts) = match ours.tell(times.server) {
-            Told::Times(there) => {
+        let (way, parts) = match client_timing.server_timing(times.server) {
+            ServerTiming::Times(there) => {
                 let times = [&before[..], &there, &behind].concat();
                 (Way::Whole, spans(&times))
             }
-            Told::Spans(spans_there) => {
+            ServerTiming::Spans(spans_there) => {
                 let away = received - sending - spans_there.iter().sum::<u64>();
                 let here = [spans(&before), spans(&behind)];
                 let parts = [&here[0][..], &[away], &spans_there, &here[1]].concat();
                 (Way::TwoClocks, parts)
             }
-            Told::Nothing => {
+            ServerTiming::Nothing => {
                 let times = [&before[..], &[at(Step::Sent)], &behind].concat();
                 (Way::Client, spans(&times))
             }
@@ -196,18 +196,18 @@ fn spans(times: &[u64]) -> Vec<u64> {
 }
 
 /// Times between which a call was away from its client, by the client's clock.
-struct Ours {
-    scale: Scale,
+struct ClientTiming {
+    scale: ClockScale,
     entered: u64,
     sending: u64,
     received: u64,
 }
 
-impl Ours {
+impl ClientTiming {
     /// Returns as much of the server's stamps of the call as can be believed.
-    fn tell(&self, server: Option<Stamps>) -> Told {
+    fn server_timing(&self, server: Option<Stamps>) -> ServerTiming {
         let Some(server) = server else {
-            return Told::Nothing;
+            return ServerTiming::Nothing;
         };
         let Self { scale, entered, .. } = *self;
         let (sending, received) = (self.sending, self.received);
@@ -215,7 +215,7 @@ impl Ours {
         // How fast it ticks the two may have found out differently, and only one is believed.
         let is_ours = server.clock != 0 && server.clock == scale.identity;
         if is_ours && [&[sending], &times[..], &[received]].concat().is_sorted() {
-            return Told::Times(times.map(|time| scale.nanos(time - entered)));
+            return ServerTiming::Times(times.map(|time| scale.nanos(time - entered)));
         }
         let rate = match is_ours {
             true => scale.rate,
@@ -229,8 +229,8 @@ impl Ours {
             .iter()
             .fold(0, |sum: u64, span| sum.saturating_add(*span));
         match sum <= scale.nanos(received - entered) - scale.nanos(sending - entered) {
-            true => Told::Spans(spans),
-            false => Told::Nothing,
+            true => ServerTiming::Spans(spans),
+            false => ServerTiming::Nothing,
         }
     }
 }
@@ -245,7 +245,7 @@ mod tests {
 
     const OURS: u64 = 7;
 
-    const SCALE: Scale = Scale {
+    const SCALE: ClockScale = ClockScale {
         identity: OURS,
         rate: RATE,
     };
@@ -262,8 +262,12 @@ mod tests {
         })
     }
 
-    fn parts(client: [u64; Step::COUNT], server: Option<Stamps>, scale: Scale) -> (Way, Vec<u64>) {
-        let trace = Trace::new(Times { client, server }, scale);
+    fn parts(
+        client: [u64; Step::COUNT],
+        server: Option<Stamps>,
+        scale: ClockScale,
+    ) -> (Way, Vec<u64>) {
+        let trace = Trace::new(CallTimestamps { client, server }, scale);
         let parts: Vec<u64> = trace.parts().map(|(_, nanos)| nanos).collect();
         assert_eq!(parts.len(), trace.way.parts().len());
         assert_eq!(parts.iter().sum::<u64>(), trace.round_trip());
@@ -303,13 +307,13 @@ mod tests {
     #[test]
     fn ticks_of_any_length_add_up() {
         for rate in [1, 3, RATE / 3, RATE * 3, RATE * 3 - 1] {
-            let scale = Scale { rate, ..SCALE };
+            let scale = ClockScale { rate, ..SCALE };
             for server in [None, stamps(OURS, rate, [141, 145, 170, 180])] {
                 let (_, parts) = parts(TIMES, server, scale);
                 assert_eq!(parts.iter().sum::<u64>(), scale.nanos(130), "{rate}");
             }
         }
-        let scale = Scale {
+        let scale = ClockScale {
             rate: RATE * 2,
             ..SCALE
         };

@@ -50,7 +50,7 @@ macro_rules! counters {
         /// Live counters behind [`ServerCounters`].
         #[derive(Debug, Default)]
         pub struct ServerTally {
-            $($(#[$doc])+ pub $name: Counter,)+
+            $($(#[$doc])+ pub $name: RelaxedCounter,)+
             /// Waits of the threads that serve.
             pub waits: WaitTally,
         }
@@ -141,9 +141,9 @@ counters! {
 
 /// Counter that threads share. Nothing is ordered by it.
 #[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
+pub struct RelaxedCounter(AtomicU64);
 
-impl Counter {
+impl RelaxedCounter {
     /// Adds one.
     pub fn up(&self) {
         self.add(1);
@@ -178,15 +178,15 @@ impl Counter {
 /// Counters of the calls of one connection or port, which one thread at a time serves: so a count is a plain store.
 #[derive(Debug, Default)]
 pub struct CallTally {
-    calls: Counter,
-    pings: Counter,
-    refusals: Counter,
-    violations: Counter,
-    duplicates_answered: Counter,
-    datagrams_dropped: Counter,
-    replies_too_large: Counter,
-    replies_evicted: Counter,
-    replies_evicted_early: Counter,
+    calls: RelaxedCounter,
+    pings: RelaxedCounter,
+    refusals: RelaxedCounter,
+    violations: RelaxedCounter,
+    duplicates_answered: RelaxedCounter,
+    datagrams_dropped: RelaxedCounter,
+    replies_too_large: RelaxedCounter,
+    replies_evicted: RelaxedCounter,
+    replies_evicted_early: RelaxedCounter,
 }
 
 impl CallTally {

@@ -22,12 +22,12 @@ pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// them.
 #[derive(Debug)]
 pub struct DeferredCalls<T> {
-    calls: Mutex<Table<T>>,
-    times: CallTimes,
+    calls: Mutex<CallTable<T>>,
+    timeouts: CallTimeouts,
 }
 
 #[derive(Debug)]
-struct Table<T> {
+struct CallTable<T> {
     by_number: BTreeMap<u64, Arc<CallProgress<T>>>,
     next: u64,
     /// Time at which the calls are looked at next.
@@ -36,7 +36,7 @@ struct Table<T> {
 
 /// Timeouts of a call: in the queue, and of its handler.
 #[derive(Debug, Clone, Copy)]
-struct CallTimes {
+struct CallTimeouts {
     queue: Option<Duration>,
     handler: Option<Duration>,
 }
@@ -45,19 +45,19 @@ impl<T> DeferredCalls<T> {
     /// No calls yet of a server with these limits.
     pub fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
-            calls: Mutex::new(Table {
+            calls: Mutex::new(CallTable {
                 by_number: BTreeMap::new(),
                 next: 0,
                 due: None,
             }),
-            times: CallTimes {
+            timeouts: CallTimeouts {
                 queue: limits.queue_timeout,
                 handler: limits.handler_timeout,
             },
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table<T>> {
+    fn lock(&self) -> MutexGuard<'_, CallTable<T>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,7 +84,7 @@ impl<T> DeferredCalls<T> {
         table.next += 1;
         table.by_number.insert(number, Arc::clone(&progress));
         let due = progress
-            .due(&self.times, now)
+            .due(&self.timeouts, now)
             .filter(|_| table.due.is_none());
         table.due = table.due.or(due);
         drop(table);
@@ -102,9 +102,9 @@ impl<T> DeferredCalls<T> {
         let now = Instant::now();
         for call in self.lock().by_number.values() {
             match call.state() {
-                CallState::Queued => counters.calls_queued += 1,
-                CallState::GivenUp => {}
-                CallState::BegunAt(begun) => {
+                DeferredState::Queued => counters.calls_queued += 1,
+                DeferredState::GivenUp => {}
+                DeferredState::BegunAt(begun) => {
                     let age = now.saturating_duration_since(begun);
                     counters = counters.with_running(1, age);
                 }
@@ -118,17 +118,18 @@ impl<T> DeferredCalls<T> {
     pub fn expire(&self, shared: &ServerShared, now: Instant) -> ExpiredCalls<T> {
         let mut table = self.lock();
         let calls = table.by_number.values();
-        let is_late =
-            |call: &&Arc<CallProgress<T>>| call.due(&self.times, now).is_some_and(|due| due <= now);
+        let is_late = |call: &&Arc<CallProgress<T>>| {
+            call.due(&self.timeouts, now).is_some_and(|due| due <= now)
+        };
         let late: Vec<_> = calls.filter(is_late).cloned().collect();
         let mut answers = Vec::new();
         for call in late {
-            if let Some(reply) = call.give_up(shared, &self.times, now) {
+            if let Some(reply) = call.give_up(shared, &self.timeouts, now) {
                 answers.push((call, reply));
             }
         }
         let calls = table.by_number.values();
-        table.due = calls.filter_map(|call| call.due(&self.times, now)).min();
+        table.due = calls.filter_map(|call| call.due(&self.timeouts, now)).min();
         let next = table.due;
         drop(table);
         ExpiredCalls { answers, next }
@@ -160,7 +161,7 @@ impl<T> DeferredCall<T> {
 
     /// Returns whether the call was given up before its handler began.
     pub fn is_given_up(&self) -> bool {
-        matches!(self.progress.state(), CallState::GivenUp)
+        matches!(self.progress.state(), DeferredState::GivenUp)
     }
 
     /// Returns whether the call is still to be answered, which the calling thread does then.
@@ -206,7 +207,7 @@ pub struct CallProgress<T> {
     is_answered: AtomicBool,
 }
 
-enum CallState {
+enum DeferredState {
     Queued,
     GivenUp,
     BegunAt(Instant),
@@ -218,11 +219,11 @@ impl<T> CallProgress<T> {
         &self.target
     }
 
-    fn state(&self) -> CallState {
+    fn state(&self) -> DeferredState {
         match self.state.load(Ordering::Relaxed) {
-            QUEUED => CallState::Queued,
-            GIVEN_UP => CallState::GivenUp,
-            nanos => CallState::BegunAt(self.queued_at + Duration::from_nanos(nanos - 1)),
+            QUEUED => DeferredState::Queued,
+            GIVEN_UP => DeferredState::GivenUp,
+            nanos => DeferredState::BegunAt(self.queued_at + Duration::from_nanos(nanos - 1)),
         }
     }
 
@@ -242,17 +243,17 @@ impl<T> CallProgress<T> {
     }
 
     /// Returns when the call is to be looked at: its handler may begin any time.
-    fn due(&self, times: &CallTimes, now: Instant) -> Option<Instant> {
+    fn due(&self, timeouts: &CallTimeouts, now: Instant) -> Option<Instant> {
         match self.state() {
-            CallState::GivenUp => None,
-            CallState::Queued => {
-                let queue = times.queue.map(|limit| self.queued_at + limit);
-                let handler = times.handler.map(|limit| now + limit);
+            DeferredState::GivenUp => None,
+            DeferredState::Queued => {
+                let queue = timeouts.queue.map(|limit| self.queued_at + limit);
+                let handler = timeouts.handler.map(|limit| now + limit);
                 [queue, handler].into_iter().flatten().min()
             }
-            CallState::BegunAt(begun) => {
+            DeferredState::BegunAt(begun) => {
                 let is_expired = self.is_expired.load(Ordering::Relaxed);
-                times
+                timeouts
                     .handler
                     .filter(|_| !is_expired)
                     .map(|limit| begun + limit)
@@ -261,14 +262,19 @@ impl<T> CallProgress<T> {
     }
 
     /// Gives up a call that has taken too long; returns the answer to it, if it is to be answered now.
-    fn give_up(&self, shared: &ServerShared, times: &CallTimes, now: Instant) -> Option<Buffer> {
+    fn give_up(
+        &self,
+        shared: &ServerShared,
+        timeouts: &CallTimeouts,
+        now: Instant,
+    ) -> Option<Buffer> {
         let mut reply = Buffer::default();
         if self.leave_queue(GIVEN_UP) {
             shared.note_shed(&self.call);
             let text = "it waited for a thread for longer than the server's queue_timeout";
             self.call.refuse(Status::OVERLOADED, text, &mut reply);
             self.claim_answer().then_some(reply)
-        } else if self.due(times, now).is_none_or(|due| due > now) {
+        } else if self.due(timeouts, now).is_none_or(|due| due > now) {
             // It has begun just now.
             None
         } else {

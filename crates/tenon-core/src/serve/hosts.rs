@@ -9,7 +9,7 @@ use tenon_net::Stream;
 
 /// Identity of a host, by which its connections are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Host {
+enum HostKey {
     V4(Ipv4Addr),
     /// The first 64 bits of an address of IPv6, which one host may have all to itself.
     V6(u64),
@@ -17,7 +17,7 @@ enum Host {
     User(u32),
 }
 
-impl Host {
+impl HostKey {
     fn of(stream: &Stream) -> Option<Self> {
         if let Some(peer) = stream.peer() {
             return Some(Self::at(peer.ip()));
@@ -36,7 +36,7 @@ impl Host {
 /// The connections of each host.
 #[derive(Debug)]
 pub struct HostTable {
-    open: Mutex<HashMap<Host, usize>>,
+    open: Mutex<HashMap<HostKey, usize>>,
     limit: usize,
 }
 
@@ -49,13 +49,13 @@ impl HostTable {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Host, usize>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<HostKey, usize>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a connection to its host; `None` if that has as many as it may.
     pub fn admit(self: &Arc<Self>, stream: &Stream) -> Option<HostShare> {
-        let host = Host::of(stream);
+        let host = HostKey::of(stream);
         if let Some(host) = host {
             let mut open = self.lock();
             let connections = open.entry(host).or_default();
@@ -76,7 +76,7 @@ impl HostTable {
 pub struct HostShare {
     table: Arc<HostTable>,
     /// `None` if it is not known.
-    host: Option<Host>,
+    host: Option<HostKey>,
 }
 
 impl Drop for HostShare {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_network_of_ipv6_are_one_host() {
-        let host = |address: &str| Host::at(address.parse().unwrap());
+        let host = |address: &str| HostKey::at(address.parse().unwrap());
         assert_eq!(host("2001:db8:0:1::1"), host("2001:db8:0:1:ffff::2"));
         assert_ne!(host("2001:db8:0:1::1"), host("2001:db8:0:2::1"));
         assert_eq!(host("::ffff:192.0.2.1"), host("192.0.2.1"));

@@ -24,7 +24,7 @@ mod slow_sender;
 mod stream;
 mod turns;
 
-pub use counters::{CallTally, Counter, ServerCounters, ServerTally};
+pub use counters::{CallTally, RelaxedCounter, ServerCounters, ServerTally};
 pub use deferred_calls::{CallProgress, DeferredCall, DeferredCalls, ExpiredCalls, LOOK_INTERVAL};
 pub use end_reason::EndReason;
 pub use half_close::{Discarded, HalfClose};

@@ -58,12 +58,12 @@ pub struct FoundCall {
     /// Bytes of the arguments, which end the message.
     arguments: usize,
     /// Memory that the call was found in: the whole of several packets, or a datagram.
-    message: Message,
+    message: MessageMemory,
 }
 
 /// Memory in which the message of a call lies.
 #[derive(Debug)]
-enum Message {
+enum MessageMemory {
     /// All that was received, and where in it the arguments end.
     Memory(Vec<u8>, usize),
     /// The same of several packets.
@@ -75,9 +75,9 @@ impl FoundCall {
     /// Returns the message of the call, as far as its arguments.
     pub fn message(&self) -> &[u8] {
         match &self.message {
-            Message::Memory(memory, end) => &memory[..*end],
-            Message::Whole(whole, end) => &whole.message()[..*end],
-            Message::Copied(buffer) => buffer.as_slice(),
+            MessageMemory::Memory(memory, end) => &memory[..*end],
+            MessageMemory::Whole(whole, end) => &whole.message()[..*end],
+            MessageMemory::Copied(buffer) => buffer.as_slice(),
         }
     }
 
@@ -222,15 +222,15 @@ impl ServedPort {
                 // Behind the arguments is what pads the last packet.
                 let end = end_in(whole.message()).unwrap_or(whole.message().len());
                 let spare = Whole::of(&received.config, Role::Server);
-                Message::Whole(std::mem::replace(whole, spare), end)
+                MessageMemory::Whole(std::mem::replace(whole, spare), end)
             }
             (Some(end), true) if is_last && place.start == 0 => {
-                Message::Memory(std::mem::take(&mut received.memory), end)
+                MessageMemory::Memory(std::mem::take(&mut received.memory), end)
             }
             (end, true) => {
                 let mut copy = std::mem::take(&mut received.spare);
                 copy.extend(&packet[..end.unwrap_or(packet.len())]);
-                Message::Copied(copy)
+                MessageMemory::Copied(copy)
             }
         };
         let found = FoundCall {
@@ -246,18 +246,18 @@ impl ServedPort {
     /// Gives the memory back that a call was found in.
     pub fn give_back(&mut self, call: FoundCall) {
         match call.message {
-            Message::Memory(memory, _) if self.received.memory.is_empty() => {
+            MessageMemory::Memory(memory, _) if self.received.memory.is_empty() => {
                 self.received.memory = memory;
             }
-            Message::Whole(mut whole, _) if self.received.whole.message().is_empty() => {
+            MessageMemory::Whole(mut whole, _) if self.received.whole.message().is_empty() => {
                 whole.clear();
                 self.received.whole = whole;
             }
-            Message::Copied(mut copy) => {
+            MessageMemory::Copied(mut copy) => {
                 copy.clear();
                 self.received.spare = copy;
             }
-            Message::Memory(..) | Message::Whole(..) => {}
+            MessageMemory::Memory(..) | MessageMemory::Whole(..) => {}
         }
     }
 

@@ -7,11 +7,11 @@ use super::limits::PROGRESS_BYTES;
 
 /// A request that is waited for: the first one of a connection, or a large one that has not arrived whole.
 #[derive(Debug, Default)]
-pub struct SlowSender(Option<Progress>);
+pub struct SlowSender(Option<ReceiveProgress>);
 
 /// Progress of a request that is waited for, and its time limit.
 #[derive(Debug)]
-struct Progress {
+struct ReceiveProgress {
     /// Time at which it is too late.
     end: Instant,
     /// Bytes that were kept when it began.
@@ -23,7 +23,7 @@ struct Progress {
 impl SlowSender {
     /// Waits for the first request of a connection, which was accepted at `now`.
     pub fn awaiting_first(limit: Option<Duration>, now: Instant) -> Self {
-        Self(limit.map(|limit| Progress {
+        Self(limit.map(|limit| ReceiveProgress {
             end: now + limit,
             from: 0,
             is_first: true,
@@ -33,13 +33,13 @@ impl SlowSender {
     /// Notes that more of the request is waited for, of which `kept` bytes are there. Without a limit it may take as
     /// long as it likes.
     pub fn note_waiting(&mut self, kept: usize, limit: Option<Duration>, now: Instant) {
-        let goes_on = |progress: &Progress| {
+        let goes_on = |progress: &ReceiveProgress| {
             !progress.is_first && (progress.from..progress.from + PROGRESS_BYTES).contains(&kept)
         };
         if let Some(limit) = limit
             && !self.0.as_ref().is_some_and(goes_on)
         {
-            self.0 = Some(Progress {
+            self.0 = Some(ReceiveProgress {
                 end: now + limit,
                 from: kept,
                 is_first: false,

@@ -178,7 +178,7 @@ struct CancellableCall {
 
 /// Kind of the next message among what was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum NextMessage {
     /// Nothing that is complete.
     Nothing,
     /// A call for a service, which is kept.
@@ -289,16 +289,16 @@ impl ServedStream {
         }
         while !self.receiver.is_between_frames() {
             let services = shared.registry.table();
-            let step = match self.connection.next_common(&mut self.receiver, services) {
-                Some(CommonCall::Answered) => Step::Handled,
+            let next = match self.connection.next_common(&mut self.receiver, services) {
+                Some(CommonCall::Answered) => NextMessage::Handled,
                 Some(CommonCall::For(call)) => self.keep(call),
                 None => self.next_uncommon(shared)?,
             };
-            if step == Step::Nothing {
+            if next == NextMessage::Nothing {
                 break;
             }
             self.was_active = true;
-            if step == Step::Called {
+            if next == NextMessage::Called {
                 return Ok(true);
             }
             if self.has_many_replies() {
@@ -309,36 +309,36 @@ impl ServedStream {
         Ok(false)
     }
 
-    fn next_uncommon(&mut self, shared: &ServerShared) -> Result<Step, EndReason> {
+    fn next_uncommon(&mut self, shared: &ServerShared) -> Result<NextMessage, EndReason> {
         let services = shared.registry.table();
         let received = self.connection.next_received(&mut self.receiver, services);
         Ok(match received {
-            Ok(Received::Nothing) => Step::Nothing,
+            Ok(Received::Nothing) => NextMessage::Nothing,
             Ok(Received::Call(call)) => self.keep(call),
             Ok(Received::Cancelled(id)) => {
                 self.note_cancelled(id);
-                Step::Handled
+                NextMessage::Handled
             }
             Ok(Received::CancelledHere(number)) => {
                 if self.inline > 0 {
                     shared.handlers.cancel(self.id, number.into());
                 }
-                Step::Handled
+                NextMessage::Handled
             }
             Ok(
                 Received::Answered(_)
                 | Received::Unbegun(_)
                 | Received::PeerClosing(_)
                 | Received::Handled,
-            ) => Step::Handled,
+            ) => NextMessage::Handled,
             Err(error) => return Err(self.broken(error)),
         })
     }
 
-    fn keep(&mut self, call: ReceivedCall) -> Step {
+    fn keep(&mut self, call: ReceivedCall) -> NextMessage {
         self.has_stamps |= call.wants_stamps;
         self.call = Some(call);
-        Step::Called
+        NextMessage::Called
     }
 
     /// Takes the next call for a service, up to which was [advanced](Self::advance).

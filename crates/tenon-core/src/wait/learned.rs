@@ -1,5 +1,5 @@
 //! What the waits on a connection have taught: whether looking pays, and for how long. A
-//! [`Habit`] knows the first, for one kind of wait.
+//! [`SpinBackoff`] knows the first, for one kind of wait.
 //!
 //! Looking pays if it mostly ends with a message. So each time that it does not, the next waits are
 //! slept through, one the first time and twice as many each further time; each success makes that
@@ -40,17 +40,17 @@ const SLEPT_AS_A_WAIT: u32 = 16_000;
 
 /// Exponential back-off of looking: decides whether to look or to sleep, by what came of looking.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Habit {
+pub struct SpinBackoff {
     /// Waits to be slept through before looking is tried again.
     hold: u32,
     /// Value of `hold` after the next miss, which is 1 at least.
     penalty: u32,
 }
 
-impl Habit {
+impl SpinBackoff {
     /// Returns whether to look this time.
     #[inline]
-    pub fn looks(&mut self) -> bool {
+    pub fn should_spin(&mut self) -> bool {
         let looks = self.hold == 0;
         self.hold = self.hold.saturating_sub(1);
         looks
@@ -76,8 +76,8 @@ impl Habit {
 
 /// Estimate of how long to look before sleeping, learned on one connection. All times in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Learned {
-    habit: Habit,
+pub struct SpinEstimator {
+    backoff: SpinBackoff,
     /// True if the next look comes after many waits that were slept through.
     is_seldom: bool,
     /// Average time of a wait when looking succeeds.
@@ -85,7 +85,7 @@ pub struct Learned {
     wake_up: u32,
 }
 
-impl Learned {
+impl SpinEstimator {
     /// An estimator that has learned nothing yet. Where there is one processor, looking only keeps the peer from
     /// answering, if it is on this machine. That is tried seldom.
     pub fn new(processors: usize) -> Self {
@@ -95,7 +95,7 @@ impl Learned {
         };
         let penalty = hold;
         Self {
-            habit: Habit { hold, penalty },
+            backoff: SpinBackoff { hold, penalty },
             is_seldom: hold >= SELDOM,
             usual: None,
             wake_up: WAKE_UP,
@@ -104,13 +104,13 @@ impl Learned {
 
     /// Returns whether the next wait is to be looked through.
     pub fn is_to_look(&self) -> bool {
-        self.habit.hold == 0
+        self.backoff.hold == 0
     }
 
     /// Returns how long to look before sleeping; `None` for a wait that is slept through at once.
     #[inline]
     pub fn patience(&mut self) -> Option<Duration> {
-        if !self.habit.looks() {
+        if !self.backoff.should_spin() {
             return None;
         }
         let nanos = match self.is_seldom {
@@ -124,22 +124,22 @@ impl Learned {
     /// Notes that looking for `took` ended with a message.
     #[inline]
     pub fn found(&mut self, took: Duration) {
-        self.habit.found();
+        self.backoff.found();
         self.is_seldom = false;
         self.usual = Some(average(self.usual, nanos(took)));
     }
 
     /// Notes that looking ended without a message.
     pub fn missed(&mut self) {
-        self.habit.missed();
-        self.is_seldom = self.habit.hold >= SELDOM;
+        self.backoff.missed();
+        self.is_seldom = self.backoff.hold >= SELDOM;
     }
 
     /// Notes that sleeping brought a message after `took`.
     pub fn slept(&mut self, took: Duration) {
         let took = nanos(took);
         if took < SHORT {
-            self.habit.slept_through(took / SLEPT_AS_A_WAIT);
+            self.backoff.slept_through(took / SLEPT_AS_A_WAIT);
         }
         let Some(usual) = self.usual.filter(|usual| (*usual..SHORT).contains(&took)) else {
             return;
@@ -168,7 +168,7 @@ mod tests {
     const MICRO: Duration = Duration::from_micros(1);
 
     /// Waits of which `looks` are looked through, when none of them succeeds.
-    fn waits_for(learned: &mut Learned, looks: u32) -> u32 {
+    fn waits_for(learned: &mut SpinEstimator, looks: u32) -> u32 {
         let (mut waits, mut looked) = (0, 0);
         while looked < looks {
             waits += 1;
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn misses_become_rare() {
-        let mut learned = Learned::new(2);
+        let mut learned = SpinEstimator::new(2);
         // 1 + 1, + 2, + 4, ... waits are slept through between them.
         assert_eq!(waits_for(&mut learned, 1), 1);
         assert_eq!(waits_for(&mut learned, 1), 2);
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_success_makes_a_miss_cheaper() {
-        let mut learned = Learned::new(2);
+        let mut learned = SpinEstimator::new(2);
         waits_for(&mut learned, 20);
         while learned.patience().is_none() {}
         for _ in 0..20 {
@@ -207,12 +207,12 @@ mod tests {
 
     #[test]
     fn with_one_processor_looking_is_tried_after_a_thousand_waits() {
-        assert_eq!(waits_for(&mut Learned::new(1), 1), HOLD_MAX + 1);
+        assert_eq!(waits_for(&mut SpinEstimator::new(1), 1), HOLD_MAX + 1);
     }
 
     #[test]
     fn what_waking_up_costs_is_learned_where_both_was_seen() {
-        let mut learned = Learned::new(2);
+        let mut learned = SpinEstimator::new(2);
         learned.slept(9 * MICRO);
         assert_eq!(learned.patience(), Some(75 * MICRO), "nothing to compare");
         learned.found(4 * MICRO);
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn time_that_is_slept_counts_as_waits() {
         let tries = |took: Duration| {
-            let mut learned = Learned::new(1);
+            let mut learned = SpinEstimator::new(1);
             let mut waits = 1;
             while learned.patience().is_none() {
                 learned.slept(took);
@@ -253,16 +253,16 @@ mod tests {
     }
 
     /// One end of a connection, which sleeps or looks as it has learned.
-    struct End {
-        learned: Learned,
+    struct SimulatedEnd {
+        learned: SpinEstimator,
         wake_up: Duration,
         waits_since: Duration,
         looks_until: Option<Duration>,
     }
 
-    impl End {
+    impl SimulatedEnd {
         fn new(wake_up: Duration, processors: usize) -> Self {
-            let mut learned = Learned::new(processors);
+            let mut learned = SpinEstimator::new(processors);
             if processors > 1 {
                 waits_for(&mut learned, 20);
             }
@@ -306,8 +306,8 @@ mod tests {
         const CALLS: usize = 20_000;
         const ON_THE_WAY: Duration = MICRO;
         const ANSWERING: Duration = Duration::from_micros(3);
-        let mut client = End::new(wake_up, processors);
-        let mut server = End::new(wake_up, processors);
+        let mut client = SimulatedEnd::new(wake_up, processors);
+        let mut server = SimulatedEnd::new(wake_up, processors);
         let (mut now, mut slow_until) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..CALLS {
             let begin = now;

@@ -24,7 +24,7 @@ pub struct Spinners([AtomicBool; SEATS]);
 
 /// Permit of a thread to look. Dropping it makes room for another.
 #[derive(Debug)]
-pub struct Spinner<'s>(&'s AtomicBool);
+pub struct SpinPermit<'s>(&'s AtomicBool);
 
 /// Object that a thread looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,21 +84,21 @@ impl Spinners {
 
     /// Takes one more, if there is room.
     #[inline]
-    pub fn enter(&self, looking: Looking) -> Option<Spinner<'_>> {
+    pub fn enter(&self, looking: Looking) -> Option<SpinPermit<'_>> {
         self.enter_below(looking.most(processors()))
     }
 
     #[inline]
-    fn enter_below(&self, most: usize) -> Option<Spinner<'_>> {
+    fn enter_below(&self, most: usize) -> Option<SpinPermit<'_>> {
         let seats = &self.0[..most.min(SEATS)];
         let is_mine = |seat: &&AtomicBool| {
             !seat.load(Ordering::Relaxed) && !seat.swap(true, Ordering::Relaxed)
         };
-        seats.iter().find(is_mine).map(Spinner)
+        seats.iter().find(is_mine).map(SpinPermit)
     }
 }
 
-impl Drop for Spinner<'_> {
+impl Drop for SpinPermit<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::counters::WaitTally;
-use super::learned::{Habit, Learned};
+use super::learned::{SpinBackoff, SpinEstimator};
 use super::spinners::{Looking, Spinners};
 use super::{Waiting, processors};
 
@@ -53,7 +53,7 @@ pub enum Polled<T> {
 
 /// A phase of looking that goes on, over several polls of a task perhaps.
 #[derive(Debug, Clone, Copy)]
-struct Look {
+struct SpinPhase {
     begin: Instant,
     /// `None` for one without an end.
     end: Option<Instant>,
@@ -63,7 +63,7 @@ struct Look {
 }
 
 /// Reason why a phase of looking has stopped.
-enum Stopped<T> {
+enum SpinExit<T> {
     Came(io::Result<T>),
     /// The moment has come that was set for it.
     Paused(Instant),
@@ -75,21 +75,21 @@ enum Stopped<T> {
 #[derive(Debug)]
 pub struct Waiter {
     policy: Waiting,
-    learned: Learned,
+    estimator: SpinEstimator,
     /// Back-off of waits for the rest of a message.
-    rest: Habit,
+    rest: SpinBackoff,
     /// A look that goes on in the next poll of a task, and when the last one ended.
-    polled: Option<(Look, Instant)>,
+    polled: Option<(SpinPhase, Instant)>,
 }
 
 /// Bound of a phase of looking.
-enum Patience {
+enum SpinLimit {
     None,
     For(Duration),
     Endless,
 }
 
-impl Look {
+impl SpinPhase {
     fn begin(begin: Instant, patience: Option<Duration>) -> Self {
         Self {
             begin,
@@ -105,8 +105,8 @@ impl Waiter {
     pub fn new(policy: Waiting) -> Self {
         Self {
             policy,
-            learned: Learned::new(processors()),
-            rest: Habit::default(),
+            estimator: SpinEstimator::new(processors()),
+            rest: SpinBackoff::default(),
             polled: None,
         }
     }
@@ -136,7 +136,7 @@ impl Waiter {
         mut attempt: impl FnMut() -> io::Result<T>,
         mut offer: impl FnMut() -> bool,
     ) -> Option<io::Result<T>> {
-        if !self.rest.looks() {
+        if !self.rest.should_spin() {
             return None;
         }
         let mut attempts = 0;
@@ -170,9 +170,9 @@ impl Waiter {
         attempt: impl FnMut() -> io::Result<T>,
     ) -> Spun<T> {
         match self.patience() {
-            Patience::None => Spun::Sleep,
-            Patience::Endless => self.spin(company, None, deadline, may_go_on, attempt),
-            Patience::For(time) => self.spin(company, Some(time), deadline, may_go_on, attempt),
+            SpinLimit::None => Spun::Sleep,
+            SpinLimit::Endless => self.spin(company, None, deadline, may_go_on, attempt),
+            SpinLimit::For(time) => self.spin(company, Some(time), deadline, may_go_on, attempt),
         }
     }
 
@@ -198,12 +198,12 @@ impl Waiter {
             return Spun::Late;
         }
         company.tally.begun();
-        let mut look = Look::begin(begin, patience);
+        let mut look = SpinPhase::begin(begin, patience);
         let pause = Some(deadline);
         match self.look_on(company, &mut look, pause, may_go_on, attempt) {
-            Stopped::Came(outcome) | Stopped::Missed(Some(outcome)) => Spun::Came(outcome),
-            Stopped::Missed(None) => Spun::Sleep,
-            Stopped::Paused(_) => {
+            SpinExit::Came(outcome) | SpinExit::Missed(Some(outcome)) => Spun::Came(outcome),
+            SpinExit::Missed(None) => Spun::Sleep,
+            SpinExit::Paused(_) => {
                 self.note_missed(company, &look);
                 Spun::Late
             }
@@ -229,9 +229,9 @@ impl Waiter {
             }
             None => {
                 let patience = match self.patience() {
-                    Patience::None => return Polled::Sleep,
-                    Patience::Endless => most,
-                    Patience::For(time) => time,
+                    SpinLimit::None => return Polled::Sleep,
+                    SpinLimit::Endless => most,
+                    SpinLimit::For(time) => time,
                 };
                 let first = attempt();
                 if !is_nothing(&first) {
@@ -239,7 +239,7 @@ impl Waiter {
                 }
                 company.tally.begun();
                 let now = Instant::now();
-                (Look::begin(now, Some(patience)), now)
+                (SpinPhase::begin(now, Some(patience)), now)
             }
         };
         let Some(_spinner) = company.spinners.enter(company.looking) else {
@@ -247,9 +247,9 @@ impl Waiter {
             return Polled::Sleep;
         };
         match self.look_on(company, &mut look, Some(now + slice), || true, attempt) {
-            Stopped::Came(outcome) | Stopped::Missed(Some(outcome)) => Polled::Came(outcome),
-            Stopped::Missed(None) => Polled::Sleep,
-            Stopped::Paused(now) => {
+            SpinExit::Came(outcome) | SpinExit::Missed(Some(outcome)) => Polled::Came(outcome),
+            SpinExit::Missed(None) => Polled::Sleep,
+            SpinExit::Paused(now) => {
                 self.polled = Some((look, now));
                 Polled::Yields
             }
@@ -261,7 +261,7 @@ impl Waiter {
         match self.policy {
             Waiting::Block => false,
             Waiting::Spin => true,
-            Waiting::Adaptive => self.polled.is_some() || self.learned.is_to_look(),
+            Waiting::Adaptive => self.polled.is_some() || self.estimator.is_to_look(),
         }
     }
 
@@ -269,21 +269,21 @@ impl Waiter {
     pub fn note_come(&mut self, company: &Company<'_>) {
         if let Some((look, paused)) = self.polled.take() {
             company.tally.found_begun(look.attempts);
-            self.learned
+            self.estimator
                 .found(paused.saturating_duration_since(look.begin));
         }
     }
 
     /// Returns how long the next wait is to be looked through.
     #[inline]
-    fn patience(&mut self) -> Patience {
+    fn patience(&mut self) -> SpinLimit {
         match self.policy {
-            Waiting::Block => Patience::None,
-            Waiting::Spin => Patience::Endless,
+            Waiting::Block => SpinLimit::None,
+            Waiting::Spin => SpinLimit::Endless,
             Waiting::Adaptive => self
-                .learned
+                .estimator
                 .patience()
-                .map_or(Patience::None, Patience::For),
+                .map_or(SpinLimit::None, SpinLimit::For),
         }
     }
 
@@ -292,11 +292,11 @@ impl Waiter {
     fn look_on<T>(
         &mut self,
         company: &Company<'_>,
-        look: &mut Look,
+        look: &mut SpinPhase,
         pause: Option<Instant>,
         may_go_on: impl Fn() -> bool,
         mut attempt: impl FnMut() -> io::Result<T>,
-    ) -> Stopped<T> {
+    ) -> SpinExit<T> {
         let mut now = look.begin;
         loop {
             let outcome = attempt();
@@ -305,21 +305,21 @@ impl Waiter {
                 company.tally.found_begun(look.attempts);
                 // As of the last look at the clock: a thread that has found something is in a hurry.
                 if self.policy == Waiting::Adaptive {
-                    self.learned
+                    self.estimator
                         .found(now.saturating_duration_since(look.begin));
                 }
-                return Stopped::Came(outcome);
+                return SpinExit::Came(outcome);
             }
             now = Instant::now();
             let is_to_offer = (look.attempts).is_multiple_of(company.looking.attempts_at_a_time());
             look.attempts += u64::from(!has_come);
             let is_over = look.end.is_some_and(|end| now >= end);
             if !look.is_contended && !is_over && pause.is_some_and(|pause| now >= pause) {
-                return Stopped::Paused(now);
+                return SpinExit::Paused(now);
             }
             if look.is_contended || is_over || !may_go_on() {
                 self.note_missed(company, look);
-                return Stopped::Missed(has_come.then_some(outcome));
+                return SpinExit::Missed(has_come.then_some(outcome));
             }
             if is_to_offer {
                 let is_taken = offer_processor(now);
@@ -329,15 +329,15 @@ impl Waiter {
         }
     }
 
-    fn note_missed(&mut self, company: &Company<'_>, look: &Look) {
+    fn note_missed(&mut self, company: &Company<'_>, look: &SpinPhase) {
         company.tally.missed_begun(look.attempts);
-        self.learned.missed();
+        self.estimator.missed();
     }
 
     /// Notes that a wait was slept through that took so long.
     pub fn note_slept(&mut self, took: Duration) {
         if self.policy == Waiting::Adaptive {
-            self.learned.slept(took);
+            self.estimator.slept(took);
         }
     }
 
@@ -354,7 +354,7 @@ impl Waiter {
                 let begin = Instant::now();
                 let received = receive();
                 if received.is_ok() {
-                    self.learned.slept(begin.elapsed());
+                    self.estimator.slept(begin.elapsed());
                 }
                 received
             }
@@ -382,12 +382,12 @@ mod tests {
 
     const FAR: Duration = Duration::from_secs(1000);
 
-    struct Place {
+    struct WaitFixture {
         spinners: Spinners,
         tally: WaitTally,
     }
 
-    impl Place {
+    impl WaitFixture {
         fn new() -> Self {
             Self {
                 spinners: Spinners::new(),
@@ -444,15 +444,15 @@ mod tests {
     fn adaptive() -> Waiter {
         Waiter {
             policy: Waiting::Adaptive,
-            learned: Learned::new(2),
-            rest: Habit::default(),
+            estimator: SpinEstimator::new(2),
+            rest: SpinBackoff::default(),
             polled: None,
         }
     }
 
     #[test]
     fn who_blocks_does_not_look() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         let mut waiter = Waiter::new(Waiting::Block);
         assert_eq!(place.look(&mut waiter, FAR, 0), "sleep");
         assert_eq!(place.counts(), (0, 0, 0));
@@ -461,17 +461,17 @@ mod tests {
     #[test]
     fn what_is_there_at_once_teaches_nothing() {
         for mut waiter in [Waiter::new(Waiting::Spin), adaptive()] {
-            let place = Place::new();
-            let before = waiter.learned.clone();
+            let place = WaitFixture::new();
+            let before = waiter.estimator.clone();
             assert_eq!(place.look(&mut waiter, FAR, 0), "came");
             assert_eq!(place.counts(), (0, 0, 0));
-            assert_eq!(waiter.learned, before);
+            assert_eq!(waiter.estimator, before);
         }
     }
 
     #[test]
     fn attempts_in_vain_are_counted() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         let mut waiter = Waiter::new(Waiting::Spin);
         assert_eq!(place.look(&mut waiter, FAR, 1), "came");
         assert_eq!(place.look(&mut waiter, FAR, 100), "came");
@@ -480,7 +480,7 @@ mod tests {
 
     #[test]
     fn who_spins_looks_until_it_is_late() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         let mut waiter = Waiter::new(Waiting::Spin);
         let moment = Duration::from_millis(1);
         assert_eq!(place.look(&mut waiter, moment, u64::MAX), "late");
@@ -492,7 +492,7 @@ mod tests {
 
     #[test]
     fn who_adapts_looks_for_a_while_and_then_not_the_next_time() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         let mut waiter = adaptive();
         assert_eq!(place.look(&mut waiter, FAR, u64::MAX), "sleep");
         let counts = place.counts();
@@ -503,7 +503,7 @@ mod tests {
 
     #[test]
     fn the_rest_of_a_message_is_looked_for_unless_it_mostly_takes_long() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         let mut waiter = Waiter::new(Waiting::Block);
         let mut look = |failures: u64, is_taken: bool| {
             let attempt = succeeds_after(failures);
@@ -533,7 +533,7 @@ mod tests {
 
     #[test]
     fn a_look_of_a_task_goes_on_over_several_polls() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         let mut waiter = Waiter::new(Waiting::Spin);
         let mut polls = 1;
         let begin = Instant::now();
@@ -557,7 +557,7 @@ mod tests {
 
     #[test]
     fn a_look_ends_where_other_tasks_take_long() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         // On a busy machine the whole look may be over within the first poll.
         let is_well = || {
             let before = place.counts().1;
@@ -578,7 +578,7 @@ mod tests {
 
     #[test]
     fn what_comes_between_two_polls_was_found_by_looking() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         let mut waiter = Waiter::new(Waiting::Spin);
         let attempt = succeeds_after(u64::MAX);
         let polled = waiter.look_within_poll(&place.company(), SLICE, FAR, attempt);
@@ -591,7 +591,7 @@ mod tests {
 
     #[test]
     fn an_error_ends_the_wait() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         let mut waiter = Waiter::new(Waiting::Spin);
         let mut kinds = [ErrorKind::WouldBlock, ErrorKind::ConnectionReset].into_iter();
         let attempt = || Err::<(), _>(io::Error::from(kinds.next().unwrap()));
@@ -601,7 +601,7 @@ mod tests {
 
     #[test]
     fn looking_ends_when_it_may_not_go_on() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         let mut waiter = Waiter::new(Waiting::Spin);
         let attempt = || Err::<(), _>(io::Error::from(ErrorKind::WouldBlock));
         let spun = waiter.look(&place.company(), |begin| begin + FAR, || false, attempt);
@@ -611,7 +611,7 @@ mod tests {
 
     #[test]
     fn who_finds_no_room_sleeps() {
-        let place = Place::new();
+        let place = WaitFixture::new();
         let mut others = Vec::new();
         while let Some(other) = place.spinners.enter(Looking::AtSocket) {
             others.push(other);
