@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What carries the bytes.
+/// The transport that carries the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// A TCP connection.
@@ -21,7 +21,7 @@ pub enum Transport {
     Xdp,
 }
 
-/// What is spoken over it.
+/// The RPC protocol that is spoken over a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// ONC RPC (RFC 5531).
@@ -30,7 +30,7 @@ pub enum Protocol {
     Lean,
 }
 
-/// Where a peer is and how it is spoken to, or where a server listens.
+/// The address of a peer and the protocol that is spoken with it, or the address at which a server listens.
 ///
 /// ```
 /// use tenon_net::{Address, Protocol, Transport};
@@ -49,7 +49,7 @@ pub struct Address {
     endpoint: Endpoint,
 }
 
-/// Where on its transport an address is.
+/// The location of an address on its transport.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Endpoint {
@@ -73,11 +73,11 @@ pub struct Host {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressError {
     text: String,
-    problem: Problem,
+    problem: AddressErrorKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Problem {
+enum AddressErrorKind {
     NoScheme,
     UnknownScheme,
     OncShm,
@@ -93,36 +93,37 @@ enum Problem {
 }
 
 impl Address {
-    /// An address for ONC RPC over TCP: `tcp://host[:port]`, also written `onc+tcp://`.
+    /// Returns an address for ONC RPC over TCP: `tcp://host[:port]`, also written `onc+tcp://`.
     pub fn tcp(host: Host) -> Self {
         Self::of(Protocol::Onc, Transport::Tcp, Endpoint::Host(host))
     }
 
-    /// An address for ONC RPC over UDP: `udp://host[:port]`, also written `onc+udp://`.
+    /// Returns an address for ONC RPC over UDP: `udp://host[:port]`, also written `onc+udp://`.
     pub fn udp(host: Host) -> Self {
         Self::of(Protocol::Onc, Transport::Udp, Endpoint::Host(host))
     }
 
-    /// An address for ONC RPC over a Unix socket: `unix:///path`, also written `onc+unix://`.
+    /// Returns an address for ONC RPC over a Unix socket: `unix:///path`, also written `onc+unix://`.
     pub fn unix(path: impl Into<PathBuf>) -> Self {
         let endpoint = Endpoint::Path(path.into());
         Self::of(Protocol::Onc, Transport::Unix, endpoint)
     }
 
-    /// The address of a Unix socket without a path, at which nothing can be reached: of one end of a pair of sockets.
+    /// Returns the address of a Unix socket without a path, at which nothing can be reached: of one end of a pair of
+    /// sockets.
     pub fn unnamed() -> Self {
         Self::unix(PathBuf::new())
     }
 
-    /// An address in shared memory, which a Unix socket at the path hands over: `shm:///path`. Only the lean protocol
-    /// goes over it.
+    /// Returns an address in shared memory, which a Unix socket at the path hands over: `shm:///path`. Only the lean
+    /// protocol goes over it.
     pub fn shm(path: impl Into<PathBuf>) -> Self {
         let endpoint = Endpoint::Path(path.into());
         Self::of(Protocol::Lean, Transport::Shm, endpoint)
     }
 
-    /// An address for lean messages in the packet exchange, straight on Ethernet: `xdp://host:port`. Only the lean
-    /// protocol goes over it.
+    /// Returns an address for lean messages in the packet exchange, straight on Ethernet: `xdp://host:port`. Only the
+    /// lean protocol goes over it.
     pub fn xdp(host: Host) -> Self {
         Self::of(Protocol::Lean, Transport::Xdp, Endpoint::Host(host))
     }
@@ -135,22 +136,22 @@ impl Address {
         }
     }
 
-    /// The transport that leads there.
+    /// Returns the transport that leads there.
     pub fn transport(&self) -> Transport {
         self.transport
     }
 
-    /// The protocol that a client speaks there.
+    /// Returns the protocol that a client speaks there.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// Where on its transport it is.
+    /// Returns its location on its transport.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// The host; none for a path.
+    /// Returns the host; none for a path.
     pub fn host(&self) -> Option<&Host> {
         match &self.endpoint {
             Endpoint::Host(host) => Some(host),
@@ -158,7 +159,7 @@ impl Address {
         }
     }
 
-    /// The path; none for a host.
+    /// Returns the path; none for a host.
     pub fn path(&self) -> Option<&Path> {
         match &self.endpoint {
             Endpoint::Path(path) => Some(path),
@@ -166,7 +167,7 @@ impl Address {
         }
     }
 
-    /// The same place for a client that speaks ONC RPC; none where only the lean protocol goes.
+    /// Returns the same place for a client that speaks ONC RPC; none where only the lean protocol goes.
     #[must_use]
     pub fn over_onc(self) -> Option<Self> {
         let protocol = Protocol::Onc;
@@ -175,7 +176,7 @@ impl Address {
             .then_some(Self { protocol, ..self })
     }
 
-    /// The same place for a client that speaks the lean protocol.
+    /// Returns the same place for a client that speaks the lean protocol.
     #[must_use]
     pub fn over_lean(self) -> Self {
         Self {
@@ -184,24 +185,24 @@ impl Address {
         }
     }
 
-    /// Whether it says that the lean protocol is spoken where ONC RPC could be, too. That is for clients: a server
-    /// speaks what its clients do.
+    /// Returns whether it says that the lean protocol is spoken where ONC RPC could be, too. That is for clients: a
+    /// server speaks what its clients do.
     pub fn chooses_lean(&self) -> bool {
         self.protocol == Protocol::Lean && self.transport.carries_onc()
     }
 
-    /// Whether a port is still to be asked for.
+    /// Returns whether rpcbind still has to be asked for the port.
     pub fn needs_port(&self) -> bool {
         self.host().is_some_and(|host| host.port.is_none())
     }
 
-    /// Whether what is there may be somewhere else later: the host has a name, or its port is asked for.
+    /// Returns whether the peer may be at another address later: the host has a name, or its port is asked for.
     pub fn may_move(&self) -> bool {
         self.host()
             .is_some_and(|host| host.port.is_none() || host.has_name())
     }
 
-    /// The same place at `port`; a path stays what it is.
+    /// Returns the same place at `port`; a path stays what it is.
     #[must_use]
     pub fn with_port(mut self, port: u16) -> Self {
         if let Endpoint::Host(host) = &mut self.endpoint {
@@ -210,7 +211,7 @@ impl Address {
         self
     }
 
-    /// The address of a socket that speaks `transport`: TCP, UDP, or UDP past the kernel.
+    /// Returns the address of a socket that speaks `transport`: TCP, UDP, or UDP past the kernel.
     pub(crate) fn of_socket(transport: Transport, at: SocketAddr) -> Self {
         let name = match at {
             // The zone of a link-local address (RFC 4007 section 11), by number.
@@ -230,7 +231,7 @@ impl Address {
 }
 
 impl Transport {
-    /// Whether ONC RPC goes over it; the lean protocol does everywhere.
+    /// Returns whether ONC RPC goes over it; the lean protocol does everywhere.
     fn carries_onc(self) -> bool {
         match self {
             Self::Tcp | Self::Unix | Self::Udp => true,
@@ -240,7 +241,7 @@ impl Transport {
 }
 
 impl Host {
-    /// Whether it is not a number, which may have a zone (RFC 4007 section 11).
+    /// Returns whether it is not a number, which may have a zone (RFC 4007 section 11).
     fn has_name(&self) -> bool {
         let number = self
             .name
@@ -249,8 +250,8 @@ impl Host {
         number.parse::<IpAddr>().is_err()
     }
 
-    /// The socket addresses of this host, in the order to be tried. Asks the system's resolver,
-    /// which keeps to its own time limits.
+    /// Returns the socket addresses of this host, in the order to be tried. Asks the system's resolver, which keeps to
+    /// its own time limits.
     ///
     /// # Errors
     /// The name is unknown, the resolver failed, or the port is missing.
@@ -279,23 +280,23 @@ impl FromStr for Address {
     }
 }
 
-fn parse(text: &str) -> Result<Address, Problem> {
-    let (scheme, rest) = text.split_once("://").ok_or(Problem::NoScheme)?;
+fn parse(text: &str) -> Result<Address, AddressErrorKind> {
+    let (scheme, rest) = text.split_once("://").ok_or(AddressErrorKind::NoScheme)?;
     let (protocol, transport) = match scheme.split_once('+') {
         Some(("onc", transport)) => (Some(Protocol::Onc), transport),
         Some(("lean", transport)) => (Some(Protocol::Lean), transport),
-        Some(_) => return Err(Problem::UnknownScheme),
+        Some(_) => return Err(AddressErrorKind::UnknownScheme),
         None => (None, scheme),
     };
     let address = match transport {
         "tcp" => Address::tcp(parse_host(rest)?),
         "udp" => Address::udp(parse_host(rest)?),
         "unix" => Address::unix(parse_path(rest)?),
-        "shm" if protocol == Some(Protocol::Onc) => return Err(Problem::OncShm),
+        "shm" if protocol == Some(Protocol::Onc) => return Err(AddressErrorKind::OncShm),
         "shm" => Address::shm(parse_path(rest)?),
-        "xdp" if protocol == Some(Protocol::Onc) => return Err(Problem::OncXdp),
+        "xdp" if protocol == Some(Protocol::Onc) => return Err(AddressErrorKind::OncXdp),
         "xdp" => Address::xdp(parse_host_and_port(rest)?),
-        _ => return Err(Problem::UnknownScheme),
+        _ => return Err(AddressErrorKind::UnknownScheme),
     };
     Ok(Address {
         protocol: protocol.unwrap_or(address.protocol),
@@ -303,23 +304,23 @@ fn parse(text: &str) -> Result<Address, Problem> {
     })
 }
 
-fn parse_path(path: &str) -> Result<PathBuf, Problem> {
+fn parse_path(path: &str) -> Result<PathBuf, AddressErrorKind> {
     if !path.starts_with('/') {
-        return Err(Problem::RelativePath);
+        return Err(AddressErrorKind::RelativePath);
     }
     if path.contains('\0') {
-        return Err(Problem::NulInPath);
+        return Err(AddressErrorKind::NulInPath);
     }
     Ok(PathBuf::from(path))
 }
 
-fn parse_host(text: &str) -> Result<Host, Problem> {
+fn parse_host(text: &str) -> Result<Host, AddressErrorKind> {
     let (name, port) = split_host(text)?;
     if name.is_empty() {
-        return Err(Problem::NoHost);
+        return Err(AddressErrorKind::NoHost);
     }
     if name.contains(|c: char| c.is_whitespace() || c.is_control() || "/?#@[]".contains(c)) {
-        return Err(Problem::BadHost);
+        return Err(AddressErrorKind::BadHost);
     }
     Ok(Host {
         name: name.to_owned(),
@@ -327,36 +328,38 @@ fn parse_host(text: &str) -> Result<Host, Problem> {
     })
 }
 
-/// A host whose port nobody else would know.
-fn parse_host_and_port(text: &str) -> Result<Host, Problem> {
+/// Parses a host with its port, which no rpcbind could tell.
+fn parse_host_and_port(text: &str) -> Result<Host, AddressErrorKind> {
     let host = parse_host(text)?;
     match host.port {
         Some(_) => Ok(host),
-        None => Err(Problem::NoPort),
+        None => Err(AddressErrorKind::NoPort),
     }
 }
 
-fn split_host(text: &str) -> Result<(&str, Option<&str>), Problem> {
+fn split_host(text: &str) -> Result<(&str, Option<&str>), AddressErrorKind> {
     let Some(bracketed) = text.strip_prefix('[') else {
         return match text.split_once(':') {
-            Some((_, port)) if port.contains(':') => Err(Problem::BareIpv6),
+            Some((_, port)) if port.contains(':') => Err(AddressErrorKind::BareIpv6),
             Some((name, port)) => Ok((name, Some(port))),
             None => Ok((text, None)),
         };
     };
-    let (name, behind) = bracketed.split_once(']').ok_or(Problem::OpenBracket)?;
+    let (name, behind) = bracketed
+        .split_once(']')
+        .ok_or(AddressErrorKind::OpenBracket)?;
     match behind.strip_prefix(':') {
         Some(port) => Ok((name, Some(port))),
         None if behind.is_empty() => Ok((name, None)),
-        None => Err(Problem::BadPort),
+        None => Err(AddressErrorKind::BadPort),
     }
 }
 
-fn parse_port(text: &str) -> Result<u16, Problem> {
+fn parse_port(text: &str) -> Result<u16, AddressErrorKind> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Problem::BadPort);
+        return Err(AddressErrorKind::BadPort);
     }
-    text.parse().map_err(|_| Problem::BadPort)
+    text.parse().map_err(|_| AddressErrorKind::BadPort)
 }
 
 impl fmt::Display for Address {
@@ -419,7 +422,7 @@ impl fmt::Display for AddressError {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for AddressErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoScheme => {

@@ -1,5 +1,5 @@
-//! What carries packets: whoever sends and receives messages that fit into packets asks a carrier, and
-//! knows no more of what lies below.
+//! Sockets that carry packets: code that sends and receives messages that fit into packets uses a carrier, and does not
+//! depend on what lies below.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,35 +8,35 @@ use std::time::{Duration, Instant};
 
 use crate::socket::Ready;
 use crate::train::{Came, Train};
-use crate::{Address, Datagram, Transport, Until, Xdp};
+use crate::{Address, DatagramSocket, Transport, Until, XdpDatagramSocket};
 
-/// What carries packets, of one peer (a client's) or of all (a server's).
+/// A socket that carries packets, of one peer (a client's) or of all (a server's).
 #[derive(Debug)]
 pub enum Carrier {
     /// UDP, by the system's sockets.
-    Udp(Datagram),
+    Udp(DatagramSocket),
     /// UDP, past the kernel's stack.
-    Xdp(Box<Xdp>),
+    Xdp(Box<XdpDatagramSocket>),
 }
 
 impl Carrier {
     /// Room that the packets of any one receive fit in.
-    pub const RECEIVE_MAX: usize = Datagram::RECEIVE_MAX;
+    pub const RECEIVE_MAX: usize = DatagramSocket::RECEIVE_MAX;
 
-    /// What leads to `address` alone.
+    /// Opens a carrier that leads to `address` alone.
     ///
     /// # Errors
-    /// As [`Datagram::connect`], and [`Xdp::connect`] for an address that leads past the kernel.
+    /// As [`DatagramSocket::connect`], and [`XdpDatagramSocket::connect`] for an address that leads past the kernel.
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
         match address.transport() {
-            Transport::Xdp => Ok(Self::Xdp(Box::new(Xdp::connect(address)?))),
+            Transport::Xdp => Ok(Self::Xdp(Box::new(XdpDatagramSocket::connect(address)?))),
             Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => {
-                Datagram::connect(address, deadline).map(Self::Udp)
+                DatagramSocket::connect(address, deadline).map(Self::Udp)
             }
         }
     }
 
-    /// What leads to `peer` alone, past the kernel if `transport` says so.
+    /// Opens a carrier that leads to `peer` alone, past the kernel if `transport` says so.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -46,27 +46,27 @@ impl Carrier {
         deadline: Instant,
     ) -> io::Result<Self> {
         match transport {
-            Transport::Xdp => Ok(Self::Xdp(Box::new(Xdp::connect_to(peer)?))),
+            Transport::Xdp => Ok(Self::Xdp(Box::new(XdpDatagramSocket::connect_to(peer)?))),
             Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => {
-                Datagram::connect_to(peer, deadline).map(Self::Udp)
+                DatagramSocket::connect_to(peer, deadline).map(Self::Udp)
             }
         }
     }
 
-    /// What receives from everybody at `address`.
+    /// Opens a carrier that receives from every peer at `address`.
     ///
     /// # Errors
-    /// As [`Datagram::bind`], and [`Xdp::bind`] for an address that leads past the kernel.
+    /// As [`DatagramSocket::bind`], and [`XdpDatagramSocket::bind`] for an address that leads past the kernel.
     pub fn bind(address: &Address) -> io::Result<Self> {
         match address.transport() {
-            Transport::Xdp => Ok(Self::Xdp(Box::new(Xdp::bind(address)?))),
+            Transport::Xdp => Ok(Self::Xdp(Box::new(XdpDatagramSocket::bind(address)?))),
             Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => {
-                Datagram::bind(address).map(Self::Udp)
+                DatagramSocket::bind(address).map(Self::Udp)
             }
         }
     }
 
-    /// What its packets come through.
+    /// Returns the transport that its packets come through.
     #[inline]
     pub fn transport(&self) -> Transport {
         match self {
@@ -75,10 +75,10 @@ impl Carrier {
         }
     }
 
-    /// Where it is, its real port included.
+    /// Returns its address, the real port included.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors that the system reports.
     pub fn address(&self) -> io::Result<Address> {
         match self {
             Self::Udp(socket) => socket.address(),
@@ -86,7 +86,7 @@ impl Carrier {
         }
     }
 
-    /// Whether it is connected to an address that only this machine has.
+    /// Returns whether it is connected to an address that only this machine has.
     pub fn is_here(&self) -> bool {
         match self {
             Self::Udp(socket) => socket.is_here(),
@@ -98,7 +98,7 @@ impl Carrier {
     /// Sends packets to the connected peer; the bytes of those that were sent, which are one packet at least.
     ///
     /// # Errors
-    /// As [`Datagram::try_send`], if not even the first was sent.
+    /// As [`DatagramSocket::try_send`], if not even the first was sent.
     #[inline]
     pub fn try_send(&self, train: Train<'_>) -> io::Result<usize> {
         match self {
@@ -110,7 +110,7 @@ impl Carrier {
         }
     }
 
-    /// The same to `to`, by what is connected to nobody.
+    /// The same to `to`, by a carrier that is not connected.
     ///
     /// # Errors
     /// As [`try_send`](Self::try_send).
@@ -126,7 +126,7 @@ impl Carrier {
         }
     }
 
-    /// Looks up to so many times whether something has come, where that asks nobody.
+    /// Looks up to so many times whether a packet has come, where that takes no system call.
     #[inline]
     pub fn look(&self, times: u32) {
         match self {
@@ -139,7 +139,7 @@ impl Carrier {
     /// is the only one, `length` is its own all the same.
     ///
     /// # Errors
-    /// As [`Datagram::try_recv`].
+    /// As [`DatagramSocket::try_recv`].
     #[inline]
     pub fn try_recv(&self, room: &mut [u8]) -> io::Result<Came> {
         match self {
@@ -154,7 +154,7 @@ impl Carrier {
     /// The same when it was found to be readable: looks wherever something may have come.
     ///
     /// # Errors
-    /// As [`Datagram::try_recv`].
+    /// As [`DatagramSocket::try_recv`].
     #[inline]
     pub fn try_recv_ready(&self, room: &mut [u8]) -> io::Result<Came> {
         match self {
@@ -166,7 +166,7 @@ impl Carrier {
     /// As [`try_recv`](Self::try_recv), waiting `until` a deadline.
     ///
     /// # Errors
-    /// As [`Datagram::recv_until`].
+    /// As [`DatagramSocket::recv_until`].
     #[inline]
     pub fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<Came> {
         match self {
@@ -176,10 +176,10 @@ impl Carrier {
         }
     }
 
-    /// Receives packets that are there, and says whose they are.
+    /// Receives packets that are there, and returns the address of their sender.
     ///
     /// # Errors
-    /// As [`Datagram::try_recv_from`].
+    /// As [`DatagramSocket::try_recv_from`].
     #[inline]
     pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(Came, SocketAddr)> {
         match self {
@@ -195,7 +195,7 @@ impl Carrier {
     /// The same when it was found to be readable, as [`try_recv_ready`](Self::try_recv_ready).
     ///
     /// # Errors
-    /// As [`Datagram::try_recv_from`].
+    /// As [`DatagramSocket::try_recv_from`].
     pub fn try_recv_ready_from(&self, room: &mut [u8]) -> io::Result<(Came, SocketAddr)> {
         match self {
             Self::Udp(_) => self.try_recv_from(room),
@@ -206,7 +206,7 @@ impl Carrier {
     /// As [`try_recv_from`](Self::try_recv_from), waiting no longer than `limit`.
     ///
     /// # Errors
-    /// As [`Datagram::recv_from_within`].
+    /// As [`DatagramSocket::recv_from_within`].
     #[inline]
     pub fn recv_from_within(
         &self,
@@ -230,7 +230,7 @@ impl Carrier {
     pub fn expect_train(&self, size: usize) {
         match self {
             Self::Udp(socket) => socket.expect_train(size),
-            // One frame is received at a time, which asks nobody.
+            // One frame is received at a time, which takes no system call.
             Self::Xdp(_) => {}
         }
     }
@@ -246,10 +246,10 @@ impl Carrier {
         }
     }
 
-    /// Wakes whoever waits in a receive: it receives an empty packet.
+    /// Wakes the thread that waits in a receive: it receives an empty packet.
     ///
     /// # Errors
-    /// As [`Datagram::shutdown`].
+    /// As [`DatagramSocket::shutdown`].
     pub fn shutdown(&self) -> io::Result<()> {
         match self {
             Self::Udp(socket) => socket.shutdown(),

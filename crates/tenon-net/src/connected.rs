@@ -9,7 +9,7 @@ use rustix::io::ioctl_fionbio;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_type};
 use rustix::net::{self, SocketAddrUnix, SocketType};
 
-use crate::{Address, Carrier, Datagram, Stream, Transport};
+use crate::{Address, Carrier, DatagramSocket, Stream, Transport};
 
 /// A socket that was connected elsewhere, by what it carries.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl ConnectedSocket {
                 Ok((Self::Stream(Stream::accepted(fd, None)?), address))
             }
             (SocketType::DGRAM, Some(peer)) => {
-                let carrier = Carrier::Udp(Datagram::connected(fd));
+                let carrier = Carrier::Udp(DatagramSocket::connected(fd));
                 Ok((
                     Self::Datagram(carrier),
                     Address::of_socket(Transport::Udp, peer),

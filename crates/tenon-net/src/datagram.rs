@@ -9,27 +9,27 @@ use rustix::io::retry_on_intr;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketType};
 
-use crate::segments::Segments;
-use crate::socket::{Ready, Socket, family, of_receiving};
+use crate::segments::SegmentationOffload;
+use crate::socket::{DeadlineSocket, Ready, family, of_receiving};
 use crate::stream::first_that_works;
 use crate::train::{Came, Train};
 use crate::{Address, Host, Transport, Until};
 
 /// A UDP socket. One thread at a time receives with a deadline.
 #[derive(Debug)]
-pub struct Datagram {
-    socket: Socket,
-    segments: Segments,
+pub struct DatagramSocket {
+    socket: DeadlineSocket,
+    segments: SegmentationOffload,
 }
 
-impl Datagram {
+impl DatagramSocket {
     /// Most bytes that a datagram over IPv4 carries: 65,535 less the headers of IP and UDP.
     pub const SIZE_MAX: usize = 65_507;
 
     /// Room that any datagram fits in, whatever carries it.
     pub const RECEIVE_MAX: usize = 65_535;
 
-    /// A socket that sends to and receives from `address` alone. Nothing is sent yet.
+    /// Opens a socket that sends to and receives from `address` alone. Nothing is sent yet.
     ///
     /// # Errors
     /// `InvalidInput` for an address without a port or of another transport.
@@ -37,7 +37,7 @@ impl Datagram {
         first_that_works(udp_host(address)?, |peer| Self::connect_to(peer, deadline))
     }
 
-    /// A socket that sends to and receives from `peer` alone. Nothing is sent yet.
+    /// Opens a socket that sends to and receives from `peer` alone. Nothing is sent yet.
     ///
     /// # Errors
     /// What the system reports.
@@ -49,10 +49,10 @@ impl Datagram {
 
     /// Returns a socket that was connected elsewhere.
     pub(crate) fn connected(fd: OwnedFd) -> Self {
-        Self::from(Socket::from(fd))
+        Self::from(DeadlineSocket::from(fd))
     }
 
-    /// A socket that receives from everybody at `address`; port 0 takes any free port.
+    /// Opens a socket that receives from everybody at `address`; port 0 takes any free port.
     ///
     /// # Errors
     /// `InvalidInput` for an address without a port or of another transport, `AddrInUse`.
@@ -64,16 +64,16 @@ impl Datagram {
         })
     }
 
-    /// Where this socket is, its real port included.
+    /// Returns the address of this socket, its real port included.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors that the system reports.
     pub fn address(&self) -> io::Result<Address> {
         let at = SocketAddr::try_from(net::getsockname(&self.socket)?)?;
         Ok(Address::of_socket(crate::Transport::Udp, at))
     }
 
-    /// Whether it is connected to an address that only this machine has.
+    /// Returns whether it is connected to an address that only this machine has.
     pub fn is_here(&self) -> bool {
         let peer = net::getpeername(&self.socket).ok().flatten();
         let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
@@ -191,7 +191,7 @@ impl Datagram {
         self.socket.recv_until(room, RecvFlags::TRUNC, until.into())
     }
 
-    /// Whether several datagrams may be there together: they are received by those of the methods below that
+    /// Returns whether several datagrams may be there together: they are received by those of the methods below that
     /// know [`Came`].
     #[inline]
     pub(crate) fn expects_train(&self) -> bool {
@@ -232,7 +232,7 @@ impl Datagram {
         self.socket.wait(wanted, deadline)
     }
 
-    /// Wakes whoever waits in a receive: it receives an empty datagram.
+    /// Wakes the thread that waits in a receive: it receives an empty datagram.
     ///
     /// # Errors
     /// `NotConnected` for a socket that was not connected.
@@ -241,32 +241,32 @@ impl Datagram {
     }
 }
 
-impl From<Socket> for Datagram {
-    fn from(socket: Socket) -> Self {
+impl From<DeadlineSocket> for DatagramSocket {
+    fn from(socket: DeadlineSocket) -> Self {
         Self {
             socket,
-            segments: Segments::default(),
+            segments: SegmentationOffload::default(),
         }
     }
 }
 
-impl AsFd for Datagram {
+impl AsFd for DatagramSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-impl AsRawFd for Datagram {
+impl AsRawFd for DatagramSocket {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 }
 
-/// What the system keeps of what nobody has received yet. Where it may not be so much it is less.
+/// Bytes of received datagrams that the system keeps until they are read. Where it may not be so much it is less.
 const KEPT: usize = 1 << 20;
 
-fn open(family: AddressFamily) -> io::Result<Socket> {
-    let socket = Socket::open(family, SocketType::DGRAM)?;
+fn open(family: AddressFamily) -> io::Result<DeadlineSocket> {
+    let socket = DeadlineSocket::open(family, SocketType::DGRAM)?;
     set_socket_recv_buffer_size(&socket, KEPT)?;
     Ok(socket)
 }

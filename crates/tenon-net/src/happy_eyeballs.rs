@@ -14,7 +14,7 @@ use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::sockopt::socket_error;
 use rustix::net::{self, SocketType};
 
-use crate::socket::{Socket, family, is_deadline, poll_until};
+use crate::socket::{DeadlineSocket, family, is_deadline, poll_until};
 
 /// Time for which an attempt is alone before the next address is tried beside it: the Connection Attempt Delay of RFC
 /// 8305 section 8. Less if the time until the deadline, divided among the addresses, is less.
@@ -34,7 +34,7 @@ pub struct AttemptSchedule {
 }
 
 impl AttemptSchedule {
-    /// The schedule of attempts to reach so many addresses before `deadline`. The first is begun at `now`.
+    /// Creates the schedule of attempts to reach so many addresses before `deadline`. The first is begun at `now`.
     pub fn new(now: Instant, deadline: Instant, addresses: usize) -> Self {
         let parts = u32::try_from(addresses).map_or(u32::MAX, |addresses| addresses.max(1));
         let share = deadline.saturating_duration_since(now) / parts;
@@ -49,12 +49,12 @@ impl AttemptSchedule {
         self.next_at
     }
 
-    /// An attempt is begun at `now`.
+    /// Notes that an attempt is begun at `now`.
     pub fn handle_begun(&mut self, now: Instant) {
         self.next_at = now + self.delay;
     }
 
-    /// An attempt has failed at `now`: the next is begun at once.
+    /// Notes that an attempt has failed at `now`: the next is begun at once.
     pub fn handle_failed(&mut self, now: Instant) {
         self.next_at = now;
     }
@@ -91,7 +91,7 @@ pub fn interleave_families(addresses: impl IntoIterator<Item = SocketAddr>) -> V
 pub(crate) fn connect_first(
     addresses: &[SocketAddr],
     deadline: Instant,
-) -> io::Result<(Socket, SocketAddr)> {
+) -> io::Result<(DeadlineSocket, SocketAddr)> {
     let mut schedule = AttemptSchedule::new(Instant::now(), deadline, addresses.len());
     let mut left = addresses.iter().copied();
     let mut next = left.next();
@@ -131,8 +131,8 @@ pub(crate) fn connect_first(
 }
 
 /// Begins to connect.
-fn begin(address: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::open(family(address), SocketType::STREAM)?;
+fn begin(address: SocketAddr) -> io::Result<DeadlineSocket> {
+    let socket = DeadlineSocket::open(family(address), SocketType::STREAM)?;
     ioctl_fionbio(&socket, true)?;
     match net::connect(&socket, &address) {
         // A signal ends the call and not the connecting.
@@ -142,7 +142,10 @@ fn begin(address: SocketAddr) -> io::Result<Socket> {
 }
 
 /// Waits until one of the attempts has ended; returns which, or none at `until`.
-fn wait_for_one(attempts: &[(Socket, SocketAddr)], until: Instant) -> io::Result<Option<usize>> {
+fn wait_for_one(
+    attempts: &[(DeadlineSocket, SocketAddr)],
+    until: Instant,
+) -> io::Result<Option<usize>> {
     let polled = attempts.iter();
     let mut polled: Vec<_> = polled
         .map(|(socket, _)| PollFd::new(socket, PollFlags::OUT))
@@ -155,7 +158,7 @@ fn wait_for_one(attempts: &[(Socket, SocketAddr)], until: Instant) -> io::Result
 }
 
 /// Takes in that an attempt has ended.
-fn finish(socket: &Socket, address: SocketAddr) -> io::Result<()> {
+fn finish(socket: &DeadlineSocket, address: SocketAddr) -> io::Result<()> {
     socket_error(socket)??;
     refuse_self(socket, address)?;
     Ok(ioctl_fionbio(socket, false)?)
@@ -163,7 +166,7 @@ fn finish(socket: &Socket, address: SocketAddr) -> io::Result<()> {
 
 /// A port of this machine that nothing listens on may be the very one that the kernel lends to the
 /// connecting socket, which then is connected to itself and occupies the server's port.
-fn refuse_self(socket: &Socket, peer: SocketAddr) -> io::Result<()> {
+fn refuse_self(socket: &DeadlineSocket, peer: SocketAddr) -> io::Result<()> {
     match SocketAddr::try_from(net::getsockname(socket)?) {
         Ok(own) if own == peer => Err(io::ErrorKind::ConnectionRefused.into()),
         _ => Ok(()),
@@ -174,7 +177,7 @@ fn refuse_self(socket: &Socket, peer: SocketAddr) -> io::Result<()> {
 #[derive(Debug, Default)]
 pub struct FailedAttempts {
     told: Vec<(SocketAddr, io::Error)>,
-    /// How many others there are.
+    /// Number of the other failed attempts.
     others: usize,
 }
 
@@ -195,8 +198,8 @@ impl FailedAttempts {
         }
     }
 
-    /// Returns the error of all attempts: that of the only one as it is, or one whose text has all. Its kind is that of
-    /// the first cause that says more than that time ran out and that may be another time, if there is one.
+    /// Returns the error of all attempts: that of the only one as it is, or one with a text that has all. Its kind is
+    /// that of the first cause that says more than that time ran out and that may be another time, if there is one.
     pub fn into_error(mut self) -> io::Error {
         match self.told.len() {
             0 => io::ErrorKind::TimedOut.into(),

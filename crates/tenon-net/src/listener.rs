@@ -15,7 +15,7 @@ use rustix::net::{
     self, AddressFamily, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType,
     addr::SocketAddrArg,
 };
-use tenon_shm::{Refusal, Sizes, User};
+use tenon_shm::{JoinRefusal, Sizes, User};
 
 use crate::socket::{family, is_out_of_descriptors};
 use crate::spare::SpareDescriptor;
@@ -25,7 +25,7 @@ use crate::{Address, Endpoint, Stream, Transport};
 /// Connections that may wait to be accepted; the kernel lowers it to its own limit.
 const BACKLOG: i32 = 4096;
 
-/// The part of a file's mode that says who may open it.
+/// The permission bits of a file's mode.
 const PERMISSIONS: u32 = 0o777;
 
 /// A listening socket. Dropping it removes the file of a Unix socket.
@@ -33,11 +33,11 @@ const PERMISSIONS: u32 = 0o777;
 pub struct Listener {
     fd: OwnedFd,
     address: Address,
-    /// The users who may connect; none if all may who can.
+    /// The users that may connect; none if every user may.
     users: Option<Box<[u32]>>,
-    /// What others are told over a Unix socket before their connections are closed.
+    /// The message that other users are sent over a Unix socket before their connections are closed.
     refusal: Box<[u8]>,
-    /// Of what it hands over to those who connect, if that is shared memory.
+    /// Sizes of the rings that it hands over to its clients, if it listens in shared memory.
     sizes: Sizes,
     spare: SpareDescriptor,
     _file: Option<SocketFile>,
@@ -54,13 +54,13 @@ pub enum Accepted {
 }
 
 impl Listener {
-    /// Listens at `address`, TCP, Unix or shared memory; port 0 takes any free port. A Unix socket's file that
-    /// nobody listens on any more is replaced.
+    /// Listens at `address`, TCP, Unix or shared memory; port 0 takes any free port. A Unix socket's file that no
+    /// process listens on any more is replaced.
     ///
     /// # Errors
-    /// `AddrInUse` when somebody listens there or the path is another kind of file;
-    /// `InvalidInput` for an address without a port, of another transport, or that names a
-    /// protocol: which one a client speaks is found out when it connects.
+    /// `AddrInUse` when another process listens there or the path is another kind of file; `InvalidInput` for an
+    /// address without a port, of another transport, or that names a protocol: which one a client speaks is found out
+    /// when it connects.
     pub fn bind(address: &Address) -> io::Result<Self> {
         Self::bind_with_mode(address, None)
     }
@@ -131,7 +131,7 @@ impl Listener {
     }
 
     /// Takes connections of the processes of these users only, by their numbers; others are told `refusal` over a Unix
-    /// socket. Over TCP it is not known whose they are, and all are taken.
+    /// socket. Over TCP the user of a process is not known, and all are taken.
     #[must_use]
     pub fn only_users(mut self, users: &[u32], refusal: &[u8]) -> Self {
         self.users = Some(users.into());
@@ -139,8 +139,8 @@ impl Listener {
         self
     }
 
-    /// Shares rings of so many bytes with each who connects, or of the next power of two from 4 KiB to 64 MiB; it
-    /// means nothing but in shared memory.
+    /// Shares rings of so many bytes with each client that connects, or of the next power of two from 4 KiB to 64 MiB;
+    /// it means nothing but in shared memory.
     #[must_use]
     pub fn with_rings_of(mut self, bytes: usize) -> Self {
         self.sizes = Sizes::near(bytes);
@@ -150,7 +150,7 @@ impl Listener {
     /// Bytes of such a ring if nothing is said.
     pub const RING_USUAL: usize = Sizes::USUAL;
 
-    /// Where this listener is, its real port included.
+    /// Returns the address of this listener, its real port included.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -177,7 +177,7 @@ impl Listener {
                 Err(error) => return Err(error.into()),
             };
             if is_excess && self.address.transport() == Transport::Shm {
-                tenon_shm::refuse(fd.as_fd(), Refusal::Busy);
+                tenon_shm::refuse(fd.as_fd(), JoinRefusal::Busy);
                 return Ok(Some(Accepted::Excess(None)));
             }
             match self.take_in(fd, peer) {
@@ -213,7 +213,7 @@ impl Listener {
             Transport::Shm => match self.may_connect(fd.as_fd())? {
                 true => Stream::invited(fd, self.sizes)?,
                 false => {
-                    tenon_shm::refuse(fd.as_fd(), Refusal::User);
+                    tenon_shm::refuse(fd.as_fd(), JoinRefusal::User);
                     return Ok(None);
                 }
             },
@@ -233,7 +233,7 @@ impl Listener {
     }
 }
 
-/// Whether the client of a connection that was just accepted is gone.
+/// Returns whether the client of a connection that was just accepted is gone.
 fn is_end(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -251,7 +251,7 @@ fn listen(fd: &OwnedFd, at: &impl SocketAddrArg) -> rustix::io::Result<()> {
     net::listen(fd, BACKLOG)
 }
 
-/// Whether `path` is a socket on which nobody listens any more.
+/// Returns whether `path` is a socket on which no process listens any more.
 fn is_stale(path: &Path, at: &SocketAddrUnix) -> io::Result<bool> {
     if !fs::symlink_metadata(path)?.file_type().is_socket() {
         return Ok(false);
@@ -294,7 +294,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|now| now == self.identity) {
-            // Nobody is left to be told if this fails; the next server finds it stale.
+            // No caller is left to report a failure to; the next server finds the file stale.
             let _ = fs::remove_file(&self.path);
         }
     }

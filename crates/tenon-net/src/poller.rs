@@ -14,7 +14,7 @@ const WAKE: Token = Token(usize::MAX);
 /// Events that are taken from the system at a time.
 const EVENTS_MAX: usize = 256;
 
-/// What a socket is watched for.
+/// The events that a socket is watched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watch {
     /// Something to receive, or the end.
@@ -40,7 +40,7 @@ impl Watch {
     }
 }
 
-/// What has happened to a socket.
+/// Events of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PollEvent {
     /// The number under which it was registered.
@@ -71,7 +71,7 @@ pub struct PollRegistry(Registry);
 pub struct PollWaker(Waker);
 
 impl Poller {
-    /// A poller without sockets.
+    /// Creates a poller without sockets.
     ///
     /// # Errors
     /// The process has too many descriptors.

@@ -15,16 +15,16 @@ use nix::sys::socket::{
 
 use rustix::net::RecvFlags;
 
-use crate::socket::{Socket, of_receiving};
+use crate::socket::{DeadlineSocket, of_receiving};
 use crate::train::{Came, Train};
 
 /// Receives that each brought one datagram before no more than one is expected again.
 const SINGLE_MAX: u32 = 256;
 
-/// What a socket does about several datagrams at once.
+/// State of sending and receiving several datagrams of a socket at once.
 #[derive(Debug, Default)]
-pub(crate) struct Segments {
-    /// The system has refused to cut, whoever it is for.
+pub(crate) struct SegmentationOffload {
+    /// The system has refused to cut, whatever the destination.
     is_refused: AtomicBool,
     /// The system hands over together what came together, and is to be asked how it is to be cut.
     is_expecting: AtomicBool,
@@ -34,8 +34,8 @@ pub(crate) struct Segments {
     singles: AtomicU32,
 }
 
-impl Segments {
-    /// Whether the system cuts, as far as is known.
+impl SegmentationOffload {
+    /// Returns whether the system cuts, as far as is known.
     pub(crate) fn may_cut(&self) -> bool {
         !self.is_refused.load(Relaxed)
     }
@@ -44,7 +44,7 @@ impl Segments {
     /// that is connected.
     pub(crate) fn send(
         &self,
-        socket: &Socket,
+        socket: &DeadlineSocket,
         train: Train<'_>,
         to: Option<SocketAddr>,
     ) -> Option<io::Result<usize>> {
@@ -61,8 +61,8 @@ impl Segments {
                 self.is_refused.store(true, Relaxed);
                 None
             }
-            // Those to say that they cannot on this way: its packets are shorter, or are encrypted, or its
-            // network card does not know how. On the way to somebody else they may.
+            // Those to say that they cannot on this way: its packets are shorter, or are encrypted, or its network card
+            // does not know how. On the way to another peer they may.
             Err(Errno::EINVAL | Errno::EIO | Errno::EMSGSIZE) => {
                 let is_the_only_way = to.is_none();
                 if is_the_only_way {
@@ -74,14 +74,14 @@ impl Segments {
         }
     }
 
-    /// Whether datagrams may come together.
+    /// Returns whether datagrams may come together.
     #[inline]
     pub(crate) fn is_expecting(&self) -> bool {
         self.is_expecting.load(Relaxed)
     }
 
     /// Datagrams are about to come one behind the other.
-    pub(crate) fn expect(&self, socket: &Socket) {
+    pub(crate) fn expect(&self, socket: &DeadlineSocket) {
         self.singles.store(0, Relaxed);
         if self.is_expecting() || self.is_never.load(Relaxed) {
             return;
@@ -92,10 +92,11 @@ impl Segments {
         }
     }
 
-    /// Receives what is there, or waits for it if `waiting` does not say otherwise, and says whose it is.
+    /// Receives what is there, or waits for it if `waiting` does not say otherwise, and returns the address of the
+    /// sender.
     pub(crate) fn receive(
         &self,
-        socket: &Socket,
+        socket: &DeadlineSocket,
         room: &mut [u8],
         waiting: RecvFlags,
     ) -> io::Result<(Came, Option<SocketAddr>)> {
@@ -121,7 +122,7 @@ impl Segments {
         Ok((came, from.as_ref().and_then(socket_address)))
     }
 
-    fn count(&self, socket: &Socket, came: Came) {
+    fn count(&self, socket: &DeadlineSocket, came: Came) {
         if came.size < came.length {
             return self.singles.store(0, Relaxed);
         }

@@ -1,5 +1,5 @@
-//! A connection whose bytes lie in shared memory: who waits for what of it, and how its end is noticed.
-//! The memory itself is the business of [`tenon_shm`].
+//! A connection with its bytes in shared memory: what its threads wait for, and how its end is noticed. The memory
+//! itself is the business of [`tenon_shm`].
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{self, RecvFlags, Shutdown};
-use tenon_shm::{End, Greeting, JoinError, Joined, Refusal, Segment, Sizes, User, Violation};
+use tenon_shm::{
+    HelloBuffer, JoinError, JoinRefusal, Joined, RingEndpoint, RingViolation, Segment, Sizes, User,
+};
 
-use crate::socket::{Ready, Socket, is_out_of_descriptors, poll_until};
+use crate::socket::{DeadlineSocket, Ready, is_out_of_descriptors, poll_until};
 
 /// Looks in vain after which the socket is looked at: a peer that was killed cannot have said so in the memory.
 const LOOKS_MAX: u32 = 1 << 17;
@@ -29,11 +31,11 @@ const BELLS: usize = 64;
 /// As many of a peer that rings for nothing, which may put very many into the socket at once.
 const BELLS_IN_VAIN: usize = 16 << 10;
 
-/// Receives of [`Shm::refresh`] at most: a peer that rings without end must not keep it for ever. A peer that has gone
-/// cannot have left so many bells, as its socket does not hold them.
+/// Receives of [`ShmStream::refresh`] at most: a peer that rings without end must not keep it for ever. A peer that has
+/// gone cannot have left so many bells, as its socket does not hold them.
 const REFRESH_RECEIVES_MAX: usize = 1024;
 
-/// What is not as usual with a connection, a bit each.
+/// Deviations from a connection's normal state, a bit each.
 mod unusual {
     /// The client has not said hello yet.
     pub const NO_HELLO: u32 = 1;
@@ -48,36 +50,36 @@ mod unusual {
     /// The peer broke the rules.
     pub const BROKEN: u32 = 1 << 5;
 
-    /// What concerns who receives.
+    /// Bits that concern the receiving thread.
     pub const IN_RECEIVING: u32 = NO_HELLO | PARKED | NO_RECEIVING | GONE | BROKEN;
-    /// What ends all waiting for bytes.
+    /// Bits that end all waiting for bytes.
     pub const ENDS_RECEIVING: u32 = NO_RECEIVING | GONE | BROKEN;
-    /// What concerns who sends, and ends all waiting for room.
+    /// Bits that concern the sending thread, and end all waiting for room.
     pub const ENDS_SENDING: u32 = NO_SENDING | GONE | BROKEN;
 }
 
 /// A connection in shared memory. Threads may send and receive at the same time; one thread at a
 /// time does either.
 #[derive(Debug)]
-pub(crate) struct Shm {
-    end: End<Segment>,
+pub(crate) struct ShmStream {
+    end: RingEndpoint<Segment>,
     unusual: AtomicU32,
     /// Looks in vain since the socket was looked at.
     looks: AtomicU32,
     /// Looks for room before the sender sleeps.
     looks_for_room: AtomicU32,
-    /// The sign that the peer lives, and the bell that wakes who receives.
-    socket: Socket,
-    /// The bell that wakes who sends.
-    room: Socket,
+    /// The sign that the peer lives, and the bell that wakes the receiving thread.
+    socket: DeadlineSocket,
+    /// The bell that wakes the sending thread.
+    room: DeadlineSocket,
     peer: User,
-    greeting: Mutex<Greeting>,
+    greeting: Mutex<HelloBuffer>,
     violation: OnceLock<String>,
 }
 
-impl Shm {
+impl ShmStream {
     /// Takes over what a server hands over through `socket`, which is connected to it.
-    pub(crate) fn join(socket: Socket, deadline: Instant) -> io::Result<Self> {
+    pub(crate) fn join(socket: DeadlineSocket, deadline: Instant) -> io::Result<Self> {
         let joined = tenon_shm::join(socket.as_fd(), deadline).map_err(not_joined)?;
         Self::new(socket, joined, 0)
     }
@@ -87,14 +89,14 @@ impl Shm {
     pub(crate) fn invite(fd: OwnedFd, sizes: Sizes) -> io::Result<Self> {
         let joined = tenon_shm::invite(fd.as_fd(), sizes).inspect_err(|error| {
             if is_out_of_descriptors(error) {
-                tenon_shm::refuse(fd.as_fd(), Refusal::Busy);
+                tenon_shm::refuse(fd.as_fd(), JoinRefusal::Busy);
             }
         })?;
         let unusual = unusual::NO_HELLO | unusual::PARKED;
-        Self::new(Socket::from(fd), joined, unusual)
+        Self::new(DeadlineSocket::from(fd), joined, unusual)
     }
 
-    fn new(socket: Socket, joined: Joined, unusual: u32) -> io::Result<Self> {
+    fn new(socket: DeadlineSocket, joined: Joined, unusual: u32) -> io::Result<Self> {
         Ok(Self {
             end: joined.end,
             unusual: AtomicU32::new(unusual),
@@ -102,13 +104,13 @@ impl Shm {
             looks_for_room: AtomicU32::new(LOOKS_FOR_ROOM),
             peer: User::at(socket.as_fd())?,
             socket,
-            room: Socket::from(joined.bell),
+            room: DeadlineSocket::from(joined.bell),
             greeting: Mutex::default(),
             violation: OnceLock::new(),
         })
     }
 
-    /// Whose process the peer was when it connected or listened.
+    /// Returns the user of the peer's process when it connected or listened.
     pub(crate) fn user(&self) -> User {
         self.peer
     }
@@ -146,7 +148,7 @@ impl Shm {
     }
 
     #[inline]
-    fn sent(&self, sent: Result<usize, Violation>, is_empty: bool) -> io::Result<usize> {
+    fn sent(&self, sent: Result<usize, RingViolation>, is_empty: bool) -> io::Result<usize> {
         match sent {
             Ok(0) if !is_empty => Err(io::ErrorKind::WouldBlock.into()),
             Ok(sent) => Ok(sent),
@@ -181,7 +183,7 @@ impl Shm {
         received.map_err(|violation| self.break_off(violation))
     }
 
-    /// What it means that nothing is there.
+    /// Decides what a receive returns when nothing is there.
     #[inline]
     fn nothing_came(&self, room: &mut [u8]) -> io::Result<usize> {
         if self.end.peer_sends_nothing() {
@@ -244,7 +246,7 @@ impl Shm {
         }
     }
 
-    /// What came of receiving bells.
+    /// Notes the result of receiving bells.
     fn heard(&self, bells: io::Result<usize>) {
         match bells {
             // That is how a socket that is shut down here reads, too.
@@ -305,7 +307,7 @@ impl Shm {
         if !self.park() {
             return Ok(());
         }
-        // A hello stays where it is for who knows it.
+        // A hello stays in the socket for the receive that knows it.
         let flags = match self.has(unusual::NO_HELLO) {
             true => RecvFlags::PEEK,
             false => RecvFlags::empty(),
@@ -325,7 +327,7 @@ impl Shm {
         }
     }
 
-    /// Says that nobody receives before the descriptor is readable. Says whether that will be: not if
+    /// Says that this end does not receive before the descriptor is readable. Returns whether that will be: not if
     /// there is something to receive already.
     pub(crate) fn park(&self) -> bool {
         if self.has(unusual::ENDS_RECEIVING) {
@@ -389,7 +391,7 @@ impl Shm {
             let heard_hello = self.has(unusual::NO_HELLO) && wanted.readable;
             match waited? {
                 ready if ready != Ready::default() => return Ok(ready),
-                // It is for who receives.
+                // It is for the receiving thread.
                 _ if heard_hello => {
                     return Ok(Ready {
                         readable: true,
@@ -499,21 +501,21 @@ impl Shm {
     }
 }
 
-impl Drop for Shm {
+impl Drop for ShmStream {
     fn drop(&mut self) {
         // So a peer that does not sleep notices, too.
         self.end.close(|| ring(&self.socket), || ring(&self.room));
     }
 }
 
-impl AsFd for Shm {
+impl AsFd for ShmStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
 /// Takes in the bells that are there.
-fn try_take_in(bell: &Socket) -> io::Result<usize> {
+fn try_take_in(bell: &DeadlineSocket) -> io::Result<usize> {
     match bell.try_recv(&mut [0; BELLS], RecvFlags::empty()) {
         Ok(BELLS) => take_in_more(bell),
         taken => taken,
@@ -522,14 +524,14 @@ fn try_take_in(bell: &Socket) -> io::Result<usize> {
 
 /// The same when there were so many that there may be many more.
 #[cold]
-fn take_in_more(bell: &Socket) -> io::Result<usize> {
+fn take_in_more(bell: &DeadlineSocket) -> io::Result<usize> {
     bell.try_recv(&mut [0; BELLS_IN_VAIN], RecvFlags::empty())
 }
 
-/// Wakes whoever waits for the other end of `bell`. If that is full, it will wake up anyhow; if it is
-/// gone, it need not.
+/// Wakes the thread that waits for the other end of `bell`. If that is full, it will wake up anyhow; if it is gone, it
+/// need not.
 #[cold]
-fn ring(bell: &Socket) {
+fn ring(bell: &DeadlineSocket) {
     let _ = bell.try_send(&[1]);
 }
 
@@ -543,7 +545,7 @@ fn not_joined(error: JoinError) -> io::Error {
         JoinError::Late => io::ErrorKind::TimedOut,
         JoinError::Closed => io::ErrorKind::UnexpectedEof,
         JoinError::Hello(tenon_shm::HelloError::Refused(_)) => io::ErrorKind::PermissionDenied,
-        JoinError::Hello(_) | JoinError::Handed(_) | JoinError::Bell | JoinError::Unfit(_) => {
+        JoinError::Hello(_) | JoinError::Handed(_) | JoinError::Bell | JoinError::Segment(_) => {
             io::ErrorKind::InvalidData
         }
     };
@@ -563,19 +565,19 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// A server's end, and a client's.
-    fn ends() -> (Shm, Shm) {
+    /// Returns a server's end, and a client's.
+    fn ends() -> (ShmStream, ShmStream) {
         let (server, client) = UnixStream::pair().unwrap();
         let joining = thread::spawn(move || {
-            let socket = Socket::from(OwnedFd::from(client));
-            Shm::join(socket, Instant::now() + PATIENCE).unwrap()
+            let socket = DeadlineSocket::from(OwnedFd::from(client));
+            ShmStream::join(socket, Instant::now() + PATIENCE).unwrap()
         });
-        let server = Shm::invite(server.into(), Sizes::default()).unwrap();
+        let server = ShmStream::invite(server.into(), Sizes::default()).unwrap();
         (server, joining.join().unwrap())
     }
 
     /// Rings as often as the socket takes.
-    fn flood(server: &Shm) -> usize {
+    fn flood(server: &ShmStream) -> usize {
         let ring = || server.socket.try_send(&[1; 4 << 10]).ok();
         std::iter::from_fn(ring).sum()
     }
@@ -609,7 +611,7 @@ mod tests {
     }
 
     /// A process that is killed says nothing in the memory; its socket ends, behind what it has rung.
-    fn kill(peer: &Shm) {
+    fn kill(peer: &ShmStream) {
         net::shutdown(&peer.socket, Shutdown::Both).unwrap();
     }
 
@@ -631,7 +633,7 @@ mod tests {
     #[test]
     fn a_refresh_sees_a_peer_that_was_killed_in_its_hello() {
         let (ours, mut peer) = UnixStream::pair().unwrap();
-        let server = Shm::invite(ours.into(), Sizes::default()).unwrap();
+        let server = ShmStream::invite(ours.into(), Sizes::default()).unwrap();
         peer.write_all(b"\x7fshm").unwrap();
         drop(peer);
         server.refresh();

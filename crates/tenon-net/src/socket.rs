@@ -17,8 +17,8 @@ use rustix::net::{
 use crate::timeout::ReceiveTimeout;
 use crate::until::Until;
 
-/// What a socket is ready for. An error or the peer's end makes it ready for both, so that the
-/// next operation reports it.
+/// The operations that a socket is ready for. An error or the peer's end makes it ready for both, so that the next
+/// operation reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ready {
     /// A receive returns at once.
@@ -52,12 +52,12 @@ impl Ready {
 const PRECISE_BELOW: Duration = Duration::from_millis(32);
 
 #[derive(Debug)]
-pub(crate) struct Socket {
+pub(crate) struct DeadlineSocket {
     fd: OwnedFd,
     receive_timeout: ReceiveTimeout,
 }
 
-impl From<OwnedFd> for Socket {
+impl From<OwnedFd> for DeadlineSocket {
     fn from(fd: OwnedFd) -> Self {
         Self {
             fd,
@@ -66,7 +66,7 @@ impl From<OwnedFd> for Socket {
     }
 }
 
-impl Socket {
+impl DeadlineSocket {
     pub(crate) fn open(family: AddressFamily, kind: SocketType) -> io::Result<Self> {
         let fd = net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
         Ok(Self::from(fd))
@@ -253,20 +253,20 @@ impl From<PollFlags> for Ready {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for DeadlineSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
 
-impl AsRawFd for Socket {
+impl AsRawFd for DeadlineSocket {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 }
 
-/// What a failed receive reports. To one that a signal has interrupted nothing came, and whoever waits looks whether
-/// there is time left: to wait on here would begin the kernel's limit anew with every signal.
+/// Returns the error that a failed receive reports. To one that a signal has interrupted nothing came, and the waiting
+/// caller looks whether there is time left: to wait on here would begin the kernel's limit anew with every signal.
 #[cold]
 pub(crate) fn of_receiving(error: impl Into<io::Error>) -> io::Error {
     let error = error.into();
@@ -276,7 +276,7 @@ pub(crate) fn of_receiving(error: impl Into<io::Error>) -> io::Error {
     }
 }
 
-/// Whether the process or the system has no descriptors left.
+/// Returns whether the process or the system has no descriptors left.
 pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
@@ -306,8 +306,8 @@ fn late(error: io::Error) -> io::Error {
     }
 }
 
-/// Whether `error` says that a deadline passed. A connection that the kernel gave up, because the
-/// peer acknowledged nothing, reports `TimedOut` as well, but has broken.
+/// Returns whether `error` says that a deadline passed. A connection that the kernel gave up, because the peer
+/// acknowledged nothing, reports `TimedOut` as well, but has broken.
 pub fn is_deadline(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none()
 }

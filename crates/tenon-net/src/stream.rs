@@ -15,30 +15,33 @@ use rustix::net::{self, AddressFamily, RecvFlags, Shutdown, SocketAddrUnix, Sock
 use tenon_shm::{Sizes, User};
 
 use crate::happy_eyeballs::{connect_first, interleave_families};
-use crate::shm::Shm;
-use crate::socket::{Ready, Socket};
+use crate::shm::ShmStream;
+use crate::socket::{DeadlineSocket, Ready};
 use crate::unix_wait::UnixWait;
 use crate::{Address, Endpoint, Host, Liveness, Transport, Until};
 
 /// A connected stream. Threads may send and receive at the same time; one thread at a time receives,
 /// and one at a time sends.
 #[derive(Debug)]
-pub struct Stream(Kind);
+pub struct Stream(StreamKind);
 
 #[derive(Debug)]
-enum Kind {
-    Socket { socket: Socket, family: Family },
-    Shm(Box<Shm>),
+enum StreamKind {
+    Socket {
+        socket: DeadlineSocket,
+        family: SocketFamily,
+    },
+    Shm(Box<ShmStream>),
 }
 
-/// What a socket's family adds to it.
+/// State that depends on the address family of a socket.
 #[derive(Debug)]
-enum Family {
+enum SocketFamily {
     Tcp { peer: SocketAddr },
     Unix(UnixWait),
 }
 
-impl Family {
+impl SocketFamily {
     /// Passes on what a send or a receive returns, the number of bytes.
     #[inline]
     fn note(&self, moved: io::Result<usize>) -> io::Result<usize> {
@@ -48,7 +51,7 @@ impl Family {
         moved
     }
 
-    /// Whether a receiver that is about to sleep should poll first.
+    /// Returns whether a receiver that is about to sleep should poll first.
     #[inline]
     fn polls(&self) -> bool {
         match self {
@@ -71,8 +74,8 @@ impl Stream {
             (Transport::Tcp, Endpoint::Host(host)) => Self::connect_host(host, deadline),
             (Transport::Unix, Endpoint::Path(path)) => connect_path(path, deadline).map(Self::unix),
             (Transport::Shm, Endpoint::Path(path)) => {
-                let shm = Shm::join(connect_path(path, deadline)?, deadline)?;
-                Ok(Self(Kind::Shm(Box::new(shm))))
+                let shm = ShmStream::join(connect_path(path, deadline)?, deadline)?;
+                Ok(Self(StreamKind::Shm(Box::new(shm))))
             }
             _ => Err(not_a_stream(address)),
         }
@@ -91,67 +94,67 @@ impl Stream {
         Self::tcp(socket, peer)
     }
 
-    fn tcp(socket: Socket, peer: SocketAddr) -> io::Result<Self> {
+    fn tcp(socket: DeadlineSocket, peer: SocketAddr) -> io::Result<Self> {
         // A reply must not wait for the acknowledgement of the one before it.
         set_tcp_nodelay(&socket, true)?;
-        Ok(Self(Kind::Socket {
+        Ok(Self(StreamKind::Socket {
             socket,
-            family: Family::Tcp { peer },
+            family: SocketFamily::Tcp { peer },
         }))
     }
 
-    fn unix(socket: Socket) -> Self {
-        Self(Kind::Socket {
+    fn unix(socket: DeadlineSocket) -> Self {
+        Self(StreamKind::Socket {
             socket,
-            family: Family::Unix(UnixWait::default()),
+            family: SocketFamily::Unix(UnixWait::default()),
         })
     }
 
-    /// A connection that a listener accepted; `peer` is none on a Unix socket.
+    /// Creates a connection that a listener accepted; `peer` is none on a Unix socket.
     pub(crate) fn accepted(fd: OwnedFd, peer: Option<SocketAddr>) -> io::Result<Self> {
-        let socket = Socket::from(fd);
+        let socket = DeadlineSocket::from(fd);
         match peer {
             Some(peer) => Self::tcp(socket, peer),
             None => Ok(Self::unix(socket)),
         }
     }
 
-    /// A connection that a listener accepted, and that is to go on in shared memory.
+    /// Creates a connection that a listener accepted, and that is to go on in shared memory.
     pub(crate) fn invited(fd: OwnedFd, sizes: Sizes) -> io::Result<Self> {
-        let shm = Shm::invite(fd, sizes)?;
-        Ok(Self(Kind::Shm(Box::new(shm))))
+        let shm = ShmStream::invite(fd, sizes)?;
+        Ok(Self(StreamKind::Shm(Box::new(shm))))
     }
 
-    /// What carries the bytes.
+    /// Returns the transport that carries the bytes.
     pub fn transport(&self) -> Transport {
         match &self.0 {
-            Kind::Socket { family, .. } => match family {
-                Family::Tcp { .. } => Transport::Tcp,
-                Family::Unix(_) => Transport::Unix,
+            StreamKind::Socket { family, .. } => match family {
+                SocketFamily::Tcp { .. } => Transport::Tcp,
+                SocketFamily::Unix(_) => Transport::Unix,
             },
-            Kind::Shm(_) => Transport::Shm,
+            StreamKind::Shm(_) => Transport::Shm,
         }
     }
 
-    /// Where the peer is; none on a Unix socket and of shared memory.
+    /// Returns the address of the peer; none on a Unix socket and of shared memory.
     pub fn peer(&self) -> Option<SocketAddr> {
         match &self.0 {
-            Kind::Socket {
-                family: Family::Tcp { peer },
+            StreamKind::Socket {
+                family: SocketFamily::Tcp { peer },
                 ..
             } => Some(*peer),
-            Kind::Socket { .. } | Kind::Shm(_) => None,
+            StreamKind::Socket { .. } | StreamKind::Shm(_) => None,
         }
     }
 
-    /// Whose process the peer was when it connected or listened; none over TCP.
+    /// Returns the user of the peer's process when it connected or listened; none over TCP.
     pub fn user(&self) -> Option<User> {
         match &self.0 {
-            Kind::Socket { socket, family } => match family {
-                Family::Tcp { .. } => None,
-                Family::Unix(_) => User::at(socket.as_fd()).ok(),
+            StreamKind::Socket { socket, family } => match family {
+                SocketFamily::Tcp { .. } => None,
+                SocketFamily::Unix(_) => User::at(socket.as_fd()).ok(),
             },
-            Kind::Shm(shm) => Some(shm.user()),
+            StreamKind::Shm(shm) => Some(shm.user()),
         }
     }
 
@@ -162,10 +165,10 @@ impl Stream {
     #[inline]
     pub fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
         match &self.0 {
-            Kind::Socket { socket, family } => {
+            StreamKind::Socket { socket, family } => {
                 family.note(socket.try_recv(room, RecvFlags::empty()))
             }
-            Kind::Shm(shm) => shm.try_recv(room),
+            StreamKind::Shm(shm) => shm.try_recv(room),
         }
     }
 
@@ -174,8 +177,8 @@ impl Stream {
     #[inline]
     pub fn look(&self, times: u32) {
         match &self.0 {
-            Kind::Socket { .. } => {}
-            Kind::Shm(shm) => shm.look(times),
+            StreamKind::Socket { .. } => {}
+            StreamKind::Shm(shm) => shm.look(times),
         }
     }
 
@@ -187,14 +190,14 @@ impl Stream {
     pub fn recv_until(&self, room: &mut [u8], until: impl Into<Until>) -> io::Result<usize> {
         let until = until.into();
         match &self.0 {
-            Kind::Socket { socket, family } => {
+            StreamKind::Socket { socket, family } => {
                 let until = match family.polls() && !socket.sleep(until.left) {
                     true => Until::from(until.deadline),
                     false => until,
                 };
                 family.note(socket.recv_until_precisely(room, RecvFlags::empty(), until))
             }
-            Kind::Shm(shm) => shm.recv_until(room, until.deadline),
+            StreamKind::Shm(shm) => shm.recv_until(room, until.deadline),
         }
     }
 
@@ -207,7 +210,7 @@ impl Stream {
     #[inline]
     pub fn recv_within(&self, room: &mut [u8], limit: Duration) -> io::Result<usize> {
         match &self.0 {
-            Kind::Socket { socket, family } => {
+            StreamKind::Socket { socket, family } => {
                 if family.polls() {
                     socket.sleep(limit);
                     return family.note(socket.try_recv(room, RecvFlags::empty()));
@@ -215,7 +218,7 @@ impl Stream {
                 socket.give_up_after(limit)?;
                 family.note(socket.recv(room, RecvFlags::empty()))
             }
-            Kind::Shm(shm) => shm.recv_within(room, limit),
+            StreamKind::Shm(shm) => shm.recv_within(room, limit),
         }
     }
 
@@ -225,62 +228,62 @@ impl Stream {
     /// `TimedOut` at the deadline.
     pub fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
         match &self.0 {
-            Kind::Socket { socket, .. } => socket.wait(wanted, deadline),
-            Kind::Shm(shm) => shm.wait(wanted, deadline),
+            StreamKind::Socket { socket, .. } => socket.wait(wanted, deadline),
+            StreamKind::Shm(shm) => shm.wait(wanted, deadline),
         }
     }
 
-    /// Says that nobody receives before the descriptor is readable, and whether it will be when
-    /// something comes: not if something is there that the descriptor does not show. Whoever has a poller wait
-    /// for the descriptor asks this first.
+    /// Says that this end does not receive before the descriptor is readable, and returns whether it will be when
+    /// something comes: not if something is there that the descriptor does not show. To be called before a poller waits
+    /// for the descriptor.
     pub fn park(&self) -> bool {
         match &self.0 {
-            Kind::Socket { .. } => true,
-            Kind::Shm(shm) => shm.park(),
+            StreamKind::Socket { .. } => true,
+            StreamKind::Shm(shm) => shm.park(),
         }
     }
 
-    /// What becomes readable when there is room to send and somebody [waits](Self::park_sender) for that. None if
-    /// the descriptor becomes writable, as that of a socket does.
+    /// Returns a descriptor that becomes readable when there is room to send and a sender [waits](Self::park_sender)
+    /// for that. None if the stream's own descriptor becomes writable, as that of a socket does.
     ///
     /// # Errors
     /// The process has too many descriptors.
     pub fn room_bell(&self) -> io::Result<Option<OwnedFd>> {
         match &self.0 {
-            Kind::Socket { .. } => Ok(None),
-            Kind::Shm(shm) => shm.room_bell().map(Some),
+            StreamKind::Socket { .. } => Ok(None),
+            StreamKind::Shm(shm) => shm.room_bell().map(Some),
         }
     }
 
-    /// Says that nobody sends before the [bell](Self::room_bell) is readable, and whether it will be when there
-    /// is room: not if there is.
+    /// Says that this end does not send before the [bell](Self::room_bell) is readable, and returns whether it will be
+    /// when there is room: not if there is.
     pub fn park_sender(&self) -> bool {
         match &self.0 {
-            Kind::Socket { .. } => true,
-            Kind::Shm(shm) => shm.park_sender(),
+            StreamKind::Socket { .. } => true,
+            StreamKind::Shm(shm) => shm.park_sender(),
         }
     }
 
     /// Empties the [bell](Self::room_bell).
     pub fn take_in_room(&self) {
         match &self.0 {
-            Kind::Socket { .. } => {}
-            Kind::Shm(shm) => shm.take_in_room(),
+            StreamKind::Socket { .. } => {}
+            StreamKind::Shm(shm) => shm.take_in_room(),
         }
     }
 
-    /// Makes sure that the next receive reports a peer that is gone. A socket's always does; memory
-    /// shows a peer that was killed only to whoever sleeps, or looks for long.
+    /// Makes sure that the next receive reports a peer that is gone. A socket's always does; memory shows a peer that
+    /// was killed only to a thread that sleeps, or looks for long.
     pub fn refresh(&self) {
         match &self.0 {
-            Kind::Socket { .. } => {}
-            Kind::Shm(shm) => shm.refresh(),
+            StreamKind::Socket { .. } => {}
+            StreamKind::Shm(shm) => shm.refresh(),
         }
     }
 
-    /// Whether the peer is known to be gone, and has not ended its sending side alone: its Unix socket is closed, the
-    /// connection was reset, or its process ended that shared the memory. Over TCP a peer that has closed its socket
-    /// looks like one that has ended its sending side, until something is sent to it.
+    /// Returns whether the peer is known to be gone, and has not ended its sending side alone: its Unix socket is
+    /// closed, the connection was reset, or its process ended that shared the memory. Over TCP a peer that has closed
+    /// its socket looks like one that has ended its sending side, until something is sent to it.
     pub fn is_hung_up(&self) -> bool {
         let mut polled = [PollFd::new(self, PollFlags::empty())];
         let now = Timespec::default();
@@ -297,11 +300,11 @@ impl Stream {
     /// What the system reports.
     pub fn set_liveness(&self, liveness: Liveness) -> io::Result<()> {
         match &self.0 {
-            Kind::Socket {
+            StreamKind::Socket {
                 socket,
-                family: Family::Tcp { .. },
+                family: SocketFamily::Tcp { .. },
             } => liveness.apply(socket.as_fd()),
-            Kind::Socket { .. } | Kind::Shm(_) => Ok(()),
+            StreamKind::Socket { .. } | StreamKind::Shm(_) => Ok(()),
         }
     }
 
@@ -311,33 +314,33 @@ impl Stream {
     /// `NotConnected` when the connection is gone.
     pub fn shutdown_send(&self) -> io::Result<()> {
         match &self.0 {
-            Kind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Write)?),
-            Kind::Shm(shm) => {
+            StreamKind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Write)?),
+            StreamKind::Shm(shm) => {
                 shm.shutdown_send();
                 Ok(())
             }
         }
     }
 
-    /// Receives nothing more but what is already there; whoever waits in a receive wakes up.
+    /// Receives nothing more but what is already there; a thread that waits in a receive wakes up.
     ///
     /// # Errors
     /// `NotConnected` when the connection is gone.
     pub fn shutdown_recv(&self) -> io::Result<()> {
         match &self.0 {
-            Kind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Read)?),
-            Kind::Shm(shm) => shm.shutdown_recv(),
+            StreamKind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Read)?),
+            StreamKind::Shm(shm) => shm.shutdown_recv(),
         }
     }
 
-    /// Ends the connection in both directions; whoever waits in a receive wakes up.
+    /// Ends the connection in both directions; a thread that waits in a receive wakes up.
     ///
     /// # Errors
     /// `NotConnected` when the connection is gone.
     pub fn shutdown(&self) -> io::Result<()> {
         match &self.0 {
-            Kind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Both)?),
-            Kind::Shm(shm) => shm.shutdown(),
+            StreamKind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Both)?),
+            StreamKind::Shm(shm) => shm.shutdown(),
         }
     }
 }
@@ -345,8 +348,8 @@ impl Stream {
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.0 {
-            Kind::Socket { socket, .. } => socket.as_fd(),
-            Kind::Shm(shm) => shm.as_fd(),
+            StreamKind::Socket { socket, .. } => socket.as_fd(),
+            StreamKind::Shm(shm) => shm.as_fd(),
         }
     }
 }
@@ -357,8 +360,8 @@ impl AsRawFd for Stream {
     }
 }
 
-fn connect_path(path: &Path, deadline: Instant) -> io::Result<Socket> {
-    let socket = Socket::open(AddressFamily::UNIX, SocketType::STREAM)?;
+fn connect_path(path: &Path, deadline: Instant) -> io::Result<DeadlineSocket> {
+    let socket = DeadlineSocket::open(AddressFamily::UNIX, SocketType::STREAM)?;
     socket.connect(&SocketAddrUnix::new(path)?, deadline)?;
     Ok(socket)
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_getres, clock_gettime};
 
-/// A clock that goes on by a few milliseconds at a time, for who need not know to the microsecond when it is.
+/// A coarse clock that goes on by a few milliseconds at a time, for callers that need not know the time to the
+/// microsecond.
 #[derive(Debug)]
 pub struct Ticks {
     /// Nanoseconds of the system's clock, and when that was.
@@ -19,7 +20,7 @@ impl Ticks {
     /// No system has longer ticks.
     const LONGEST: Duration = Duration::from_millis(10);
 
-    /// The one of this process, if the system has such a clock.
+    /// Returns the one of this process, if the system has such a clock.
     pub fn get() -> Option<&'static Self> {
         static TICKS: OnceLock<Option<Ticks>> = OnceLock::new();
         TICKS.get_or_init(Self::begin).as_ref()
@@ -27,7 +28,7 @@ impl Ticks {
 
     /// Says when one and the same moment was, by both clocks.
     fn begin() -> Option<Self> {
-        // Somebody else may run between two looks; what is between them is how wrong this is.
+        // Another thread may run between two looks; the time between them is the error of this clock.
         const NEAR: u64 = 5_000;
         const ATTEMPTS: usize = 100;
         let compare = || {
@@ -56,26 +57,26 @@ impl Ticks {
         })
     }
 
-    /// From one tick to the next.
+    /// Returns the time from one tick to the next.
     #[inline]
     pub fn tick(&self) -> Duration {
         self.tick
     }
 
-    /// The last tick, which was no longer ago than a tick takes: nanoseconds of the system's clock.
+    /// Returns the last tick, which was no longer ago than a tick takes: nanoseconds of the system's clock.
     #[inline]
     pub fn last(&self) -> u64 {
         look(ClockId::CLOCK_MONOTONIC_COARSE).unwrap_or(self.nanos)
     }
 
-    /// When that was.
+    /// Returns the time of that tick.
     #[inline]
     pub fn time_of(&self, tick: u64) -> Instant {
         self.instant + Duration::from_nanos(tick.saturating_sub(self.nanos))
     }
 }
 
-/// The nanoseconds that a clock shows, if the system has it.
+/// Returns the nanoseconds that a clock shows, if the system has it.
 #[inline]
 fn look(clock: ClockId) -> Option<u64> {
     let nanos = |time: TimeSpec| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64;

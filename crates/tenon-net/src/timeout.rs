@@ -1,9 +1,8 @@
 //! When a blocking receive gives up, without telling the kernel every time.
 //!
-//! A deadline differs with every call, `SO_RCVTIMEO` need not: a receive may return early as long
-//! as the real deadline is checked afterwards. So the kernel's limit is lowered when it is longer
-//! than what is left, and raised only once it has woken somebody for nothing. Calls with like
-//! deadlines cost no system call here.
+//! A deadline differs with every call, `SO_RCVTIMEO` need not: a receive may return early as long as the real deadline
+//! is checked afterwards. So the kernel's limit is lowered when it is longer than what is left, and raised only once it
+//! has woken a thread for nothing. Calls with like deadlines cost no system call here.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,8 +66,8 @@ fn millis(time: Duration) -> u64 {
     whole.saturating_add(time.subsec_millis().into())
 }
 
-/// The greatest power of two of milliseconds within `left`, so that neighbouring deadlines share
-/// one limit; at least one, because the kernel takes zero for "no limit".
+/// Returns the greatest power of two of milliseconds within `left`, so that neighbouring deadlines share one limit; at
+/// least one, because the kernel takes zero for "no limit".
 fn coarse_ms(left: Duration) -> u64 {
     const DAY_MS: u128 = 24 * 3600 * 1000;
     let left_ms = left.as_millis().clamp(1, DAY_MS) as u64;

@@ -11,7 +11,7 @@ pub struct Train<'p> {
 }
 
 impl<'p> Train<'p> {
-    /// A single packet.
+    /// Returns a single packet.
     #[inline]
     pub fn one(packet: &'p [u8]) -> Self {
         Self {
@@ -20,7 +20,7 @@ impl<'p> Train<'p> {
         }
     }
 
-    /// Whether it is a single packet, as most are.
+    /// Returns whether it is a single packet, as most are.
     #[inline]
     pub fn is_one(&self) -> bool {
         self.bytes.len() <= self.size
@@ -31,7 +31,7 @@ impl<'p> Train<'p> {
         self.bytes.chunks(self.size.max(1))
     }
 
-    /// What is left of it behind so many bytes, which are whole packets.
+    /// Returns what is left of it behind so many bytes, which are whole packets.
     #[must_use]
     pub fn behind(self, bytes: usize) -> Self {
         Self {
@@ -52,7 +52,7 @@ pub struct Came {
 }
 
 impl Came {
-    /// A single packet, or bytes of a stream.
+    /// Returns a single packet, or bytes of a stream.
     #[inline]
     pub fn one(length: usize) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Came {
         }
     }
 
-    /// The packets that came into `room`, as far as it holds them. One without bytes is one, too.
+    /// Returns the packets that came into `room`, as far as it holds them. One without bytes is one, too.
     pub fn packets(self, room: &[u8]) -> impl Iterator<Item = &[u8]> {
         let bytes = &room[..self.length.min(room.len())];
         let (first, rest) = bytes.split_at(self.size.min(bytes.len()));

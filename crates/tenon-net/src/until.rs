@@ -1,14 +1,14 @@
-//! Until when to wait, for those who have just seen the clock.
+//! Deadlines of waits, for callers that have just read the clock.
 
 use std::time::{Duration, Instant};
 
-/// A deadline, and how much time was left at a moment before now: who knows one that has just passed spares a
+/// A deadline, and how much time was left at a moment before now: a caller that knows one that has just passed spares a
 /// look at the clock. A wait may end later than at the deadline by as much as that moment is past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Until {
     /// When the wait is over.
     pub deadline: Instant,
-    /// What was left when somebody looked at the clock.
+    /// Time that was left when the clock was read.
     pub left: Duration,
 }
 
@@ -19,7 +19,7 @@ impl From<Instant> for Until {
 }
 
 impl Until {
-    /// Until `deadline`, if the clock was `seen` last.
+    /// Waits until `deadline`, if the clock was `seen` last.
     #[inline]
     pub fn seen(deadline: Instant, seen: Instant) -> Self {
         Self {
@@ -28,7 +28,7 @@ impl Until {
         }
     }
 
-    /// Until `other`, if that is earlier.
+    /// Returns the earlier of this deadline and `other`.
     #[inline]
     pub fn or_earlier(self, other: Instant) -> Self {
         match other < self.deadline {
@@ -40,7 +40,7 @@ impl Until {
         }
     }
 
-    /// Whether nothing was left.
+    /// Returns whether nothing was left.
     #[inline]
     pub fn is_over(self) -> bool {
         self.left.is_zero()

@@ -14,18 +14,18 @@ use crate::stream::first_that_works;
 use crate::train::Train;
 use crate::{Address, Host, Transport};
 
-/// How long it takes at most until the kernel has sent some of what is on its way out.
+/// Time that the kernel takes at most to send some of what is on its way out.
 const A_MOMENT: Duration = Duration::from_micros(50);
 
 /// A socket for datagrams that go past the kernel's stack: connected to one peer (client) or bound and open to
 /// all (server). One thread at a time receives.
 #[derive(Debug)]
-pub struct Xdp {
+pub struct XdpDatagramSocket {
     socket: XdpSocket,
 }
 
-impl Xdp {
-    /// A socket that sends to and receives from `address` alone. Nothing is sent yet.
+impl XdpDatagramSocket {
+    /// Opens a socket that sends to and receives from `address` alone. Nothing is sent yet.
     ///
     /// # Errors
     /// `PermissionDenied`, with the capabilities that are lacking; `InvalidInput` for an address of IPv6 or of
@@ -34,7 +34,7 @@ impl Xdp {
         first_that_works(xdp_host(address)?, Self::connect_to)
     }
 
-    /// A socket that sends to and receives from `peer` alone. Nothing is sent yet.
+    /// Opens a socket that sends to and receives from `peer` alone. Nothing is sent yet.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -43,7 +43,7 @@ impl Xdp {
         Ok(Self { socket })
     }
 
-    /// A socket that receives from everybody at `address`, that of one interface; port 0 takes any free port.
+    /// Opens a socket that receives from everybody at `address`, that of one interface; port 0 takes any free port.
     ///
     /// # Errors
     /// As [`connect`](Self::connect); `AddrInUse`; `AddrNotAvailable` if no interface has the address.
@@ -54,12 +54,12 @@ impl Xdp {
         })
     }
 
-    /// Where this socket is, its real port included.
+    /// Returns the address of this socket, its real port included.
     pub fn address(&self) -> Address {
         Address::of_socket(Transport::Xdp, self.socket.address().into())
     }
 
-    /// What has become of datagrams so far.
+    /// Returns the counts of datagrams so far.
     pub fn counters(&self) -> XdpCounters {
         self.socket.counters()
     }
@@ -79,7 +79,7 @@ impl Xdp {
         }
     }
 
-    /// The same to `to`, by a socket that is connected to nobody.
+    /// The same to `to`, by a socket that is not connected.
     ///
     /// # Errors
     /// As [`try_send`](Self::try_send).
@@ -179,7 +179,7 @@ impl Xdp {
         })
     }
 
-    /// Wakes whoever waits in a receive: it receives an empty datagram.
+    /// Wakes the thread that waits in a receive: it receives an empty datagram.
     ///
     /// # Errors
     /// `NotConnected` for a socket that was not connected.
@@ -188,13 +188,13 @@ impl Xdp {
     }
 }
 
-impl AsFd for Xdp {
+impl AsFd for XdpDatagramSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-impl AsRawFd for Xdp {
+impl AsRawFd for XdpDatagramSocket {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }

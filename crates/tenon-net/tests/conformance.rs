@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use place::{fresh_host, fresh_path};
-use tenon_net::{Accepted, Address, Datagram, Listener, Ready, Stream, Transport};
+use tenon_net::{Accepted, Address, DatagramSocket, Listener, Ready, Stream, Transport};
 
 const TRANSPORTS: [Transport; 4] = [
     Transport::Tcp,
@@ -51,8 +51,8 @@ fn anywhere(transport: Transport) -> Address {
 /// One end of a connection that carries messages; on a stream a length goes before each.
 enum End {
     Stream(Stream),
-    Connected(Datagram),
-    Open(Datagram, Option<SocketAddr>),
+    Connected(DatagramSocket),
+    Open(DatagramSocket, Option<SocketAddr>),
 }
 
 impl End {
@@ -115,7 +115,7 @@ fn recv_exact(stream: &Stream, mut room: &mut [u8], deadline: Instant) -> io::Re
 }
 
 fn recv_datagram(recv: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
-    let mut room = vec![0; Datagram::SIZE_MAX];
+    let mut room = vec![0; DatagramSocket::SIZE_MAX];
     let length = recv(&mut room)?;
     room.truncate(length);
     Ok(room)
@@ -125,8 +125,8 @@ fn recv_datagram(recv: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Resul
 fn pair(transport: Transport) -> (End, End) {
     match transport {
         Transport::Udp => {
-            let server = Datagram::bind(&anywhere(transport)).unwrap();
-            let client = Datagram::connect(&server.address().unwrap(), soon()).unwrap();
+            let server = DatagramSocket::bind(&anywhere(transport)).unwrap();
+            let client = DatagramSocket::connect(&server.address().unwrap(), soon()).unwrap();
             (End::Connected(client), End::Open(server, None))
         }
         Transport::Tcp | Transport::Unix | Transport::Shm => {
@@ -172,7 +172,9 @@ fn pattern(length: usize) -> Vec<u8> {
 fn sizes(transport: Transport) -> Vec<usize> {
     let small = [0, 1, 3, 4, 5, 1439, 1440, 1472, 1473, 8191, 8192, 8193];
     let large: &[usize] = match transport {
-        Transport::Udp | Transport::Xdp => &[Datagram::SIZE_MAX - 1, Datagram::SIZE_MAX],
+        Transport::Udp | Transport::Xdp => {
+            &[DatagramSocket::SIZE_MAX - 1, DatagramSocket::SIZE_MAX]
+        }
         Transport::Tcp | Transport::Unix | Transport::Shm => &[65_535, 65_536, 65_537, 3 << 20],
     };
     small.into_iter().chain(large.iter().copied()).collect()
@@ -377,10 +379,10 @@ fn a_receive_gives_up_after_its_limit_and_shutting_down_the_receiving_side_wakes
 
 #[test]
 fn a_datagram_is_waited_for_no_longer_than_the_limit() {
-    let socket = Datagram::bind(&anywhere(Transport::Udp)).unwrap();
+    let socket = DatagramSocket::bind(&anywhere(Transport::Udp)).unwrap();
     let nothing = socket.recv_from_within(&mut [0; 8], Duration::from_millis(5));
     assert_eq!(nothing.unwrap_err().kind(), ErrorKind::WouldBlock);
-    let peer = Datagram::connect(&socket.address().unwrap(), soon()).unwrap();
+    let peer = DatagramSocket::connect(&socket.address().unwrap(), soon()).unwrap();
     peer.try_send(b"there").unwrap();
     let (length, _) = socket
         .recv_from_within(&mut [0; 8], Duration::from_secs(60))
@@ -491,7 +493,7 @@ fn an_address_of_another_kind_is_refused_in_words() {
     for (error, hint) in [
         (Stream::connect(&udp, soon()).unwrap_err(), "use tcp://"),
         (Listener::bind(&udp).unwrap_err(), "use tcp://"),
-        (Datagram::bind(&tcp).unwrap_err(), "use udp://"),
+        (DatagramSocket::bind(&tcp).unwrap_err(), "use udp://"),
         (Stream::connect(&no_port, soon()).unwrap_err(), "host:port"),
     ] {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);

@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicU64 as OwnU64;
 use std::sync::atomic::Ordering as OwnOrdering;
 
-use crate::layout::{CELL, Place, WORD};
+use crate::layout::{CELL, RingLayout, WORD};
 use crate::sync::{AtomicU64, Ordering};
 
 #[cfg(not(loom))]
@@ -25,22 +25,22 @@ const REFERRED_MOST: usize = if cfg!(loom) { LINE } else { 64 << 10 };
 /// measured.
 pub(crate) const REFERRED_LEAST: usize = if cfg!(loom) { LINE } else { 512 };
 
-/// Bytes that a cell refers to at most in an annex of so many lines: half of it at most, so that one half is emptied
-/// while the other is filled.
+/// Returns the number of bytes that a cell refers to at most in an annex of so many lines: half of it at most, so that
+/// one half is emptied while the other is filled.
 pub(crate) fn referred_most(lines: u64) -> usize {
     REFERRED_MOST.min(lines.div_ceil(2) as usize * LINE)
 }
 
-/// How far an end is in an annex.
+/// Position of an end in an annex.
 #[derive(Debug)]
-pub(crate) struct Cursor {
+pub(crate) struct AnnexCursor {
     /// Lines that were filled, or emptied.
     at: OwnU64,
     /// Lines that are known to be emptied: of the sender's by the peer, of the receiver's to the peer.
     known: OwnU64,
 }
 
-impl Cursor {
+impl AnnexCursor {
     pub(crate) fn new() -> Self {
         Self {
             at: OwnU64::new(0),
@@ -66,8 +66,9 @@ impl Cursor {
         self.at.store(at, OwnOrdering::Relaxed);
     }
 
-    /// Bytes that may be referred to next, as far as the end of the annex and what is customary go.
-    pub(crate) fn most(&self, place: Place) -> usize {
+    /// Returns the number of bytes that may be referred to next, as far as the end of the annex and what is customary
+    /// go.
+    pub(crate) fn most(&self, place: RingLayout) -> usize {
         let lines = place.annex_lines();
         match lines {
             0 => 0,
@@ -76,26 +77,32 @@ impl Cursor {
     }
 
     /// The same as far as there is room, too.
-    pub(crate) fn room(&self, place: Place) -> usize {
+    pub(crate) fn room(&self, place: RingLayout) -> usize {
         let free = place.annex_lines() - (self.at() - self.known());
         self.most(place).min(free as usize * LINE)
     }
 
-    /// The lines from here to the end of the annex.
-    fn lines<'m>(&self, memory: &'m [AtomicU64], place: Place) -> &'m [AtomicU64] {
+    /// Returns the lines from here to the end of the annex.
+    fn lines<'m>(&self, memory: &'m [AtomicU64], place: RingLayout) -> &'m [AtomicU64] {
         let annex = place.annex(memory);
         &annex[self.at() as usize * CELL % annex.len()..]
     }
 
     /// Writes `bytes`, which are not more than the [`room`](Self::room), and passes them.
-    pub(crate) fn put(&self, memory: &[AtomicU64], place: Place, bytes: &[u8]) {
+    pub(crate) fn put(&self, memory: &[AtomicU64], place: RingLayout, bytes: &[u8]) {
         put_words(self.lines(memory, place), bytes);
         self.pass(bytes.len());
     }
 
     /// Copies what is there behind the first `skipped` bytes, as much as `room` holds: no more together than
     /// [`most`](Self::most).
-    pub(crate) fn take(&self, memory: &[AtomicU64], place: Place, skipped: usize, room: &mut [u8]) {
+    pub(crate) fn take(
+        &self,
+        memory: &[AtomicU64],
+        place: RingLayout,
+        skipped: usize,
+        room: &mut [u8],
+    ) {
         take_words(self.lines(memory, place), skipped, room);
     }
 }

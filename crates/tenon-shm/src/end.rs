@@ -1,9 +1,9 @@
-//! One end of a connection in shared memory: a ring for each direction, who sleeps, and who has ended.
+//! One end of a connection in shared memory: a ring for each direction, which end sleeps, and which has ended.
 
 use std::ops::Deref;
 
-use crate::layout::{ENDED, Place, RECEIVER_SLEEPS, SENDER_SLEEPS, Sizes};
-use crate::ring::{Receiver, Sender, Violation, wake_receiver, wake_sleeper};
+use crate::layout::{ENDED, RECEIVER_SLEEPS, RingLayout, SENDER_SLEEPS, Sizes};
+use crate::ring::{RingReceiver, RingSender, RingViolation, wake_receiver, wake_sleeper};
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Bit of `ENDED`: nothing more is sent.
@@ -11,50 +11,49 @@ const SENDS_NOTHING: u64 = 1;
 /// Bit of `ENDED`: nothing more is received.
 const RECEIVES_NOTHING: u64 = 2;
 
-/// Which end of a connection.
+/// The role of an end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum ConnectionRole {
     /// The one that listened.
     Server,
     /// The one that connected.
     Client,
 }
 
-/// One end of a connection whose bytes lie in `memory`. Nothing here waits or makes a system
-/// call: whoever is to be woken is woken by the closures of the caller, and who wants to sleep
-/// [says so](Self::park_receiver) first.
+/// One end of a connection with its bytes in `memory`. Nothing here waits or makes a system call: a peer is woken by
+/// the closures of the caller, and an end that is about to sleep [says so](Self::park_receiver) first.
 ///
 /// One thread at a time sends, and one at a time receives. If several do, bytes are mixed up, and that is
 /// all.
 #[derive(Debug)]
-pub struct End<M> {
+pub struct RingEndpoint<M> {
     memory: M,
-    outgoing: Place,
-    sender: Sender,
-    receiver: Receiver,
+    outgoing: RingLayout,
+    sender: RingSender,
+    receiver: RingReceiver,
 }
 
-impl<M: Deref<Target = [AtomicU64]>> End<M> {
-    /// The end of `side` of a connection in `memory`, in which everything is zero, and which has as many
-    /// bytes as `sizes` say.
+impl<M: Deref<Target = [AtomicU64]>> RingEndpoint<M> {
+    /// Creates the end of `side` of a connection in `memory`, in which everything is zero, and which has as many bytes
+    /// as `sizes` say.
     ///
     /// # Panics
     /// The memory is smaller.
-    pub fn new(memory: M, sizes: Sizes, side: Side) -> Self {
+    pub fn new(memory: M, sizes: Sizes, side: ConnectionRole) -> Self {
         assert!(
             size_of_val(&*memory) >= sizes.segment() || cfg!(loom),
             "the rings do not fit"
         );
-        let (up, down) = (Place::to_server(sizes), Place::to_client(sizes));
+        let (up, down) = (RingLayout::to_server(sizes), RingLayout::to_client(sizes));
         let (outgoing, incoming) = match side {
-            Side::Server => (down, up),
-            Side::Client => (up, down),
+            ConnectionRole::Server => (down, up),
+            ConnectionRole::Client => (up, down),
         };
         Self {
             memory,
             outgoing,
-            sender: Sender::new(outgoing),
-            receiver: Receiver::new(incoming),
+            sender: RingSender::new(outgoing),
+            receiver: RingReceiver::new(incoming),
         }
     }
 
@@ -64,7 +63,7 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
     /// # Errors
     /// The peer broke the rules.
     #[inline]
-    pub fn send(&self, bytes: &[u8], wake: impl Fn()) -> Result<usize, Violation> {
+    pub fn send(&self, bytes: &[u8], wake: impl Fn()) -> Result<usize, RingViolation> {
         self.sender.send(&self.memory, bytes, wake)
     }
 
@@ -77,7 +76,7 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
         &self,
         pieces: &[P],
         wake: impl Fn(),
-    ) -> Result<usize, Violation> {
+    ) -> Result<usize, RingViolation> {
         self.sender.send_pieces(&self.memory, pieces, wake)
     }
 
@@ -87,18 +86,18 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
     /// # Errors
     /// The peer broke the rules.
     #[inline]
-    pub fn receive(&self, room: &mut [u8], wake: impl Fn()) -> Result<usize, Violation> {
+    pub fn receive(&self, room: &mut [u8], wake: impl Fn()) -> Result<usize, RingViolation> {
         self.receiver.receive(&self.memory, room, wake)
     }
 
-    /// Whether the peer sends nothing beyond what it has sent already. Look for bytes again
-    /// afterwards: some may have come in between.
+    /// Returns whether the peer sends nothing beyond what it has sent already. Look for bytes again afterwards: some
+    /// may have come in between.
     #[inline]
     pub fn peer_sends_nothing(&self) -> bool {
         self.peer_has_ended() & SENDS_NOTHING != 0
     }
 
-    /// Whether the peer receives nothing any more.
+    /// Returns whether the peer receives nothing any more.
     #[inline]
     pub fn peer_receives_nothing(&self) -> bool {
         self.peer_has_ended() & RECEIVES_NOTHING != 0
@@ -153,7 +152,7 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
         self.receiver.look(&self.memory, times)
     }
 
-    /// Whether there is something to receive.
+    /// Returns whether there is something to receive.
     pub fn has_bytes(&self) -> bool {
         !self.receiver.is_empty(&self.memory)
     }
@@ -168,7 +167,7 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
         may
     }
 
-    /// Looks up to so many times whether there is room to send, as much as one who sleeps is woken for, and says
+    /// Looks up to so many times whether there is room to send, as much as a sleeping sender is woken for, and returns
     /// whether there is. One look is one read of memory, and a pause.
     pub fn look_for_room(&self, times: u32) -> bool {
         self.sender.look(&self.memory, times)
@@ -179,7 +178,7 @@ impl<M: Deref<Target = [AtomicU64]>> End<M> {
         self.sender.unpark(&self.memory);
     }
 
-    /// Where the bytes lie.
+    /// Returns the memory in which the bytes lie.
     pub fn memory(&self) -> &M {
         &self.memory
     }

@@ -1,12 +1,12 @@
 //! What the two ends say to each other over the Unix socket before they use the memory: 32 bytes
 //! each. `docs/shm.md` has the table.
 
-use crate::layout::{Sizes, SizesError};
+use crate::layout::{RingSizesError, Sizes};
 
 /// Bytes of a hello.
 pub const HELLO: usize = 32;
 
-/// What it begins with: no other protocol that a Unix socket may carry begins so.
+/// First bytes of a hello: no other protocol that a Unix socket may carry begins so.
 const MAGIC: [u8; 8] = *b"\x7fshmten\n";
 
 /// The version of all this.
@@ -17,8 +17,8 @@ const SERVER: u8 = 2;
 
 /// Why a server refuses a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
-    /// The user whose process it is may not.
+pub enum JoinRefusal {
+    /// The user of the client's process may not connect.
     User,
     /// The server has no room for it; later there may be some.
     Busy,
@@ -26,7 +26,7 @@ pub enum Refusal {
     Other(u8),
 }
 
-/// What a peer says is no hello that can be answered.
+/// The bytes of a peer are no hello that can be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
     /// It speaks something else.
@@ -46,13 +46,13 @@ pub enum HelloError {
     Version(u16),
     /// It says of the rings what cannot be.
     #[error("its hello makes no sense: {0}")]
-    Sizes(#[from] SizesError),
+    Sizes(#[from] RingSizesError),
     /// It refuses the connection.
     #[error("it refuses the connection: {0}")]
-    Refused(Refusal),
+    Refused(JoinRefusal),
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for JoinRefusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::User => f.write_str("the user of this process may not connect"),
@@ -62,7 +62,7 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-impl Refusal {
+impl JoinRefusal {
     fn number(self) -> u8 {
         match self {
             Self::User => 1,
@@ -81,20 +81,20 @@ impl Refusal {
     }
 }
 
-/// The hello of a client.
+/// Returns the hello of a client.
 pub(crate) fn of_client() -> [u8; HELLO] {
     assemble(CLIENT, 0, [0; 2])
 }
 
-/// The hello of a server that hands over a segment with such rings.
+/// Returns the hello of a server that hands over a segment with such rings.
 pub(crate) fn of_server(sizes: Sizes) -> [u8; HELLO] {
     // A ring has at most 64 MiB.
     let rings = [sizes.to_server() as u32, sizes.to_client() as u32];
     assemble(SERVER, 0, rings)
 }
 
-/// The hello of a server that refuses.
-pub(crate) fn of_refusal(refusal: Refusal) -> [u8; HELLO] {
+/// Returns the hello of a server that refuses.
+pub(crate) fn of_refusal(refusal: JoinRefusal) -> [u8; HELLO] {
     assemble(SERVER, refusal.number(), [0; 2])
 }
 
@@ -111,22 +111,22 @@ fn assemble(side: u8, refusal: u8, rings: [u32; 2]) -> [u8; HELLO] {
     hello
 }
 
-/// What a client's hello comes to.
+/// Checks a client's hello.
 pub(crate) fn from_client(hello: &[u8; HELLO]) -> Result<(), HelloError> {
     check(hello, CLIENT)
 }
 
-/// The rings that a server's hello offers.
+/// Returns the rings that a server's hello offers.
 pub(crate) fn from_server(hello: &[u8; HELLO]) -> Result<Sizes, HelloError> {
     check(hello, SERVER)?;
-    if let Some(refusal) = Refusal::of(hello[11]) {
+    if let Some(refusal) = JoinRefusal::of(hello[11]) {
         return Err(HelloError::Refused(refusal));
     }
     let [to_server, to_client] = [word(hello, 12), word(hello, 16)];
     Ok(Sizes::new(to_server.into(), to_client.into())?)
 }
 
-/// Whether what has come so far of a hello may become one.
+/// Checks whether what has come so far of a hello may become one.
 pub(crate) fn may_be(begin: &[u8]) -> Result<(), HelloError> {
     let first = &begin[..begin.len().min(MAGIC.len())];
     match MAGIC.starts_with(first) {
@@ -160,7 +160,7 @@ fn word(hello: &[u8; HELLO], at: usize) -> u32 {
     u32::from_be_bytes([hello[at], hello[at + 1], hello[at + 2], hello[at + 3]])
 }
 
-/// FNV-1a of 32 bits, as in the preamble of the lean protocol.
+/// Returns the FNV-1a hash of 32 bits, as in the preamble of the lean protocol.
 fn fnv(bytes: &[u8]) -> u32 {
     const BASIS: u32 = 0x811c_9dc5;
     const PRIME: u32 = 0x0100_0193;
@@ -180,7 +180,7 @@ mod tests {
     fn each_side_understands_the_other() {
         assert_eq!(from_client(&of_client()), Ok(()));
         assert_eq!(from_server(&of_server(sizes())), Ok(sizes()));
-        for refusal in [Refusal::User, Refusal::Other(200)] {
+        for refusal in [JoinRefusal::User, JoinRefusal::Other(200)] {
             let heard = from_server(&of_refusal(refusal));
             assert_eq!(heard, Err(HelloError::Refused(refusal)));
         }

@@ -1,10 +1,10 @@
-//! What lies where in a segment. Everything is counted in words of 8 bytes.
+//! The layout of a segment. Everything is counted in words of 8 bytes.
 //!
-//! In front are two blocks, the server's and the client's, of which each is written by its owner, but
-//! for the words that say who sleeps, which the other end clears. A block has two lines, far enough from
-//! each other for a processor's caches to pass them about one by one: what changes whenever a quarter of a
-//! ring was received, and what seldom changes and so stays with whoever reads it. Behind lie the two rings, of
-//! cells that are a line each. The second half of a ring that is not small is its annex.
+//! In front are two blocks, the server's and the client's, of which each is written by its owner, but for the words
+//! that say that it sleeps, which the other end clears. A block has two lines, far enough from each other for a
+//! processor's caches to pass them about one by one: what changes whenever a quarter of a ring was received, and what
+//! seldom changes and so stays in the cache of the end that reads it. Behind lie the two rings, of cells that are a
+//! line each. The second half of a ring that is not small is its annex.
 
 use crate::sync::AtomicU64;
 
@@ -51,7 +51,7 @@ pub struct Sizes {
     least = Sizes::LEAST,
     most = Sizes::MOST
 )]
-pub struct SizesError(u64);
+pub struct RingSizesError(u64);
 
 impl Sizes {
     /// Bytes of the smallest ring.
@@ -67,18 +67,18 @@ impl Sizes {
     /// Bytes of one in which some dozens of ordinary messages fit. The caches of a core hold two.
     pub const USUAL: usize = 256 << 10;
 
-    /// Those of a ring for what the server receives and of one for what the client does.
+    /// Returns the sizes of a ring for what the server receives and of one for what the client does.
     ///
     /// # Errors
     /// One is no power of two, too small or too large.
-    pub fn new(to_server: u64, to_client: u64) -> Result<Self, SizesError> {
+    pub fn new(to_server: u64, to_client: u64) -> Result<Self, RingSizesError> {
         Ok(Self {
             to_server: ring(to_server)?,
             to_client: ring(to_client)?,
         })
     }
 
-    /// Both of so many bytes, or of the next number that a ring may have.
+    /// Returns sizes with both rings of so many bytes, or of the next number that a ring may have.
     pub fn near(bytes: usize) -> Self {
         let bytes = bytes.clamp(Self::LEAST, Self::MOST).next_power_of_two();
         Self {
@@ -87,17 +87,17 @@ impl Sizes {
         }
     }
 
-    /// Bytes of the ring for what the server receives.
+    /// Returns the number of bytes of the ring for what the server receives.
     pub fn to_server(self) -> usize {
         self.to_server
     }
 
-    /// Bytes of the ring for what the client receives.
+    /// Returns the number of bytes of the ring for what the client receives.
     pub fn to_client(self) -> usize {
         self.to_client
     }
 
-    /// Bytes of the segment.
+    /// Returns the number of bytes of the segment.
     pub fn segment(self) -> usize {
         FRONT * WORD + self.to_server + self.to_client
     }
@@ -109,36 +109,36 @@ impl Default for Sizes {
     }
 }
 
-fn ring(bytes: u64) -> Result<usize, SizesError> {
-    let known = usize::try_from(bytes).map_err(|_| SizesError(bytes))?;
+fn ring(bytes: u64) -> Result<usize, RingSizesError> {
+    let known = usize::try_from(bytes).map_err(|_| RingSizesError(bytes))?;
     match known.is_power_of_two() && (Sizes::LEAST..=Sizes::MOST).contains(&known) {
         true => Ok(known),
-        false => Err(SizesError(bytes)),
+        false => Err(RingSizesError(bytes)),
     }
 }
 
-/// Where one ring is and what belongs to it.
+/// The position of one ring and what belongs to it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct RingLayout {
     /// The block of the end that sends by it.
     pub(crate) sender: usize,
     /// The block of the end that receives by it.
     pub(crate) receiver: usize,
     /// Its first word.
     pub(crate) start: usize,
-    /// How many words its cells have.
+    /// Number of words of its cells.
     pub(crate) words: usize,
-    /// How many words its annex has, which is behind them: as many, or none.
+    /// Number of words of its annex, which is behind them: as many, or none.
     annex_words: usize,
 }
 
-impl Place {
-    /// The ring for what the server receives.
+impl RingLayout {
+    /// Returns the ring for what the server receives.
     pub(crate) fn to_server(sizes: Sizes) -> Self {
         Self::of(BLOCK, 0, FRONT, sizes.to_server)
     }
 
-    /// The ring for what the client receives.
+    /// Returns the ring for what the client receives.
     pub(crate) fn to_client(sizes: Sizes) -> Self {
         Self::of(0, BLOCK, FRONT + sizes.to_server / WORD, sizes.to_client)
     }
@@ -158,13 +158,13 @@ impl Place {
         }
     }
 
-    /// The annex.
+    /// Returns the annex.
     pub(crate) fn annex(self, memory: &[AtomicU64]) -> &[AtomicU64] {
         let start = self.start + self.words;
         &memory[start..start + self.annex_words]
     }
 
-    /// How many lines that has.
+    /// Returns the number of lines of the annex.
     pub(crate) fn annex_lines(self) -> u64 {
         (self.annex_words / CELL) as u64
     }
@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn rings_are_powers_of_two_within_limits() {
         for bad in [0, 1, 4095, 4097, 6 << 10, 128 << 20, u64::MAX] {
-            assert_eq!(Sizes::new(bad, 4096), Err(SizesError(bad)));
-            assert_eq!(Sizes::new(4096, bad), Err(SizesError(bad)));
+            assert_eq!(Sizes::new(bad, 4096), Err(RingSizesError(bad)));
+            assert_eq!(Sizes::new(4096, bad), Err(RingSizesError(bad)));
         }
         let sizes = Sizes::new(4096, 64 << 20).unwrap();
         assert_eq!(sizes.segment(), 4096 + 4096 + (64 << 20));
@@ -202,14 +202,14 @@ mod tests {
     #[test]
     fn nothing_lies_on_anything_else() {
         let sizes = Sizes::new(4096, 8192).unwrap();
-        let (up, down) = (Place::to_server(sizes), Place::to_client(sizes));
+        let (up, down) = (RingLayout::to_server(sizes), RingLayout::to_client(sizes));
         assert!(SENDER_SLEEPS < BLOCK && 2 * BLOCK <= up.start);
         assert_eq!(up.start + up.words, down.start);
         assert_eq!((down.start + down.words) * WORD, sizes.segment());
         assert_eq!((up.annex_lines(), down.annex_lines()), (0, 0));
 
         let sizes = Sizes::new(64 << 10, 128 << 10).unwrap();
-        let (up, down) = (Place::to_server(sizes), Place::to_client(sizes));
+        let (up, down) = (RingLayout::to_server(sizes), RingLayout::to_client(sizes));
         const { assert!(ANNEX_HEAD < ENDED) };
         assert_eq!(up.words + up.annex_words, (64 << 10) / WORD);
         assert_eq!(up.start + up.words + up.annex_words, down.start);

@@ -1,14 +1,13 @@
 //! How two processes come by a segment: the client connects to a Unix socket, each says hello, and
 //! with its hello the server hands over the memory and one end of a second socket.
 //!
-//! Nobody waits for the other to begin, so nothing takes longer than connecting does. The server hands
-//! over what it made itself and takes nothing in return; it need not trust any descriptor of a client's. The
-//! client looks at what it got before it uses it. Both sockets stay: the first is the sign that the
-//! peer lives and the bell that wakes its receiver, the second wakes its sender.
+//! Neither waits for the other to begin, so nothing takes longer than connecting does. The server hands over what it
+//! made itself and takes nothing in return; it need not trust any descriptor of a client's. The client looks at what it
+//! got before it uses it. Both sockets stay: the first is the sign that the peer lives and the bell that wakes its
+//! receiver, the second wakes its sender.
 //!
-//! Sockets are the bells, and not eventfds, because an eventfd belongs to both: the peer could fill it
-//! and make it blocking, and who rings would sleep for ever. Whether a socket may block is said with
-//! each call.
+//! Sockets are the bells, and not eventfds, because an eventfd belongs to both: the peer could fill it and make it
+//! blocking, and the end that rings would sleep for ever. Whether a socket may block is said with each call.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -25,10 +24,10 @@ use rustix::net::{
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
-use crate::end::{End, Side};
-use crate::hello::{self, HELLO, HelloError, Refusal};
+use crate::end::{ConnectionRole, RingEndpoint};
+use crate::hello::{self, HELLO, HelloError, JoinRefusal};
 use crate::layout::Sizes;
-use crate::segment::{Segment, Unfit};
+use crate::segment::{Segment, SegmentError};
 
 /// Descriptors that a server hands over: the memory and the bell.
 const HANDED: usize = 2;
@@ -40,12 +39,12 @@ const HANDED_MAX: usize = 8;
 #[derive(Debug)]
 pub struct Joined {
     /// The rings.
-    pub end: End<Segment>,
-    /// What wakes the peer's sender, and is rung to wake the own one.
+    pub end: RingEndpoint<Segment>,
+    /// The socket that wakes the peer's sender, and is rung to wake the own one.
     pub bell: OwnedFd,
 }
 
-/// Whose process a peer was when it connected, as the kernel says.
+/// The process and the user of a peer when it connected, as the kernel says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
     /// The number of the process; it may be another's by now. 0 if it is in another namespace of processes, and has
@@ -66,12 +65,12 @@ pub enum JoinError {
     /// The peer handed over something else than memory and a bell.
     #[error("the peer handed over {0} descriptors and not 2")]
     Handed(usize),
-    /// What is to be the bell is none.
+    /// The descriptor in the bell's place is no bell.
     #[error("the peer handed over a bell that is no Unix socket")]
     Bell,
-    /// What is to be memory is none that can be used.
+    /// The descriptor in the memory's place is no memory that can be used.
     #[error(transparent)]
-    Unfit(#[from] Unfit),
+    Segment(#[from] SegmentError),
     /// The peer closed the connection without a word.
     #[error(
         "the peer closed it without an offer of shared memory; if it is no shm:// server, connect to unix://"
@@ -94,7 +93,7 @@ impl From<Errno> for JoinError {
 }
 
 impl User {
-    /// Whose process connected to, or listened at, the other end of `socket`.
+    /// Returns the user of the process that connected to, or listened at, the other end of `socket`.
     ///
     /// # Errors
     /// It is no connected Unix socket.
@@ -116,7 +115,7 @@ impl User {
 /// The system is out of something; `BrokenPipe` or `ConnectionReset` if the client is gone.
 pub fn invite(socket: BorrowedFd<'_>, sizes: Sizes) -> io::Result<Joined> {
     let (segment, file) = Segment::create(sizes.segment())?;
-    let end = End::new(segment, sizes, Side::Server);
+    let end = RingEndpoint::new(segment, sizes, ConnectionRole::Server);
     end.park_receiver();
     let (bell, its_bell) = net::socketpair(
         AddressFamily::UNIX,
@@ -141,20 +140,20 @@ pub fn invite(socket: BorrowedFd<'_>, sizes: Sizes) -> io::Result<Joined> {
 }
 
 /// Tells the client that has connected through `socket` that it may not, if that can be said at once.
-pub fn refuse(socket: BorrowedFd<'_>, why: Refusal) {
+pub fn refuse(socket: BorrowedFd<'_>, why: JoinRefusal) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    // Who is gone need not be told.
+    // A client that is gone need not be told.
     let _ = net::send(socket, &hello::of_refusal(why), flags);
 }
 
-/// What has come of a client's hello.
+/// Bytes of a client's hello that have come so far.
 #[derive(Debug, Default)]
-pub struct Greeting {
+pub struct HelloBuffer {
     bytes: [u8; HELLO],
     length: usize,
 }
 
-impl Greeting {
+impl HelloBuffer {
     /// Takes in what has come through `socket`, without waiting. Says whether the hello is complete.
     ///
     /// # Errors
@@ -188,7 +187,7 @@ impl Greeting {
 /// The server refuses, or is none, or hands over what cannot be used; `TimedOut` at the deadline.
 pub fn join(socket: BorrowedFd<'_>, deadline: Instant) -> Result<Joined, JoinError> {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    // Who has refused may be gone already; what it said can still be read.
+    // A server that has refused may be gone already; what it said can still be read.
     let _ = retry_on_intr(|| net::send(socket, &hello::of_client(), flags));
     let (sizes, handed) = receive_hello(socket, deadline)?;
     let [file, bell] =
@@ -197,11 +196,11 @@ pub fn join(socket: BorrowedFd<'_>, deadline: Instant) -> Result<Joined, JoinErr
         return Err(JoinError::Bell);
     }
     let segment = Segment::open(file.as_fd(), sizes.segment())?;
-    let end = End::new(segment, sizes, Side::Client);
+    let end = RingEndpoint::new(segment, sizes, ConnectionRole::Client);
     Ok(Joined { end, bell })
 }
 
-/// Whether waiting for `fd` and sending through it is waiting for and sending through a socket.
+/// Returns whether waiting for `fd` and sending through it is waiting for and sending through a socket.
 fn is_unix_stream(fd: BorrowedFd<'_>) -> bool {
     socket_domain(fd) == Ok(AddressFamily::UNIX) && socket_type(fd) == Ok(SocketType::STREAM)
 }

@@ -23,8 +23,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// What a segment's file is sealed against: memory that vanishes while it is mapped kills who touches
-/// it.
+/// Seals of a segment's file: memory that vanishes while it is mapped kills the process that touches it.
 const SEALS: SealFlags = SealFlags::SHRINK
     .union(SealFlags::GROW)
     .union(SealFlags::SEAL);
@@ -47,8 +46,8 @@ unsafe impl Sync for Segment {}
 
 /// A file that a peer handed over is no segment.
 #[derive(Debug, thiserror::Error)]
-pub enum Unfit {
-    /// It could become smaller, which would kill whoever reads it then.
+pub enum SegmentError {
+    /// It could become smaller, which would kill a process that reads it then.
     #[error("the memory that the peer handed over is not sealed against shrinking: it has {0:?}")]
     NotSealed(SealFlags),
     /// It has another size than the peer says.
@@ -67,7 +66,7 @@ pub enum Unfit {
     System(#[from] io::Error),
 }
 
-impl From<Errno> for Unfit {
+impl From<Errno> for SegmentError {
     fn from(error: Errno) -> Self {
         Self::System(error.into())
     }
@@ -89,19 +88,19 @@ impl Segment {
     ///
     /// # Errors
     /// It is no such thing, or could do harm.
-    pub fn open(file: BorrowedFd<'_>, bytes: usize) -> Result<Self, Unfit> {
+    pub fn open(file: BorrowedFd<'_>, bytes: usize) -> Result<Self, SegmentError> {
         // Other kinds of files have no seals to ask for.
-        let seals = fcntl_get_seals(file).map_err(|_| Unfit::NoMemory)?;
+        let seals = fcntl_get_seals(file).map_err(|_| SegmentError::NoMemory)?;
         if !seals.contains(SEALS) {
-            return Err(Unfit::NotSealed(seals));
+            return Err(SegmentError::NotSealed(seals));
         }
         if fstatfs(file)?.f_type != TMPFS as _ {
-            return Err(Unfit::NoMemory);
+            return Err(SegmentError::NoMemory);
         }
         let is = fstat(file)?.st_size as u64;
         let said = bytes as u64;
         if is != said {
-            return Err(Unfit::Size { is, said });
+            return Err(SegmentError::Size { is, said });
         }
         Ok(Self::map(file, bytes)?)
     }
@@ -115,7 +114,7 @@ impl Segment {
     }
 }
 
-/// An anonymous file that can be sealed. A system may be set to allow only such as cannot be executed, which
+/// Creates an anonymous file that can be sealed. A system may be set to allow only such as cannot be executed, which
 /// old kernels do not know.
 fn anonymous_file() -> rustix::io::Result<OwnedFd> {
     const NAME: &str = "tenon-shm";
@@ -131,18 +130,17 @@ impl Deref for Segment {
 
     #[inline]
     fn deref(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has that many bytes until it is dropped and begins at a page; its file can
-        // neither shrink nor lose its seals, so all of it stays accessible. Any bits are a word.
-        // Nobody in this process reaches it but by these atomics, and what another process does to it, however
-        // it does it, is to an atomic access another thread's store: a value, and never a torn word, as
-        // the words are aligned.
+        // SAFETY: the mapping has that many bytes until it is dropped and begins at a page; its file can neither shrink
+        // nor lose its seals, so all of it stays accessible. Any bits are a word. No code in this process reaches it
+        // but by these atomics, and what another process does to it, however it does it, is to an atomic access another
+        // thread's store: a value, and never a torn word, as the words are aligned.
         unsafe { slice::from_raw_parts(self.words.as_ptr(), self.bytes / size_of::<AtomicU64>()) }
     }
 }
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and whoever borrowed from it is gone.
+        // SAFETY: it was mapped with this length, and no borrow of it is left.
         let unmapped = unsafe { munmap(self.words.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }

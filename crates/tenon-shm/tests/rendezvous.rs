@@ -13,7 +13,8 @@ use rustix::cmsg_space;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use tenon_shm::{
-    Greeting, HELLO, HelloError, JoinError, Refusal, Sizes, Unfit, User, invite, join, refuse,
+    HELLO, HelloBuffer, HelloError, JoinError, JoinRefusal, SegmentError, Sizes, User, invite,
+    join, refuse,
 };
 
 const LEAST: u64 = Sizes::LEAST as u64;
@@ -166,7 +167,7 @@ fn hostile_servers() {
     fcntl_add_seals(&read_only, SealFlags::SEAL).unwrap();
     let error = joined(&ordinary(), &[read_only, bell()]).unwrap_err();
     assert!(
-        matches!(error, JoinError::Unfit(Unfit::System(_))),
+        matches!(error, JoinError::Segment(SegmentError::System(_))),
         "{error}"
     );
 }
@@ -189,7 +190,7 @@ fn silent_servers() {
 fn greeted(hello: &[u8]) -> std::io::Result<bool> {
     let (mut client, server) = UnixStream::pair().unwrap();
     client.write_all(hello).unwrap();
-    let mut greeting = Greeting::default();
+    let mut greeting = HelloBuffer::default();
     greeting.take_in(server.as_fd())
 }
 
@@ -213,7 +214,7 @@ fn hostile_clients() {
     }
 
     let (mut client, server) = UnixStream::pair().unwrap();
-    let mut greeting = Greeting::default();
+    let mut greeting = HelloBuffer::default();
     for byte in &own[..31] {
         client.write_all(&[*byte]).unwrap();
         assert!(!greeting.take_in(server.as_fd()).unwrap());
@@ -227,7 +228,7 @@ fn friends() {
     let (client, server) = UnixStream::pair().unwrap();
     let invited = invite(server.as_fd(), sizes()).unwrap();
     let joined = join(client.as_fd(), soon()).unwrap();
-    let mut greeting = Greeting::default();
+    let mut greeting = HelloBuffer::default();
     assert!(greeting.take_in(server.as_fd()).unwrap());
     let woken = std::cell::Cell::new(false);
     joined.end.send(b"hello", || woken.set(true)).unwrap();
@@ -243,10 +244,10 @@ fn friends() {
     assert_eq!(user.user, rustix::process::geteuid().as_raw());
 
     let (client, server) = UnixStream::pair().unwrap();
-    refuse(server.as_fd(), Refusal::User);
+    refuse(server.as_fd(), JoinRefusal::User);
     drop(server);
     let error = join(client.as_fd(), soon()).unwrap_err();
-    let expected = HelloError::Refused(Refusal::User);
+    let expected = HelloError::Refused(JoinRefusal::User);
     assert!(
         matches!(error, JoinError::Hello(hello) if hello == expected),
         "{error}"

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tenon_shm::{AtomicU64, End, Side, Sizes, Violation};
+use tenon_shm::{AtomicU64, ConnectionRole, RingEndpoint, RingViolation, Sizes};
 
 type Memory = Arc<[AtomicU64]>;
 
@@ -33,15 +33,19 @@ const FULL: usize = CELLS * LOAD;
 const CLIENT: usize = 32;
 const TO_SERVER: usize = 512;
 
-fn pair(sizes: Sizes) -> (End<Memory>, End<Memory>, Memory) {
+fn pair(sizes: Sizes) -> (RingEndpoint<Memory>, RingEndpoint<Memory>, Memory) {
     let memory: Memory = (0..sizes.segment() / 8)
         .map(|_| AtomicU64::new(0))
         .collect();
-    let end = |side| End::new(Arc::clone(&memory), sizes, side);
-    (end(Side::Server), end(Side::Client), Arc::clone(&memory))
+    let end = |side| RingEndpoint::new(Arc::clone(&memory), sizes, side);
+    (
+        end(ConnectionRole::Server),
+        end(ConnectionRole::Client),
+        Arc::clone(&memory),
+    )
 }
 
-fn small() -> (End<Memory>, End<Memory>, Memory) {
+fn small() -> (RingEndpoint<Memory>, RingEndpoint<Memory>, Memory) {
     pair(Sizes::new(RING as u64, RING as u64).unwrap())
 }
 
@@ -52,7 +56,7 @@ const ANNEX: usize = LARGE_RING / 2;
 const REFERRED_LEAST: usize = 512;
 const REFERRED_MOST: usize = ANNEX / 2;
 
-fn large() -> (End<Memory>, End<Memory>, Memory) {
+fn large() -> (RingEndpoint<Memory>, RingEndpoint<Memory>, Memory) {
     pair(Sizes::new(LARGE_RING as u64, LARGE_RING as u64).unwrap())
 }
 
@@ -64,7 +68,7 @@ fn pattern(length: usize, salt: usize) -> Vec<u8> {
 
 fn quietly() {}
 
-fn receive(end: &End<Memory>, most: usize) -> Vec<u8> {
+fn receive(end: &RingEndpoint<Memory>, most: usize) -> Vec<u8> {
     let mut room = vec![0; most];
     let received = end.receive(&mut room, quietly).unwrap();
     room.truncate(received);
@@ -177,7 +181,7 @@ fn threads_that_send_and_receive_as_they_can_agree() {
     }
 }
 
-fn agree(server: End<Memory>, client: End<Memory>) {
+fn agree(server: RingEndpoint<Memory>, client: RingEndpoint<Memory>) {
     const ALL: usize = usually_or_under_miri(3 << 20, 500);
     let sent = pattern(ALL, 9);
     let expected = sent.clone();
@@ -285,14 +289,14 @@ fn what_cannot_be_is_named() {
         let (server, _client, memory) = small();
         memory[TO_SERVER].store((found + 1) << 8 | 8, Ordering::Relaxed);
         let error = server.receive(&mut [0; 8], quietly).unwrap_err();
-        assert_eq!(error, Violation::Mark { awaited: 0, found });
+        assert_eq!(error, RingViolation::Mark { awaited: 0, found });
         assert!(!server.park_receiver(), "who slept would not be told");
     }
     for length in [0, 57, 255] {
         let (server, _client, memory) = small();
         memory[TO_SERVER].store(1 << 8 | length, Ordering::Relaxed);
         let error = server.receive(&mut [0; 100], quietly).unwrap_err();
-        assert_eq!(error, Violation::Length(length));
+        assert_eq!(error, RingViolation::Length(length));
         assert!(!server.park_receiver());
     }
     // The client's head, who has received what was never sent.
@@ -301,7 +305,7 @@ fn what_cannot_be_is_named() {
         server.send(&[0; FULL], quietly).unwrap();
         memory[CLIENT].store(head, Ordering::Relaxed);
         let error = server.send(b"x", quietly).unwrap_err();
-        assert!(matches!(error, Violation::Received { .. }), "{error}");
+        assert!(matches!(error, RingViolation::Received { .. }), "{error}");
         assert!(!server.park_sender());
     }
     // No more than fits is missing between such a head and the beginning, and none is before that.
@@ -322,7 +326,7 @@ fn a_cell_that_shrinks_while_it_is_taken_is_noticed() {
     for length in [30, 5, 0] {
         memory[TO_SERVER].store(1 << 8 | length, Ordering::Relaxed);
         let error = server.receive(&mut [0; 100], quietly).unwrap_err();
-        assert_eq!(error, Violation::Length(length));
+        assert_eq!(error, RingViolation::Length(length));
     }
     memory[TO_SERVER].store(1 << 8 | 31, Ordering::Relaxed);
     assert_eq!(receive(&server, 100), [1]);
@@ -444,7 +448,7 @@ fn references_that_cannot_be_are_named() {
         memory[TO_SERVER].store(1 << 8 | REFERS, Ordering::Relaxed);
         let error = server.receive(&mut [0; 8], quietly).unwrap_err();
         let taken = 0;
-        assert_eq!(error, Violation::Reference { found, taken, most });
+        assert_eq!(error, RingViolation::Reference { found, taken, most });
         assert!(!server.park_receiver(), "who slept would not be told");
     }
     // Behind the end of the annex.
@@ -457,7 +461,7 @@ fn references_that_cannot_be_are_named() {
     memory[TO_SERVER + 8 * cells].store((cells as u64 + 1) << 8 | REFERS, Ordering::Relaxed);
     let error = server.receive(&mut [0; 8], quietly).unwrap_err();
     assert!(
-        matches!(error, Violation::Reference { most: 64, .. }),
+        matches!(error, RingViolation::Reference { most: 64, .. }),
         "{error}"
     );
     // What becomes less while it is taken.
@@ -467,7 +471,7 @@ fn references_that_cannot_be_are_named() {
     memory[TO_SERVER + 1].store(600, Ordering::Relaxed);
     let error = server.receive(&mut [0; 8], quietly).unwrap_err();
     assert!(
-        matches!(error, Violation::Reference { taken: 600, .. }),
+        matches!(error, RingViolation::Reference { taken: 600, .. }),
         "{error}"
     );
     // Where there is no annex.
@@ -475,14 +479,14 @@ fn references_that_cannot_be_are_named() {
     memory[TO_SERVER + 1].store(8, Ordering::Relaxed);
     memory[TO_SERVER].store(1 << 8 | REFERS, Ordering::Relaxed);
     let error = server.receive(&mut [0; 8], quietly).unwrap_err();
-    assert_eq!(error, Violation::Length(REFERS));
+    assert_eq!(error, RingViolation::Length(REFERS));
     // A client that has emptied lines of the annex that were never filled.
     for head in [ANNEX as u64 / 64 + 1, u64::MAX] {
         let (server, _client, memory) = large();
         memory[CLIENT + 1].store(head, Ordering::Relaxed);
         let outcome = server.send(&vec![0; ANNEX + 512], quietly);
         assert!(
-            matches!(outcome, Err(Violation::Received { .. })),
+            matches!(outcome, Err(RingViolation::Received { .. })),
             "{outcome:?}"
         );
     }

@@ -23,16 +23,16 @@ const ATTACHED_AS_XDP: u32 = 37;
 /// Kinds of maps.
 #[derive(Debug, Clone, Copy)]
 #[repr(u32)]
-pub(crate) enum Kind {
+pub(crate) enum MapKind {
     /// Values by any keys.
     Hash = 1,
     /// AF_XDP sockets by their numbers.
     Sockets = 17,
 }
 
-/// A map whose values are words of 4 bytes.
+/// A map with values that are words of 4 bytes.
 #[derive(Debug)]
-pub(crate) struct Map {
+pub(crate) struct BpfMap {
     fd: OwnedFd,
     key: usize,
 }
@@ -83,9 +83,9 @@ struct LinkCreate {
     flags: u32,
 }
 
-impl Map {
-    /// A map with keys of so many bytes.
-    pub(crate) fn new(kind: Kind, key: usize, entries_max: u32) -> io::Result<Self> {
+impl BpfMap {
+    /// Creates a map with keys of so many bytes.
+    pub(crate) fn new(kind: MapKind, key: usize, entries_max: u32) -> io::Result<Self> {
         let attributes = MapCreate {
             kind: kind as u32,
             key_size: key as u32,
@@ -145,9 +145,9 @@ impl Map {
 
 /// A program for frames that come in, which the kernel has verified.
 #[derive(Debug)]
-pub(crate) struct Program(OwnedFd);
+pub(crate) struct BpfProgram(OwnedFd);
 
-impl Program {
+impl BpfProgram {
     /// Has the kernel verify and load a program. It keeps the maps that the program names.
     pub(crate) fn load(code: &[Instruction]) -> io::Result<Self> {
         const LICENSE: &[u8] = b"Dual MIT/GPL\0";
@@ -229,7 +229,7 @@ fn address(bytes: &[u8]) -> u64 {
 unsafe fn bpf_fd<A>(command: libc::c_long, attributes: &A) -> io::Result<OwnedFd> {
     // SAFETY: as the caller promises.
     let fd = unsafe { bpf(command, attributes) }?;
-    // SAFETY: these commands return a new descriptor, which nobody else has.
+    // SAFETY: these commands return a new descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
@@ -259,7 +259,7 @@ unsafe fn syscall(
     }
 }
 
-/// The number by which the kernel knows a socket that is put into a map.
+/// Returns the number by which the kernel knows a socket that is put into a map.
 pub(crate) fn value_of(socket: BorrowedFd<'_>) -> u32 {
     socket.as_raw_fd() as u32
 }

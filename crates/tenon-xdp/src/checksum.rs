@@ -1,7 +1,7 @@
 //! The checksum of IP and UDP (RFC 1071): the sum of 16-bit words in ones' complement, and how it changes
 //! with a word (RFC 1624).
 
-/// The sum of `bytes` as words with the most significant byte first, folded to 16 bits. A byte that is left
+/// Returns the sum of `bytes` as words with the most significant byte first, folded to 16 bits. A byte that is left
 /// over counts as the first of a word.
 pub(crate) fn sum(bytes: &[u8]) -> u16 {
     // The sum of swapped words is the swapped sum (RFC 1071, 2 (B)), and words of four bytes fold to those of
@@ -20,7 +20,7 @@ fn native(word: &[u8]) -> u64 {
     word.map_or_else(|_| unreachable!("four bytes are four bytes"), u64::from)
 }
 
-/// A sum with its carries added in.
+/// Returns a sum with its carries added in.
 #[inline]
 pub(crate) fn fold(total: u64) -> u16 {
     let total = (total & 0xffff_ffff) + (total >> 32);
@@ -30,14 +30,14 @@ pub(crate) fn fold(total: u64) -> u16 {
     total as u16
 }
 
-/// The sum of two sums.
+/// Returns the sum of two sums.
 #[inline]
 pub(crate) fn add(one: u16, other: u16) -> u16 {
     let (sum, carry) = one.overflowing_add(other);
     sum + u16::from(carry)
 }
 
-/// What a checksum becomes when the word `was` that it covers is replaced by `is`: equation 3 of RFC 1624.
+/// Returns the checksum after the word `was` that it covers is replaced by `is`: equation 3 of RFC 1624.
 #[inline]
 pub(crate) fn update(checksum: u16, was: u16, is: u16) -> u16 {
     !add(add(!checksum, !was), is)
@@ -47,7 +47,7 @@ pub(crate) fn update(checksum: u16, was: u16, is: u16) -> u16 {
 mod tests {
     use super::*;
 
-    /// As RFC 1071 says it, word by word.
+    /// Computes the sum as RFC 1071 says it, word by word.
     fn plain(bytes: &[u8]) -> u16 {
         let mut total = 0u32;
         for word in bytes.chunks(2) {

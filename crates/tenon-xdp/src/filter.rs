@@ -13,14 +13,14 @@ use crate::memory::FRAME;
 /// One instruction, encoded.
 pub(crate) type Instruction = u64;
 
-/// What the program answers for a frame that it leaves to the kernel.
+/// Value that the program returns for a frame that it leaves to the kernel.
 pub(crate) const PASS: i32 = 2;
 
 /// Bytes of what a socket is found by.
 pub(crate) const KEY: usize = 8;
 
-/// What a socket is found by: where a datagram goes, and the queue that it comes through. A socket takes
-/// frames of its own queue only.
+/// Returns the key by which a socket is found: where a datagram goes, and the queue that it comes through. A socket
+/// takes frames of its own queue only.
 pub(crate) fn key(at: SocketAddrV4, queue: u16) -> [u8; KEY] {
     let mut key = [0; KEY];
     key[..4].copy_from_slice(&at.ip().octets());
@@ -63,9 +63,9 @@ const QUEUE: i16 = 16;
 /// The top of the program's stack.
 const STACK: u8 = 10;
 
-/// The program, with the descriptors of its maps: sockets by their [keys](key), and the sockets.
+/// Returns the program, with the descriptors of its maps: sockets by their [keys](key), and the sockets.
 pub(crate) fn program(places: i32, sockets: i32) -> Vec<Instruction> {
-    let mut program = Program::default();
+    let mut program = FilterAssembler::default();
     // The headers are there as a whole.
     program.op(MOVE, 6, 1, 0, 0);
     program.op(LOAD_U32, 2, 1, DATA, 0);
@@ -110,19 +110,19 @@ pub(crate) fn program(places: i32, sockets: i32) -> Vec<Instruction> {
     program.end()
 }
 
-/// A word as it lies in a frame, as a load of this processor sees it.
+/// Returns a word as it lies in a frame, as a load of this processor sees it.
 fn on_wire(word: u16) -> i32 {
     i32::from(word.to_be())
 }
 
 #[derive(Default)]
-struct Program {
+struct FilterAssembler {
     code: Vec<Instruction>,
     /// Jumps to the end, where frames are let pass.
     jumps: Vec<usize>,
 }
 
-impl Program {
+impl FilterAssembler {
     fn op(&mut self, operation: u8, to: u8, from: u8, offset: i16, number: i32) {
         self.code.push(encode(operation, to, from, offset, number));
     }
@@ -133,7 +133,7 @@ impl Program {
         self.op(comparison, one, other, 0, number);
     }
 
-    /// Leaves a frame to the kernel whose sum of UDP is no more than that of what stands in front of UDP: another
+    /// Leaves a frame to the kernel if its sum of UDP is no more than that of what stands in front of UDP: another
     /// network of this host sent it, and it may be several datagrams that hardware was to part and to sum.
     fn pass_if_sum_is_left_to_hardware(&mut self) {
         self.op(MOVE_NUMBER, 4, 0, 0, on_wire(u16::from(PROTOCOL_UDP)));
@@ -190,21 +190,20 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::bpf::{Kind, Map, Program as Loaded};
-    use crate::headers::{Mac, Place, Prototype};
+    use crate::bpf::{BpfMap, FilterAssembler as BpfProgram, MapKind};
+    use crate::headers::{EthernetEndpoint, FrameHeaderTemplate, MacAddress};
     use crate::interface::SOCKETS_MAX;
     use crate::privileges::check_privileges;
 
     const HERE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 2), 4000);
 
-    /// What the kernel does with frames when it runs the program, which knows `HERE` and has no socket there; none
-    /// where that is not allowed.
-    struct Kernel {
-        program: Loaded,
-        _maps: [Map; 2],
+    /// The program, to be run on frames by the kernel. It knows `HERE` and has no socket there.
+    struct FilterInKernel {
+        program: BpfProgram,
+        _maps: [BpfMap; 2],
     }
 
-    impl Kernel {
+    impl FilterInKernel {
         fn new(queue: u16) -> Option<Self> {
             if let Err(error) = check_privileges() {
                 let _ = writeln!(
@@ -213,11 +212,11 @@ mod tests {
                 );
                 return None;
             }
-            let places = Map::new(Kind::Hash, KEY, SOCKETS_MAX).unwrap();
-            let sockets = Map::new(Kind::Sockets, 4, SOCKETS_MAX).unwrap();
+            let places = BpfMap::new(MapKind::Hash, KEY, SOCKETS_MAX).unwrap();
+            let sockets = BpfMap::new(MapKind::Sockets, 4, SOCKETS_MAX).unwrap();
             places.insert(&key(HERE, queue), 3).unwrap();
             let code = program(places.descriptor(), sockets.descriptor());
-            let program = Loaded::load(&code).unwrap();
+            let program = BpfProgram::load(&code).unwrap();
             Some(Self {
                 program,
                 _maps: [places, sockets],
@@ -226,16 +225,16 @@ mod tests {
     }
 
     fn frame(to: SocketAddrV4) -> Vec<u8> {
-        let from = Place {
-            mac: Mac([2, 0, 0, 0, 0, 1]),
+        let from = EthernetEndpoint {
+            mac: MacAddress([2, 0, 0, 0, 0, 1]),
             at: SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 5000),
         };
-        let to = Place {
-            mac: Mac([2, 0, 0, 0, 0, 2]),
+        let to = EthernetEndpoint {
+            mac: MacAddress([2, 0, 0, 0, 0, 2]),
             at: to,
         };
         let mut frame = vec![0; 64];
-        Prototype::new(from)
+        FrameHeaderTemplate::new(from)
             .toward(to)
             .write(&[7; 22], &mut frame)
             .unwrap();
@@ -249,7 +248,9 @@ mod tests {
 
     #[test]
     fn the_kernel_takes_it_and_lets_pass_what_is_not_ours() {
-        let Some(kernel) = Kernel::new(0) else { return };
+        let Some(kernel) = FilterInKernel::new(0) else {
+            return;
+        };
         let ours = frame(HERE);
         let other_port = frame(SocketAddrV4::new(*HERE.ip(), 4001));
         let other_host = frame(SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 3), 4000));

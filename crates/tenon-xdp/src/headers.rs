@@ -26,15 +26,15 @@ pub(crate) const PROTOCOL_UDP: u8 = 17;
 
 /// The address of an interface on its Ethernet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Mac(pub [u8; 6]);
+pub struct MacAddress(pub [u8; 6]);
 
-impl Mac {
+impl MacAddress {
     fn is_group(self) -> bool {
         self.0[0] & 1 != 0
     }
 }
 
-impl fmt::Debug for Mac {
+impl fmt::Debug for MacAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;
         write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
@@ -43,24 +43,24 @@ impl fmt::Debug for Mac {
 
 /// One end as its frames name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct EthernetEndpoint {
     /// Its address on the Ethernet.
-    pub mac: Mac,
+    pub mac: MacAddress,
     /// Its address and its port.
     pub at: SocketAddrV4,
 }
 
 /// The headers of all frames from one end to another; only what depends on the data is missing.
 #[derive(Debug, Clone, Copy)]
-pub struct Prototype {
+pub struct FrameHeaderTemplate {
     headers: [u8; HEADERS],
     /// The sum of what UDP's checksum covers and all datagrams have in common.
     pseudo: u16,
 }
 
-impl Prototype {
-    /// The headers of an end that has no peer yet.
-    pub fn new(from: Place) -> Self {
+impl FrameHeaderTemplate {
+    /// Creates the headers of an end that has no peer yet.
+    pub fn new(from: EthernetEndpoint) -> Self {
         let mut headers = [0; HEADERS];
         headers[6..12].copy_from_slice(&from.mac.0);
         headers[12..14].copy_from_slice(&TYPE_IPV4);
@@ -81,9 +81,9 @@ impl Prototype {
         }
     }
 
-    /// The same towards a peer. Of the checksum only what the peer changes is computed.
+    /// Returns the same towards a peer. Of the checksum only what the peer changes is computed.
     #[must_use]
-    pub fn toward(mut self, to: Place) -> Self {
+    pub fn toward(mut self, to: EthernetEndpoint) -> Self {
         self.headers[0..6].copy_from_slice(&to.mac.0);
         let [a, b, c, d] = to.at.ip().octets();
         self.change(30, u16::from_be_bytes([a, b]));
@@ -123,7 +123,7 @@ impl Prototype {
     }
 }
 
-/// A sum in which one word is replaced by another.
+/// Returns a sum in which one word is replaced by another.
 fn replace(sum: u16, was: u16, is: u16) -> u16 {
     !update(!sum, was, is)
 }
@@ -138,20 +138,21 @@ fn udp_checksum(sum: u16) -> u16 {
 
 /// A datagram in a frame that was found to be sound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrived<'f> {
-    /// Who sent it, and who sent the frame: the peer itself or the last router.
-    pub from: Place,
-    /// What it carries.
+pub struct ReceivedDatagram<'f> {
+    /// The sender of the datagram, with the Ethernet address of the sender of the frame: the peer itself or the last
+    /// router.
+    pub from: EthernetEndpoint,
+    /// The payload.
     pub data: &'f [u8],
 }
 
 /// Why a frame is not believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Flaw {
+pub enum FrameError {
     /// It ends within its headers, or says that it is longer than it is.
     Short,
-    /// It is for somebody else, or carries something else.
+    /// It is for another host, or carries something else.
     NotOurs,
     /// It is a part of a datagram, or its header of IP has options: the kernel sees to those.
     NotPlain,
@@ -159,53 +160,57 @@ pub enum Flaw {
     Lengths,
     /// A checksum is wrong.
     Checksum,
-    /// Nobody has such an address.
+    /// No host has such an address.
     Sender,
 }
 
 /// Reads a frame that came for `to`. Nothing that it says is taken for granted.
 ///
-/// A checksum of UDP that is 0 is none (RFC 768): whoever reads what is carried there has a check of his own.
+/// A checksum of UDP that is 0 is none (RFC 768): the protocol that is carried there has a check of its own.
 ///
 /// # Errors
-/// Why it is not believed.
+/// The reason why it is not believed.
 #[inline]
-pub fn read(frame: &[u8], to: Place) -> Result<Arrived<'_>, Flaw> {
-    let (headers, rest) = frame.split_first_chunk::<HEADERS>().ok_or(Flaw::Short)?;
+pub fn read(frame: &[u8], to: EthernetEndpoint) -> Result<ReceivedDatagram<'_>, FrameError> {
+    let (headers, rest) = frame
+        .split_first_chunk::<HEADERS>()
+        .ok_or(FrameError::Short)?;
     if headers[0..6] != to.mac.0 || headers[12..14] != TYPE_IPV4 {
-        return Err(Flaw::NotOurs);
+        return Err(FrameError::NotOurs);
     }
     if headers[14] != VERSION_AND_LENGTH || read_u16(headers, 20) & FRAGMENT_BITS != 0 {
-        return Err(Flaw::NotPlain);
+        return Err(FrameError::NotPlain);
     }
     let is_for_us = headers[30..34] == to.at.ip().octets()
         && read_u16(headers, 36) == to.at.port()
         && headers[23] == PROTOCOL_UDP;
     if !is_for_us {
-        return Err(Flaw::NotOurs);
+        return Err(FrameError::NotOurs);
     }
     if sum(&headers[ETHERNET..UDP]) != 0xffff {
-        return Err(Flaw::Checksum);
+        return Err(FrameError::Checksum);
     }
     let data = data(headers, rest)?;
     if !is_sum_of_udp_right(headers, data) {
-        return Err(Flaw::Checksum);
+        return Err(FrameError::Checksum);
     }
-    let from = sender(headers).ok_or(Flaw::Sender)?;
-    Ok(Arrived { from, data })
+    let from = sender(headers).ok_or(FrameError::Sender)?;
+    Ok(ReceivedDatagram { from, data })
 }
 
-/// What the lengths leave of a frame, which Ethernet fills up to 60 bytes.
-fn data<'f>(headers: &[u8; HEADERS], rest: &'f [u8]) -> Result<&'f [u8], Flaw> {
+/// Returns what the lengths leave of a frame, which Ethernet fills up to 60 bytes.
+fn data<'f>(headers: &[u8; HEADERS], rest: &'f [u8]) -> Result<&'f [u8], FrameError> {
     let ip_length = usize::from(read_u16(headers, 16));
     let udp_length = usize::from(read_u16(headers, 38));
-    let of_ip = ip_length.checked_sub(HEADERS_OF_IP).ok_or(Flaw::Lengths)?;
-    let of_udp = udp_length.checked_sub(8).ok_or(Flaw::Lengths)?;
+    let of_ip = ip_length
+        .checked_sub(HEADERS_OF_IP)
+        .ok_or(FrameError::Lengths)?;
+    let of_udp = udp_length.checked_sub(8).ok_or(FrameError::Lengths)?;
     if of_udp > of_ip {
-        return Err(Flaw::Lengths);
+        return Err(FrameError::Lengths);
     }
     if of_ip > rest.len() {
-        return Err(Flaw::Short);
+        return Err(FrameError::Short);
     }
     Ok(&rest[..of_udp])
 }
@@ -217,18 +222,18 @@ fn is_sum_of_udp_right(headers: &[u8; HEADERS], data: &[u8]) -> bool {
     said == 0 || add(pseudo, add(sum(&headers[UDP..]), sum(data))) == 0xffff
 }
 
-fn sender(headers: &[u8; HEADERS]) -> Option<Place> {
+fn sender(headers: &[u8; HEADERS]) -> Option<EthernetEndpoint> {
     let [.., a, b, c, d] = *headers.first_chunk::<30>()?;
     let ip = Ipv4Addr::new(a, b, c, d);
     let port = read_u16(headers, 34);
-    let mac = Mac(*headers[6..12].first_chunk()?);
+    let mac = MacAddress(*headers[6..12].first_chunk()?);
     let is_nobody =
         ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || ip.is_broadcast();
     if is_nobody || port == 0 || mac.is_group() {
         return None;
     }
     let at = SocketAddrV4::new(ip, port);
-    Some(Place { mac, at })
+    Some(EthernetEndpoint { mac, at })
 }
 
 fn read_u16(bytes: &[u8; HEADERS], at: usize) -> u16 {

@@ -1,5 +1,5 @@
-//! What all sockets of a process at one interface share: the frames and who has them, the filter, and a place
-//! in it for each.
+//! What all sockets of a process at one interface share: the frames and their owners, the filter, and a place in it for
+//! each.
 //!
 //! The kernel lets the sockets at one queue of an interface have frames from one piece of memory only. So
 //! sockets of one process share it, and one process at a time has an interface.
@@ -24,19 +24,18 @@ use rustix::net::xdp::{
 };
 use rustix::net::{self, AddressFamily, SendFlags, SocketFlags, SocketType};
 
-use crate::bpf::{self, Kind, Map, Program};
+use crate::bpf::{self, BpfMap, BpfProgram, MapKind};
 use crate::filter;
-use crate::headers::Mac;
-use crate::memory::{Frame, Frames};
-use crate::netlink::{Link, Netlink};
+use crate::headers::MacAddress;
+use crate::memory::{FrameHandle, FrameMemory};
+use crate::netlink::{EthernetLink, NetlinkSocket};
 use crate::privileges::explain;
-use crate::ring::{Receiver, Sender, piece};
+use crate::ring::{RingConsumer, RingProducer, piece};
 
 /// Sockets of a process at one interface.
 pub(crate) const SOCKETS_MAX: u32 = 12;
 
-/// Frames that wait for what comes in, for each socket; and what nobody has taken out of a socket yet is no
-/// more.
+/// Frames that wait for what comes in, for each socket. It is also the most that a socket keeps until it is read.
 const RECEIVING: u32 = 256;
 
 /// Frames that are on their way out.
@@ -58,39 +57,39 @@ const RELEASE_STEP: Duration = Duration::from_millis(2);
 /// Filters run where frames become packets of the kernel's, and not in the driver.
 const BEHIND_THE_DRIVER: u32 = 2;
 
-/// Which interface of which network.
+/// Identifies an interface of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
+struct InterfaceIdentity {
     network: u64,
     interface: u32,
 }
 
 /// An interface that this process has.
 #[derive(Debug)]
-pub(crate) struct Interface {
-    identity: Identity,
+pub(crate) struct XdpInterface {
+    identity: InterfaceIdentity,
     pub(crate) name: String,
-    pub(crate) mac: Mac,
+    pub(crate) mac: MacAddress,
     pub(crate) mtu: u32,
-    pub(crate) frames: Frames,
+    pub(crate) frames: FrameMemory,
     /// Has the frames; receives nothing itself.
     owner: OwnedFd,
-    pool: Mutex<Pool>,
-    places: Mutex<Places>,
-    by_place: Map,
-    sockets: Map,
-    _program: Program,
+    pool: Mutex<FramePool>,
+    places: Mutex<SocketNumbers>,
+    by_place: BpfMap,
+    sockets: BpfMap,
+    _program: BpfProgram,
     /// The filter runs as long as it is there.
     _link: OwnedFd,
 }
 
-/// Who has which frames.
+/// The frames by their owner: this process, or the kernel for receiving or for sending.
 #[derive(Debug)]
-struct Pool {
-    free: Vec<Frame>,
-    fill: Sender<1>,
-    completions: Receiver<1>,
-    /// Frames that wait for what comes in, or hold what nobody has looked at yet; and how many are to.
+struct FramePool {
+    free: Vec<FrameHandle>,
+    fill: RingProducer<1>,
+    completions: RingConsumer<1>,
+    /// Frames that wait for what comes in, or hold what was not read yet; and how many are to.
     receiving: u32,
     receiving_wanted: u32,
     /// Frames that the kernel sends.
@@ -99,38 +98,38 @@ struct Pool {
 
 /// The numbers of sockets.
 #[derive(Debug, Default)]
-struct Places {
+struct SocketNumbers {
     taken: [bool; SOCKETS_MAX as usize],
     /// Sockets that are gone: the kernel may still have been putting something in.
-    retired: Vec<Arc<Rings>>,
+    retired: Vec<Arc<SocketRings>>,
 }
 
 /// A socket and its rings.
 #[derive(Debug)]
-pub(crate) struct Rings {
+pub(crate) struct SocketRings {
     pub(crate) socket: OwnedFd,
-    pub(crate) incoming: Mutex<Receiver<2>>,
-    pub(crate) outgoing: Mutex<Sender<2>>,
+    pub(crate) incoming: Mutex<RingConsumer<2>>,
+    pub(crate) outgoing: Mutex<RingProducer<2>>,
 }
 
-static INTERFACES: Mutex<Vec<(Identity, Weak<Interface>)>> = Mutex::new(Vec::new());
+static INTERFACES: Mutex<Vec<(InterfaceIdentity, Weak<XdpInterface>)>> = Mutex::new(Vec::new());
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The network that the calling thread is in.
+/// Returns the network that the calling thread is in.
 fn network() -> io::Result<u64> {
     fs::metadata("/proc/thread-self/ns/net").map(|file| file.ino())
 }
 
-impl Interface {
-    /// The interface of this number in the network of the calling thread.
+impl XdpInterface {
+    /// Returns the interface of this number in the network of the calling thread.
     ///
     /// # Errors
     /// `InvalidInput` if it is no Ethernet; `ResourceBusy` if another process has it; `PermissionDenied`.
-    pub(crate) fn get(number: u32, netlink: &mut Netlink) -> io::Result<Arc<Self>> {
-        let identity = Identity {
+    pub(crate) fn get(number: u32, netlink: &mut NetlinkSocket) -> io::Result<Arc<Self>> {
+        let identity = InterfaceIdentity {
             network: network()?,
             interface: number,
         };
@@ -151,14 +150,19 @@ impl Interface {
         Ok(interface)
     }
 
-    fn open(identity: Identity, netlink: &mut Netlink, patience: Duration) -> io::Result<Self> {
+    fn open(
+        identity: InterfaceIdentity,
+        netlink: &mut NetlinkSocket,
+        patience: Duration,
+    ) -> io::Result<Self> {
         let link = netlink.link(identity.interface)?;
-        let by_place = Map::new(Kind::Hash, filter::KEY, SOCKETS_MAX)
+        let by_place = BpfMap::new(MapKind::Hash, filter::KEY, SOCKETS_MAX)
             .map_err(|error| explain(error, "to make a map for the filter"))?;
-        let sockets = Map::new(Kind::Sockets, 4, SOCKETS_MAX)
+        let sockets = BpfMap::new(MapKind::Sockets, 4, SOCKETS_MAX)
             .map_err(|error| explain(error, "to make a map for sockets"))?;
         let code = filter::program(by_place.descriptor(), sockets.descriptor());
-        let program = Program::load(&code).map_err(|error| explain(error, "to load the filter"))?;
+        let program =
+            BpfProgram::load(&code).map_err(|error| explain(error, "to load the filter"))?;
         let filtered = while_busy(patience, || run_filter(&program, identity.interface, &link))?;
         let (owner, frames, pool) = open_owner(identity.interface)
             .map_err(|error| explain(error, &format!("to share memory with {}", link.name)))?;
@@ -170,7 +174,7 @@ impl Interface {
             frames,
             owner,
             pool: Mutex::new(pool),
-            places: Mutex::new(Places::default()),
+            places: Mutex::new(SocketNumbers::default()),
             by_place,
             sockets,
             _program: program,
@@ -183,7 +187,7 @@ impl Interface {
     }
 
     /// Opens a socket that has the frames for `at` from now on. Its number says which it is.
-    pub(crate) fn open_socket(&self, at: SocketAddrV4) -> io::Result<(u32, Rings)> {
+    pub(crate) fn open_socket(&self, at: SocketAddrV4) -> io::Result<(u32, SocketRings)> {
         let mut places = lock(&self.places);
         self.clear(&mut places);
         let free = places.taken.iter().position(|taken| !taken);
@@ -202,7 +206,7 @@ impl Interface {
     }
 
     /// Closes a socket.
-    pub(crate) fn close_socket(&self, number: u32, at: SocketAddrV4, rings: Arc<Rings>) {
+    pub(crate) fn close_socket(&self, number: u32, at: SocketAddrV4, rings: Arc<SocketRings>) {
         // What is not there any more need not be taken out.
         let _ = self.by_place.remove(&filter::key(at, QUEUE));
         let _ = self.sockets.remove(&number.to_ne_bytes());
@@ -215,21 +219,21 @@ impl Interface {
         self.want_frames(-(RECEIVING as i32));
     }
 
-    fn open_rings(&self) -> io::Result<Rings> {
+    fn open_rings(&self) -> io::Result<SocketRings> {
         let socket = open_socket()?;
         set_xdp_rx_ring_size(&socket, RECEIVING)?;
         set_xdp_tx_ring_size(&socket, SENDING_MAX)?;
         let offsets = xdp_mmap_offsets(&socket)?;
         let fd = socket.as_fd();
-        let incoming = Receiver::map(fd, XDP_PGOFF_RX_RING, &offsets.rx, RECEIVING)?;
-        let outgoing = Sender::map(fd, XDP_PGOFF_TX_RING, &offsets.tx, SENDING_MAX)?;
+        let incoming = RingConsumer::map(fd, XDP_PGOFF_RX_RING, &offsets.rx, RECEIVING)?;
+        let outgoing = RingProducer::map(fd, XDP_PGOFF_TX_RING, &offsets.tx, SENDING_MAX)?;
         let flags = SocketAddrXdpFlags::XDP_SHARED_UMEM;
         let address = SocketAddrXdpWithSharedUmem {
             addr: SocketAddrXdp::new(flags, self.identity.interface, QUEUE.into()),
             shared_umem_fd: self.owner.as_fd(),
         };
         net::bind(&socket, &address)?;
-        Ok(Rings {
+        Ok(SocketRings {
             socket,
             incoming: Mutex::new(incoming),
             outgoing: Mutex::new(outgoing),
@@ -237,7 +241,7 @@ impl Interface {
     }
 
     /// Takes back the frames of sockets that are gone.
-    fn clear(&self, places: &mut Places) {
+    fn clear(&self, places: &mut SocketNumbers) {
         for rings in places.retired.drain(..) {
             let _ = call_to_send(&rings);
             let mut incoming = lock(&rings.incoming);
@@ -247,9 +251,9 @@ impl Interface {
         }
     }
 
-    /// A frame to send, if there is one.
+    /// Returns a frame to send, if there is one.
     #[inline]
-    pub(crate) fn take_frame(&self) -> Option<Frame> {
+    pub(crate) fn take_frame(&self) -> Option<FrameHandle> {
         let mut pool = lock(&self.pool);
         pool.take_back_sent(&self.frames);
         if pool.sending >= SENDING_MAX {
@@ -261,7 +265,7 @@ impl Interface {
     }
 
     /// Takes a frame back that was to be sent and is not.
-    pub(crate) fn return_frame(&self, frame: Frame) {
+    pub(crate) fn return_frame(&self, frame: FrameHandle) {
         let mut pool = lock(&self.pool);
         pool.sending -= 1;
         pool.free.push(frame);
@@ -276,14 +280,14 @@ impl Interface {
 
     /// As [`put_back`](Self::put_back).
     #[inline]
-    pub(crate) fn refill(&self, frame: Frame) {
+    pub(crate) fn refill(&self, frame: FrameHandle) {
         let mut pool = lock(&self.pool);
         pool.receiving -= 1;
         pool.free.push(frame);
         pool.fill();
     }
 
-    /// Whether the kernel has to be called to look for frames that it may fill.
+    /// Returns whether the kernel has to be called to look for frames that it may fill.
     pub(crate) fn needs_call_to_receive(&self) -> bool {
         lock(&self.pool).fill.needs_call()
     }
@@ -295,21 +299,21 @@ impl Interface {
     }
 }
 
-impl Pool {
+impl FramePool {
     /// Gives the kernel frames for what comes in, until it has as many as are wanted.
     #[inline]
     fn fill(&mut self) {
         while self.receiving < self.receiving_wanted {
             let Some(frame) = self.free.pop() else { return };
             // The ring has room for all frames that there are.
-            self.fill.put([Frames::release(frame)]);
+            self.fill.put([FrameMemory::release(frame)]);
             self.receiving += 1;
         }
     }
 
     /// Takes back what has been sent.
     #[inline]
-    fn take_back_sent(&mut self, frames: &Frames) {
+    fn take_back_sent(&mut self, frames: &FrameMemory) {
         while let Some([address]) = self.completions.take() {
             if let Some((frame, _)) = frames.take_back(address) {
                 self.free.push(frame);
@@ -336,7 +340,7 @@ fn while_busy<T>(patience: Duration, mut body: impl FnMut() -> io::Result<T>) ->
 
 /// Has the filter run at an interface: in the driver if it can, otherwise behind it. The driver of an interface
 /// without a card only copies what it hands to a filter: a round trip takes 3.6 us so, and 2.7 us behind it.
-fn run_filter(program: &Program, interface: u32, link: &Link) -> io::Result<OwnedFd> {
+fn run_filter(program: &BpfProgram, interface: u32, link: &EthernetLink) -> io::Result<OwnedFd> {
     let name = &link.name;
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::ResourceBusy => {
@@ -377,9 +381,9 @@ fn open_socket() -> io::Result<OwnedFd> {
     })
 }
 
-/// The socket that has the frames of an interface.
-fn open_owner(interface: u32) -> io::Result<(OwnedFd, Frames, Pool)> {
-    let (frames, free) = Frames::new(FRAMES)?;
+/// Opens the socket that has the frames of an interface.
+fn open_owner(interface: u32) -> io::Result<(OwnedFd, FrameMemory, FramePool)> {
+    let (frames, free) = FrameMemory::new(FRAMES)?;
     let owner = open_socket()?;
     frames.register(&owner)?;
     set_xdp_umem_fill_ring_size(&owner, FILL_RING)?;
@@ -388,10 +392,10 @@ fn open_owner(interface: u32) -> io::Result<(OwnedFd, Frames, Pool)> {
     set_xdp_rx_ring_size(&owner, 1)?;
     let offsets = xdp_mmap_offsets(&owner)?;
     let fd = owner.as_fd();
-    let pool = Pool {
+    let pool = FramePool {
         free,
-        fill: Sender::map(fd, XDP_UMEM_PGOFF_FILL_RING, &offsets.fr, FILL_RING)?,
-        completions: Receiver::map(
+        fill: RingProducer::map(fd, XDP_UMEM_PGOFF_FILL_RING, &offsets.fr, FILL_RING)?,
+        completions: RingConsumer::map(
             fd,
             XDP_UMEM_PGOFF_COMPLETION_RING,
             &offsets.cr,
@@ -403,7 +407,7 @@ fn open_owner(interface: u32) -> io::Result<(OwnedFd, Frames, Pool)> {
     };
     let flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
     let bind = |flags| net::bind(&owner, &SocketAddrXdp::new(flags, interface, QUEUE.into()));
-    // The filter runs, so nobody has the interface; but the kernel takes its time to take it from who had.
+    // The filter runs, so no process has the interface; but the kernel takes its time to take it from the one that had.
     while_busy(RELEASE, || match bind(flags) {
         Ok(()) => Ok(()),
         Err(Errno::BUSY) => Err(Errno::BUSY.into()),
@@ -414,7 +418,7 @@ fn open_owner(interface: u32) -> io::Result<(OwnedFd, Frames, Pool)> {
 }
 
 /// Has the kernel send what is in the ring.
-pub(crate) fn call_to_send(rings: &Rings) -> io::Result<()> {
+pub(crate) fn call_to_send(rings: &SocketRings) -> io::Result<()> {
     // It takes 32 frames a call.
     for _ in 0..=SENDING_MAX / 32 {
         match net::send(&rings.socket, &[], SendFlags::DONTWAIT) {

@@ -17,6 +17,8 @@ mod privileges;
 mod ring;
 mod socket;
 
-pub use headers::{Arrived, Flaw, HEADERS, Mac, Place, Prototype, read};
+pub use headers::{
+    EthernetEndpoint, FrameError, FrameHeaderTemplate, HEADERS, MacAddress, ReceivedDatagram, read,
+};
 pub use privileges::check_privileges;
 pub use socket::{XdpCounters, XdpSocket};

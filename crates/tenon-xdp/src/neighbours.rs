@@ -1,14 +1,14 @@
-//! Where frames for a peer go on the Ethernet. The kernel finds that out (ARP), and here is what it said.
+//! The Ethernet addresses of peers. The kernel finds that out (ARP), and here is what it said.
 //!
 //! There is no ARP of our own: the filter leaves it to the kernel, which answers what is asked of it, and which
-//! resolves a peer as soon as a datagram goes there by a socket of the kernel's. So that is how the first one
-//! goes, and from then on the kernel is asked what it knows. A second table beside the kernel's could only
-//! differ from it; and whoever floods the network with forged answers meets the kernel's defences.
+//! resolves a peer as soon as a datagram goes there by a socket of the kernel's. So that is how the first one goes, and
+//! from then on the kernel is asked what it knows. A second table beside the kernel's could only differ from it; and a
+//! host that floods the network with forged answers meets the kernel's defences.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use crate::headers::Mac;
+use crate::headers::MacAddress;
 
 /// Peers that are known at a time. One that is displaced is asked for again.
 const KNOWN: usize = 256;
@@ -20,36 +20,36 @@ const UNANSWERED: u32 = 4;
 const SILENCE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy)]
-struct Neighbour {
+struct NeighbourEntry {
     peer: Ipv4Addr,
-    /// Where frames for it go.
-    next: Mac,
-    /// Where its frames come from: of a peer on this Ethernet where those for it go, of one behind a router
-    /// where the last came from, once one has come.
-    seen: Option<Mac>,
+    /// Destination of frames for it.
+    next: MacAddress,
+    /// Source of its frames: of a peer on this Ethernet where those for it go, of one behind a router where the last
+    /// came from, once one has come.
+    seen: Option<MacAddress>,
     unanswered: u32,
     silent_since: Option<Instant>,
 }
 
-/// What is known of peers, each at the place of its address.
+/// The cache of peers' Ethernet addresses, each peer at the slot of its address.
 #[derive(Debug)]
-pub(crate) struct Neighbours(Box<[Option<Neighbour>; KNOWN]>);
+pub(crate) struct NeighbourCache(Box<[Option<NeighbourEntry>; KNOWN]>);
 
-impl Default for Neighbours {
+impl Default for NeighbourCache {
     fn default() -> Self {
         Self(Box::new([None; KNOWN]))
     }
 }
 
-impl Neighbours {
-    fn place(&mut self, peer: Ipv4Addr) -> &mut Option<Neighbour> {
+impl NeighbourCache {
+    fn place(&mut self, peer: Ipv4Addr) -> &mut Option<NeighbourEntry> {
         let [a, b, c, d] = peer.octets();
         &mut self.0[usize::from(d ^ c.rotate_left(3) ^ b.rotate_left(5) ^ a)]
     }
 
-    /// Where a frame for a peer goes, if that is known and nothing speaks against it.
+    /// Returns the Ethernet destination of frames for a peer, if that is known and nothing speaks against it.
     #[inline]
-    pub(crate) fn next(&mut self, peer: Ipv4Addr) -> Option<Mac> {
+    pub(crate) fn next(&mut self, peer: Ipv4Addr) -> Option<MacAddress> {
         let place = self.place(peer);
         let known = place.as_mut().filter(|known| known.peer == peer)?;
         known.unanswered += 1;
@@ -61,8 +61,8 @@ impl Neighbours {
     }
 
     /// The kernel says where frames for a peer go: to the peer itself, if it is on this Ethernet, or to a router.
-    pub(crate) fn learn(&mut self, peer: Ipv4Addr, next: Mac, is_here: bool) {
-        *self.place(peer) = Some(Neighbour {
+    pub(crate) fn learn(&mut self, peer: Ipv4Addr, next: MacAddress, is_here: bool) {
+        *self.place(peer) = Some(NeighbourEntry {
             peer,
             next,
             seen: is_here.then_some(next),
@@ -71,10 +71,10 @@ impl Neighbours {
         });
     }
 
-    /// A frame of a peer came from there. If that is not where its frames come from, it may have moved: nobody
-    /// believes the frame, which anybody may have sent, but the kernel sends the next, and is asked again.
+    /// A frame of a peer came from there. If that is not where its frames come from, it may have moved: the frame,
+    /// which any host may have sent, is not believed, but the kernel sends the next, and is asked again.
     #[inline]
-    pub(crate) fn heard(&mut self, peer: Ipv4Addr, from: Mac) {
+    pub(crate) fn heard(&mut self, peer: Ipv4Addr, from: MacAddress) {
         let place = self.place(peer);
         let Some(known) = place.as_mut().filter(|known| known.peer == peer) else {
             return;
@@ -89,7 +89,7 @@ impl Neighbours {
     }
 }
 
-impl Neighbour {
+impl NeighbourEntry {
     fn has_been_silent(&mut self, now: Instant) -> bool {
         let since = *self.silent_since.get_or_insert(now);
         now.saturating_duration_since(since) >= SILENCE
@@ -101,12 +101,12 @@ mod tests {
     use super::*;
 
     const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
-    const HERE: Mac = Mac([2, 0, 0, 0, 0, 1]);
-    const THERE: Mac = Mac([2, 0, 0, 0, 0, 2]);
+    const HERE: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+    const THERE: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 
     #[test]
     fn a_peer_is_known_when_the_kernel_knows_it() {
-        let mut neighbours = Neighbours::default();
+        let mut neighbours = NeighbourCache::default();
         assert_eq!(neighbours.next(PEER), None);
         neighbours.heard(PEER, THERE);
         assert_eq!(neighbours.next(PEER), None, "frames are not believed");
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_moves_is_asked_for_again() {
-        let mut neighbours = Neighbours::default();
+        let mut neighbours = NeighbourCache::default();
         neighbours.learn(PEER, HERE, false);
         // A router on the way back may be another than on the way there.
         neighbours.heard(PEER, THERE);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn peers_of_one_place_displace_each_other() {
-        let mut neighbours = Neighbours::default();
+        let mut neighbours = NeighbourCache::default();
         let other = Ipv4Addr::new(192, 0, 2 ^ 0x20, 2 ^ 1);
         assert_eq!(
             std::ptr::from_mut(neighbours.place(other)),
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn silence_makes_the_kernel_look_again() {
-        let mut known = Neighbour {
+        let mut known = NeighbourEntry {
             peer: PEER,
             next: HERE,
             seen: None,
@@ -161,7 +161,7 @@ mod tests {
         assert!(!known.has_been_silent(begin));
         assert!(!known.has_been_silent(begin + SILENCE / 2));
         assert!(known.has_been_silent(begin + SILENCE));
-        let mut neighbours = Neighbours::default();
+        let mut neighbours = NeighbourCache::default();
         neighbours.learn(PEER, HERE, true);
         for _ in 0..100 {
             assert_eq!(neighbours.next(PEER), Some(HERE), "a burst is no silence");

@@ -9,7 +9,7 @@ use rustix::net::{
     socket_with,
 };
 
-use crate::headers::Mac;
+use crate::headers::MacAddress;
 
 /// Bytes of the header of a message.
 const HEADER: usize = 16;
@@ -34,37 +34,37 @@ const WANTS_ALL: u16 = 0x300;
 const IPV4: u8 = 2;
 const ETHERNET: u16 = 1;
 
-/// States of a neighbour whose address on the Ethernet can be used: reachable, stale, delay, probe, permanent.
+/// States of a neighbour with a usable address on the Ethernet: reachable, stale, delay, probe, permanent.
 const USABLE: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x80;
 
 /// An Ethernet that this host is at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct EthernetLink {
     pub(crate) name: String,
-    pub(crate) mac: Mac,
+    pub(crate) mac: MacAddress,
     /// Bytes of the largest packet of IP.
     pub(crate) mtu: u32,
-    /// Whether there is no card behind it, but another interface of this host or the like.
+    /// It has no card behind it, but another interface of this host or the like.
     pub(crate) is_virtual: bool,
 }
 
 /// The way to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Route {
+pub(crate) struct RouteEntry {
     pub(crate) interface: u32,
-    /// Where frames go: the peer itself, or a router.
+    /// Destination of frames: the peer itself, or a router.
     pub(crate) next: Ipv4Addr,
 }
 
 /// A socket that asks the kernel, of the network that its thread was in when it was made.
 #[derive(Debug)]
-pub(crate) struct Netlink {
+pub(crate) struct NetlinkSocket {
     socket: OwnedFd,
     sequence: u32,
     room: Vec<u8>,
 }
 
-impl Netlink {
+impl NetlinkSocket {
     pub(crate) fn open() -> io::Result<Self> {
         let family = AddressFamily::NETLINK;
         let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
@@ -75,11 +75,11 @@ impl Netlink {
         })
     }
 
-    /// The Ethernet behind an interface.
+    /// Returns the Ethernet behind an interface.
     ///
     /// # Errors
     /// `InvalidInput` if it is none.
-    pub(crate) fn link(&mut self, interface: u32) -> io::Result<Link> {
+    pub(crate) fn link(&mut self, interface: u32) -> io::Result<EthernetLink> {
         let mut body = [0; 16];
         body[4..8].copy_from_slice(&interface.to_ne_bytes());
         self.find(GET_LINK, IS_REQUEST, &body, NEW_LINK, link)?
@@ -89,7 +89,7 @@ impl Netlink {
             })
     }
 
-    /// The interface that has an address.
+    /// Returns the interface that has an address.
     ///
     /// # Errors
     /// `AddrNotAvailable` if none has.
@@ -107,11 +107,11 @@ impl Netlink {
         })
     }
 
-    /// The way to a peer.
+    /// Returns the way to a peer.
     ///
     /// # Errors
     /// `NetworkUnreachable` if there is none.
-    pub(crate) fn route(&mut self, to: Ipv4Addr) -> io::Result<Route> {
+    pub(crate) fn route(&mut self, to: Ipv4Addr) -> io::Result<RouteEntry> {
         let mut body = vec![IPV4, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         put_attribute(&mut body, 1, &to.octets());
         let found = self.find(GET_ROUTE, IS_REQUEST, &body, NEW_ROUTE, |body| {
@@ -120,11 +120,15 @@ impl Netlink {
         found.ok_or_else(|| io::ErrorKind::NetworkUnreachable.into())
     }
 
-    /// The address on the Ethernet of a neighbour, if the kernel has found it out.
+    /// Returns the address on the Ethernet of a neighbour, if the kernel has found it out.
     ///
     /// # Errors
     /// What the system reports.
-    pub(crate) fn neighbour(&mut self, interface: u32, at: Ipv4Addr) -> io::Result<Option<Mac>> {
+    pub(crate) fn neighbour(
+        &mut self,
+        interface: u32,
+        at: Ipv4Addr,
+    ) -> io::Result<Option<MacAddress>> {
         let mut body = vec![IPV4, 0, 0, 0];
         body.extend(interface.to_ne_bytes());
         body.extend([0; 4]);
@@ -153,7 +157,7 @@ impl Netlink {
             let room = self.room.as_mut_slice();
             let (_, length) = recv(&self.socket, room, RecvFlags::empty())?;
             let room = &self.room[..length.min(self.room.len())];
-            for message in Messages(room) {
+            for message in NetlinkMessages(room) {
                 if message.sequence != self.sequence {
                     continue;
                 }
@@ -196,21 +200,21 @@ fn refused(body: &[u8]) -> io::Result<()> {
     }
 }
 
-struct Message<'m> {
+struct NetlinkMessage<'m> {
     kind: u16,
     sequence: u32,
     body: &'m [u8],
 }
 
 /// The messages of a datagram. What does not fit together ends them.
-struct Messages<'m>(&'m [u8]);
+struct NetlinkMessages<'m>(&'m [u8]);
 
-impl<'m> Iterator for Messages<'m> {
-    type Item = Message<'m>;
+impl<'m> Iterator for NetlinkMessages<'m> {
+    type Item = NetlinkMessage<'m>;
 
-    fn next(&mut self) -> Option<Message<'m>> {
+    fn next(&mut self) -> Option<NetlinkMessage<'m>> {
         let length = take_u32(self.0, 0)? as usize;
-        let message = Message {
+        let message = NetlinkMessage {
             kind: take_u16(self.0, 4)?,
             sequence: take_u32(self.0, 8)?,
             body: self.0.get(HEADER..length)?,
@@ -221,9 +225,9 @@ impl<'m> Iterator for Messages<'m> {
 }
 
 /// The attributes behind the fixed part of a body: kind and value.
-struct Attributes<'m>(&'m [u8]);
+struct NetlinkAttributes<'m>(&'m [u8]);
 
-impl<'m> Attributes<'m> {
+impl<'m> NetlinkAttributes<'m> {
     fn behind(body: &'m [u8], fixed: usize) -> Self {
         Self(body.get(fixed..).unwrap_or_default())
     }
@@ -233,7 +237,7 @@ impl<'m> Attributes<'m> {
     }
 }
 
-impl<'m> Iterator for Attributes<'m> {
+impl<'m> Iterator for NetlinkAttributes<'m> {
     type Item = (u16, &'m [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -249,16 +253,16 @@ fn aligned(length: usize) -> usize {
     length.next_multiple_of(4)
 }
 
-fn link(body: &[u8]) -> Option<Link> {
+fn link(body: &[u8]) -> Option<EthernetLink> {
     if take_u16(body, 2)? != ETHERNET {
         return None;
     }
-    let attributes = || Attributes::behind(body, 16);
+    let attributes = || NetlinkAttributes::behind(body, 16);
     let name = attributes().get(3)?;
     let name = name.strip_suffix(&[0]).unwrap_or(name);
-    Some(Link {
+    Some(EthernetLink {
         name: String::from_utf8_lossy(name).into_owned(),
-        mac: Mac(attributes().get(1)?.try_into().ok()?),
+        mac: MacAddress(attributes().get(1)?.try_into().ok()?),
         mtu: take_u32(attributes().get(4)?, 0)?,
         // What the kernel was told to make is of some kind; cards are found.
         is_virtual: attributes().get(18).is_some(),
@@ -267,29 +271,29 @@ fn link(body: &[u8]) -> Option<Link> {
 
 fn interface_with(body: &[u8], address: Ipv4Addr) -> Option<u32> {
     // The local address; where there is none beside it, an end of a line has the other one only.
-    let local = Attributes::behind(body, 8).get(2);
-    let local = local.or_else(|| Attributes::behind(body, 8).get(1))?;
+    let local = NetlinkAttributes::behind(body, 8).get(2);
+    let local = local.or_else(|| NetlinkAttributes::behind(body, 8).get(1))?;
     (local == address.octets())
         .then(|| take_u32(body, 4))
         .flatten()
 }
 
-fn route(body: &[u8], to: Ipv4Addr) -> Option<Route> {
-    let interface = take_u32(Attributes::behind(body, 12).get(4)?, 0)?;
-    let gateway = Attributes::behind(body, 12).get(5);
+fn route(body: &[u8], to: Ipv4Addr) -> Option<RouteEntry> {
+    let interface = take_u32(NetlinkAttributes::behind(body, 12).get(4)?, 0)?;
+    let gateway = NetlinkAttributes::behind(body, 12).get(5);
     let gateway = gateway.and_then(|octets| octets.try_into().ok().map(<[u8; 4]>::into));
-    Some(Route {
+    Some(RouteEntry {
         interface,
         next: gateway.unwrap_or(to),
     })
 }
 
-fn neighbour(body: &[u8]) -> Option<Mac> {
+fn neighbour(body: &[u8]) -> Option<MacAddress> {
     if take_u16(body, 8)? & USABLE == 0 {
         return None;
     }
-    let mac = Attributes::behind(body, 12).get(2)?;
-    mac.try_into().ok().map(Mac)
+    let mac = NetlinkAttributes::behind(body, 12).get(2)?;
+    mac.try_into().ok().map(MacAddress)
 }
 
 fn take_u16(bytes: &[u8], at: usize) -> Option<u16> {
@@ -329,9 +333,12 @@ mod tests {
         let mut bytes = request(7, 0, 1, b"abcde");
         bytes.resize(aligned(bytes.len()), 0);
         bytes.extend(request(8, 0, 2, b""));
-        let kinds = |bytes: &[u8]| Messages(bytes).map(|m| m.kind).collect::<Vec<_>>();
+        let kinds = |bytes: &[u8]| NetlinkMessages(bytes).map(|m| m.kind).collect::<Vec<_>>();
         assert_eq!(kinds(&bytes), [7, 8]);
-        assert_eq!(Messages(&bytes).next().map(|m| m.body), Some(&b"abcde"[..]));
+        assert_eq!(
+            NetlinkMessages(&bytes).next().map(|m| m.body),
+            Some(&b"abcde"[..])
+        );
         assert_eq!(kinds(&bytes[..bytes.len() - 1]), [7]);
         assert_eq!(kinds(&[0; 64]), [0u16; 0]);
         bytes[0] = 15;
@@ -351,7 +358,10 @@ mod tests {
         ];
         let found = link(&body(&ethernet, &attributes)).unwrap();
         assert_eq!(found.name, "eth0");
-        assert_eq!((found.mac, found.mtu), (Mac([2, 0, 0, 0, 0, 1]), 1500));
+        assert_eq!(
+            (found.mac, found.mtu),
+            (MacAddress([2, 0, 0, 0, 0, 1]), 1500)
+        );
         assert!(!found.is_virtual);
         let mut of_a_pair = body(&ethernet, &attributes);
         of_a_pair.extend(attribute(18, &attribute(1, b"veth\0")));

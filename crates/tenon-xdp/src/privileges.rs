@@ -5,7 +5,7 @@ use std::io;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// What is needed, and what may stand in for it.
+/// Capabilities that are needed, and those that may stand in for them.
 const NEEDED: [(CapabilitySet, CapabilitySet, &str); 3] = [
     (
         CapabilitySet::NET_RAW,
@@ -24,7 +24,7 @@ const NEEDED: [(CapabilitySet, CapabilitySet, &str); 3] = [
     ),
 ];
 
-/// Which of the capabilities that are needed a process with these lacks.
+/// Returns those of the needed capabilities that a process with these lacks.
 fn lacking(has: CapabilitySet) -> Vec<&'static str> {
     let lacking = NEEDED
         .iter()
@@ -32,7 +32,7 @@ fn lacking(has: CapabilitySet) -> Vec<&'static str> {
     lacking.map(|(.., name)| *name).collect()
 }
 
-/// Whether this process may use AF_XDP, as far as its capabilities say.
+/// Checks that this process may use AF_XDP, as far as its capabilities say.
 ///
 /// # Errors
 /// `PermissionDenied`, with the names of the capabilities that it lacks.
@@ -47,7 +47,7 @@ pub fn check_privileges() -> io::Result<()> {
     }
 }
 
-/// What is told when the system refuses a step, though the process seemed to be allowed to take it.
+/// Returns the error for a step that the system refuses, though the process seemed to be allowed to take it.
 pub(crate) fn explain(error: io::Error, step: &str) -> io::Error {
     match error.kind() {
         io::ErrorKind::PermissionDenied => denied(&format!(

@@ -1,5 +1,5 @@
-//! The four rings between a process and the kernel. Each has one end that puts in and one that takes out; ours
-//! is whoever has it borrowed for writing.
+//! The four rings between a process and the kernel. Each has one end that puts in and one that takes out; this process
+//! uses its end through a mutable borrow.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -9,26 +9,26 @@ use rustix::net::xdp::XdpRingOffset;
 
 use crate::memory::RingMemory;
 
-/// What the kernel sets when it has to be called to go on.
+/// Flag that the kernel sets when it has to be called to go on.
 const NEEDS_CALL: u32 = 1;
 
 /// A ring, mapped.
 #[derive(Debug)]
-struct Ring {
+struct MappedRing {
     memory: RingMemory,
-    /// Where the counts of what was put in and taken out are, in words of 4 bytes.
+    /// Position of the counts of entries that were put in and taken out, in words of 4 bytes.
     producer: usize,
     consumer: usize,
     flags: Option<usize>,
-    /// Where the entries begin, in words of 8 bytes.
+    /// Position of the entries, in words of 8 bytes.
     entries: usize,
     mask: u32,
-    /// What this end has put in or taken out, and how far it may go as it last saw.
+    /// Count of entries that this end has put in or taken out, and the limit up to which it may go as it last saw.
     own: u32,
     limit: u32,
 }
 
-impl Ring {
+impl MappedRing {
     fn map(
         socket: BorrowedFd<'_>,
         page: u64,
@@ -59,7 +59,7 @@ impl Ring {
         flags.is_none_or(|flags| flags.load(Ordering::Relaxed) & NEEDS_CALL != 0)
     }
 
-    /// Whether there is room for another entry, or an entry, by what the other end has done.
+    /// Returns whether there is room for another entry, or an entry, by what the other end has done.
     #[inline]
     fn may_go_on(&mut self, other: usize, ahead: u32) -> bool {
         if self.own != self.limit {
@@ -73,16 +73,16 @@ impl Ring {
 
 /// The end of a ring that puts entries of so many words in.
 #[derive(Debug)]
-pub(crate) struct Sender<const WORDS: usize>(Ring);
+pub(crate) struct RingProducer<const WORDS: usize>(MappedRing);
 
-impl<const WORDS: usize> Sender<WORDS> {
+impl<const WORDS: usize> RingProducer<WORDS> {
     pub(crate) fn map(
         socket: BorrowedFd<'_>,
         page: u64,
         offsets: &XdpRingOffset,
         size: u32,
     ) -> io::Result<Self> {
-        Ring::map(socket, page, offsets, size, WORDS).map(Self)
+        MappedRing::map(socket, page, offsets, size, WORDS).map(Self)
     }
 
     /// Puts an entry in; false if the ring is full.
@@ -108,7 +108,7 @@ impl<const WORDS: usize> Sender<WORDS> {
         self.0.own.wrapping_sub(taken)
     }
 
-    /// Whether the kernel has to be called to look at it.
+    /// Returns whether the kernel has to be called to look at it.
     #[inline]
     pub(crate) fn needs_call(&self) -> bool {
         self.0.needs_call()
@@ -117,19 +117,19 @@ impl<const WORDS: usize> Sender<WORDS> {
 
 /// The end of a ring that takes entries of so many words out.
 #[derive(Debug)]
-pub(crate) struct Receiver<const WORDS: usize>(Ring);
+pub(crate) struct RingConsumer<const WORDS: usize>(MappedRing);
 
-impl<const WORDS: usize> Receiver<WORDS> {
+impl<const WORDS: usize> RingConsumer<WORDS> {
     pub(crate) fn map(
         socket: BorrowedFd<'_>,
         page: u64,
         offsets: &XdpRingOffset,
         size: u32,
     ) -> io::Result<Self> {
-        Ring::map(socket, page, offsets, size, WORDS).map(Self)
+        MappedRing::map(socket, page, offsets, size, WORDS).map(Self)
     }
 
-    /// Whether there is something to take out.
+    /// Returns whether there is something to take out.
     #[inline]
     pub(crate) fn has_entry(&mut self) -> bool {
         self.0.may_go_on(self.0.producer, 0)
@@ -151,14 +151,14 @@ impl<const WORDS: usize> Receiver<WORDS> {
     }
 }
 
-/// A piece of a frame, as an entry of the rings for sending and receiving.
+/// Returns a piece of a frame, as an entry of the rings for sending and receiving.
 #[inline]
 pub(crate) fn descriptor(address: u64, length: u32) -> [u64; 2] {
     let [a, b, c, d] = length.to_ne_bytes();
     [address, u64::from_ne_bytes([a, b, c, d, 0, 0, 0, 0])]
 }
 
-/// Where a piece is, and how long.
+/// Returns the address of a piece, and its length.
 #[inline]
 pub(crate) fn piece([address, length]: [u64; 2]) -> (u64, u32) {
     let [a, b, c, d, ..] = length.to_ne_bytes();

@@ -11,11 +11,13 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
-use crate::headers::{Arrived, HEADERS, HEADERS_OF_IP, Place, Prototype, read};
-use crate::interface::{Interface, Rings, call_to_send, lock};
-use crate::memory::{FRAME, Frames};
-use crate::neighbours::Neighbours;
-use crate::netlink::Netlink;
+use crate::headers::{
+    EthernetEndpoint, FrameHeaderTemplate, HEADERS, HEADERS_OF_IP, ReceivedDatagram, read,
+};
+use crate::interface::{SocketRings, XdpInterface, call_to_send, lock};
+use crate::memory::{FRAME, FrameMemory};
+use crate::neighbours::NeighbourCache;
+use crate::netlink::NetlinkSocket;
 use crate::privileges::check_privileges;
 use crate::ring::{descriptor, piece};
 
@@ -25,35 +27,35 @@ const LOOKS_AT_RING: u32 = 4;
 /// Most frames that are looked at for one that is believed.
 const FRAMES_AT_A_TIME: u32 = 64;
 
-/// What the kernel keeps of what nobody has received yet. Where it may not be so much it is less.
+/// Bytes of received datagrams that the kernel keeps until they are read. Where it may not be so much it is less.
 const KEPT: usize = 1 << 20;
 
-/// A socket for datagrams of UDP, whose frames go past the kernel's stack (AF_XDP).
+/// A socket for datagrams of UDP with frames that go past the kernel's stack (AF_XDP).
 ///
 /// Beside it stands a socket of the kernel's with the same address. It reserves the port, is told of ports that
 /// are closed, receives what the filter leaves to the kernel (parts of a datagram, for one), and sends what the
 /// kernel has yet to find a way for. Any thread may send; one at a time receives.
 #[derive(Debug)]
 pub struct XdpSocket {
-    interface: Arc<Interface>,
+    interface: Arc<XdpInterface>,
     number: u32,
     /// This end. All frames are from it, and for it.
-    here: Place,
+    here: EthernetEndpoint,
     peer: Option<SocketAddrV4>,
-    prototype: Prototype,
-    rings: Arc<Rings>,
-    neighbours: Mutex<Neighbours>,
-    netlink: Mutex<Netlink>,
+    prototype: FrameHeaderTemplate,
+    rings: Arc<SocketRings>,
+    neighbours: Mutex<NeighbourCache>,
+    netlink: Mutex<NetlinkSocket>,
     kernel: UdpSocket,
     /// Readable when either of the sockets is.
     poller: OwnedFd,
     looks: AtomicU32,
     is_shut: AtomicBool,
-    counters: Counters,
+    counters: AtomicCounters,
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+struct AtomicCounters {
     sent: AtomicU64,
     sent_by_kernel: AtomicU64,
     received: AtomicU64,
@@ -61,7 +63,7 @@ struct Counters {
     dropped: AtomicU64,
 }
 
-/// What has become of datagrams.
+/// Counts of datagrams by their path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct XdpCounters {
     /// Went out past the kernel's stack.
@@ -77,7 +79,7 @@ pub struct XdpCounters {
 }
 
 impl XdpSocket {
-    /// A socket that sends to and receives from `peer` alone. Nothing is sent yet.
+    /// Opens a socket that sends to and receives from `peer` alone. Nothing is sent yet.
     ///
     /// # Errors
     /// `PermissionDenied`, with the capabilities that are lacking; `InvalidInput` if the way to the peer is no
@@ -86,9 +88,9 @@ impl XdpSocket {
         check_privileges()?;
         let kernel = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         kernel.connect(peer)?;
-        let mut netlink = Netlink::open()?;
+        let mut netlink = NetlinkSocket::open()?;
         let interface = netlink.route(*peer.ip())?.interface;
-        let interface = Interface::get(interface, &mut netlink).map_err(|error| {
+        let interface = XdpInterface::get(interface, &mut netlink).map_err(|error| {
             let is_kind = error.kind() == io::ErrorKind::InvalidInput;
             match is_kind {
                 true => no_ethernet(*peer.ip(), &error),
@@ -98,32 +100,32 @@ impl XdpSocket {
         Self::new(interface, kernel, Some(peer), netlink)
     }
 
-    /// A socket that receives from everybody at `at`, an address of one of this host's interfaces; port 0 takes
+    /// Opens a socket that receives from everybody at `at`, an address of one of this host's interfaces; port 0 takes
     /// any free port.
     ///
     /// # Errors
     /// As [`connect`](Self::connect); `AddrInUse`; `AddrNotAvailable` if no interface has the address.
     pub fn bind(at: SocketAddrV4) -> io::Result<Self> {
         check_privileges()?;
-        let mut netlink = Netlink::open()?;
+        let mut netlink = NetlinkSocket::open()?;
         let interface = netlink.interface_of(*at.ip())?;
         let kernel = UdpSocket::bind(at)?;
-        let interface = Interface::get(interface, &mut netlink)?;
+        let interface = XdpInterface::get(interface, &mut netlink)?;
         Self::new(interface, kernel, None, netlink)
     }
 
     fn new(
-        interface: Arc<Interface>,
+        interface: Arc<XdpInterface>,
         kernel: UdpSocket,
         peer: Option<SocketAddrV4>,
-        netlink: Netlink,
+        netlink: NetlinkSocket,
     ) -> io::Result<Self> {
         set_socket_recv_buffer_size(&kernel, KEPT)?;
         let SocketAddr::V4(at) = kernel.local_addr()? else {
             unreachable!("it was bound to an address of IPv4");
         };
         let mac = interface.mac;
-        let here = Place { mac, at };
+        let here = EthernetEndpoint { mac, at };
         let (number, rings) = interface.open_socket(at)?;
         let poller = poll_both(&rings.socket, &kernel)?;
         Ok(Self {
@@ -131,7 +133,7 @@ impl XdpSocket {
             number,
             here,
             peer,
-            prototype: Prototype::new(here),
+            prototype: FrameHeaderTemplate::new(here),
             rings: Arc::new(rings),
             neighbours: Mutex::default(),
             netlink: Mutex::new(netlink),
@@ -139,21 +141,21 @@ impl XdpSocket {
             poller,
             looks: AtomicU32::new(0),
             is_shut: AtomicBool::new(false),
-            counters: Counters::default(),
+            counters: AtomicCounters::default(),
         })
     }
 
-    /// Where this socket is, its real port included.
+    /// Returns the address of this socket, its real port included.
     pub fn address(&self) -> SocketAddrV4 {
         self.here.at
     }
 
-    /// The name of the interface that its frames go through.
+    /// Returns the name of the interface that its frames go through.
     pub fn interface(&self) -> &str {
         &self.interface.name
     }
 
-    /// What has become of datagrams so far.
+    /// Returns the counts of datagrams so far.
     pub fn counters(&self) -> XdpCounters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         XdpCounters {
@@ -241,7 +243,7 @@ impl XdpSocket {
         }
         let next = lock(&self.neighbours).next(*to.ip());
         match next {
-            Some(mac) => self.put_frame(data, Place { mac, at: to }),
+            Some(mac) => self.put_frame(data, EthernetEndpoint { mac, at: to }),
             None => {
                 self.send_by_kernel(data, to)?;
                 self.ask_for(*to.ip())
@@ -255,7 +257,7 @@ impl XdpSocket {
     }
 
     #[inline]
-    fn put_frame(&self, data: &[u8], to: Place) -> io::Result<()> {
+    fn put_frame(&self, data: &[u8], to: EthernetEndpoint) -> io::Result<()> {
         let (interface, rings) = (&*self.interface, &*self.rings);
         let Some(mut frame) = interface.take_frame() else {
             call_to_send(rings)?;
@@ -266,7 +268,7 @@ impl XdpSocket {
             interface.return_frame(frame);
             return Err(Errno::MSGSIZE.into());
         };
-        let entry = descriptor(Frames::release(frame), length as u32);
+        let entry = descriptor(FrameMemory::release(frame), length as u32);
         // The ring has room for all frames that may be on their way.
         lock(&rings.outgoing).put(entry);
         self.counters.sent.fetch_add(1, Ordering::Relaxed);
@@ -337,7 +339,7 @@ impl XdpSocket {
             return Ok(received);
         }
         match (self.receive_by_kernel(room), self.peer) {
-            // Where nobody waits, the kernel does not say so.
+            // Where no socket listens, the kernel does not say so.
             (Err(error), Some(peer))
                 if error.kind() == io::ErrorKind::WouldBlock
                     && self.is_shut.load(Ordering::Relaxed) =>
@@ -375,7 +377,7 @@ impl XdpSocket {
         let arrived = read(frame, self.here).ok();
         let arrived =
             arrived.filter(|arrived| self.peer.is_none_or(|peer| peer == arrived.from.at));
-        let Some(Arrived { from, data }) = arrived else {
+        let Some(ReceivedDatagram { from, data }) = arrived else {
             self.counters.dropped.fetch_add(1, Ordering::Relaxed);
             return None;
         };
@@ -400,7 +402,7 @@ impl XdpSocket {
         Ok((length, from.ok_or(io::ErrorKind::InvalidData)?))
     }
 
-    /// Wakes whoever waits in a receive: it receives an empty datagram.
+    /// Wakes the thread that waits in a receive: it receives an empty datagram.
     ///
     /// # Errors
     /// `NotConnected` for a socket that was not connected.
@@ -427,7 +429,7 @@ fn poll_both(one: &OwnedFd, other: &UdpSocket) -> io::Result<OwnedFd> {
 }
 
 impl AsFd for XdpSocket {
-    /// What is readable when something has come, to be polled and nothing else.
+    /// Returns a descriptor that is readable when something has come, to be polled and nothing else.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.poller.as_fd()
     }

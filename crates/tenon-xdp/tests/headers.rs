@@ -4,20 +4,24 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use tenon_xdp::{Arrived, Flaw, HEADERS, Mac, Place, Prototype, read};
+use tenon_xdp::{
+    EthernetEndpoint, FrameError, FrameHeaderTemplate, HEADERS, MacAddress, ReceivedDatagram, read,
+};
 
-const CLIENT: Place = Place {
-    mac: Mac([0x02, 0, 0, 0, 0, 0x01]),
+const CLIENT: EthernetEndpoint = EthernetEndpoint {
+    mac: MacAddress([0x02, 0, 0, 0, 0, 0x01]),
     at: SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 5000),
 };
-const SERVER: Place = Place {
-    mac: Mac([0x02, 0, 0, 0, 0, 0x02]),
+const SERVER: EthernetEndpoint = EthernetEndpoint {
+    mac: MacAddress([0x02, 0, 0, 0, 0, 0x02]),
     at: SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, 254), 4000),
 };
 
 fn frame(data: &[u8]) -> Vec<u8> {
     let mut room = vec![0xee; HEADERS + data.len() + 10];
-    let length = Prototype::new(CLIENT).toward(SERVER).write(data, &mut room);
+    let length = FrameHeaderTemplate::new(CLIENT)
+        .toward(SERVER)
+        .write(data, &mut room);
     room.truncate(length.unwrap());
     room
 }
@@ -45,7 +49,7 @@ fn a_frame_of_any_length_is_read_as_it_was_written() {
         let mut frame = frame(&data[..length]);
         // Ethernet fills up what is short.
         frame.resize(frame.len().max(60), 0xaa);
-        let arrived = Arrived {
+        let arrived = ReceivedDatagram {
             from: CLIENT,
             data: &data[..length],
         };
@@ -56,12 +60,12 @@ fn a_frame_of_any_length_is_read_as_it_was_written() {
 #[test]
 fn a_prototype_goes_from_peer_to_peer() {
     // What was said of one peer leaves no trace.
-    let mut here_and_there = Prototype::new(CLIENT);
+    let mut here_and_there = FrameHeaderTemplate::new(CLIENT);
     let peers = [
         SERVER,
         CLIENT,
-        Place {
-            mac: Mac([0xfe; 6]),
+        EthernetEndpoint {
+            mac: MacAddress([0xfe; 6]),
             at: SocketAddrV4::new(Ipv4Addr::BROADCAST, 0xffff),
         },
     ];
@@ -69,7 +73,7 @@ fn a_prototype_goes_from_peer_to_peer() {
         here_and_there = here_and_there.toward(to);
         let (mut one, mut other) = ([0; 100], [0; 100]);
         here_and_there.write(b"some data", &mut one);
-        Prototype::new(CLIENT)
+        FrameHeaderTemplate::new(CLIENT)
             .toward(to)
             .write(b"some data", &mut other);
         assert_eq!(
@@ -93,7 +97,7 @@ fn a_checksum_that_comes_to_nothing_is_all_ones() {
 
 #[test]
 fn what_has_no_room_is_not_written() {
-    let prototype = Prototype::new(CLIENT).toward(SERVER);
+    let prototype = FrameHeaderTemplate::new(CLIENT).toward(SERVER);
     assert_eq!(prototype.write(b"abc", &mut [0; HEADERS + 2]), None);
     assert_eq!(prototype.write(b"", &mut [0; HEADERS - 1]), None);
     assert_eq!(prototype.write(&[0; 65_536], &mut vec![0; 70_000]), None);
@@ -118,7 +122,8 @@ fn changed(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 
 #[test]
 fn what_is_not_sound_is_not_believed() {
-    let (short, not_ours, not_plain) = (Flaw::Short, Flaw::NotOurs, Flaw::NotPlain);
+    let (short, not_ours, not_plain) =
+        (FrameError::Short, FrameError::NotOurs, FrameError::NotPlain);
     for (what, frame, flaw) in [
         ("nothing", vec![], short),
         ("half the headers", changed(|f| f.truncate(41)), short),
@@ -137,11 +142,23 @@ fn what_is_not_sound_is_not_believed() {
         (
             "less than the headers",
             changed(|f| f[17] = 27),
-            Flaw::Lengths,
+            FrameError::Lengths,
         ),
-        ("UDP longer than IP", changed(|f| f[39] = 18), Flaw::Lengths),
-        ("UDP of 7 bytes", changed(|f| f[39] = 7), Flaw::Lengths),
-        ("UDP of 64 KiB", changed(|f| f[38] = 0xff), Flaw::Lengths),
+        (
+            "UDP longer than IP",
+            changed(|f| f[39] = 18),
+            FrameError::Lengths,
+        ),
+        (
+            "UDP of 7 bytes",
+            changed(|f| f[39] = 7),
+            FrameError::Lengths,
+        ),
+        (
+            "UDP of 64 KiB",
+            changed(|f| f[38] = 0xff),
+            FrameError::Lengths,
+        ),
         (
             "IP of 64 KiB",
             changed(|f| {
@@ -157,18 +174,18 @@ fn what_is_not_sound_is_not_believed() {
                 f[24] ^= 1;
                 f
             },
-            Flaw::Checksum,
+            FrameError::Checksum,
         ),
         (
             "a wrong sum of UDP",
             changed(|f| f[41] ^= 1),
-            Flaw::Checksum,
+            FrameError::Checksum,
         ),
-        ("other data", changed(|f| f[45] ^= 1), Flaw::Checksum),
+        ("other data", changed(|f| f[45] ^= 1), FrameError::Checksum),
         (
             "data that changed places",
             changed(|f| f.swap(43, 44)),
-            Flaw::Checksum,
+            FrameError::Checksum,
         ),
     ] {
         assert_eq!(read(&frame, SERVER), Err(flaw), "{what}");
@@ -193,7 +210,7 @@ fn nobody_sends_from_such_an_address() {
         ("everybody", from(|f| f[26..30].fill(255))),
         ("a group of cards", from(|f| f[6] |= 1)),
     ] {
-        assert_eq!(read(&frame, SERVER), Err(Flaw::Sender), "{what}");
+        assert_eq!(read(&frame, SERVER), Err(FrameError::Sender), "{what}");
     }
 }
 
@@ -209,7 +226,7 @@ fn a_sum_may_be_missing_but_not_left_to_hardware() {
         let folded = (total & 0xffff) + (total >> 16);
         frame[40..42].copy_from_slice(&(folded as u16).to_be_bytes());
     });
-    assert_eq!(read(&left, SERVER), Err(Flaw::Checksum));
+    assert_eq!(read(&left, SERVER), Err(FrameError::Checksum));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use pair::{Pair, ip};
 use rustix::net::{AddressFamily, SendFlags, SocketType};
-use tenon_xdp::{Mac, Place, Prototype, XdpSocket};
+use tenon_xdp::{EthernetEndpoint, FrameHeaderTemplate, MacAddress, XdpSocket};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -316,10 +316,10 @@ fn what_is_damaged_on_its_way_is_not_taken_for_right() {
     let client = client(&pair, &server);
     client.try_send(b"hello").unwrap();
     receive(&server);
-    let mac = Mac([2; 6]);
-    let place = |at| Place { mac, at };
+    let mac = MacAddress([2; 6]);
+    let place = |at| EthernetEndpoint { mac, at };
     let other_port = SocketAddrV4::new(pair.client_at, 9);
-    let prototype = Prototype::new(place(other_port)).toward(place(server.address()));
+    let prototype = FrameHeaderTemplate::new(place(other_port)).toward(place(server.address()));
     let mut frame = [0; 200];
     let length = prototype.write(&[0x5a; 100], &mut frame).unwrap();
     let packet = &frame[14..length];

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 
-use super::{Kind, Stream};
+use super::{Stream, StreamKind};
 
 impl Stream {
     /// Sends as many of `bytes` as fit at once and returns their number.
@@ -13,8 +13,8 @@ impl Stream {
     #[inline]
     pub fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
         match &self.0 {
-            Kind::Socket { socket, family } => family.note(socket.try_send(bytes)),
-            Kind::Shm(shm) => shm.try_send(bytes),
+            StreamKind::Socket { socket, family } => family.note(socket.try_send(bytes)),
+            StreamKind::Shm(shm) => shm.try_send(bytes),
         }
     }
 
@@ -26,8 +26,8 @@ impl Stream {
     #[inline]
     pub fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match &self.0 {
-            Kind::Socket { socket, family } => family.note(socket.try_send_pieces(pieces)),
-            Kind::Shm(shm) => shm.try_send_pieces(pieces),
+            StreamKind::Socket { socket, family } => family.note(socket.try_send_pieces(pieces)),
+            StreamKind::Shm(shm) => shm.try_send_pieces(pieces),
         }
     }
 }

@@ -12,36 +12,35 @@
 //!
 //! Of a long message the bytes lie in the ring's [annex](crate::annex), and a cell refers to them.
 //!
-//! The bytes themselves are written and read as atomic words, relaxed. That is what the language has
-//! for memory that somebody else may write at the same time: each word is read exactly once, into memory
-//! that is one's own, and whatever it was then is what everybody after looks at. An ordinary copy could be
-//! read twice by what the compiler makes of it. On the processors there are such a word costs what
-//! any other does.
+//! The bytes themselves are written and read as atomic words, relaxed. That is what the language has for memory that
+//! another process may write at the same time: each word is read exactly once, into memory that is one's own, and
+//! whatever it was then is what all code after it looks at. An ordinary copy could be read twice by what the compiler
+//! makes of it. On the processors there are such a word costs what any other does.
 
 mod receiver;
 mod sender;
 
-use crate::layout::{CELL, LOAD, Place, RECEIVER_SLEEPS};
+use crate::layout::{CELL, LOAD, RECEIVER_SLEEPS, RingLayout};
 use crate::sync::{AtomicU64, Ordering, fence};
 
-pub(crate) use receiver::Receiver;
-pub(crate) use sender::Sender;
+pub(crate) use receiver::RingReceiver;
+pub(crate) use sender::RingSender;
 
 /// Bits of a mark that say how many bytes a cell carries. The others number it.
 const LENGTH_BITS: u32 = 8;
 
-/// What they say of a cell that refers to bytes in the annex. Its first word behind the mark says how many.
+/// Length in the mark of a cell that refers to bytes in the annex. Its first word behind the mark says how many.
 const REFERS: usize = (1 << LENGTH_BITS) - 1;
 
 /// The peer wrote something into the segment that cannot be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
+pub enum RingViolation {
     /// A cell has the mark of none that could be there.
     #[error("the peer marked cell {awaited} of what it sends as cell {found}")]
     Mark {
-        /// Which it is.
+        /// The number of the cell.
         awaited: u64,
-        /// Which it is said to be.
+        /// The number that the mark says.
         found: u64,
     },
     /// A cell carries nothing, or more than there is room for.
@@ -52,7 +51,7 @@ pub enum Violation {
     Reference {
         /// Bytes that it refers to.
         found: u64,
-        /// How many of them were taken already.
+        /// Bytes of them that were taken already.
         taken: usize,
         /// Most that there can be.
         most: usize,
@@ -62,18 +61,18 @@ pub enum Violation {
         "the peer claims to have received more than was sent: {claimed} cells or lines of {capacity} remain"
     )]
     Received {
-        /// What follows from the peer's cursor.
+        /// Cells or lines that follow from the peer's cursor.
         claimed: u64,
-        /// What the ring, or its annex, holds.
+        /// Capacity of the ring, or of its annex.
         capacity: u64,
     },
 }
 
-type Cell = [AtomicU64; CELL];
+type RingCell = [AtomicU64; CELL];
 
-impl Place {
+impl RingLayout {
     #[inline]
-    fn ring(self, memory: &[AtomicU64]) -> &[Cell] {
+    fn ring(self, memory: &[AtomicU64]) -> &[RingCell] {
         memory[self.start..self.start + self.words]
             .as_chunks::<CELL>()
             .0
@@ -108,21 +107,21 @@ fn mark(number: u64, length: usize) -> u64 {
     ((number + 1) << LENGTH_BITS) | length as u64
 }
 
-/// Where in a ring the cell of a number is.
+/// Returns the cell of a number in a ring.
 #[inline]
-fn cell(ring: &[Cell], number: u64) -> &Cell {
+fn cell(ring: &[RingCell], number: u64) -> &RingCell {
     &ring[number as usize & (ring.len() - 1)]
 }
 
 /// Has the end woken that receives by the ring at `place`, if it sleeps.
 #[inline]
-pub(crate) fn wake_receiver(memory: &[AtomicU64], place: Place, wake: impl Fn()) {
-    // With the one in `Receiver::park`: either this sees the sleeper, or it sees what is new.
+pub(crate) fn wake_receiver(memory: &[AtomicU64], place: RingLayout, wake: impl Fn()) {
+    // With the one in `RingReceiver::park`: either this sees the sleeper, or it sees what is new.
     fence(Ordering::SeqCst);
     wake_sleeper(&memory[place.receiver + RECEIVER_SLEEPS], wake);
 }
 
-/// Wakes who sleeps, once.
+/// Wakes the sleeping peer, once.
 #[inline]
 pub(crate) fn wake_sleeper(sleeps: &AtomicU64, wake: impl Fn()) {
     if sleeps.load(Ordering::Relaxed) != 0 && sleeps.swap(0, Ordering::AcqRel) != 0 {

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::atomic::AtomicU64 as OwnU64;
 use std::sync::atomic::Ordering as OwnOrdering;
 
-use super::{Cell, LENGTH_BITS, REFERS, Violation, cell, mark, wake_sleeper};
-use crate::annex::{Cursor, referred_most};
-use crate::layout::{ANNEX_HEAD, HEAD, LOAD, Place, RECEIVER_SLEEPS, SENDER_SLEEPS, WORD};
+use super::{LENGTH_BITS, REFERS, RingCell, RingViolation, cell, mark, wake_sleeper};
+use crate::annex::{AnnexCursor, referred_most};
+use crate::layout::{ANNEX_HEAD, HEAD, LOAD, RECEIVER_SLEEPS, RingLayout, SENDER_SLEEPS, WORD};
 use crate::sync::{AtomicU64, Ordering, fence, spin};
 
 /// Looks for what follows a part of a long message: a sender that is at it takes less than ten.
@@ -18,20 +18,20 @@ const LOOKS_A_PAUSE: u32 = if cfg!(loom) { 0 } else { 8 };
 /// The end that receives. One thread at a time does: if two did, the bytes would be mixed.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Receiver {
-    place: Place,
+pub(crate) struct RingReceiver {
+    place: RingLayout,
     /// Cells emptied.
     head: OwnU64,
     /// Bytes that were taken out of the next cell.
     taken: OwnU64,
     /// Cells that the peer may know to be emptied.
     head_told: OwnU64,
-    annex: Cursor,
+    annex: AnnexCursor,
 }
 
-/// What the next cell holds.
+/// The content of the next cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum RingCellContent {
     /// It has not come yet.
     Nothing,
     /// So many bytes.
@@ -40,14 +40,14 @@ enum Found {
     Reference(usize),
 }
 
-impl Receiver {
-    pub(crate) fn new(place: Place) -> Self {
+impl RingReceiver {
+    pub(crate) fn new(place: RingLayout) -> Self {
         Self {
             place,
             head: OwnU64::new(0),
             taken: OwnU64::new(0),
             head_told: OwnU64::new(0),
-            annex: Cursor::new(),
+            annex: AnnexCursor::new(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Receiver {
         memory: &[AtomicU64],
         room: &mut [u8],
         wake: impl Fn(),
-    ) -> Result<usize, Violation> {
+    ) -> Result<usize, RingViolation> {
         let ring = self.place.ring(memory);
         let head = self.head.load(OwnOrdering::Relaxed);
         let told = self.head_told.load(OwnOrdering::Relaxed);
@@ -84,7 +84,7 @@ impl Receiver {
         memory: &[AtomicU64],
         room: &mut [u8],
         wake: impl Fn(),
-    ) -> Result<usize, Violation> {
+    ) -> Result<usize, RingViolation> {
         let ring = self.place.ring(memory);
         let mut head = self.head.load(OwnOrdering::Relaxed);
         let mut taken = self.taken.load(OwnOrdering::Relaxed) as usize;
@@ -93,8 +93,8 @@ impl Receiver {
         while received < room.len() {
             let cell = cell(ring, head);
             let length = match self.look_at(cell, head, taken) {
-                Ok(Found::Load(length)) => length,
-                Ok(Found::Reference(length)) => {
+                Ok(RingCellContent::Load(length)) => length,
+                Ok(RingCellContent::Reference(length)) => {
                     let fits = self.take_referred(memory, length, taken, &mut room[received..]);
                     received += fits;
                     taken += fits;
@@ -109,8 +109,8 @@ impl Receiver {
                     follows = length == referred_most(self.place.annex_lines());
                     continue;
                 }
-                Ok(Found::Nothing) if follows && self.comes_soon(cell, head) => continue,
-                Ok(Found::Nothing) => break,
+                Ok(RingCellContent::Nothing) if follows && self.comes_soon(cell, head) => continue,
+                Ok(RingCellContent::Nothing) => break,
                 Err(violation) if received == 0 => return Err(violation),
                 // What was sent before it is received first.
                 Err(_) => break,
@@ -162,14 +162,14 @@ impl Receiver {
         fits
     }
 
-    /// Waits for a moment for a cell. Who has sent as much at once as is customary mostly is about to send
+    /// Waits for a moment for a cell. A sender that has sent as much at once as is customary mostly is about to send
     /// more, and is done with it sooner than a caller would be back here.
-    fn comes_soon(&self, cell: &Cell, number: u64) -> bool {
+    fn comes_soon(&self, cell: &RingCell, number: u64) -> bool {
         looks_changed(&cell[0], self.before(number), LINGER)
     }
 
     /// Takes whole cells that follow each other, up to a quarter of the ring, and says how many.
-    fn take_run(&self, ring: &[Cell], head: u64, room: &mut [u8]) -> usize {
+    fn take_run(&self, ring: &[RingCell], head: u64, room: &mut [u8]) -> usize {
         let rooms = room.as_chunks_mut::<LOAD>().0;
         let most = rooms.len().min(self.place.worth_telling() as usize);
         let cells = &ring[head as usize & (ring.len() - 1)..];
@@ -186,9 +186,14 @@ impl Receiver {
         run
     }
 
-    /// What a cell holds, of which some may have been taken.
+    /// Returns what a cell holds, of which some may have been taken.
     #[inline]
-    fn look_at(&self, cell: &Cell, number: u64, taken: usize) -> Result<Found, Violation> {
+    fn look_at(
+        &self,
+        cell: &RingCell,
+        number: u64,
+        taken: usize,
+    ) -> Result<RingCellContent, RingViolation> {
         // Acquire: the bytes are those that the peer put in before the mark.
         let mark = cell[0].load(Ordering::Acquire);
         let (found, length) = (mark >> LENGTH_BITS, mark & ((1 << LENGTH_BITS) - 1));
@@ -197,42 +202,42 @@ impl Receiver {
         }
         // A cell of which some was taken may have been marked anew since.
         match taken < length as usize && length as usize <= LOAD {
-            true => Ok(Found::Load(length as usize)),
+            true => Ok(RingCellContent::Load(length as usize)),
             false => self.look_at_reference(cell, length, taken),
         }
     }
 
-    /// What a cell refers to that carries no bytes itself.
+    /// Returns what a cell refers to that carries no bytes itself.
     #[cold]
     fn look_at_reference(
         &self,
-        cell: &Cell,
+        cell: &RingCell,
         length: u64,
         taken: usize,
-    ) -> Result<Found, Violation> {
+    ) -> Result<RingCellContent, RingViolation> {
         if length != REFERS as u64 || self.place.annex_lines() == 0 {
-            return Err(Violation::Length(length));
+            return Err(RingViolation::Length(length));
         }
         let (found, most) = (cell[1].load(Ordering::Relaxed), self.annex.most(self.place));
         match (taken as u64) < found && found <= most as u64 {
-            true => Ok(Found::Reference(found as usize)),
-            false => Err(Violation::Reference { found, taken, most }),
+            true => Ok(RingCellContent::Reference(found as usize)),
+            false => Err(RingViolation::Reference { found, taken, most }),
         }
     }
 
-    /// Whether the mark of a cell is the one that it had before.
+    /// Checks whether the mark of a cell is the one that it had before.
     #[inline]
-    fn look_at_old(&self, found: u64, number: u64) -> Result<Found, Violation> {
+    fn look_at_old(&self, found: u64, number: u64) -> Result<RingCellContent, RingViolation> {
         match found == self.before(number) {
-            true => Ok(Found::Nothing),
-            false => Err(Violation::Mark {
+            true => Ok(RingCellContent::Nothing),
+            false => Err(RingViolation::Mark {
                 awaited: number,
                 found: found.wrapping_sub(1),
             }),
         }
     }
 
-    /// The number in the mark of the cell that was where this one is to come.
+    /// Returns the number in the mark of the cell that was where this one is to come.
     #[inline]
     fn before(&self, number: u64) -> u64 {
         (number + 1).saturating_sub(self.place.cells())
@@ -244,8 +249,8 @@ impl Receiver {
 
     /// Lets the sender see how far the receiver is, and has it woken if it sleeps.
     ///
-    /// A sender sleeps only if more than three quarters of the ring, or of its annex, are filled by the cursor
-    /// that it sees. So at least one further quarter will be emptied before it is empty, and this called: nobody sleeps for
+    /// A sender sleeps only if more than three quarters of the ring, or of its annex, are filled by the cursor that it
+    /// sees. So at least one further quarter will be emptied before it is empty, and this called: no sender sleeps for
     /// ever, and the fence is needed once in a quarter of the ring.
     #[cold]
     fn tell_sender(&self, memory: &[AtomicU64], head: u64, wake: impl Fn()) {
@@ -253,18 +258,21 @@ impl Receiver {
         self.annex.set_known(self.annex.at());
         memory[self.place.receiver + HEAD].store(head, Ordering::Release);
         memory[self.place.receiver + ANNEX_HEAD].store(self.annex.at(), Ordering::Release);
-        // With the one in `Sender::park`.
+        // With the one in `RingSender::park`.
         fence(Ordering::SeqCst);
         wake_sleeper(&memory[self.place.sender + SENDER_SLEEPS], wake);
     }
 
-    /// Whether nothing is there. What cannot be is not nothing.
+    /// Returns whether nothing is there. What cannot be is not nothing.
     #[inline]
     pub(crate) fn is_empty(&self, memory: &[AtomicU64]) -> bool {
         let head = self.head.load(OwnOrdering::Relaxed);
         let cell = cell(self.place.ring(memory), head);
         let taken = self.taken.load(OwnOrdering::Relaxed) as usize;
-        matches!(self.look_at(cell, head, taken), Ok(Found::Nothing))
+        matches!(
+            self.look_at(cell, head, taken),
+            Ok(RingCellContent::Nothing)
+        )
     }
 
     /// Looks up to so many times whether something comes. What cannot be ends that, too.
@@ -289,9 +297,9 @@ impl Receiver {
     }
 }
 
-/// How many bytes the cell of this number carries itself; 0 if it has not come, or is anything else.
+/// Returns the number of bytes that the cell of this number carries itself; 0 if it has not come, or is anything else.
 #[inline]
-fn look_at_load(cell: &Cell, number: u64) -> usize {
+fn look_at_load(cell: &RingCell, number: u64) -> usize {
     // Acquire: the bytes are those that the peer put in before the mark.
     let length = cell[0]
         .load(Ordering::Acquire)
@@ -302,9 +310,9 @@ fn look_at_load(cell: &Cell, number: u64) -> usize {
     }
 }
 
-/// Whether the mark of a cell says that it is the one of this number, plus one.
+/// Returns whether the mark of a cell says that it is the one of this number, plus one.
 #[inline]
-fn has_number(cell: &Cell, number: u64) -> bool {
+fn has_number(cell: &RingCell, number: u64) -> bool {
     cell[0].load(Ordering::Relaxed) >> LENGTH_BITS == number
 }
 
@@ -335,7 +343,7 @@ fn looks_changed_soon(mark: &AtomicU64, old: u64, times: u32) -> bool {
 
 /// Reads all that a cell can carry, whatever it does.
 #[inline]
-fn take_load(cell: &Cell, room: &mut [u8; LOAD]) {
+fn take_load(cell: &RingCell, room: &mut [u8; LOAD]) {
     for (word, bytes) in cell[1..].iter().zip(room.as_chunks_mut::<WORD>().0) {
         *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
     }
@@ -343,7 +351,7 @@ fn take_load(cell: &Cell, room: &mut [u8; LOAD]) {
 
 /// Reads the part of a cell that fits into `room`, and says how much it was.
 #[cold]
-fn take_part(cell: &Cell, part: Range<usize>, room: &mut [u8]) -> usize {
+fn take_part(cell: &RingCell, part: Range<usize>, room: &mut [u8]) -> usize {
     let mut all = [0; LOAD];
     take_load(cell, &mut all);
     let fits = part.len().min(room.len());

@@ -4,9 +4,9 @@ use std::ops::Deref;
 use std::sync::atomic::AtomicU64 as OwnU64;
 use std::sync::atomic::Ordering as OwnOrdering;
 
-use super::{Cell, LENGTH_BITS, REFERS, Violation, cell, mark, wake_receiver};
-use crate::annex::{Cursor, REFERRED_LEAST, referred_most};
-use crate::layout::{ANNEX_HEAD, HEAD, LOAD, Place, SENDER_SLEEPS, WORD};
+use super::{LENGTH_BITS, REFERS, RingCell, RingViolation, cell, mark, wake_receiver};
+use crate::annex::{AnnexCursor, REFERRED_LEAST, referred_most};
+use crate::layout::{ANNEX_HEAD, HEAD, LOAD, RingLayout, SENDER_SLEEPS, WORD};
 use crate::sync::{AtomicU64, Ordering, fence, spin};
 
 /// Cells that are filled before the other end is told: it goes on with them while the rest is filled.
@@ -15,22 +15,22 @@ const CHUNK: u64 = 128;
 /// The end that sends. One thread at a time does: if two did, the bytes would be mixed.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Sender {
-    place: Place,
+pub(crate) struct RingSender {
+    place: RingLayout,
     /// Cells filled.
     tail: OwnU64,
     /// Cells that the peer had emptied when its cursor was looked at last.
     head_seen: OwnU64,
-    annex: Cursor,
+    annex: AnnexCursor,
 }
 
-impl Sender {
-    pub(crate) fn new(place: Place) -> Self {
+impl RingSender {
+    pub(crate) fn new(place: RingLayout) -> Self {
         Self {
             place,
             tail: OwnU64::new(0),
             head_seen: OwnU64::new(0),
-            annex: Cursor::new(),
+            annex: AnnexCursor::new(),
         }
     }
 
@@ -42,7 +42,7 @@ impl Sender {
         memory: &[AtomicU64],
         bytes: &[u8],
         wake: impl Fn(),
-    ) -> Result<usize, Violation> {
+    ) -> Result<usize, RingViolation> {
         let tail = self.tail.load(OwnOrdering::Relaxed);
         match (1..=LOAD).contains(&bytes.len()) && tail < self.room_until() {
             true => Ok(self.send_cell(memory, tail, bytes, wake)),
@@ -69,11 +69,11 @@ impl Sender {
         memory: &[AtomicU64],
         pieces: &[P],
         wake: impl Fn(),
-    ) -> Result<usize, Violation> {
+    ) -> Result<usize, RingViolation> {
         let ring = self.place.ring(memory);
-        let mut filling = Filling::at(ring, self.tail.load(OwnOrdering::Relaxed));
+        let mut filling = UnpublishedCells::at(ring, self.tail.load(OwnOrdering::Relaxed));
         let (mut sent, mut room_until) = (0, self.room_until());
-        let mut looked_for_sleeper = Looked::NotYet;
+        let mut looked_for_sleeper = SleeperCheck::NotYet;
         let most_referred = referred_most(self.place.annex_lines());
         'all: for piece in pieces {
             let mut rest = &**piece;
@@ -105,7 +105,7 @@ impl Sender {
         if filling.cells() > 0 {
             self.publish(filling);
             wake_receiver(memory, self.place, wake);
-        } else if looked_for_sleeper == Looked::Before {
+        } else if looked_for_sleeper == SleeperCheck::Before {
             wake_receiver(memory, self.place, wake);
         }
         Ok(sent)
@@ -116,9 +116,9 @@ impl Sender {
     fn put_away(
         &self,
         memory: &[AtomicU64],
-        filling: &mut Filling<'_>,
+        filling: &mut UnpublishedCells<'_>,
         bytes: &[u8],
-    ) -> Result<usize, Violation> {
+    ) -> Result<usize, RingViolation> {
         let wanted = bytes.len().min(self.annex.most(self.place));
         if self.annex.room(self.place) < wanted {
             self.look_at_head(memory, filling.next)?;
@@ -131,7 +131,7 @@ impl Sender {
         Ok(put)
     }
 
-    /// The number of the first cell that may not be empty.
+    /// Returns the number of the first cell that may not be empty.
     #[inline]
     fn room_until(&self) -> u64 {
         self.head_seen.load(OwnOrdering::Relaxed) + self.place.cells()
@@ -140,7 +140,7 @@ impl Sender {
     /// Looks how far the peer is, and says which is the first cell that may not be empty. `tail` is the first
     /// that was not filled.
     #[cold]
-    fn look_at_head(&self, memory: &[AtomicU64], tail: u64) -> Result<u64, Violation> {
+    fn look_at_head(&self, memory: &[AtomicU64], tail: u64) -> Result<u64, RingViolation> {
         let (cells, lines) = (self.place.cells(), self.place.annex_lines());
         let head = possible(&memory[self.place.receiver + HEAD], tail, cells)?;
         let emptied = &memory[self.place.receiver + ANNEX_HEAD];
@@ -152,13 +152,13 @@ impl Sender {
 
     /// Lets the peer see what was put in. If it sleeps, it is to be woken then.
     #[inline]
-    fn publish<'r>(&self, filling: Filling<'r>) -> Filling<'r> {
+    fn publish<'r>(&self, filling: UnpublishedCells<'r>) -> UnpublishedCells<'r> {
         let next = filling.publish();
         self.tail.store(next.next, OwnOrdering::Relaxed);
         next
     }
 
-    /// Whether so much is full that the peer wakes who sleeps until there is room.
+    /// Returns whether so much is full that the peer wakes a sender that sleeps until there is room.
     fn lacks_room(&self, memory: &[AtomicU64]) -> bool {
         let tail = self.tail.load(OwnOrdering::Relaxed);
         match self.look_at_head(memory, tail) {
@@ -203,9 +203,9 @@ impl Sender {
     }
 }
 
-/// Whether somebody was looked for who sleeps, since something was sent.
+/// State of the check for a sleeping receiver, relative to what was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Looked {
+enum SleeperCheck {
     NotYet,
     /// And nothing was sent since.
     Now,
@@ -213,7 +213,7 @@ enum Looked {
     Before,
 }
 
-impl Looked {
+impl SleeperCheck {
     /// Looks behind the first thing that is sent, so that the receiver begins. It need not be done each time, but
     /// behind the last: looking waits until everything that was written has left this core.
     #[inline]
@@ -229,12 +229,12 @@ impl Looked {
 }
 
 /// Reads the peer's cursor, which is not ahead of one's own `tail`, nor further behind than the `capacity`.
-fn possible(cursor: &AtomicU64, tail: u64, capacity: u64) -> Result<u64, Violation> {
+fn possible(cursor: &AtomicU64, tail: u64, capacity: u64) -> Result<u64, RingViolation> {
     // Acquire: the peer has read what we are going to write over.
     let head = cursor.load(Ordering::Acquire);
     match tail.checked_sub(head) {
         Some(filled) if filled <= capacity => Ok(head),
-        Some(_) | None => Err(Violation::Received {
+        Some(_) | None => Err(RingViolation::Received {
             claimed: tail.wrapping_sub(head),
             capacity,
         }),
@@ -242,16 +242,16 @@ fn possible(cursor: &AtomicU64, tail: u64, capacity: u64) -> Result<u64, Violati
 }
 
 /// Cells that are filled, of which the peer sees none yet: the mark of the first is written last.
-struct Filling<'r> {
-    ring: &'r [Cell],
+struct UnpublishedCells<'r> {
+    ring: &'r [RingCell],
     first: u64,
     first_mark: u64,
     next: u64,
 }
 
-impl<'r> Filling<'r> {
+impl<'r> UnpublishedCells<'r> {
     #[inline]
-    fn at(ring: &'r [Cell], first: u64) -> Self {
+    fn at(ring: &'r [RingCell], first: u64) -> Self {
         Self {
             ring,
             first,
@@ -295,7 +295,7 @@ impl<'r> Filling<'r> {
     }
 
     #[inline]
-    fn end_cell(&mut self, cell: &Cell, length: usize) {
+    fn end_cell(&mut self, cell: &RingCell, length: usize) {
         let mark = mark(self.next, length);
         match self.next == self.first {
             true => self.first_mark = mark,
@@ -330,7 +330,7 @@ impl<'r> Filling<'r> {
 
 /// Writes as much as a cell can carry.
 #[inline]
-fn put_whole(cell: &Cell, load: &[u8; LOAD]) {
+fn put_whole(cell: &RingCell, load: &[u8; LOAD]) {
     for (word, bytes) in cell[1..].iter().zip(load.as_chunks::<WORD>().0) {
         word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
     }
@@ -338,7 +338,7 @@ fn put_whole(cell: &Cell, load: &[u8; LOAD]) {
 
 /// Writes no more than a cell can carry.
 #[inline]
-fn put_part(cell: &Cell, load: &[u8]) {
+fn put_part(cell: &RingCell, load: &[u8]) {
     let words = &cell[1..];
     let (whole, rest) = load.as_chunks::<WORD>();
     for (word, bytes) in words.iter().zip(whole) {

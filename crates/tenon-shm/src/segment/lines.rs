@@ -26,8 +26,8 @@ pub(crate) fn put(words: &[AtomicU64], bytes: &[u8]) -> usize {
         unsafe { copy_by_string(bytes.as_ptr(), to, lines * LINE) };
         return lines * LINE;
     }
-    // SAFETY: so many lines can be read where `bytes` are, and be written where the words are, which anybody
-    // may write who has them. The two do not overlap: nobody has words as bytes.
+    // SAFETY: so many lines can be read where `bytes` are, and be written where the words are, which any code that has
+    // them may write. The two do not overlap: no code has words as bytes.
     unsafe { copy(bytes.as_ptr(), to, lines) }
 }
 
@@ -35,8 +35,8 @@ pub(crate) fn put(words: &[AtomicU64], bytes: &[u8]) -> usize {
 /// bytes those are: none if this processor is to copy words.
 pub(crate) fn take(words: &[AtomicU64], room: &mut [u8]) -> usize {
     let lines = (room.len() / LINE).min(size_of_val(words) / LINE);
-    // SAFETY: so many lines can be read where the words are, and be written where `room` is, which nobody else
-    // has. Somebody may write the words meanwhile: then this is what was there, or what is, of each.
+    // SAFETY: so many lines can be read where the words are, and be written where `room` is, which no other code has.
+    // The peer may write the words meanwhile: then this is what was there, or what is, of each.
     unsafe { copy(words.as_ptr().cast(), room.as_mut_ptr(), lines) }
 }
 
@@ -78,8 +78,8 @@ unsafe fn copy_by_string(from: *const u8, to: *mut u8, bytes: usize) {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx")]
 unsafe fn copy_by_avx(from: *const u8, to: *mut u8, lines: usize) {
-    // Two lines at a time, and all of them read before any is written: many processors hold a load back while a
-    // store is under way whose address ends in the same twelve bits.
+    // Two lines at a time, and all of them read before any is written: many processors hold a load back while a store
+    // is under way with an address that ends in the same twelve bits.
     // SAFETY: the caller says that the memory is there. What is written can be seen in that order, and before what
     // is written afterwards, as with all stores of these processors.
     unsafe {

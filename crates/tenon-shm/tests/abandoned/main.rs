@@ -42,7 +42,7 @@ use std::cell::Cell;
 use std::fmt::Debug;
 use std::rc::Rc;
 
-use end::{End, Side};
+use end::{ConnectionRole, RingEndpoint};
 use layout::Sizes;
 use sync::{AtomicU64, step, within};
 
@@ -67,25 +67,25 @@ const fn full(ring: usize) -> usize {
 
 struct Pair {
     /// The one that is killed.
-    victim: End<Memory>,
-    survivor: End<Memory>,
+    victim: RingEndpoint<Memory>,
+    survivor: RingEndpoint<Memory>,
     has_rung: Cell<bool>,
 }
 
 impl Pair {
     /// Two ends that have passed so many bytes to each other in short messages, so that their cells are not
     /// at the beginning, and some are not those of the first round.
-    fn new(ring: usize, side: Side, before: usize) -> Self {
+    fn new(ring: usize, side: ConnectionRole, before: usize) -> Self {
         let sizes = Sizes::new(ring as u64, ring as u64).unwrap();
         let words = sizes.segment() / size_of::<AtomicU64>();
         let memory: Memory = (0..words).map(|_| AtomicU64::new(0)).collect();
         let other = match side {
-            Side::Server => Side::Client,
-            Side::Client => Side::Server,
+            ConnectionRole::Server => ConnectionRole::Client,
+            ConnectionRole::Client => ConnectionRole::Server,
         };
         let pair = Self {
-            victim: End::new(Rc::clone(&memory), sizes, side),
-            survivor: End::new(memory, sizes, other),
+            victim: RingEndpoint::new(Rc::clone(&memory), sizes, side),
+            survivor: RingEndpoint::new(memory, sizes, other),
             has_rung: Cell::new(false),
         };
         for _ in 0..before {
@@ -166,10 +166,10 @@ fn at_every_step<T, S: PartialEq + Debug>(
 
 /// Who sends, and how many rounds came before: none, as many as go past the end of a small ring, and, for a message
 /// that is to lie across the end of an annex, almost as many as go past that.
-fn begins(ring: usize, size: usize) -> impl Iterator<Item = (Side, usize)> {
+fn begins(ring: usize, size: usize) -> impl Iterator<Item = (ConnectionRole, usize)> {
     let is_across = ring == LARGE && size == 1003;
-    let all = [(Side::Server, 0), (Side::Client, 5)].into_iter();
-    all.chain(is_across.then_some((Side::Server, 46)))
+    let all = [(ConnectionRole::Server, 0), (ConnectionRole::Client, 5)].into_iter();
+    all.chain(is_across.then_some((ConnectionRole::Server, 46)))
 }
 
 /// What is sent, in a ring of so many bytes, and how many bytes of it there are to receive behind each store that
@@ -241,7 +241,7 @@ fn of_a_message_that_is_cut_off_only_what_was_published_comes() {
 fn of_what_fills_the_ring_only_what_was_published_comes() {
     for (ring, size) in [(SMALL, full(SMALL)), (LARGE, LARGE / 2)] {
         let message = pattern(size + 700, 2);
-        let make = || Pair::new(ring, Side::Client, 0);
+        let make = || Pair::new(ring, ConnectionRole::Client, 0);
         let act = |pair: &Pair| pair.victim.send(&message, || pair.ring()).unwrap();
         let seen = at_every_step(make, act, |pair, done| {
             assert!(done.is_none_or(|sent| sent == size));
@@ -265,7 +265,7 @@ fn of_pieces_that_are_cut_off_only_what_was_published_comes() {
     ] {
         let message = pattern(20_003, 4);
         let pieces = [&message[..3], &message[3..]];
-        let make = || Pair::new(ring, Side::Server, 0);
+        let make = || Pair::new(ring, ConnectionRole::Server, 0);
         let act = |pair: &Pair| pair.victim.send_pieces(&pieces, || pair.ring()).unwrap();
         let seen = at_every_step(make, act, |pair, _| {
             let received = pair.received();
@@ -288,7 +288,7 @@ fn a_receiver_that_is_cut_off_makes_no_room_that_is_not_there() {
     ] {
         for sleeps in [false, true] {
             let make = || {
-                let pair = Pair::new(ring, Side::Server, 0);
+                let pair = Pair::new(ring, ConnectionRole::Server, 0);
                 assert_eq!(pair.sent(size), filled);
                 if sleeps {
                     assert!(pair.survivor.park_sender());
@@ -341,7 +341,7 @@ fn whoever_is_cut_off_while_it_goes_to_sleep_or_wakes_up_holds_nobody_up() {
         for is_full in [false, true] {
             let earlier = pattern(full(SMALL), 5);
             let make = || {
-                let pair = Pair::new(SMALL, Side::Client, 0);
+                let pair = Pair::new(SMALL, ConnectionRole::Client, 0);
                 if is_full {
                     assert_eq!(pair.victim.send(&earlier, || ()).unwrap(), earlier.len());
                 }
@@ -378,7 +378,7 @@ fn an_end_that_is_cut_off_is_there_or_not() {
     for (act, is_close) in acts {
         for sleeps in [false, true] {
             let make = || {
-                let pair = Pair::new(SMALL, Side::Server, 0);
+                let pair = Pair::new(SMALL, ConnectionRole::Server, 0);
                 if sleeps {
                     pair.sent(LOAD);
                     assert!(pair.survivor.park_receiver() && pair.survivor.park_sender());

@@ -4,7 +4,7 @@ use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use std::ops::Deref;
 
-use tenon_shm::{AtomicU64, End, Side, Sizes};
+use tenon_shm::{AtomicU64, ConnectionRole, RingEndpoint, Sizes};
 
 /// Four cells, each a mark and 8 bytes.
 const RING: usize = 64;
@@ -55,22 +55,22 @@ impl Bell {
     }
 }
 
-fn pair() -> (End<Memory>, End<Memory>) {
+fn pair() -> (RingEndpoint<Memory>, RingEndpoint<Memory>) {
     pair_of(RING)
 }
 
-fn pair_of(ring: usize) -> (End<Memory>, End<Memory>) {
+fn pair_of(ring: usize) -> (RingEndpoint<Memory>, RingEndpoint<Memory>) {
     let sizes = Sizes::new(ring as u64, ring as u64).unwrap();
     let words = (0..16 + 2 * ring / 8).map(|_| AtomicU64::new(0));
     let memory = Memory(Arc::new(words.collect()));
     (
-        End::new(memory.clone(), sizes, Side::Server),
-        End::new(memory, sizes, Side::Client),
+        RingEndpoint::new(memory.clone(), sizes, ConnectionRole::Server),
+        RingEndpoint::new(memory, sizes, ConnectionRole::Client),
     )
 }
 
 /// Sends all of `bytes`, sleeping when there is no room.
-fn send_all(end: &End<Memory>, bytes: &[u8], theirs: &Bell, own: &Bell) {
+fn send_all(end: &RingEndpoint<Memory>, bytes: &[u8], theirs: &Bell, own: &Bell) {
     let mut sent = 0;
     while sent < bytes.len() {
         sent += end.send(&bytes[sent..], || theirs.ring()).unwrap();
@@ -83,7 +83,7 @@ fn send_all(end: &End<Memory>, bytes: &[u8], theirs: &Bell, own: &Bell) {
 
 /// Receives `length` bytes, at most `most` at a time, sleeping when there is nothing.
 fn receive_all(
-    end: &End<Memory>,
+    end: &RingEndpoint<Memory>,
     length: usize,
     most: usize,
     theirs: &Bell,
