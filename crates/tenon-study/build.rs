@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use design::{DESIGNS, Engine};
+use design::{DESIGNS, StubEngine};
 use tenon_gen::rust::{self, Form, Marker};
 use tenon_idl::Style;
 use tenon_plan::{Moves, Representation};
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (mut modules, mut names) = (String::new(), String::new());
     for design in DESIGNS {
-        if design.engine != Engine::Compiled {
+        if design.engine != StubEngine::Compiled {
             continue;
         }
         let plans = [

@@ -7,14 +7,14 @@ use std::process::ExitCode;
 
 /// Why a command failed.
 #[derive(Debug)]
-pub struct Failure {
+pub struct CommandFailure {
     message: Option<String>,
     hint: Option<String>,
     is_usage: bool,
 }
 
-impl Failure {
-    /// A failure that stderr has not heard of yet.
+impl CommandFailure {
+    /// Creates a failure that stderr has not heard of yet.
     pub fn new(message: impl Display) -> Self {
         Self {
             message: Some(message.to_string()),
@@ -31,7 +31,7 @@ impl Failure {
         }
     }
 
-    /// A failure that has been explained already, by diagnostics for instance.
+    /// Creates a failure that has been explained already, by diagnostics for instance.
     pub fn explained() -> Self {
         Self {
             message: None,
@@ -48,7 +48,7 @@ impl Failure {
         }
     }
 
-    /// What went wrong, if stderr has not heard of it yet.
+    /// The error message, if it was not yet written to stderr.
     pub fn message(&self) -> &str {
         self.message.as_deref().unwrap_or_default()
     }
@@ -68,7 +68,7 @@ impl Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandFailure {
     fn from(error: io::Error) -> Self {
         Self::new(error)
     }

@@ -10,9 +10,9 @@ use tenon_schema::Schema;
 use tenon_schema::written::Written;
 
 use crate::args::InterfaceArgs;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
-/// What diagnostics and stubs call an interface that is read from stdin.
+/// Name of an interface that is read from stdin, in diagnostics and stubs.
 const STDIN: &str = "<stdin>";
 
 /// Returns whether the command line names stdin in place of an interface file.
@@ -39,7 +39,7 @@ pub fn source_name(file: &Path) -> String {
 }
 
 impl InterfaceArgs {
-    /// How the front end is to read.
+    /// Returns the options of the front end.
     pub fn options(&self) -> Options {
         Options {
             include_dirs: self.include.clone(),
@@ -64,20 +64,20 @@ impl InterfaceArgs {
     }
 
     /// Reads `file`; its diagnostics go to stderr.
-    pub fn schema(&self, file: &Path) -> Result<Schema, Failure> {
+    pub fn schema(&self, file: &Path) -> Result<Schema, CommandFailure> {
         self.written(file).map(|(schema, _)| schema)
     }
 
     /// Reads `file`: what it means, and how it is written.
-    pub fn written(&self, file: &Path) -> Result<(Schema, Written), Failure> {
+    pub fn written(&self, file: &Path) -> Result<(Schema, Written), CommandFailure> {
         let parsed = self.parse(file);
         show(&parsed);
         let both = parsed.schema.zip(parsed.written);
-        both.ok_or_else(Failure::explained)
+        both.ok_or_else(CommandFailure::explained)
     }
 
     /// Reads `file` and makes its plans for XDR.
-    pub fn interface(&self, file: &Path) -> Result<Interface, Failure> {
+    pub fn interface(&self, file: &Path) -> Result<Interface, CommandFailure> {
         self.interface_in(file, Representation::XDR)
     }
 
@@ -86,10 +86,10 @@ impl InterfaceArgs {
         &self,
         file: &Path,
         representation: Representation,
-    ) -> Result<Interface, Failure> {
+    ) -> Result<Interface, CommandFailure> {
         let schema = self.schema(file)?;
         Interface::with_representation(schema, representation)
-            .map_err(|error| Failure::new(format!("{}: {error}", shown(file))))
+            .map_err(|error| CommandFailure::new(format!("{}: {error}", shown(file))))
     }
 }
 

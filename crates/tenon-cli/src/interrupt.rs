@@ -16,7 +16,7 @@ pub fn run_until_interrupted<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<Option<T>> {
     let mut signals = Signals::new([SIGINT])?;
-    let watch = StopWatching(signals.handle());
+    let watch = SignalWatchGuard(signals.handle());
     let (done, outcome) = mpsc::channel();
     let interrupted = done.clone();
     thread::spawn(move || {
@@ -35,9 +35,9 @@ pub fn run_until_interrupted<T: Send + 'static>(
 }
 
 /// Ends the thread that waits for signals when the work is over, even by a panic.
-struct StopWatching(Handle);
+struct SignalWatchGuard(Handle);
 
-impl Drop for StopWatching {
+impl Drop for SignalWatchGuard {
     fn drop(&mut self) {
         self.0.close();
     }

@@ -13,26 +13,26 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::{CliArgs, CliCommand};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     if let Some(arguments) = rpcgen_arguments(&words) {
         return commands::rpcgen::run(arguments);
     }
-    let outcome = match Cli::parse().command {
-        Command::Check(args) => commands::check::run(&args),
-        Command::Rpcgen { arguments } => return commands::rpcgen::run(&arguments),
-        Command::Gen(args) => commands::generate::run(&args),
-        Command::Explain(args) => commands::explain::run(&args),
-        Command::Call(args) => commands::call::run(&args),
-        Command::Account(args) => commands::account::run(&args),
-        Command::Ping(args) => commands::ping::run(args),
-        Command::Demo(args) => commands::demo::run(&args),
-        Command::Study(args) => commands::study::run(&args),
-        Command::Cost(args) => commands::cost::run(&args),
-        Command::Completions { shell } => commands::completions::run(shell),
-        Command::Man { folder } => commands::man::run(&folder),
+    let outcome = match CliArgs::parse().command {
+        CliCommand::Check(args) => commands::check::run(&args),
+        CliCommand::Rpcgen { arguments } => return commands::rpcgen::run(&arguments),
+        CliCommand::Gen(args) => commands::generate::run(&args),
+        CliCommand::Explain(args) => commands::explain::run(&args),
+        CliCommand::Call(args) => commands::call::run(&args),
+        CliCommand::Account(args) => commands::account::run(&args),
+        CliCommand::Ping(args) => commands::ping::run(args),
+        CliCommand::Demo(args) => commands::demo::run(&args),
+        CliCommand::Study(args) => commands::study::run(&args),
+        CliCommand::Cost(args) => commands::cost::run(&args),
+        CliCommand::Completions { shell } => commands::completions::run(shell),
+        CliCommand::Man { folder } => commands::man::run(&folder),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What stands behind the name, if the program goes by the name of rpcgen.
+/// Returns the arguments behind the name, if the program goes by the name of rpcgen.
 fn rpcgen_arguments(words: &[OsString]) -> Option<&[OsString]> {
     let (name, arguments) = words.split_first()?;
     let is_rpcgen = Path::new(name).file_name()? == "rpcgen";

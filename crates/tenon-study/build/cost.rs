@@ -13,7 +13,7 @@ use tenon_plan::Representation;
 use tenon_plan::links::is_link;
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
-use crate::design::{DESIGNS, Design, Engine, Movement};
+use crate::design::{DESIGNS, DataMovement, StubDesign, StubEngine};
 
 /// The interfaces: what the table calls them, and their files.
 const INTERFACES: [(&str, &str); 3] = [
@@ -62,9 +62,9 @@ pub fn generate(folder: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// All passes for all, and what is about loops by every design.
-fn is_wanted(design: &Design, interface: &str) -> bool {
-    let is_all = design.movement == Movement::EveryPass;
-    design.engine == Engine::Compiled && (is_all != (interface == "moves"))
+fn is_wanted(design: &StubDesign, interface: &str) -> bool {
+    let is_all = design.movement == DataMovement::EveryPass;
+    design.engine == StubEngine::Compiled && (is_all != (interface == "moves"))
 }
 
 /// The types that stand for messages: what procedures take and give or, without procedures, all.

@@ -5,52 +5,52 @@ use std::fmt::Write as _;
 use crate::svg::{line, text};
 
 /// A picture.
-pub struct Chart {
-    /// What it shows.
+pub struct BarChart {
+    /// The title of the chart.
     pub title: String,
-    /// How to read it.
+    /// Instructions for reading it.
     pub subtitle: String,
-    /// What the panels' axis says.
-    pub axis: Axis,
-    /// What the rows are called, from top to bottom.
-    pub rows: Vec<Row>,
+    /// The axis of the panels.
+    pub axis: ChartAxis,
+    /// Names and colours of the rows, from top to bottom.
+    pub rows: Vec<ChartRow>,
     /// From left to right.
-    pub panels: Vec<Panel>,
-    /// What the colours mean.
-    pub key: Vec<(String, Colour)>,
-    /// What the marks mean.
+    pub panels: Vec<ChartPanel>,
+    /// Meanings of the colours.
+    pub key: Vec<(String, BarColour)>,
+    /// The meaning of the marks.
     pub marks: String,
 }
 
 /// A row of all panels.
-pub struct Row {
+pub struct ChartRow {
     /// Its name.
     pub name: String,
     /// Of its bars.
-    pub colour: Colour,
+    pub colour: BarColour,
 }
 
 /// A column of bars.
-pub struct Panel {
-    /// What it is about.
+pub struct ChartPanel {
+    /// The subject of the column.
     pub heading: String,
     /// One for each row that has one.
-    pub bars: Vec<Option<Bar>>,
+    pub bars: Vec<Option<ChartBar>>,
 }
 
 /// A bar, and what stands beside it.
-pub struct Bar {
-    /// Where it ends.
+pub struct ChartBar {
+    /// The value at which the bar ends.
     pub value: f64,
-    /// What is written behind it.
+    /// The text that is written behind it.
     pub text: String,
-    /// Where the mark is.
+    /// The value at which the mark is.
     pub mark: Option<f64>,
 }
 
-/// How values become lengths.
+/// The mapping from values to lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Axis {
+pub enum ChartAxis {
     /// Multiples of one, by their logarithms: bars go to either side of 1.
     Multiples,
     /// From zero.
@@ -59,7 +59,7 @@ pub enum Axis {
 
 /// Colours that people with any sight tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colour {
+pub enum BarColour {
     Orange,
     Blue,
     Green,
@@ -67,7 +67,7 @@ pub enum Colour {
 
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 28.0;
-/// Where the panels begin from above.
+/// Distance from the top edge to the panels.
 const TOP: f64 = 128.0;
 const ROW: f64 = 30.0;
 const BAR: f64 = 17.0;
@@ -79,7 +79,7 @@ const LETTER: f64 = 7.8;
 const BEHIND: f64 = 74.0;
 const BETWEEN: f64 = 26.0;
 
-impl Colour {
+impl BarColour {
     fn code(self) -> &'static str {
         match self {
             Self::Orange => "#e08a00",
@@ -89,10 +89,10 @@ impl Colour {
     }
 }
 
-impl Chart {
-    /// The picture as a file.
+impl BarChart {
+    /// Returns the picture as a file.
     pub fn svg(&self) -> String {
-        let place = Place::new(self);
+        let place = ChartLayout::new(self);
         let mut out = String::new();
         let height = place.bottom + 92.0;
         let _ = writeln!(
@@ -117,14 +117,14 @@ impl Chart {
         out
     }
 
-    fn names(&self, out: &mut String, place: &Place) {
+    fn names(&self, out: &mut String, place: &ChartLayout) {
         for (row, y) in self.rows.iter().zip(&place.rows) {
             let at = (place.left - 12.0, y + 5.0);
             text(out, at, "text-anchor=\"end\"", &row.name);
         }
     }
 
-    fn panel(&self, out: &mut String, place: &Place, left: f64, panel: &Panel) {
+    fn panel(&self, out: &mut String, place: &ChartLayout, left: f64, panel: &ChartPanel) {
         let scale = place.scale;
         let at = |value: f64| left + scale.part(value) * place.width;
         let attributes = "font-weight=\"bold\"";
@@ -186,21 +186,21 @@ impl Chart {
     }
 }
 
-/// Where things lie.
-struct Place {
-    /// Where the first panel begins.
+/// Positions of the parts of a chart.
+struct ChartLayout {
+    /// Left edge of the first panel.
     left: f64,
     /// Of what a panel draws, without what is written behind it.
     width: f64,
     /// The middle of each row.
     rows: Vec<f64>,
-    /// Where the rows end.
+    /// Bottom edge of the rows.
     bottom: f64,
-    scale: Scale,
+    scale: AxisScale,
 }
 
-impl Place {
-    fn new(chart: &Chart) -> Self {
+impl ChartLayout {
+    fn new(chart: &BarChart) -> Self {
         let names = chart.rows.iter().map(|row| row.name.len());
         let left = MARGIN + names.max().unwrap_or(0) as f64 * LETTER + 12.0;
         let panels = chart.panels.len().max(1) as f64;
@@ -221,7 +221,7 @@ impl Place {
             width,
             rows,
             bottom: y - ROW / 2.0 + 6.0,
-            scale: Scale::new(chart),
+            scale: AxisScale::new(chart),
         }
     }
 
@@ -230,27 +230,27 @@ impl Place {
     }
 }
 
-/// Which values lie at the ends of a panel.
+/// The values at the ends of a panel.
 #[derive(Clone, Copy)]
-struct Scale {
-    axis: Axis,
+struct AxisScale {
+    axis: ChartAxis,
     low: f64,
     high: f64,
 }
 
-impl Scale {
-    fn new(chart: &Chart) -> Self {
+impl AxisScale {
+    fn new(chart: &BarChart) -> Self {
         let bars = || chart.panels.iter().flat_map(|panel| &panel.bars).flatten();
         let values = bars().flat_map(|bar| [Some(bar.value), bar.mark]);
         let values: Vec<f64> = values.flatten().filter(|value| value.is_finite()).collect();
         let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
         let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let (low, high) = match chart.axis {
-            Axis::Multiples => (
+            ChartAxis::Multiples => (
                 10f64.powf(lowest.clamp(1e-6, 1.0).log10().floor()),
                 10f64.powf(highest.max(1.5).log10().ceil()),
             ),
-            Axis::Percent => (below_zero(lowest), 100.0),
+            ChartAxis::Percent => (below_zero(lowest), 100.0),
         };
         Self {
             axis: chart.axis,
@@ -259,33 +259,33 @@ impl Scale {
         }
     }
 
-    /// Where the bars begin.
+    /// Returns the value at which the bars begin.
     fn origin(self) -> f64 {
         match self.axis {
-            Axis::Multiples => 1.0,
-            Axis::Percent => 0.0,
+            ChartAxis::Multiples => 1.0,
+            ChartAxis::Percent => 0.0,
         }
     }
 
-    /// From 0 to 1.
+    /// Returns the position of a value, from 0 to 1.
     fn part(self, value: f64) -> f64 {
         let part = match self.axis {
-            Axis::Multiples => {
+            ChartAxis::Multiples => {
                 let low = self.low.log10();
                 (value.max(self.low).log10() - low) / (self.high.log10() - low)
             }
-            Axis::Percent => (value - self.low) / (self.high - self.low),
+            ChartAxis::Percent => (value - self.low) / (self.high - self.low),
         };
         part.clamp(0.0, 1.0)
     }
 
     fn ticks(self) -> Vec<f64> {
         match self.axis {
-            Axis::Multiples => {
+            ChartAxis::Multiples => {
                 let exponents = self.low.log10().round() as i32..=self.high.log10().round() as i32;
                 exponents.map(|exponent| 10f64.powi(exponent)).collect()
             }
-            Axis::Percent => {
+            ChartAxis::Percent => {
                 let step = if self.low < 0.0 { 50.0 } else { 25.0 };
                 let steps = ((self.high - self.low) / step).round() as i32;
                 (0..=steps)
@@ -297,13 +297,13 @@ impl Scale {
 
     fn label(self, tick: f64) -> String {
         match self.axis {
-            Axis::Multiples => format!("{tick}\u{d7}"),
-            Axis::Percent => format!("{tick}%"),
+            ChartAxis::Multiples => format!("{tick}\u{d7}"),
+            ChartAxis::Percent => format!("{tick}%"),
         }
     }
 }
 
-/// Where an axis of per cent begins if the lowest value is this: what lies far below zero is noise
+/// Returns the value at which an axis of per cent begins if the lowest value is this: what lies far below zero is noise
 /// and need not be seen in full.
 fn below_zero(lowest: f64) -> f64 {
     (lowest.min(0.0) / 50.0).floor().max(-2.0) * 50.0
@@ -321,21 +321,21 @@ fn diamond(out: &mut String, x: f64, y: f64) {
 mod tests {
     use super::*;
 
-    fn chart(axis: Axis, value: f64, mark: Option<f64>) -> Chart {
-        let bar = Bar {
+    fn chart(axis: ChartAxis, value: f64, mark: Option<f64>) -> BarChart {
+        let bar = ChartBar {
             value,
             text: "4 ns".to_owned(),
             mark,
         };
-        Chart {
+        BarChart {
             title: "A < B & C".to_owned(),
             subtitle: String::new(),
             axis,
-            rows: vec![Row {
+            rows: vec![ChartRow {
                 name: "compiled".to_owned(),
-                colour: Colour::Blue,
+                colour: BarColour::Blue,
             }],
-            panels: vec![Panel {
+            panels: vec![ChartPanel {
                 heading: "(I)".to_owned(),
                 bars: vec![Some(bar)],
             }],
@@ -347,25 +347,25 @@ mod tests {
     #[test]
     fn an_axis_reaches_as_far_as_the_values() {
         let scale = |axis, value, mark| {
-            let scale = Scale::new(&chart(axis, value, mark));
+            let scale = AxisScale::new(&chart(axis, value, mark));
             (scale.low, scale.high)
         };
-        assert_eq!(scale(Axis::Multiples, 0.05, Some(7.0)), (0.01, 10.0));
-        assert_eq!(scale(Axis::Multiples, 1.0, None), (1.0, 10.0));
-        assert_eq!(scale(Axis::Percent, 40.0, Some(90.0)), (0.0, 100.0));
-        assert_eq!(scale(Axis::Percent, -30.0, None), (-50.0, 100.0));
+        assert_eq!(scale(ChartAxis::Multiples, 0.05, Some(7.0)), (0.01, 10.0));
+        assert_eq!(scale(ChartAxis::Multiples, 1.0, None), (1.0, 10.0));
+        assert_eq!(scale(ChartAxis::Percent, 40.0, Some(90.0)), (0.0, 100.0));
+        assert_eq!(scale(ChartAxis::Percent, -30.0, None), (-50.0, 100.0));
     }
 
     #[test]
     fn multiples_lie_at_either_side_of_one() {
-        let scale = Scale::new(&chart(Axis::Multiples, 0.1, Some(10.0)));
+        let scale = AxisScale::new(&chart(ChartAxis::Multiples, 0.1, Some(10.0)));
         assert!((scale.part(1.0) - 0.5).abs() < 1e-9);
         assert_eq!((scale.part(0.0), scale.part(1e9)), (0.0, 1.0));
     }
 
     #[test]
     fn text_cannot_be_taken_for_markup() {
-        let svg = chart(Axis::Percent, 1.0, None).svg();
+        let svg = chart(ChartAxis::Percent, 1.0, None).svg();
         assert!(svg.contains(">A &lt; B &amp; C<"), "{svg}");
     }
 }

@@ -7,16 +7,16 @@ use tenon_schema::Schema;
 
 /// A way to make and run stubs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Design {
-    /// What runs the plans.
-    pub engine: Engine,
-    /// What they are made by.
-    pub movement: Movement,
+pub struct StubDesign {
+    /// The engine that runs the plans.
+    pub engine: StubEngine,
+    /// The way in which the plans move data.
+    pub movement: DataMovement,
 }
 
-/// What runs the plans.
+/// The engine that runs the plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
+pub enum StubEngine {
     /// A routine that is handed a description of the message.
     Interpreted,
     /// Source code that is made and compiled beforehand.
@@ -25,9 +25,9 @@ pub enum Engine {
     Machine,
 }
 
-/// How data are moved.
+/// The way in which data are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Movement {
+pub enum DataMovement {
     /// Each number by itself, with a check for room of its own.
     Single(Moves),
     /// Arrays and records of numbers as blocks, each with a check of its own.
@@ -37,41 +37,41 @@ pub enum Movement {
 }
 
 /// Each byte, by the stub itself.
-pub const INLINE_BYTE: Movement = single(Mover::Inline, Unit::Byte);
+pub const INLINE_BYTE: DataMovement = single(Mover::Inline, Unit::Byte);
 /// The number as a whole, by the stub itself.
-pub const INLINE_ITEM: Movement = single(Mover::Inline, Unit::Item);
+pub const INLINE_ITEM: DataMovement = single(Mover::Inline, Unit::Item);
 /// Each byte, by a procedure.
-pub const PROCEDURAL_BYTE: Movement = single(Mover::Procedure, Unit::Byte);
+pub const PROCEDURAL_BYTE: DataMovement = single(Mover::Procedure, Unit::Byte);
 /// The number as a whole, by a procedure.
-pub const PROCEDURAL_ITEM: Movement = single(Mover::Procedure, Unit::Item);
+pub const PROCEDURAL_ITEM: DataMovement = single(Mover::Procedure, Unit::Item);
 
 /// All that are compared, in the order of the tables: first those of the paper.
-pub const DESIGNS: &[Design] = &[
-    of(Engine::Interpreted, INLINE_BYTE),
-    of(Engine::Interpreted, INLINE_ITEM),
-    of(Engine::Interpreted, PROCEDURAL_BYTE),
-    of(Engine::Interpreted, PROCEDURAL_ITEM),
-    of(Engine::Interpreted, Movement::Blocks),
-    of(Engine::Compiled, INLINE_BYTE),
-    of(Engine::Compiled, INLINE_ITEM),
-    of(Engine::Compiled, PROCEDURAL_BYTE),
-    of(Engine::Compiled, PROCEDURAL_ITEM),
-    of(Engine::Compiled, Movement::Blocks),
-    of(Engine::Interpreted, Movement::EveryPass),
-    of(Engine::Compiled, Movement::EveryPass),
-    of(Engine::Machine, Movement::EveryPass),
+pub const DESIGNS: &[StubDesign] = &[
+    of(StubEngine::Interpreted, INLINE_BYTE),
+    of(StubEngine::Interpreted, INLINE_ITEM),
+    of(StubEngine::Interpreted, PROCEDURAL_BYTE),
+    of(StubEngine::Interpreted, PROCEDURAL_ITEM),
+    of(StubEngine::Interpreted, DataMovement::Blocks),
+    of(StubEngine::Compiled, INLINE_BYTE),
+    of(StubEngine::Compiled, INLINE_ITEM),
+    of(StubEngine::Compiled, PROCEDURAL_BYTE),
+    of(StubEngine::Compiled, PROCEDURAL_ITEM),
+    of(StubEngine::Compiled, DataMovement::Blocks),
+    of(StubEngine::Interpreted, DataMovement::EveryPass),
+    of(StubEngine::Compiled, DataMovement::EveryPass),
+    of(StubEngine::Machine, DataMovement::EveryPass),
 ];
 
-const fn of(engine: Engine, movement: Movement) -> Design {
-    Design { engine, movement }
+const fn of(engine: StubEngine, movement: DataMovement) -> StubDesign {
+    StubDesign { engine, movement }
 }
 
-const fn single(by: Mover, unit: Unit) -> Movement {
-    Movement::Single(Moves { by, unit })
+const fn single(by: Mover, unit: Unit) -> DataMovement {
+    DataMovement::Single(Moves { by, unit })
 }
 
-impl Design {
-    /// What the tables call it.
+impl StubDesign {
+    /// Returns the name for tables.
     pub fn name(self) -> String {
         format!("{}, {}", self.engine.name(), self.movement.name())
     }
@@ -82,7 +82,7 @@ impl Design {
         name.replace(' ', "_")
     }
 
-    /// The plans that it runs.
+    /// Returns the plans that it runs.
     ///
     /// # Errors
     /// The schema cannot be marshalled, or a pass is wrong.
@@ -98,21 +98,21 @@ impl Design {
     }
 }
 
-impl Design {
-    /// The passes that make its plans. A stub that calls a procedure for each number calls one for
-    /// each record, too.
+impl StubDesign {
+    /// Returns the passes that make its plans. A stub that calls a procedure for each number calls one for each record,
+    /// too.
     pub fn passes(self) -> &'static [Pass] {
         match self.movement {
             INLINE_BYTE | INLINE_ITEM => &[Pass::Inline],
-            Movement::Single(_) => &[],
-            Movement::Blocks => &[Pass::MergeArrays, Pass::MergeBlocks],
-            Movement::EveryPass => Pass::ALL,
+            DataMovement::Single(_) => &[],
+            DataMovement::Blocks => &[Pass::MergeArrays, Pass::MergeBlocks],
+            DataMovement::EveryPass => Pass::ALL,
         }
     }
 }
 
-impl Engine {
-    /// What people call it.
+impl StubEngine {
+    /// Returns the name for reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Interpreted => "interpreted",
@@ -122,8 +122,8 @@ impl Engine {
     }
 }
 
-impl Movement {
-    /// What people call it.
+impl DataMovement {
+    /// Returns the name for reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Single(Moves { by, unit }) => match (by, unit) {
@@ -137,7 +137,7 @@ impl Movement {
         }
     }
 
-    /// How it moves a single number.
+    /// Returns the way in which it moves a single number.
     pub fn moves(self) -> Moves {
         match self {
             Self::Single(moves) => moves,

@@ -8,30 +8,30 @@ use tenon_wire::{
     Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits, Marshal, Representation,
 };
 
-use crate::measure::{Contest, STEP};
+use crate::measure::{BenchmarkGroup, STEP};
 
 /// Bytes of a value that is not kept: to move it takes as long as to make it.
 const LARGE: usize = 256;
 
-/// Those who write messages and those who read them.
+/// The benchmarks of encoding and of decoding.
 #[derive(Default)]
-pub struct Contests<'a> {
+pub struct CodecBenchmarks<'a> {
     /// Into a buffer that is used again.
-    pub encode: Contest<'a>,
+    pub encode: BenchmarkGroup<'a>,
     /// To an owned value, which is dropped.
-    pub decode: Contest<'a>,
+    pub decode: BenchmarkGroup<'a>,
 }
 
-impl<'a> Contests<'a> {
+impl<'a> CodecBenchmarks<'a> {
     /// Lets a compiled stub enter, with a value and its bytes.
     pub fn enter_stub<T, R>(&mut self, name: &str, value: T, bytes: &'a [u8])
     where
         T: Marshal<R> + 'a,
         R: Representation,
     {
-        let put = |room: &mut Room, place| room.put(place);
+        let put = |room: &mut EncodeBuffer, place| room.put(place);
         self.encode
-            .enter_placed(name, Room::default(), put, move |room| {
+            .enter_placed(name, EncodeBuffer::default(), put, move |room| {
                 write(black_box(&value), room)
             });
         let work = move || read::<T, R>(black_box(bytes));
@@ -42,15 +42,15 @@ impl<'a> Contests<'a> {
     }
 
     /// Lets an engine that learns interfaces at run time enter, with a frame and its bytes.
-    pub fn enter_frame<E: Run, R: Representation>(
+    pub fn enter_frame<E: FrameCodec, R: Representation>(
         &mut self,
         name: &str,
         (message, frame): (Message<'a>, Frame<'a>),
         bytes: &'a [u8],
     ) {
-        let put = |room: &mut Room, place| room.put(place);
+        let put = |room: &mut EncodeBuffer, place| room.put(place);
         self.encode
-            .enter_placed(name, Room::default(), put, move |room| {
+            .enter_placed(name, EncodeBuffer::default(), put, move |room| {
                 write_frame::<E, R>(black_box(&frame), room)
             });
         self.decode.enter_making(name, move || {
@@ -59,15 +59,15 @@ impl<'a> Contests<'a> {
     }
 }
 
-/// Where messages are written: a buffer that is used again, behind some bytes that stay in it.
+/// The buffer that messages are written into: it is used again, and keeps some bytes in front.
 #[derive(Default)]
-pub struct Room {
+pub struct EncodeBuffer {
     buffer: Buffer,
     /// Bytes that stay.
     head: usize,
 }
 
-impl Room {
+impl EncodeBuffer {
     /// Has messages begin so many steps into the buffer.
     fn put(&mut self, place: usize) {
         self.head = place * STEP;
@@ -75,7 +75,7 @@ impl Room {
         self.buffer.room(self.head);
     }
 
-    /// The message that was written last.
+    /// Returns the message that was written last.
     pub fn message(&self) -> &[u8] {
         &self.buffer.as_slice()[self.head..]
     }
@@ -86,15 +86,15 @@ impl Room {
     }
 }
 
-/// Writes a value over what is in the buffer. Compiled once for each stub, whoever calls it: there
-/// are hundreds.
+/// Writes a value over what is in the buffer. Compiled once for each stub, not for each of its callers: there are
+/// hundreds.
 #[inline(never)]
 pub fn write<T: Marshal<R>, R: Representation>(
     value: &T,
-    room: &mut Room,
+    room: &mut EncodeBuffer,
 ) -> Result<(), EncodeError> {
     let done = value.encode(&mut Encoder::over(room.cleared()));
-    // Somebody might read them.
+    // For all that the compiler knows, they might be read.
     black_box(room.buffer.as_slice());
     done
 }
@@ -106,9 +106,9 @@ pub fn read<T: Marshal<R>, R: Representation>(bytes: &[u8]) -> Result<T, DecodeE
 }
 
 /// Writes a frame over what is in the buffer.
-pub fn write_frame<E: Run, R: Representation>(
+pub fn write_frame<E: FrameCodec, R: Representation>(
     frame: &Frame<'_>,
-    room: &mut Room,
+    room: &mut EncodeBuffer,
 ) -> Result<(), String> {
     let done = E::encode::<R>(frame, &mut Encoder::over(room.cleared()));
     black_box(room.buffer.as_slice());
@@ -121,8 +121,8 @@ pub fn decoder<R: Representation>(bytes: &[u8]) -> Decoder<'_, R> {
     Decoder::over(bytes, DecodeMode::Lenient, Limits::default())
 }
 
-/// How an engine moves a frame.
-pub trait Run: 'static {
+/// An engine that encodes and decodes frames.
+pub trait FrameCodec: 'static {
     /// Appends a frame to a message.
     fn encode<R: Representation>(frame: &Frame<'_>, out: &mut Encoder<'_, R>)
     -> Result<(), String>;
@@ -135,9 +135,9 @@ pub trait Run: 'static {
 }
 
 /// The interpreter.
-pub struct ByInterpreter;
+pub struct InterpreterCodec;
 
-impl Run for ByInterpreter {
+impl FrameCodec for InterpreterCodec {
     #[inline]
     fn encode<R: Representation>(
         frame: &Frame<'_>,
@@ -158,11 +158,11 @@ impl Run for ByInterpreter {
 }
 
 /// Machine code.
-pub struct ByMachine;
+pub struct MachineCodec;
 
 const REFUSES: &str = "machine code refuses";
 
-impl Run for ByMachine {
+impl FrameCodec for MachineCodec {
     #[inline]
     fn encode<R: Representation>(
         frame: &Frame<'_>,

@@ -2,9 +2,9 @@
 //!
 //! [`study`] repeats the study of stubs of the HRPC project ("Performance Implications of Design
 //! Alternatives for Remote Procedure Call Stubs"): its three procedures, its designs and those that
-//! have come since, all made from one interface by switching passes and engines. A [`Study`] is
-//! printed as the paper's tables ([`Study::tables`]), drawn ([`Study::charts`]) or handed out as
-//! JSON ([`Study::json`]). [`measure`] is the core that times.
+//! have come since, all made from one interface by switching passes and engines. A [`StudyResults`] is
+//! printed as the paper's tables ([`StudyResults::tables`]), drawn ([`StudyResults::charts`]) or handed out as
+//! JSON ([`StudyResults::json`]). [`measure`] is the core that times.
 
 mod chart;
 pub mod cost;
@@ -19,8 +19,10 @@ mod study;
 pub mod svg;
 mod work;
 
-pub use design::{DESIGNS, Design};
+pub use design::{DESIGNS, StubDesign};
 pub use engine::interface;
-pub use report::Plot;
-pub use study::{Cell, Direction, Options, Study, StudyError, Wire, study};
-pub use work::Work;
+pub use report::SvgChart;
+pub use study::{
+    StudyCell, StudyDirection, StudyError, StudyOptions, StudyResults, WireFormat, study,
+};
+pub use work::Workload;

@@ -1,21 +1,21 @@
 //! The measuring core: times pieces of work that may take less than a nanosecond.
 //!
-//! A machine is never quiet: its clock changes, others work on it. So those who are to be compared
-//! take turns, many short ones each, and what counts is the median of the turns, or of the ratios
-//! of two that were taken one after the other.
+//! A machine is never quiet: its clock changes, other programs run on it. So the entries that are to be compared take
+//! turns, many short ones each, and what counts is the median of the turns, or of the ratios of two that were taken one
+//! after the other.
 //!
 //! Nor is any place in memory like all others: a processor that compares but the last bits of
 //! addresses takes a load for one of what was just stored 4 KiB away, and waits. So turns are taken
 //! at [`PLACES`], one after the other.
 //!
 //! ```
-//! use tenon_study::measure::{Contest, Effort};
+//! use tenon_study::measure::{BenchmarkGroup, MeasurementEffort};
 //!
 //! let numbers: Vec<u64> = (0..1000).collect();
-//! let mut contest = Contest::new();
-//! contest.enter("sum", || numbers.iter().sum::<u64>());
-//! contest.enter("product", || numbers.iter().product::<u64>());
-//! let timings = contest.run(Effort::QUICK, |_| {});
+//! let mut group = BenchmarkGroup::new();
+//! group.enter("sum", || numbers.iter().sum::<u64>());
+//! group.enter("product", || numbers.iter().product::<u64>());
+//! let timings = group.run(MeasurementEffort::QUICK, |_| {});
 //! let ratio = timings[1].over(&timings[0]);
 //! println!("{} ns, {} as much", timings[0].summary().median, ratio.median);
 //! ```
@@ -23,16 +23,16 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How long to measure.
+/// Number and length of the turns of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Effort {
-    /// Turns that each contestant takes.
+pub struct MeasurementEffort {
+    /// Turns that each entry takes.
     pub rounds: usize,
-    /// How long one turn is, unless doing the work once takes longer.
+    /// Length of one turn, unless doing the work once takes longer.
     pub turn: Duration,
 }
 
-impl Effort {
+impl MeasurementEffort {
     /// Enough for figures that are to be believed. A turn is so short that the scheduler seldom
     /// interrupts one.
     pub const FULL: Self = Self {
@@ -47,8 +47,8 @@ impl Effort {
     };
 }
 
-/// Where turns are taken: the stack ends elsewhere in each, and so does what work moves that
-/// [asks for its place](Contest::enter_placed).
+/// The number of places at which turns are taken: the stack ends elsewhere in each, and so does what work moves that
+/// [asks for its place](BenchmarkGroup::enter_placed).
 pub const PLACES: usize = 16;
 
 /// Bytes from one place to the next. All places are within a page or a little more, at ever other
@@ -57,42 +57,42 @@ pub const STEP: usize = 264;
 
 /// Pieces of work that take turns.
 #[derive(Default)]
-pub struct Contest<'a> {
-    contestants: Vec<Contestant<'a>>,
+pub struct BenchmarkGroup<'a> {
+    contestants: Vec<BenchmarkEntry<'a>>,
 }
 
-struct Contestant<'a> {
+struct BenchmarkEntry<'a> {
     name: String,
-    work: Work<'a>,
+    work: TimedWork<'a>,
 }
 
 /// Takes a turn, and tells how long that was.
-type Work<'a> = Box<dyn FnMut(Turn) -> Duration + 'a>;
+type TimedWork<'a> = Box<dyn FnMut(BenchmarkTurn) -> Duration + 'a>;
 
 /// One turn.
 #[derive(Clone, Copy)]
-struct Turn {
-    /// Which of the places.
+struct BenchmarkTurn {
+    /// Index of the place.
     place: usize,
-    /// How often the work is done.
+    /// Repetitions of the work.
     times: u64,
 }
 
-impl<'a> Contest<'a> {
-    /// Without contestants.
+impl<'a> BenchmarkGroup<'a> {
+    /// Creates a group without entries.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a contestant. What `work` returns is dropped, in the time that is measured, and
+    /// Adds an entry. What `work` returns is dropped, in the time that is measured, and
     /// computed in earnest. What it reads from outside the optimiser may know: put it through
     /// [`black_box`] where that matters.
     pub fn enter<T>(&mut self, name: &str, mut work: impl FnMut() -> T + 'a) {
         self.enter_placed(name, (), |(), _| {}, move |()| work());
     }
 
-    /// Adds a contestant whose `work` is on something: `put` puts that to one of [`PLACES`] before
-    /// each turn, out of the time that is measured.
+    /// Adds an entry with `work` on something: `put` puts that to one of [`PLACES`] before each turn, out of the time
+    /// that is measured.
     pub fn enter_placed<S: 'a, T>(
         &mut self,
         name: &str,
@@ -100,7 +100,7 @@ impl<'a> Contest<'a> {
         mut put: impl FnMut(&mut S, usize) + 'a,
         mut work: impl FnMut(&mut S) -> T + 'a,
     ) {
-        let repeated = move |turn: Turn| {
+        let repeated = move |turn: BenchmarkTurn| {
             put(&mut of, turn.place);
             let start = Instant::now();
             for _ in 0..turn.times {
@@ -113,12 +113,11 @@ impl<'a> Contest<'a> {
         self.push(name.to_owned(), Box::new(repeated));
     }
 
-    /// Adds a contestant whose `work` makes something. That stays where it was made, as if who wanted it had
-    /// asked for it there, until the next one is made; and is dropped when two more are: what was just
-    /// written cannot always be read at once, and an allocator looks at what it is given back. Nobody else
-    /// moves or gives back what is that new.
+    /// Adds an entry with `work` that makes something. That stays where it was made, as if the caller had asked for it
+    /// there, until the next one is made; and is dropped when two more are: what was just written cannot always be read
+    /// at once, and an allocator looks at what it is given back. No other program moves or gives back what is that new.
     pub fn enter_making<T>(&mut self, name: &str, mut work: impl FnMut() -> T + 'a) {
-        let repeated = move |turn: Turn| {
+        let repeated = move |turn: BenchmarkTurn| {
             let (mut before, mut between) = (None, None);
             let start = Instant::now();
             for _ in 0..turn.times / 2 {
@@ -139,20 +138,20 @@ impl<'a> Contest<'a> {
     }
 
     /// Apart from `enter`, which is compiled for each of hundreds of stubs.
-    fn push(&mut self, name: String, work: Work<'a>) {
-        self.contestants.push(Contestant { name, work });
+    fn push(&mut self, name: String, work: TimedWork<'a>) {
+        self.contestants.push(BenchmarkEntry { name, work });
     }
 
     /// Lets all take their turns. `progress` hears after each round which part of all rounds is
     /// done, up to 1. The timings come in the order of entry.
-    pub fn run(self, effort: Effort, mut progress: impl FnMut(f64)) -> Vec<Timing> {
-        let mut turns: Vec<Turns<'a>> = self
+    pub fn run(self, effort: MeasurementEffort, mut progress: impl FnMut(f64)) -> Vec<TurnTimings> {
+        let mut turns: Vec<EntryProgress<'a>> = self
             .contestants
             .into_iter()
-            .map(|contestant| Turns::new(contestant, effort.turn))
+            .map(|contestant| EntryProgress::new(contestant, effort.turn))
             .collect();
         for round in 0..effort.rounds {
-            // Nobody always comes behind the same one, whose traces are in the caches.
+            // No entry always comes behind the same one, which leaves its traces in the caches.
             let first = round % turns.len().max(1);
             let (before, from) = turns.split_at_mut(first);
             let all = from.iter_mut().chain(before);
@@ -163,30 +162,30 @@ impl<'a> Contest<'a> {
     }
 }
 
-/// A contestant and what it has done so far.
-struct Turns<'a> {
-    work: Work<'a>,
-    /// How often the work is done in one turn.
+/// An entry and what it has done so far.
+struct EntryProgress<'a> {
+    work: TimedWork<'a>,
+    /// Repetitions of the work in one turn.
     times: u64,
-    timing: Timing,
+    timing: TurnTimings,
 }
 
-impl<'a> Turns<'a> {
-    /// Warms the contestant up, and finds out how often it fits into a turn.
-    fn new(contestant: Contestant<'a>, turn: Duration) -> Self {
-        let Contestant { name, mut work } = contestant;
+impl<'a> EntryProgress<'a> {
+    /// Warms the entry up, and finds out how often it fits into a turn.
+    fn new(contestant: BenchmarkEntry<'a>, turn: Duration) -> Self {
+        let BenchmarkEntry { name, mut work } = contestant;
         let mut times = 1;
-        let mut taken = work(Turn { place: 0, times });
+        let mut taken = work(BenchmarkTurn { place: 0, times });
         while taken < turn && times < 1 << 40 {
             times *= 2;
-            taken = work(Turn { place: 0, times });
+            taken = work(BenchmarkTurn { place: 0, times });
         }
         // Once is at least done; a turn of no length at all is none of the clock's business.
         let share = turn.as_secs_f64() / taken.as_secs_f64().max(1e-9);
         Self {
             work,
             times: ((times as f64 * share) as u64).clamp(1, times),
-            timing: Timing {
+            timing: TurnTimings {
                 name,
                 nanoseconds: Vec::new(),
             },
@@ -195,7 +194,7 @@ impl<'a> Turns<'a> {
 
     fn take(&mut self, place: usize) {
         let times = self.times;
-        let taken = deeper(place, &mut self.work, Turn { place, times });
+        let taken = deeper(place, &mut self.work, BenchmarkTurn { place, times });
         let each = taken.as_nanos() as f64 / self.times as f64;
         self.timing.nanoseconds.push(each);
     }
@@ -203,7 +202,7 @@ impl<'a> Turns<'a> {
 
 /// Takes a turn on a stack that is so many steps deeper.
 #[inline(never)]
-fn deeper(steps: usize, work: &mut Work<'_>, turn: Turn) -> Duration {
+fn deeper(steps: usize, work: &mut TimedWork<'_>, turn: BenchmarkTurn) -> Duration {
     let mut step = [0_u8; STEP];
     black_box(&mut step);
     let taken = match steps {
@@ -215,37 +214,37 @@ fn deeper(steps: usize, work: &mut Work<'_>, turn: Turn) -> Duration {
     taken
 }
 
-/// What one contestant took.
+/// Times of the turns of one entry.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Timing {
-    /// Whose.
+pub struct TurnTimings {
+    /// Name of the entry.
     pub name: String,
     /// Nanoseconds for doing the work once, of each turn.
     pub nanoseconds: Vec<f64>,
 }
 
-impl Timing {
-    /// The median turn, and the spread.
+impl TurnTimings {
+    /// Returns the median turn, and the spread.
     ///
     /// # Panics
     /// If there was no round.
-    pub fn summary(&self) -> Summary {
-        Summary::of(self.nanoseconds.iter().copied())
+    pub fn summary(&self) -> QuartileSummary {
+        QuartileSummary::of(self.nanoseconds.iter().copied())
     }
 
-    /// The ratio of each turn to that of `other` in the same round: above 1 the other is faster.
+    /// Returns the ratio of each turn to that of `other` in the same round: above 1 the other is faster.
     ///
     /// # Panics
     /// If there was no round.
-    pub fn over(&self, other: &Self) -> Summary {
+    pub fn over(&self, other: &Self) -> QuartileSummary {
         let turns = self.nanoseconds.iter().zip(&other.nanoseconds);
-        Summary::of(turns.map(|(own, other)| own / other))
+        QuartileSummary::of(turns.map(|(own, other)| own / other))
     }
 }
 
 /// The middle of some values, and how far they spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
+pub struct QuartileSummary {
     /// As many are lower as are higher.
     pub median: f64,
     /// A quarter is lower.
@@ -254,8 +253,8 @@ pub struct Summary {
     pub upper: f64,
 }
 
-impl Summary {
-    /// Of at least one value.
+impl QuartileSummary {
+    /// Returns the summary of at least one value.
     ///
     /// # Panics
     /// If there is none.
@@ -279,19 +278,19 @@ mod tests {
 
     #[test]
     fn the_middle_and_the_quarters() {
-        let summary = Summary::of([9.0, 1.0, 4.0, 2.0, 7.0]);
-        let expected = Summary {
+        let summary = QuartileSummary::of([9.0, 1.0, 4.0, 2.0, 7.0]);
+        let expected = QuartileSummary {
             median: 4.0,
             lower: 2.0,
             upper: 7.0,
         };
         assert_eq!(summary, expected);
-        assert_eq!(Summary::of([3.0]).upper, 3.0);
+        assert_eq!(QuartileSummary::of([3.0]).upper, 3.0);
     }
 
     #[test]
     fn a_ratio_is_that_of_turns_of_one_round() {
-        let timing = |nanoseconds: &[f64]| Timing {
+        let timing = |nanoseconds: &[f64]| TurnTimings {
             name: String::new(),
             nanoseconds: nanoseconds.to_vec(),
         };
@@ -303,12 +302,12 @@ mod tests {
     #[test]
     fn contestants_take_turns_and_each_comes_first_now_and_then() {
         let order = RefCell::new(Vec::new());
-        let mut contest = Contest::new();
+        let mut contest = BenchmarkGroup::new();
         for name in ["a", "b"] {
             let order = &order;
             contest.enter(name, move || order.borrow_mut().push(name));
         }
-        let effort = Effort {
+        let effort = MeasurementEffort {
             rounds: 2,
             turn: Duration::ZERO,
         };
@@ -324,14 +323,14 @@ mod tests {
     #[test]
     fn each_turn_is_at_the_next_place_of_both() {
         let places = RefCell::new(Vec::new());
-        let mut contest = Contest::new();
+        let mut contest = BenchmarkGroup::new();
         let put = |place: &mut usize, to| *place = to;
         contest.enter_placed("work", 0, put, |place| {
             let on_the_stack = 0_u8;
             let at = std::ptr::from_ref(black_box(&on_the_stack)).addr();
             places.borrow_mut().push((*place, at));
         });
-        let effort = Effort {
+        let effort = MeasurementEffort {
             rounds: PLACES + 1,
             turn: Duration::ZERO,
         };
@@ -346,6 +345,9 @@ mod tests {
 
     #[test]
     fn nobody_takes_no_time() {
-        assert_eq!(Contest::new().run(Effort::QUICK, |_| {}), []);
+        assert_eq!(
+            BenchmarkGroup::new().run(MeasurementEffort::QUICK, |_| {}),
+            []
+        );
     }
 }

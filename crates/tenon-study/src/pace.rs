@@ -1,31 +1,31 @@
 //! The pace of the machine: how fast it works at the moment.
 //!
-//! Others share the processor, its clock changes. So between those who are timed a yardstick is, a
-//! little work that is always the same, and what counts is how many yardsticks one takes. Parameters
-//! that were found an hour ago then fit the machine of this minute.
+//! Other programs share the processor, its clock changes. So a yardstick stands between the entries that are timed, a
+//! little work that is always the same, and what counts is how many yardsticks an entry takes. Parameters that were
+//! found an hour ago then fit the machine of this minute.
 //!
 //! A neighbour on the same core takes more from some work than from other: most from what keeps the core
 //! busy, little from what waits for itself. The yardstick is a message as interfaces have it, so that it
 //! loses about what messages lose; and only the faster half of the turns is heard.
 
 use crate::cost::enter_yardstick;
-use crate::entry::Contests;
-use crate::measure::{Summary, Timing};
+use crate::entry::CodecBenchmarks;
+use crate::measure::{QuartileSummary, TurnTimings};
 
-/// Contestants between one yardstick and the next.
+/// Entries between one yardstick and the next.
 const BETWEEN: usize = 4;
 
 /// The yardsticks on either side that a pace is the median of: one may lie at a bad place.
 const NEAR: usize = 2;
 
-/// Puts a yardstick in front of every few of those who enter and behind the last.
+/// Puts a yardstick in front of every few of the entries and behind the last.
 ///
 /// # Errors
 /// Those of `enter`.
 pub fn enter_all<'a, T, E>(
-    contests: &mut Contests<'a>,
+    contests: &mut CodecBenchmarks<'a>,
     all: &'a [T],
-    mut enter: impl FnMut(&mut Contests<'a>, &'a T) -> Result<(), E>,
+    mut enter: impl FnMut(&mut CodecBenchmarks<'a>, &'a T) -> Result<(), E>,
 ) -> Result<(), E> {
     for some in all.chunks(BETWEEN) {
         enter_yardstick(contests);
@@ -35,9 +35,8 @@ pub fn enter_all<'a, T, E>(
     Ok(())
 }
 
-/// The timings of those that [`enter_all`] entered, in their order, and how many yardsticks each
-/// took.
-pub fn in_yardsticks(timings: &[Timing]) -> impl Iterator<Item = (&Timing, f64)> {
+/// Returns the timings of those that [`enter_all`] entered, in their order, and how many yardsticks each took.
+pub fn in_yardsticks(timings: &[TurnTimings]) -> impl Iterator<Item = (&TurnTimings, f64)> {
     let last = timings.len().saturating_sub(1);
     let all = (0..timings.len()).filter(move |at| !is_yardstick(*at, last));
     all.map(|at| {
@@ -45,32 +44,32 @@ pub fn in_yardsticks(timings: &[Timing]) -> impl Iterator<Item = (&Timing, f64)>
         let mut turns: Vec<(f64, f64)> = turns.map(|(taken, pace)| (pace, taken / pace)).collect();
         turns.sort_by(|a, b| a.0.total_cmp(&b.0));
         turns.truncate(turns.len().div_ceil(2));
-        let ratios = Summary::of(turns.into_iter().map(|(_, ratio)| ratio));
+        let ratios = QuartileSummary::of(turns.into_iter().map(|(_, ratio)| ratio));
         (&timings[at], ratios.median)
     })
 }
 
-/// The pace of each round, of a contestant at a position.
-fn paces(timings: &[Timing], at: usize) -> impl Iterator<Item = f64> {
+/// Returns the pace of each round, of an entry at a position.
+fn paces(timings: &[TurnTimings], at: usize) -> impl Iterator<Item = f64> {
     let step = BETWEEN + 1;
     let last = timings.len() - 1;
     let before = (at - at % step) as isize - ((NEAR - 1) * step) as isize;
     let near = (0..2 * NEAR).map(|number| before + (number * step) as isize);
     let near = near.filter_map(|at| usize::try_from(at).ok());
-    let mut near: Vec<&Timing> = near.map(|at| &timings[at.min(last)]).collect();
+    let mut near: Vec<&TurnTimings> = near.map(|at| &timings[at.min(last)]).collect();
     near.dedup_by(|a, b| std::ptr::eq(*a, *b));
     let rounds = timings[at].nanoseconds.len();
     (0..rounds).map(move |round| {
         let turns = near.iter().map(|timing| timing.nanoseconds[round]);
-        Summary::of(turns).median
+        QuartileSummary::of(turns).median
     })
 }
 
 /// Nanoseconds that a yardstick took when the machine was fast.
-pub fn yardstick(timings: &[Timing]) -> f64 {
+pub fn yardstick(timings: &[TurnTimings]) -> f64 {
     let last = timings.len().saturating_sub(1);
     let yardsticks = (0..timings.len()).filter(|at| is_yardstick(*at, last));
-    Summary::of(yardsticks.map(|at| timings[at].summary().lower)).median
+    QuartileSummary::of(yardsticks.map(|at| timings[at].summary().lower)).median
 }
 
 fn is_yardstick(at: usize, last: usize) -> bool {
@@ -81,8 +80,8 @@ fn is_yardstick(at: usize, last: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn timing(name: &str, nanoseconds: &[f64]) -> Timing {
-        Timing {
+    fn timing(name: &str, nanoseconds: &[f64]) -> TurnTimings {
+        TurnTimings {
             name: name.to_owned(),
             nanoseconds: nanoseconds.to_vec(),
         }

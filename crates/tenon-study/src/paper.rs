@@ -4,58 +4,58 @@
 
 use tenon_plan::{Mover, Moves, Unit};
 
-use crate::design::{Design, Engine, Movement};
-use crate::work::Work;
+use crate::design::{DataMovement, StubDesign, StubEngine};
+use crate::work::Workload;
 
 /// The machine of the paper.
 pub const MACHINE: &str = "MicroVAX-II";
 
 /// Milliseconds of Table 2. Neither what has come since is in it, nor the structure by compiled
 /// stubs that copy bytes inline: that cell is illegible in the copy at hand.
-pub fn milliseconds(design: Design, work: Work) -> Option<f64> {
+pub fn milliseconds(design: StubDesign, work: Workload) -> Option<f64> {
     let row = match (design.engine, design.movement) {
-        (Engine::Interpreted, Movement::Single(moves)) => match way(moves) {
+        (StubEngine::Interpreted, DataMovement::Single(moves)) => match way(moves) {
             (Mover::Inline, Unit::Byte) => [0.085, 4.75, 23.3],
             (Mover::Inline, Unit::Item) => [0.079, 3.40, 19.0],
             (Mover::Procedure, Unit::Byte) => [0.108, 11.2, 35.7],
             (Mover::Procedure, Unit::Item) => [0.101, 9.90, 31.0],
         },
-        (Engine::Compiled, Movement::Single(moves)) => match way(moves) {
+        (StubEngine::Compiled, DataMovement::Single(moves)) => match way(moves) {
             (Mover::Inline, Unit::Byte) => [0.015, 4.60, f64::NAN],
             (Mover::Inline, Unit::Item) => [0.010, 3.32, 9.65],
             (Mover::Procedure, Unit::Byte) => [0.040, 11.3, 28.9],
             (Mover::Procedure, Unit::Item) => [0.035, 10.0, 25.8],
         },
-        (Engine::Interpreted, Movement::Blocks) => [0.079, 0.585, 15.7],
-        (Engine::Compiled, Movement::Blocks) => [0.035, 0.457, 4.08],
-        (Engine::Machine, _) | (_, Movement::EveryPass) => return None,
+        (StubEngine::Interpreted, DataMovement::Blocks) => [0.079, 0.585, 15.7],
+        (StubEngine::Compiled, DataMovement::Blocks) => [0.035, 0.457, 4.08],
+        (StubEngine::Machine, _) | (_, DataMovement::EveryPass) => return None,
     };
     Some(row[column(work)]).filter(|cell| !cell.is_nan())
 }
 
-/// Table 3: per cent of the time that are due to interpretation.
-pub fn interpretation(movement: Movement, work: Work) -> Option<f64> {
+/// Returns the figure of Table 3: per cent of the time that are due to interpretation.
+pub fn interpretation(movement: DataMovement, work: Workload) -> Option<f64> {
     let row = match movement {
-        Movement::Single(moves) => match way(moves) {
+        DataMovement::Single(moves) => match way(moves) {
             (Mover::Inline, Unit::Byte) => [80.0, 4.0, 51.0],
             (Mover::Inline, Unit::Item) => [86.0, 6.0, 63.0],
             (Mover::Procedure, Unit::Byte) => [63.0, 2.0, 33.0],
             (Mover::Procedure, Unit::Item) => [67.0, 2.0, 39.0],
         },
-        Movement::Blocks => [86.0, 4.0, 76.0],
-        Movement::EveryPass => return None,
+        DataMovement::Blocks => [86.0, 4.0, 76.0],
+        DataMovement::EveryPass => return None,
     };
     Some(row[column(work)])
 }
 
-/// Table 4: per cent of the time that are due to procedure calls.
-pub fn procedure_calls(engine: Engine, unit: Unit, work: Work) -> Option<f64> {
+/// Returns the figure of Table 4: per cent of the time that are due to procedure calls.
+pub fn procedure_calls(engine: StubEngine, unit: Unit, work: Workload) -> Option<f64> {
     let row = match (engine, unit) {
-        (Engine::Interpreted, Unit::Byte) => [23.0, 57.0, 36.0],
-        (Engine::Interpreted, Unit::Item) => [25.0, 65.0, 42.0],
-        (Engine::Compiled, Unit::Byte) => [63.0, 57.0, 52.0],
-        (Engine::Compiled, Unit::Item) => [83.0, 64.0, 59.0],
-        (Engine::Machine, _) => return None,
+        (StubEngine::Interpreted, Unit::Byte) => [23.0, 57.0, 36.0],
+        (StubEngine::Interpreted, Unit::Item) => [25.0, 65.0, 42.0],
+        (StubEngine::Compiled, Unit::Byte) => [63.0, 57.0, 52.0],
+        (StubEngine::Compiled, Unit::Item) => [83.0, 64.0, 59.0],
+        (StubEngine::Machine, _) => return None,
     };
     Some(row[column(work)])
 }
@@ -64,10 +64,10 @@ fn way(moves: Moves) -> (Mover, Unit) {
     (moves.by, moves.unit)
 }
 
-fn column(work: Work) -> usize {
+fn column(work: Workload) -> usize {
     match work {
-        Work::Single => 0,
-        Work::Numbers => 1,
-        Work::Structure => 2,
+        Workload::Single => 0,
+        Workload::Numbers => 1,
+        Workload::Structure => 2,
     }
 }

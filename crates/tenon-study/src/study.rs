@@ -3,58 +3,58 @@
 use tenon_plan::{PlanError, Representation};
 use thiserror::Error;
 
-use crate::design::{DESIGNS, Design};
-use crate::engine::{self, Interfaces, Stage};
-use crate::entry::Contests;
-use crate::measure::{Contest, Effort, Summary, Timing};
+use crate::design::{DESIGNS, StubDesign};
+use crate::engine::{self, DesignInterfaces, PreparedWorkload};
+use crate::entry::CodecBenchmarks;
+use crate::measure::{BenchmarkGroup, MeasurementEffort, QuartileSummary, TurnTimings};
 use crate::pace;
-use crate::work::{Sample, Work};
+use crate::work::{SampleValues, Workload};
 
-/// What to study.
+/// Options of a study.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// How items lie on the wire.
-    pub wire: Wire,
-    /// How long to measure.
-    pub effort: Effort,
+pub struct StudyOptions {
+    /// The layout of items on the wire.
+    pub wire: WireFormat,
+    /// The effort of each measurement.
+    pub effort: MeasurementEffort,
 }
 
-/// How items lie on the wire.
+/// The layout of items on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub enum WireFormat {
     /// External Data Representation, most significant byte first.
     Xdr,
     /// The sender's order of bytes, so that nothing changes on the way to the like of it.
     Lean,
 }
 
-/// Which way.
+/// Encoding or decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum StudyDirection {
     /// Into a buffer that is used again.
     Encode,
     /// To an owned value, which is dropped.
     Decode,
 }
 
-/// What was measured.
+/// The measurements of a study.
 #[derive(Debug)]
-pub struct Study {
-    pub(crate) options: Options,
-    cells: Vec<Cell>,
+pub struct StudyResults {
+    pub(crate) options: StudyOptions,
+    cells: Vec<StudyCell>,
 }
 
 /// One design at one work, one way.
 #[derive(Debug)]
-pub struct Cell {
-    /// Which design.
-    pub design: Design,
-    /// Which work.
-    pub work: Work,
-    /// Which way.
-    pub direction: Direction,
+pub struct StudyCell {
+    /// The design.
+    pub design: StubDesign,
+    /// The procedure.
+    pub work: Workload,
+    /// Encoding or decoding.
+    pub direction: StudyDirection,
     /// Its turns.
-    pub timing: Timing,
+    pub timing: TurnTimings,
     /// Nanoseconds that a yardstick took meanwhile.
     pub yardstick: f64,
     /// Nanoseconds that a model says it should take, at this pace of the machine.
@@ -73,11 +73,11 @@ pub enum StudyError {
     /// A design does not do what it should.
     #[error("{design}: {work}: {why}")]
     Wrong {
-        /// Which design.
+        /// Name of the design.
         design: String,
-        /// Which work.
+        /// Name of the procedure.
         work: &'static str,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
 }
@@ -87,25 +87,31 @@ pub enum StudyError {
 ///
 /// # Errors
 /// A design writes other bytes or reads another value.
-pub fn study(options: Options, mut progress: impl FnMut(&str, f64)) -> Result<Study, StudyError> {
-    let interfaces = Interfaces::new(options.wire)?;
-    let sample = Sample::new();
+pub fn study(
+    options: StudyOptions,
+    mut progress: impl FnMut(&str, f64),
+) -> Result<StudyResults, StudyError> {
+    let interfaces = DesignInterfaces::new(options.wire)?;
+    let sample = SampleValues::new();
     let mut cells = Vec::new();
-    for work in Work::ALL {
+    for work in Workload::ALL {
         let bytes = work.bytes(&sample, options.wire);
-        let stage = Stage {
+        let stage = PreparedWorkload {
             work,
             wire: options.wire,
             sample: &sample,
             bytes: &bytes,
             interfaces: &interfaces,
         };
-        let mut contests = Contests::default();
+        let mut contests = CodecBenchmarks::default();
         pace::enter_all(&mut contests, DESIGNS, |contests, design| {
             engine::enter(design, &stage, contests)
         })?;
-        let Contests { encode, decode } = contests;
-        for (direction, contest) in [(Direction::Encode, encode), (Direction::Decode, decode)] {
+        let CodecBenchmarks { encode, decode } = contests;
+        for (direction, contest) in [
+            (StudyDirection::Encode, encode),
+            (StudyDirection::Decode, decode),
+        ] {
             let doing = format!("{} {}", direction.name(), work.notation());
             let timings = run(contest, options.effort, |part| progress(&doing, part));
             let timings = pace::in_yardsticks(&timings);
@@ -113,7 +119,7 @@ pub fn study(options: Options, mut progress: impl FnMut(&str, f64)) -> Result<St
                 DESIGNS
                     .iter()
                     .zip(timings)
-                    .map(|(design, (timing, yardsticks))| Cell {
+                    .map(|(design, (timing, yardsticks))| StudyCell {
                         design: *design,
                         work,
                         direction,
@@ -124,16 +130,20 @@ pub fn study(options: Options, mut progress: impl FnMut(&str, f64)) -> Result<St
             );
         }
     }
-    Ok(Study { options, cells })
+    Ok(StudyResults { options, cells })
 }
 
-fn run(contest: Contest<'_>, effort: Effort, mut progress: impl FnMut(f64)) -> Vec<Timing> {
+fn run(
+    contest: BenchmarkGroup<'_>,
+    effort: MeasurementEffort,
+    mut progress: impl FnMut(f64),
+) -> Vec<TurnTimings> {
     progress(0.0);
     contest.run(effort, progress)
 }
 
-impl Wire {
-    /// As plans know it.
+impl WireFormat {
+    /// Returns the representation as plans know it.
     pub fn representation(self) -> Representation {
         match self {
             Self::Xdr => Representation::XDR,
@@ -142,11 +152,11 @@ impl Wire {
     }
 }
 
-impl Direction {
+impl StudyDirection {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Encode, Self::Decode];
 
-    /// What people call it.
+    /// Returns the name for reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Encode => "encode",
@@ -155,32 +165,38 @@ impl Direction {
     }
 }
 
-impl Study {
-    /// Everything that was measured.
-    pub fn cells(&self) -> &[Cell] {
+impl StudyResults {
+    /// Returns everything that was measured.
+    pub fn cells(&self) -> &[StudyCell] {
         &self.cells
     }
 
     /// Has a model say what each design should take for each work, in yardsticks. The tables show it
     /// beside what was measured.
-    pub fn predict(&mut self, model: impl Fn(Design, Work, Direction) -> Option<f64>) {
+    pub fn predict(&mut self, model: impl Fn(StubDesign, Workload, StudyDirection) -> Option<f64>) {
         for cell in &mut self.cells {
             let yardsticks = model(cell.design, cell.work, cell.direction);
             cell.predicted = yardsticks.map(|yardsticks| yardsticks * cell.yardstick);
         }
     }
 
-    /// What one design took for one work, one way.
-    pub fn cell(&self, design: Design, work: Work, direction: Direction) -> Option<&Cell> {
-        let is_it =
-            |cell: &&Cell| (cell.design, cell.work, cell.direction) == (design, work, direction);
+    /// Returns the measurement of one design for one procedure, one way.
+    pub fn cell(
+        &self,
+        design: StubDesign,
+        work: Workload,
+        direction: StudyDirection,
+    ) -> Option<&StudyCell> {
+        let is_it = |cell: &&StudyCell| {
+            (cell.design, cell.work, cell.direction) == (design, work, direction)
+        };
         self.cells.iter().find(is_it)
     }
 }
 
-impl Cell {
-    /// Nanoseconds.
-    pub fn nanoseconds(&self) -> Summary {
+impl StudyCell {
+    /// Returns the nanoseconds.
+    pub fn nanoseconds(&self) -> QuartileSummary {
         self.timing.summary()
     }
 }

@@ -19,7 +19,7 @@ pub fn line(out: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke
     );
 }
 
-/// Text as it is written in a file of this kind.
+/// Returns text as it is written in a file of this kind.
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;")

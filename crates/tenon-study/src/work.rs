@@ -3,11 +3,11 @@
 use bstr::BString;
 use tenon_exec::Value;
 
-use crate::study::Wire;
+use crate::study::WireFormat;
 
 /// One of the three procedures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
+pub enum Workload {
     /// An integer.
     Single,
     /// An array of 256 integers.
@@ -16,8 +16,8 @@ pub enum Work {
     Structure,
 }
 
-/// What all works take their values from.
-pub struct Sample {
+/// The values from which all procedures take their arguments.
+pub struct SampleValues {
     pub first: i32,
     pub second: i32,
     pub third: i32,
@@ -27,11 +27,11 @@ pub struct Sample {
     pub text: [u8; 1024],
 }
 
-impl Work {
+impl Workload {
     /// All of them, in the order of the tables.
     pub const ALL: [Self; 3] = [Self::Single, Self::Numbers, Self::Structure];
 
-    /// In the notation of the study.
+    /// Returns its name in the notation of the study.
     pub fn notation(self) -> &'static str {
         match self {
             Self::Single => "(I)",
@@ -49,8 +49,8 @@ impl Work {
         }
     }
 
-    /// The value for those who learn types at run time.
-    pub fn value(self, sample: &Sample) -> Value {
+    /// Returns the value for engines that learn types at run time.
+    pub fn value(self, sample: &SampleValues) -> Value {
         let fields = match self {
             Self::Single => vec![Value::Int(sample.first)],
             Self::Numbers => vec![ints(&sample.numbers)],
@@ -66,14 +66,14 @@ impl Work {
         Value::Struct(fields)
     }
 
-    /// The bytes of the message, written down without any plan.
+    /// Returns the bytes of the message, written down without any plan.
     ///
-    /// The works have numbers of four bytes alone and text whose length is a multiple of it; so
-    /// they lie alike in both representations, but for the order of bytes.
-    pub fn bytes(self, sample: &Sample, wire: Wire) -> Vec<u8> {
+    /// The works have numbers of four bytes alone and text with a length that is a multiple of it; so they lie alike in
+    /// both representations, but for the order of bytes.
+    pub fn bytes(self, sample: &SampleValues, wire: WireFormat) -> Vec<u8> {
         let number = |number: i32| match wire {
-            Wire::Xdr => number.to_be_bytes(),
-            Wire::Lean => number.to_ne_bytes(),
+            WireFormat::Xdr => number.to_be_bytes(),
+            WireFormat::Lean => number.to_ne_bytes(),
         };
         let numbers = match self {
             Self::Single => vec![sample.first],
@@ -96,10 +96,10 @@ fn triple(numbers: &[i32; 3]) -> Value {
     Value::Struct(numbers.iter().copied().map(Value::Int).collect())
 }
 
-impl Sample {
-    /// The same in every run. Integers use all their bits.
+impl SampleValues {
+    /// Creates the generator, the same in every run. Integers use all their bits.
     pub fn new() -> Self {
-        let mut seed = Seed(0x7e40);
+        let mut seed = SplitMixGenerator(0x7e40);
         Self {
             first: seed.int(),
             second: seed.int(),
@@ -115,7 +115,7 @@ impl Sample {
         Value::String(BString::from(self.text))
     }
 
-    /// The numbers of the structure, its text's length the last of them.
+    /// Returns the numbers of the structure, its text's length the last of them.
     fn before_text(&self) -> Vec<i32> {
         let mut numbers = vec![self.first, self.second, self.third];
         numbers.extend(self.numbers);
@@ -126,9 +126,9 @@ impl Sample {
 }
 
 /// Pseudo-random numbers (SplitMix64).
-struct Seed(u64);
+struct SplitMixGenerator(u64);
 
-impl Seed {
+impl SplitMixGenerator {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

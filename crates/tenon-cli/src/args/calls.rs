@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::InterfaceArgs;
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Auth {
+pub enum AuthArg {
     /// AUTH_NONE: nobody in particular
     None,
     /// AUTH_SYS: this process's user, group and host name
@@ -17,7 +17,7 @@ pub enum Auth {
 
 /// How to wait for what the other end sends.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Wait {
+pub enum WaitArg {
     /// Sleep until it comes
     Block,
     /// Look until it comes: for who has processors to spare at both ends
@@ -26,7 +26,7 @@ pub enum Wait {
     Adaptive,
 }
 
-impl Wait {
+impl WaitArg {
     /// What the run time calls it.
     pub fn policy(self) -> tenon::Waiting {
         match self {
@@ -40,10 +40,10 @@ impl Wait {
 /// How a call is made.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Calling")]
-pub struct CallOptions {
+pub struct CallOptionArgs {
     /// Who the caller says that it is; the lean protocol says nothing of it
     #[arg(long, value_enum, default_value = "none")]
-    pub auth: Auth,
+    pub auth: AuthArg,
 
     /// Give up after so long: 500ms, 5s, 2m
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse_duration)]
@@ -51,7 +51,7 @@ pub struct CallOptions {
 
     /// How to wait for a reply
     #[arg(long, value_enum, default_value = "adaptive")]
-    pub wait: Wait,
+    pub wait: WaitArg,
 
     /// Refuse replies that bend their representation (padding that is not zero, a boolean of 2)
     #[arg(long)]
@@ -85,7 +85,7 @@ pub struct CallArgs {
     pub compact: bool,
 
     #[command(flatten)]
-    pub options: CallOptions,
+    pub options: CallOptionArgs,
 
     #[command(flatten)]
     pub interface: InterfaceArgs,
@@ -131,7 +131,7 @@ pub struct AccountArgs {
     pub svg: Option<PathBuf>,
 
     #[command(flatten)]
-    pub options: CallOptions,
+    pub options: CallOptionArgs,
 
     #[command(flatten)]
     pub interface: InterfaceArgs,
@@ -163,7 +163,7 @@ pub struct PingArgs {
     pub json: bool,
 
     #[command(flatten)]
-    pub options: CallOptions,
+    pub options: CallOptionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -178,7 +178,7 @@ pub struct DemoArgs {
 
     /// How both ends wait
     #[arg(long, value_enum, default_value = "adaptive")]
-    pub wait: Wait,
+    pub wait: WaitArg,
 
     /// Only serve, and print the addresses
     #[arg(long, conflicts_with_all = ["calls", "json"])]

@@ -44,7 +44,7 @@ pub struct CheckArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Language {
+pub enum LanguageArg {
     /// Rust stubs that stand on the crate `tenon`
     Rust,
 
@@ -60,7 +60,7 @@ pub struct GenArgs {
 
     /// The language to generate
     #[arg(long, value_enum)]
-    pub lang: Language,
+    pub lang: LanguageArg,
 
     /// Rust only: how items lie on the wire, with commas. Clients and services speak ONC RPC with `xdr`,
     /// and the lean protocol beside with `lean`; those in C always speak both
@@ -70,7 +70,7 @@ pub struct GenArgs {
         value_delimiter = ',',
         default_value = "xdr,lean"
     )]
-    pub representation: Vec<Representation>,
+    pub representation: Vec<RepresentationArg>,
 
     /// Rust only: add types that borrow what they can from the message that they are read from; servers are
     /// handed their arguments so
@@ -119,21 +119,21 @@ pub struct ExplainArgs {
 
     /// How items lie on the wire
     #[arg(long, value_name = "NAME", default_value = "xdr")]
-    pub representation: Representation,
+    pub representation: RepresentationArg,
 
     #[command(flatten)]
     pub interface: InterfaceArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Representation {
+pub enum RepresentationArg {
     /// External Data Representation, RFC 4506: what ONC RPC speaks
     Xdr,
     /// As numbers lie in the sender's memory: between two ends that are both Tenon
     Lean,
 }
 
-impl Representation {
+impl RepresentationArg {
     /// What plans are made by.
     pub fn plan(self) -> tenon_plan::Representation {
         match self {

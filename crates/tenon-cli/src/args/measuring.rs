@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::{InterfaceArgs, Representation};
+use super::{InterfaceArgs, RepresentationArg};
 
 #[derive(Debug, Args)]
 pub struct StudyArgs {
@@ -14,7 +14,7 @@ pub struct StudyArgs {
 
     /// How items lie on the wire; with `lean` no design has to change the order of bytes
     #[arg(long, value_enum, default_value = "xdr")]
-    pub representation: Representation,
+    pub representation: RepresentationArg,
 
     /// Write everything that was measured to FILE; `-` prints it instead of the tables
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -26,7 +26,7 @@ pub struct StudyArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Engine {
+pub enum EngineArg {
     /// Stubs made at build time
     Compiled,
     /// Machine code made at bind time
@@ -46,11 +46,11 @@ pub struct CostArgs {
 
     /// What runs the plans
     #[arg(long, value_enum, default_value = "compiled")]
-    pub engine: Engine,
+    pub engine: EngineArg,
 
     /// How items lie on the wire
     #[arg(long, value_name = "NAME", default_value = "xdr")]
-    pub representation: Representation,
+    pub representation: RepresentationArg,
 
     /// How long everything is that varies: bytes or elements, up to its bound
     #[arg(long, value_name = "N", default_value_t = 16)]

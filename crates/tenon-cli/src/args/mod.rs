@@ -12,9 +12,11 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
-pub use calls::{AccountArgs, Auth, CallArgs, CallOptions, DemoArgs, PingArgs};
-pub use interfaces::{CheckArgs, ExplainArgs, GenArgs, InterfaceArgs, Language, Representation};
-pub use measuring::{CostArgs, Engine, StudyArgs};
+pub use calls::{AccountArgs, AuthArg, CallArgs, CallOptionArgs, DemoArgs, PingArgs};
+pub use interfaces::{
+    CheckArgs, ExplainArgs, GenArgs, InterfaceArgs, LanguageArg, RepresentationArg,
+};
+pub use measuring::{CostArgs, EngineArg, StudyArgs};
 
 /// RPC stubs cut to fit: from a `.x` interface file to running clients and servers, by ONC RPC or by
 /// the lean protocol.
@@ -33,13 +35,13 @@ Examples:
 Exit status: 0 done, 1 the work failed (an error in a file, a call that was refused), 2 the \
 command line is wrong."
 )]
-pub struct Cli {
+pub struct CliArgs {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Check interface files and show what is wrong with them
     #[command(after_help = "\
 Examples:

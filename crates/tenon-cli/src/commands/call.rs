@@ -7,17 +7,17 @@ use tenon_exec::{Procedure, json};
 
 use crate::args::CallArgs;
 use crate::commands::{connect, dynamic};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::interface;
 use crate::output;
 
-pub fn run(args: &CallArgs) -> Result<(), Failure> {
+pub fn run(args: &CallArgs) -> Result<(), CommandFailure> {
     let address = connect::address(&args.address)?;
     let representation = dynamic::representation(address.protocol());
     let interface = args.interface.interface_in(&args.file, representation)?;
     let procedure = interface
         .procedure(&args.procedure, args.version)
-        .map_err(Failure::new)?;
+        .map_err(CommandFailure::new)?;
     let arguments = arguments(args.json.as_deref(), &args.file, procedure)?;
     let (program, version) = (procedure.program(), procedure.version());
     let client = connect::client(&address, &args.options, program.number, version.number)?;
@@ -25,20 +25,22 @@ pub fn run(args: &CallArgs) -> Result<(), Failure> {
     let client = client.with_interface(made_from);
     let result = dynamic::call(&client, procedure, &arguments)
         .map_err(|error| connect::failure(&address, &error))?;
-    let json = procedure.write_result(&result).map_err(Failure::new)?;
+    let json = procedure
+        .write_result(&result)
+        .map_err(CommandFailure::new)?;
     output::print_json(&json, args.compact)
 }
 
-/// The arguments of a call as the command line has them, or stdin.
+/// Returns the arguments of a call as the command line has them, or stdin.
 pub fn arguments(
     json: Option<&str>,
     file: &Path,
     procedure: Procedure<'_>,
-) -> Result<tenon_exec::Value, Failure> {
+) -> Result<tenon_exec::Value, CommandFailure> {
     let text = match json {
         Some("-") if interface::is_stdin(file) => {
             let message = "stdin brings the interface or the arguments, and cannot bring both";
-            return Err(Failure::usage(message).hint("name a file for one of them"));
+            return Err(CommandFailure::usage(message).hint("name a file for one of them"));
         }
         Some("-") => Some(read_stdin()?),
         other => other.map(str::to_owned),
@@ -61,10 +63,10 @@ pub fn arguments(
 }
 
 /// Says how arguments are written, as those that are given are not.
-fn unfit(message: String, file: &Path, procedure: Procedure<'_>) -> Failure {
+fn unfit(message: String, file: &Path, procedure: Procedure<'_>) -> CommandFailure {
     let (file, name) = (file.display(), procedure.name());
     let bounds = format!("`tenon explain {file} {name}` shows what is asked for");
-    Failure::new(message).hint(match example(procedure) {
+    CommandFailure::new(message).hint(match example(procedure) {
         Some(example) => format!("write them as in '{example}'; {bounds}"),
         None => bounds,
     })
@@ -78,11 +80,11 @@ fn example(procedure: Procedure<'_>) -> Option<String> {
     (text.len() <= LONGEST).then_some(text)
 }
 
-fn read_stdin() -> Result<String, Failure> {
+fn read_stdin() -> Result<String, CommandFailure> {
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes)?;
     String::from_utf8(bytes).map_err(|_| {
-        Failure::new("the arguments are not JSON: what stdin brought is not UTF-8")
+        CommandFailure::new("the arguments are not JSON: what stdin brought is not UTF-8")
             .hint("write a string that is not UTF-8 as {\"hex\": \"00ff\"}")
     })
 }

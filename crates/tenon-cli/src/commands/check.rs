@@ -10,14 +10,14 @@ use tenon_plan::{LowerError, Representation};
 use tenon_schema::{Origin, Schema};
 
 use crate::args::CheckArgs;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::interface;
 use crate::output;
 
-pub fn run(args: &CheckArgs) -> Result<(), Failure> {
+pub fn run(args: &CheckArgs) -> Result<(), CommandFailure> {
     let from_stdin = args.files.iter().filter(|file| interface::is_stdin(file));
     if from_stdin.count() > 1 {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "`-` is given twice, and stdin can be read only once",
         ));
     }
@@ -29,7 +29,7 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     }
     match failed {
         0 => Ok(()),
-        _ if args.json => Err(Failure::explained()),
+        _ if args.json => Err(CommandFailure::explained()),
         _ => {
             let warnings = if args.deny_warnings {
                 ", warnings counted"
@@ -38,12 +38,12 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
             };
             let all = args.files.len();
             let message = format!("{failed} of {all} files failed the check{warnings}");
-            Err(Failure::new(message))
+            Err(CommandFailure::new(message))
         }
     }
 }
 
-fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
+fn check(args: &CheckArgs, file: &Path) -> Result<bool, CommandFailure> {
     let parsed = args.interface.parse(file);
     match args.json {
         true => print_reports(file, &parsed)?,
@@ -82,7 +82,7 @@ fn check(args: &CheckArgs, file: &Path) -> Result<bool, Failure> {
 }
 
 /// Says where values may take more memory than their bytes pay for; whether there is anything to say.
-fn warn_of_memory(args: &CheckArgs, file: &Path, schema: &Schema) -> Result<bool, Failure> {
+fn warn_of_memory(args: &CheckArgs, file: &Path, schema: &Schema) -> Result<bool, CommandFailure> {
     let mut warned = HashSet::new();
     for representation in [Representation::XDR, Representation::LEAN] {
         for unpaid in tenon_exec::unpaid(schema, representation) {
@@ -106,7 +106,7 @@ fn report(
     file: &Path,
     schema: &Schema,
     (severity, name, message): (&str, &str, &str),
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let at_fault = schema.types.iter().find(|def| def.name == name);
     let origin = match at_fault {
         Some(def) => def.origin.clone(),
@@ -127,8 +127,8 @@ fn report(
     Ok(())
 }
 
-/// What has no place in the text, as there is none, is said of the file.
-fn print_reports(file: &Path, parsed: &Parsed) -> Result<(), Failure> {
+/// Reports that have no place in the text, as there is none, are printed for the file.
+fn print_reports(file: &Path, parsed: &Parsed) -> Result<(), CommandFailure> {
     for diagnostic in &parsed.diagnostics {
         let report = diagnostic.report(&parsed.sources);
         let place = match report.file.is_empty() {

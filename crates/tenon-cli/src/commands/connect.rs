@@ -11,22 +11,22 @@ use tenon::{
     Misbehavior, Protocol, Transport,
 };
 
-use crate::args::{Auth, CallOptions};
-use crate::failure::Failure;
+use crate::args::{AuthArg, CallOptionArgs};
+use crate::failure::CommandFailure;
 
-/// The address on the command line.
-pub fn address(text: &str) -> Result<Address, Failure> {
+/// Returns the address on the command line.
+pub fn address(text: &str) -> Result<Address, CommandFailure> {
     text.parse()
-        .map_err(|error| Failure::usage(ConnectError::Address(error)))
+        .map_err(|error| CommandFailure::usage(ConnectError::Address(error)))
 }
 
 /// Connects to a version of a program.
 pub fn client(
     address: &Address,
-    options: &CallOptions,
+    options: &CallOptionArgs,
     program: u32,
     version: u32,
-) -> Result<Client, Failure> {
+) -> Result<Client, CommandFailure> {
     let channel = ChannelOptions::default()
         .connect_timeout(options.timeout)
         .waiting(options.wait.policy());
@@ -38,11 +38,11 @@ pub fn client(
         false => client,
     };
     match (options.auth, address.protocol()) {
-        (Auth::None, _) => Ok(client),
-        (Auth::Sys, Protocol::Onc) => with_own_identity(&client),
-        (Auth::Sys, Protocol::Lean) => {
+        (AuthArg::None, _) => Ok(client),
+        (AuthArg::Sys, Protocol::Onc) => with_own_identity(&client),
+        (AuthArg::Sys, Protocol::Lean) => {
             let failure =
-                Failure::usage("the lean protocol does not say who calls: leave --auth out");
+                CommandFailure::usage("the lean protocol does not say who calls: leave --auth out");
             Err(match address.clone().over_onc() {
                 Some(onc) => failure.hint(format!("ONC RPC says it: connect to {onc}")),
                 None => failure,
@@ -51,9 +51,9 @@ pub fn client(
     }
 }
 
-/// Why there is no connection, and what to do about it.
-pub fn no_connection(error: &ConnectError) -> Failure {
-    let failure = Failure::new(error);
+/// Returns the failure to connect, and what to do about it.
+pub fn no_connection(error: &ConnectError) -> CommandFailure {
+    let failure = CommandFailure::new(error);
     let (address, cause) = match error {
         ConnectError::Unreachable { address, cause } => (address, cause),
         ConnectError::Unresolved { address, .. } => {
@@ -87,9 +87,9 @@ pub fn no_connection(error: &ConnectError) -> Failure {
     }
 }
 
-/// Why a call to `address` has no result, and what to do about it.
-pub fn failure(address: &Address, error: &CallError) -> Failure {
-    let failure = Failure::new(error);
+/// Returns the failure of a call to `address` without a result, and what to do about it.
+pub fn failure(address: &Address, error: &CallError) -> CommandFailure {
+    let failure = CommandFailure::new(error);
     match address.protocol() {
         Protocol::Onc => match (address.path(), error) {
             (Some(path), CallError::Misbehaved(Misbehavior::Record(_))) => failure.hint(format!(
@@ -99,12 +99,12 @@ pub fn failure(address: &Address, error: &CallError) -> Failure {
             _ => failure,
         },
         Protocol::Lean => match advice(error) {
-            Advice::Nothing => failure,
-            Advice::CompareFiles => failure.hint(
+            CallAdvice::Nothing => failure,
+            CallAdvice::CompareFiles => failure.hint(
                 "the interface file here is not the one that the server was built from: \
                  `tenon explain FILE NAME` shows what this one says",
             ),
-            Advice::SpeakOnc => match address.clone().over_onc() {
+            CallAdvice::SpeakOnc => match address.clone().over_onc() {
                 Some(onc) => failure.hint(format!(
                     "a server may speak ONC RPC only, or serve a program by it alone: try {onc}"
                 )),
@@ -114,30 +114,30 @@ pub fn failure(address: &Address, error: &CallError) -> Failure {
     }
 }
 
-/// What to do about a lean call without a result.
-enum Advice {
+/// The advice after a lean call without a result.
+enum CallAdvice {
     Nothing,
     CompareFiles,
     SpeakOnc,
 }
 
-fn advice(error: &CallError) -> Advice {
+fn advice(error: &CallError) -> CallAdvice {
     match error {
         CallError::Unbound(BindError::Refused(refusal)) => match **refusal {
-            BindRefusal::OtherInterface { .. } => Advice::CompareFiles,
-            BindRefusal::NoProgram { .. } => Advice::SpeakOnc,
-            _ => Advice::Nothing,
+            BindRefusal::OtherInterface { .. } => CallAdvice::CompareFiles,
+            BindRefusal::NoProgram { .. } => CallAdvice::SpeakOnc,
+            _ => CallAdvice::Nothing,
         },
         CallError::Misbehaved(Misbehavior::Lean { .. })
         | CallError::Disconnected { .. }
         | CallError::NoLeanNumber { .. }
-        | CallError::TimedOut { .. } => Advice::SpeakOnc,
-        _ => Advice::Nothing,
+        | CallError::TimedOut { .. } => CallAdvice::SpeakOnc,
+        _ => CallAdvice::Nothing,
     }
 }
 
-/// AUTH_SYS with who this process is.
-fn with_own_identity(client: &Client) -> Result<Client, Failure> {
+/// Returns the client with AUTH_SYS credentials of this process.
+fn with_own_identity(client: &Client) -> Result<Client, CommandFailure> {
     let system = uname();
     let machine = system.nodename().to_bytes();
     let groups = getgroups().map_err(std::io::Error::from)?;
@@ -146,7 +146,7 @@ fn with_own_identity(client: &Client) -> Result<Client, Failure> {
         .map(|gid| gid.as_raw())
         .take(AuthSys::GIDS_MAX)
         .collect();
-    let identity =
-        AuthSys::new(machine, getuid().as_raw(), getgid().as_raw(), &gids).map_err(Failure::new)?;
+    let identity = AuthSys::new(machine, getuid().as_raw(), getgid().as_raw(), &gids)
+        .map_err(CommandFailure::new)?;
     Ok(client.with_credential(&Credential::Sys(identity)))
 }

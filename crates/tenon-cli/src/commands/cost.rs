@@ -6,22 +6,22 @@ use tenon_plan::Representation;
 use tenon_plan::cost::{Assumptions, Engine};
 use tenon_schema::Schema;
 use tenon_study::cost::{
-    Calibration, CostError, EFFORT, Report, Store, calibrate, check, estimate, left_out,
-    verify_names,
+    CalibrationStore, CostError, CostReport, EFFORT, EngineCalibration, calibrate, check, estimate,
+    left_out, verify_names,
 };
-use tenon_study::measure::Effort;
+use tenon_study::measure::MeasurementEffort;
 
 use crate::args::{self, CostArgs};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output;
 
-pub fn run(args: &CostArgs) -> Result<(), Failure> {
+pub fn run(args: &CostArgs) -> Result<(), CommandFailure> {
     let schema = args.interface.schema(&args.file)?;
     if !args.check {
         verify(args, &schema)?;
     }
     let (calibrations, processor) = calibrations(args)?;
-    let report = Report {
+    let report = CostReport {
         processor: &processor,
         calibrations: &calibrations,
     };
@@ -32,7 +32,7 @@ pub fn run(args: &CostArgs) -> Result<(), Failure> {
 }
 
 /// Refuses names that the interface does not have, before this machine is measured for seconds.
-fn verify(args: &CostArgs, schema: &Schema) -> Result<(), Failure> {
+fn verify(args: &CostArgs, schema: &Schema) -> Result<(), CommandFailure> {
     let (representation, name) = (args.representation.plan(), args.name.as_deref());
     let assumptions = assumptions(args);
     verify_names(schema, representation, engine(args), &assumptions, name).map_err(failure)
@@ -48,13 +48,17 @@ fn assumptions(args: &CostArgs) -> Assumptions {
 
 fn engine(args: &CostArgs) -> Engine {
     match args.engine {
-        args::Engine::Compiled => Engine::Compiled,
-        args::Engine::Machine => Engine::Machine,
-        args::Engine::Interp => Engine::Interpreter,
+        args::EngineArg::Compiled => Engine::Compiled,
+        args::EngineArg::Machine => Engine::Machine,
+        args::EngineArg::Interp => Engine::Interpreter,
     }
 }
 
-fn run_estimate(args: &CostArgs, schema: &Schema, report: Report<'_>) -> Result<(), Failure> {
+fn run_estimate(
+    args: &CostArgs,
+    schema: &Schema,
+    report: CostReport<'_>,
+) -> Result<(), CommandFailure> {
     let assumptions = assumptions(args);
     let representation = args.representation.plan();
     let name = args.name.as_deref();
@@ -68,11 +72,15 @@ fn run_estimate(args: &CostArgs, schema: &Schema, report: Report<'_>) -> Result<
     }
 }
 
-fn run_check(args: &CostArgs, schema: &Schema, report: Report<'_>) -> Result<(), Failure> {
+fn run_check(
+    args: &CostArgs,
+    schema: &Schema,
+    report: CostReport<'_>,
+) -> Result<(), CommandFailure> {
     for (message, unknown) in left_out(schema) {
         eprintln!("`{message}` is left out: nobody knows the values of `{unknown}` in it");
     }
-    let mut progress = Progress::new("measuring the messages".to_owned());
+    let mut progress = CalibrationProgress::new("measuring the messages".to_owned());
     let representation = args.representation.plan();
     let checked = check(
         schema,
@@ -91,7 +99,7 @@ fn run_check(args: &CostArgs, schema: &Schema, report: Report<'_>) -> Result<(),
     }
 }
 
-fn failure(error: CostError) -> Failure {
+fn failure(error: CostError) -> CommandFailure {
     let hint = match &error {
         CostError::UnknownName(_) => Some("leave the name out to see all of them"),
         CostError::UnknownPart(_) | CostError::UnknownLabel(_) => {
@@ -102,40 +110,40 @@ fn failure(error: CostError) -> Failure {
         }
         _ => None,
     };
-    let failure = Failure::new(error);
+    let failure = CommandFailure::new(error);
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
 }
 
-fn effort(args: &CostArgs) -> Effort {
+fn effort(args: &CostArgs) -> MeasurementEffort {
     match args.quick {
-        true => Effort::QUICK,
+        true => MeasurementEffort::QUICK,
         false => EFFORT,
     }
 }
 
-/// The parameters of this machine, and what its processor is called.
-fn calibrations(args: &CostArgs) -> Result<([Calibration; 2], String), Failure> {
+/// Returns the parameters of this machine, and what its processor is called.
+fn calibrations(args: &CostArgs) -> Result<([EngineCalibration; 2], String), CommandFailure> {
     let engine = engine(args);
-    let mut store = Store::open();
+    let mut store = CalibrationStore::open();
     let processor = store.processor().to_owned();
     let representation = args.representation.plan();
     let calibrations = match (args.quick, args.calibrate) {
-        (true, _) => measured(&store, engine, representation, Effort::QUICK),
+        (true, _) => measured(&store, engine, representation, MeasurementEffort::QUICK),
         (false, true) => kept(&mut store, engine, representation),
         (false, false) => known(&mut store, engine, representation),
     };
     Ok((calibrations?, processor))
 }
 
-/// What is known of an engine on this machine, measured and kept if it is not.
+/// Returns the calibrations of an engine on this machine, measured and kept if there are none.
 pub fn known(
-    store: &mut Store,
+    store: &mut CalibrationStore,
     engine: Engine,
     representation: Representation,
-) -> Result<[Calibration; 2], Failure> {
+) -> Result<[EngineCalibration; 2], CommandFailure> {
     match store.find(engine, representation.name) {
         Some(known) => Ok(known),
         None => kept(store, engine, representation),
@@ -143,10 +151,10 @@ pub fn known(
 }
 
 fn kept(
-    store: &mut Store,
+    store: &mut CalibrationStore,
     engine: Engine,
     representation: Representation,
-) -> Result<[Calibration; 2], Failure> {
+) -> Result<[EngineCalibration; 2], CommandFailure> {
     let new = measured(store, engine, representation, EFFORT)?;
     // What was asked for is there all the same.
     match store.keep(&new) {
@@ -157,11 +165,11 @@ fn kept(
 }
 
 fn measured(
-    store: &Store,
+    store: &CalibrationStore,
     engine: Engine,
     representation: Representation,
-    effort: Effort,
-) -> Result<[Calibration; 2], Failure> {
+    effort: MeasurementEffort,
+) -> Result<[EngineCalibration; 2], CommandFailure> {
     if cfg!(debug_assertions) {
         eprintln!("tenon: built without optimisation, so these are not the figures to quote");
     }
@@ -170,19 +178,19 @@ fn measured(
         store.processor(),
         representation.name
     );
-    let mut progress = Progress::new(doing);
+    let mut progress = CalibrationProgress::new(doing);
     let new = calibrate(engine, representation, effort, |part| progress.show(part));
     new.map_err(failure)
 }
 
-/// What is being done, on stderr: one line that is written over where somebody watches.
-struct Progress {
+/// The progress line on stderr: one line that is written over if stderr is a terminal.
+struct CalibrationProgress {
     doing: String,
     is_watched: bool,
     percent: Option<u32>,
 }
 
-impl Progress {
+impl CalibrationProgress {
     fn new(doing: String) -> Self {
         Self {
             doing,

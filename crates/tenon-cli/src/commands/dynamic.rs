@@ -8,7 +8,7 @@ use tenon_exec::{Procedure, Value};
 use tenon_plan::{Fingerprints, Representation};
 use tenon_schema::{Program, Schema, Version};
 
-/// How messages of a protocol lie on the wire.
+/// Returns the representation of a protocol's messages on the wire.
 pub fn representation(protocol: Protocol) -> Representation {
     match protocol {
         Protocol::Onc => Representation::XDR,
@@ -16,7 +16,8 @@ pub fn representation(protocol: Protocol) -> Representation {
     }
 }
 
-/// What a version of a program was made from, for the other end of a lean connection to compare.
+/// Returns the fingerprints of what a version of a program was made from, for the other end of a lean connection to
+/// compare.
 pub fn made_from(schema: &Schema, program: &Program, version: &Version) -> Arc<lean::Interface> {
     let fingerprints = Fingerprints::new(schema);
     let parts = fingerprints.parts(version).into_iter();

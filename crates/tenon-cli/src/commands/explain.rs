@@ -4,10 +4,10 @@ use tenon_plan::{ExplainError, Pass, Plans, Representation, explain, explain_pas
 use tenon_schema::Schema;
 
 use crate::args::ExplainArgs;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output;
 
-pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
+pub fn run(args: &ExplainArgs) -> Result<(), CommandFailure> {
     let interface = args.interface.interface(&args.file)?;
     let (schema, name) = (interface.schema(), args.name.as_deref());
     let representation = args.representation.plan();
@@ -27,9 +27,9 @@ fn explain_plans(
     Ok(explain(schema, &plans, name)?)
 }
 
-fn failure(error: ExplainError) -> Failure {
+fn failure(error: ExplainError) -> CommandFailure {
     let is_name = matches!(error, ExplainError::UnknownName(_));
-    let failure = Failure::new(error);
+    let failure = CommandFailure::new(error);
     match is_name {
         true => failure.hint("leave the name out to see all of them"),
         false => failure,

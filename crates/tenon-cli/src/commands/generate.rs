@@ -8,19 +8,19 @@ use tenon_gen::rust::{self, Form};
 use tenon_plan::{Pass, Plans};
 use tenon_schema::Schema;
 
-use crate::args::{GenArgs, Language, Representation};
-use crate::failure::Failure;
+use crate::args::{GenArgs, LanguageArg, RepresentationArg};
+use crate::failure::CommandFailure;
 use crate::interface;
 use crate::output;
 
-pub fn run(args: &GenArgs) -> Result<(), Failure> {
+pub fn run(args: &GenArgs) -> Result<(), CommandFailure> {
     match args.lang {
-        Language::Rust => rust_stubs(args),
-        Language::C => c_stubs(args),
+        LanguageArg::Rust => rust_stubs(args),
+        LanguageArg::C => c_stubs(args),
     }
 }
 
-fn rust_stubs(args: &GenArgs) -> Result<(), Failure> {
+fn rust_stubs(args: &GenArgs) -> Result<(), CommandFailure> {
     if interface::is_stdin(&args.file) && args.out.is_some() {
         return Err(nameless("redirect stdout into a file, without -o"));
     }
@@ -33,7 +33,7 @@ fn rust_stubs(args: &GenArgs) -> Result<(), Failure> {
 }
 
 /// Both representations are always there: a table of functions that lacks one is of no use to a server.
-fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
+fn c_stubs(args: &GenArgs) -> Result<(), CommandFailure> {
     for (is_given, option) in [
         (args.views, "--views"),
         (args.reserved, "--reserved"),
@@ -43,12 +43,14 @@ fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
         (args.representation.len() != 2, "--representation"),
     ] {
         if is_given {
-            return Err(Failure::usage(format!("{option} is for --lang rust")));
+            return Err(CommandFailure::usage(format!(
+                "{option} is for --lang rust"
+            )));
         }
     }
     let Some(directory) = &args.out else {
         let message = "C stubs are two files: say with -o DIR where they belong";
-        return Err(Failure::usage(message));
+        return Err(CommandFailure::usage(message));
     };
     if interface::is_stdin(&args.file) {
         return Err(nameless("write the interface into a file"));
@@ -66,22 +68,22 @@ fn c_stubs(args: &GenArgs) -> Result<(), Failure> {
 }
 
 /// Refuses to write files that are named after their interface file where there is none.
-fn nameless(remedy: &str) -> Failure {
+fn nameless(remedy: &str) -> CommandFailure {
     let message = "stubs are named after their interface file, and stdin has no name";
-    Failure::usage(message).hint(remedy)
+    CommandFailure::usage(message).hint(remedy)
 }
 
-/// What C cannot have, with its place.
-fn refused(file: &Path, refusal: &Refusal) -> Failure {
+/// Returns the failure for an item that C cannot have, with its place.
+fn refused(file: &Path, refusal: &Refusal) -> CommandFailure {
     let place = match &refusal.origin {
         Some(origin) => origin.to_string(),
         None => interface::shown(file),
     };
-    Failure::new(format!("{place}: {refusal}")).hint(refusal.why.hint())
+    CommandFailure::new(format!("{place}: {refusal}")).hint(refusal.why.hint())
 }
 
-fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
-    let mut names: Vec<Representation> = Vec::new();
+fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, CommandFailure> {
+    let mut names: Vec<RepresentationArg> = Vec::new();
     for name in &args.representation {
         if !names.contains(name) {
             names.push(*name);
@@ -100,19 +102,29 @@ fn rust_source(args: &GenArgs, schema: &Schema) -> Result<String, Failure> {
         ..rust::Options::default()
     };
     rust::generate(schema, &forms, &options)
-        .map_err(|error| Failure::new(format!("{}: {error}", interface::shown(&args.file))))
+        .map_err(|error| CommandFailure::new(format!("{}: {error}", interface::shown(&args.file))))
 }
 
-fn plans(args: &GenArgs, schema: &Schema, name: Representation) -> Result<Plans, Failure> {
+fn plans(
+    args: &GenArgs,
+    schema: &Schema,
+    name: RepresentationArg,
+) -> Result<Plans, CommandFailure> {
     Plans::new(schema, name.plan(), Pass::ALL)
-        .map_err(|error| Failure::new(format!("{}: {error}", interface::shown(&args.file))))
+        .map_err(|error| CommandFailure::new(format!("{}: {error}", interface::shown(&args.file))))
 }
 
-fn write_file(directory: &Path, name: impl AsRef<Path>, source: &str) -> Result<(), Failure> {
+fn write_file(
+    directory: &Path,
+    name: impl AsRef<Path>,
+    source: &str,
+) -> Result<(), CommandFailure> {
     let path = directory.join(name);
     fs::create_dir_all(directory)
         .and_then(|()| fs::write(&path, source))
-        .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
+        .map_err(|error| {
+            CommandFailure::new(format!("cannot write {}: {error}", path.display()))
+        })?;
     eprintln!("wrote {}", path.display());
     Ok(())
 }

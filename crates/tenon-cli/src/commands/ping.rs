@@ -15,12 +15,12 @@ use tenon::{
 use crate::args::PingArgs;
 use crate::commands::connect;
 use crate::commands::table::{in_micros, micros, percentile};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::interrupt::run_until_interrupted;
 use crate::output;
 
-pub fn run(args: PingArgs) -> Result<(), Failure> {
-    let target = Arc::new(Target {
+pub fn run(args: PingArgs) -> Result<(), CommandFailure> {
+    let target = Arc::new(PingTarget {
         address: connect::address(&args.address)?,
         args,
         measured: Mutex::default(),
@@ -28,21 +28,23 @@ pub fn run(args: PingArgs) -> Result<(), Failure> {
     let pinging = Arc::clone(&target);
     match run_until_interrupted(move || pinging.ping_all())? {
         Some(outcome) => outcome,
-        None if target.report(Ending::Interrupted)? => Ok(()),
-        None => Err(Failure::new("interrupted before a call was answered")),
+        None if target.report(PingEnd::Interrupted)? => Ok(()),
+        None => Err(CommandFailure::new(
+            "interrupted before a call was answered",
+        )),
     }
 }
 
 /// The server that is called, how, and what was measured so far.
-struct Target {
+struct PingTarget {
     address: Address,
     args: PingArgs,
     /// The times of the version that is being called.
-    measured: Mutex<Option<Measured>>,
+    measured: Mutex<Option<VersionTimes>>,
 }
 
 /// Times of the calls of one version.
-struct Measured {
+struct VersionTimes {
     version: u32,
     client: Client,
     times: Vec<Duration>,
@@ -50,23 +52,23 @@ struct Measured {
 
 /// The reason why there are no more calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum PingEnd {
     AllAnswered,
     Failed,
     Interrupted,
 }
 
-impl Target {
-    fn client(&self, version: u32) -> Result<Client, Failure> {
+impl PingTarget {
+    fn client(&self, version: u32) -> Result<Client, CommandFailure> {
         let (options, program) = (&self.args.options, self.args.program.program);
         connect::client(&self.address, options, program, version)
     }
 
-    fn failure(&self, error: &CallError) -> Failure {
+    fn failure(&self, error: &CallError) -> CommandFailure {
         connect::failure(&self.address, error)
     }
 
-    fn ping_all(&self) -> Result<(), Failure> {
+    fn ping_all(&self) -> Result<(), CommandFailure> {
         let versions = match self.args.program.version {
             Some(version) => vec![version],
             None => self.versions()?,
@@ -74,28 +76,28 @@ impl Target {
         versions.into_iter().try_for_each(|version| {
             let pinged = self.ping(version);
             let ending = if pinged.is_ok() {
-                Ending::AllAnswered
+                PingEnd::AllAnswered
             } else {
-                Ending::Failed
+                PingEnd::Failed
             };
             self.report(ending)?;
             pinged
         })
     }
 
-    fn measured(&self) -> MutexGuard<'_, Option<Measured>> {
+    fn measured(&self) -> MutexGuard<'_, Option<VersionTimes>> {
         self.measured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn versions(&self) -> Result<Vec<u32>, Failure> {
+    fn versions(&self) -> Result<Vec<u32>, CommandFailure> {
         match self.address.needs_port() {
             true => self.registered(),
             false => self.offered(),
         }
     }
 
-    /// Where rpcbind has to be asked for the port of a version it knows which there are: each may have its own.
-    fn registered(&self) -> Result<Vec<u32>, Failure> {
+    /// Returns the versions that rpcbind knows, if it has to be asked for the port: each version may have its own.
+    fn registered(&self) -> Result<Vec<u32>, CommandFailure> {
         let program = self.args.program.program;
         let all = self.registrations().map_err(|cause| {
             connect::no_connection(&ConnectError::Unresolved {
@@ -110,7 +112,7 @@ impl Target {
             .map(|one| one.version)
             .collect();
         match versions.is_empty() {
-            true => Err(Failure::new(format!(
+            true => Err(CommandFailure::new(format!(
                 "{} has no port, and program {program} is not registered there",
                 self.address
             ))
@@ -129,8 +131,8 @@ impl Target {
         rpcbind.with_timeout(timeout).dump()
     }
 
-    /// Asks for a version that nobody has; the refusal says which there are.
-    fn offered(&self) -> Result<Vec<u32>, Failure> {
+    /// Asks for a version that no server has; the refusal says which there are.
+    fn offered(&self) -> Result<Vec<u32>, CommandFailure> {
         const NO_VERSION: u32 = u32::MAX;
         let Err(error) = null(&self.client(NO_VERSION)?) else {
             return Ok(vec![NO_VERSION]);
@@ -142,7 +144,7 @@ impl Target {
     }
 
     /// The range may have holes.
-    fn answering(&self, low: u32, high: u32) -> Result<Vec<u32>, Failure> {
+    fn answering(&self, low: u32, high: u32) -> Result<Vec<u32>, CommandFailure> {
         let mut versions = Vec::new();
         for version in low..=high {
             match null(&self.client(version)?) {
@@ -155,9 +157,9 @@ impl Target {
     }
 
     /// Calls a version, and notes what each call took.
-    fn ping(&self, version: u32) -> Result<(), Failure> {
+    fn ping(&self, version: u32) -> Result<(), CommandFailure> {
         let client = self.client(version)?;
-        *self.measured() = Some(Measured {
+        *self.measured() = Some(VersionTimes {
             version,
             client: client.clone(),
             times: Vec::new(),
@@ -174,7 +176,7 @@ impl Target {
     }
 
     /// Shows what was measured of the version that is being called; returns whether there is anything.
-    fn report(&self, ending: Ending) -> Result<bool, Failure> {
+    fn report(&self, ending: PingEnd) -> Result<bool, CommandFailure> {
         let measured = self.measured().take();
         let Some(mut measured) = measured.filter(|it| !it.times.is_empty()) else {
             return Ok(false);
@@ -191,7 +193,7 @@ fn null(client: &Client) -> Result<(), CallError> {
     }
 }
 
-/// The lowest and the highest version of a program, if that is what a refusal says.
+/// Returns the lowest and the highest version of a program, if that is what a refusal says.
 fn versions_there_are(error: &CallError) -> Option<(u32, u32)> {
     let (low, high) = match error {
         CallError::Refused(Refused::ProgramMismatch { low, high }) => (*low, *high),
@@ -204,7 +206,7 @@ fn versions_there_are(error: &CallError) -> Option<(u32, u32)> {
     (low <= high).then_some((low, high))
 }
 
-fn report(args: &PingArgs, measured: &Measured, ending: Ending) -> Result<(), Failure> {
+fn report(args: &PingArgs, measured: &VersionTimes, ending: PingEnd) -> Result<(), CommandFailure> {
     if args.json {
         return output::print_json(&as_json(args, measured, ending), true);
     }
@@ -220,9 +222,9 @@ fn report(args: &PingArgs, measured: &Measured, ending: Ending) -> Result<(), Fa
     };
     let asked = args.count;
     let ending = match ending {
-        Ending::AllAnswered => String::new(),
-        Ending::Failed => format!("; the next of {asked} calls failed"),
-        Ending::Interrupted => format!("; interrupted, of {asked} calls"),
+        PingEnd::AllAnswered => String::new(),
+        PingEnd::Failed => format!("; the next of {asked} calls failed"),
+        PingEnd::Interrupted => format!("; interrupted, of {asked} calls"),
     };
     output::print(&format!(
         "program {program} version {version} answers: {calls}{ending}\n"
@@ -230,19 +232,19 @@ fn report(args: &PingArgs, measured: &Measured, ending: Ending) -> Result<(), Fa
 }
 
 /// Returns the median and the 99th percentile.
-fn percentiles(measured: &Measured) -> (Duration, Duration) {
+fn percentiles(measured: &VersionTimes) -> (Duration, Duration) {
     let sorted = &measured.times;
     (percentile(sorted, 50), percentile(sorted, 99))
 }
 
-fn as_json(args: &PingArgs, measured: &Measured, ending: Ending) -> Json {
+fn as_json(args: &PingArgs, measured: &VersionTimes, ending: PingEnd) -> Json {
     let (median, p99) = percentiles(measured);
     json!({
         "address": args.address,
         "program": args.program.program,
         "version": measured.version,
         "calls": measured.times.len(),
-        "interrupted": ending == Ending::Interrupted,
+        "interrupted": ending == PingEnd::Interrupted,
         "median_us": in_micros(median),
         "p99_us": in_micros(p99),
         "waits": waits_as_json(measured.client.channel().counters().waits),

@@ -5,19 +5,19 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use tenon_plan::cost::Engine;
-use tenon_study::cost::Store;
-use tenon_study::measure::Effort;
-use tenon_study::{DESIGNS, Options, Study, Wire, study};
+use tenon_study::cost::CalibrationStore;
+use tenon_study::measure::MeasurementEffort;
+use tenon_study::{DESIGNS, StudyOptions, StudyResults, WireFormat, study};
 
-use crate::args::{Representation, StudyArgs};
+use crate::args::{RepresentationArg, StudyArgs};
 use crate::commands::cost;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output;
 
-pub fn run(args: &StudyArgs) -> Result<(), Failure> {
+pub fn run(args: &StudyArgs) -> Result<(), CommandFailure> {
     let effort = match args.quick {
-        true => Effort::QUICK,
-        false => Effort::FULL,
+        true => MeasurementEffort::QUICK,
+        false => MeasurementEffort::FULL,
     };
     if cfg!(debug_assertions) {
         eprintln!("tenon: built without optimisation, so these are not the figures to quote");
@@ -29,17 +29,17 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     if let Some(file) = args.json.as_deref().filter(|file| *file != Path::new("-")) {
         try_to_write(file).map_err(|error| cannot_write(file, &error))?;
     }
-    let options = Options {
+    let options = StudyOptions {
         wire: match args.representation {
-            Representation::Xdr => Wire::Xdr,
-            Representation::Lean => Wire::Lean,
+            RepresentationArg::Xdr => WireFormat::Xdr,
+            RepresentationArg::Lean => WireFormat::Lean,
         },
         effort,
     };
-    let store = (!args.quick).then(Store::open);
-    let mut progress = Progress::new();
+    let store = (!args.quick).then(CalibrationStore::open);
+    let mut progress = StudyProgress::new();
     let done = study(options, |doing, part| progress.show(doing, part));
-    let mut study = done.map_err(Failure::new)?;
+    let mut study = done.map_err(CommandFailure::new)?;
     if let Some(store) = store {
         predict(&mut study, store, args.representation)?;
     }
@@ -58,18 +58,18 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
 
 /// Has the cost model say what it thinks, which measures this machine if that was never done.
 fn predict(
-    study: &mut Study,
-    mut store: Store,
-    representation: Representation,
-) -> Result<(), Failure> {
+    study: &mut StudyResults,
+    mut store: CalibrationStore,
+    representation: RepresentationArg,
+) -> Result<(), CommandFailure> {
     let of = |engine| cost::known(&mut store, engine, representation.plan());
     let calibrations = Engine::ALL.map(of);
     let [compiled, machine, interpreter] = calibrations;
     let calibrations = [compiled?, machine?, interpreter?];
-    tenon_study::cost::predict(study, &calibrations).map_err(Failure::new)
+    tenon_study::cost::predict(study, &calibrations).map_err(CommandFailure::new)
 }
 
-/// Whether `file` can be written. What is in it stays, and where there is none, there is none after.
+/// Checks that `file` can be written. Its content stays, and where there is none, there is none after.
 fn try_to_write(file: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).open(file) {
         Ok(_) => fs::remove_file(file),
@@ -80,28 +80,28 @@ fn try_to_write(file: &Path) -> io::Result<()> {
     }
 }
 
-fn draw(study: &Study, folder: &Path) -> Result<(), Failure> {
-    let draw_one = |plot: tenon_study::Plot| write(&folder.join(plot.name + ".svg"), &plot.svg);
+fn draw(study: &StudyResults, folder: &Path) -> Result<(), CommandFailure> {
+    let draw_one = |plot: tenon_study::SvgChart| write(&folder.join(plot.name + ".svg"), &plot.svg);
     study.charts().into_iter().try_for_each(draw_one)
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
+fn write(file: &Path, text: &str) -> Result<(), CommandFailure> {
     fs::write(file, text).map_err(|error| cannot_write(file, &error))?;
     eprintln!("wrote {}", file.display());
     Ok(())
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("cannot write {}: {error}", path.display()))
+fn cannot_write(path: &Path, error: &io::Error) -> CommandFailure {
+    CommandFailure::new(format!("cannot write {}: {error}", path.display()))
 }
 
-/// What is being done, on stderr: one line that is written over where somebody watches.
-struct Progress {
+/// The progress line on stderr: one line that is written over if stderr is a terminal.
+struct StudyProgress {
     is_watched: bool,
     percent: u32,
 }
 
-impl Progress {
+impl StudyProgress {
     fn new() -> Self {
         Self {
             is_watched: io::stderr().is_terminal(),

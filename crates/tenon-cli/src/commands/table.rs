@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The value below which `percent` of the sorted values lie (nearest rank).
+/// Returns the value below which `percent` of the sorted values lie (nearest rank).
 ///
 /// # Panics
 /// If there are no values.
@@ -11,12 +11,12 @@ pub fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     sorted[rank - 1]
 }
 
-/// Microseconds, for machines.
+/// Returns microseconds, for machines.
 pub fn in_micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// Microseconds, for people, with three significant digits or more.
+/// Returns microseconds, for people, with three significant digits or more.
 pub fn micros(time: Duration) -> String {
     match in_micros(time) {
         m if m < 10.0 => format!("{m:.2}"),

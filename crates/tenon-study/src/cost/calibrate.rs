@@ -6,19 +6,19 @@ use tenon_plan::Representation;
 use tenon_plan::cost::{Direction, Engine, Level, Levels, Parameters, Symbol};
 use tenon_schema::{Schema, TypeId};
 
-use super::corpus::{self, Exercise};
-use super::fit::{Row, fit};
-use super::planned::{Planned, Timed, in_model};
-use super::{CostError, Errors, processor};
-use crate::design::{DESIGNS, Design, Movement};
-use crate::measure::Effort;
+use super::corpus::{self, ValueShape};
+use super::fit::{FitObservation, fit};
+use super::planned::{PlannedInterface, TimedMessage, in_model};
+use super::{CostError, PredictionErrors, processor};
+use crate::design::{DESIGNS, DataMovement, StubDesign};
+use crate::measure::MeasurementEffort;
 
-/// What was found out about one engine and direction.
+/// The cost parameters that were measured for one engine and direction.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Calibration {
-    /// What runs the plans.
+pub struct EngineCalibration {
+    /// The engine that runs the plans.
     pub engine: Engine,
-    /// Which way.
+    /// Encoding or decoding.
     pub direction: Direction,
     /// The name of the representation.
     pub representation: String,
@@ -26,8 +26,8 @@ pub struct Calibration {
     pub yardstick: f64,
     /// The parameters.
     pub parameters: Parameters,
-    /// How far they are from the times that they were made of.
-    pub errors: Errors,
+    /// Errors of the parameters against the times that they were made of.
+    pub errors: PredictionErrors,
 }
 
 /// Finds out the parameters of an engine for a representation, both directions.
@@ -37,17 +37,17 @@ pub struct Calibration {
 pub fn calibrate(
     engine: Engine,
     representation: Representation,
-    effort: Effort,
+    effort: MeasurementEffort,
     mut progress: impl FnMut(f64),
-) -> Result<[Calibration; 2], CostError> {
+) -> Result<[EngineCalibration; 2], CostError> {
     let levels = processor::levels();
     let mut timed = Vec::new();
     let mut yardsticks = [f64::INFINITY; 2];
-    let designs: Vec<&Design> = designs(engine).collect();
+    let designs: Vec<&StubDesign> = designs(engine).collect();
     let count = designs.len() as f64;
     for (design, done) in designs.into_iter().zip(0..) {
         let progress = |part| progress((f64::from(done) + part) / count);
-        let exercises = Exercises::of(design.movement, &levels, effort);
+        let exercises = CalibrationCorpus::of(design.movement, &levels, effort);
         let (some, paces) =
             exercises.time(representation, *design, effort, yardsticks, progress)?;
         timed.extend(some);
@@ -58,11 +58,11 @@ pub fn calibrate(
     }
     Ok(Direction::ALL.map(|direction| {
         let parameters = parameters(&timed, direction, &levels);
-        let errors = Errors::of(timed.iter().map(|timed| {
+        let errors = PredictionErrors::of(timed.iter().map(|timed| {
             let at = direction as usize;
             (parameters.price(&timed.tallies[at]), timed.taken[at])
         }));
-        Calibration {
+        EngineCalibration {
             engine,
             direction,
             representation: representation.name.to_owned(),
@@ -73,33 +73,33 @@ pub fn calibrate(
     }))
 }
 
-/// What the study has for an engine: by all passes, and those that are about loops.
-fn designs(engine: Engine) -> impl Iterator<Item = &'static Design> {
-    let is_of_engine = move |design: &&Design| in_model(design.engine) == engine;
+/// Returns the designs that the study has for an engine: by all passes, and those that are about loops.
+fn designs(engine: Engine) -> impl Iterator<Item = &'static StubDesign> {
+    let is_of_engine = move |design: &&StubDesign| in_model(design.engine) == engine;
     DESIGNS.iter().filter(is_of_engine)
 }
 
 /// An interface and what is timed of it.
-struct Exercises {
+struct CalibrationCorpus {
     known_as: &'static str,
     text: &'static str,
-    all: Vec<Exercise>,
+    all: Vec<ValueShape>,
 }
 
-impl Exercises {
+impl CalibrationCorpus {
     /// Large messages are left out where there is no time for them.
-    fn of(movement: Movement, levels: &Levels, effort: Effort) -> Self {
-        let caches = match effort == Effort::QUICK {
+    fn of(movement: DataMovement, levels: &Levels, effort: MeasurementEffort) -> Self {
+        let caches = match effort == MeasurementEffort::QUICK {
             true => &[],
             false => levels.caches.as_slice(),
         };
         match movement {
-            Movement::EveryPass => Self {
+            DataMovement::EveryPass => Self {
                 known_as: "corpus",
                 text: corpus::TEXT,
                 all: corpus::exercises(caches),
             },
-            Movement::Single(_) | Movement::Blocks => Self {
+            DataMovement::Single(_) | DataMovement::Blocks => Self {
                 known_as: "moves",
                 text: corpus::MOVES,
                 all: corpus::moves(),
@@ -110,33 +110,33 @@ impl Exercises {
     fn time(
         &self,
         representation: Representation,
-        design: Design,
-        effort: Effort,
+        design: StubDesign,
+        effort: MeasurementEffort,
         fastest: [f64; 2],
         progress: impl FnMut(f64),
-    ) -> Result<(Vec<Timed>, [f64; 2]), CostError> {
+    ) -> Result<(Vec<TimedMessage>, [f64; 2]), CostError> {
         let parsed = tenon_idl::parse_text("corpus.x", self.text, &tenon_idl::Options::default());
         let schema = parsed.schema.ok_or(CostError::Corpus)?;
         let values = self.all.iter().map(|exercise| value(&schema, exercise));
         let values = values.collect::<Result<_, _>>()?;
-        let mut planned = Planned::new(&schema, representation, design)?;
+        let mut planned = PlannedInterface::new(&schema, representation, design)?;
         planned.known_as = Some(self.known_as);
         planned.time(values, effort, fastest, progress)
     }
 }
 
-fn value(schema: &Schema, exercise: &Exercise) -> Result<(TypeId, Value), CostError> {
+fn value(schema: &Schema, exercise: &ValueShape) -> Result<(TypeId, Value), CostError> {
     let id = schema.find_type(exercise.name).ok_or(CostError::Corpus)?;
     Ok((id, exercise.value(schema, id)))
 }
 
-/// The parameters that fit the times of a direction best.
-fn parameters(timed: &[Timed], direction: Direction, levels: &Levels) -> Parameters {
+/// Returns the parameters that fit the times of a direction best.
+fn parameters(timed: &[TimedMessage], direction: Direction, levels: &Levels) -> Parameters {
     let all = all_levels(levels);
     let rows = timed
         .iter()
         .map(|timed| row(timed, direction, levels, &all));
-    let rows: Vec<Row> = rows.collect();
+    let rows: Vec<FitObservation> = rows.collect();
     let found = fit(&rows);
     let is_measured = |column: usize| rows.iter().any(|row| row.times[column] > 0.0);
     let measured = all.iter().zip(found).enumerate();
@@ -151,7 +151,7 @@ fn parameters(timed: &[Timed], direction: Direction, levels: &Levels) -> Paramet
     parameters
 }
 
-/// All that may be measured.
+/// Returns all levels that may be measured.
 fn all_levels(levels: &Levels) -> Vec<Level> {
     let all = Symbol::ALL.into_iter().flat_map(|symbol| {
         let count = match symbol.is_by_level() {
@@ -163,7 +163,12 @@ fn all_levels(levels: &Levels) -> Vec<Level> {
     all.collect()
 }
 
-fn row(timed: &Timed, direction: Direction, levels: &Levels, all: &[Level]) -> Row {
+fn row(
+    timed: &TimedMessage,
+    direction: Direction,
+    levels: &Levels,
+    all: &[Level],
+) -> FitObservation {
     let at = direction as usize;
     let mut times = vec![0.0; all.len()];
     for (level, often) in timed.tallies[at].by_level(levels) {
@@ -171,7 +176,7 @@ fn row(timed: &Timed, direction: Direction, levels: &Levels, all: &[Level]) -> R
             times[column] = often;
         }
     }
-    Row {
+    FitObservation {
         times,
         taken: timed.taken[at],
     }

@@ -10,9 +10,9 @@ use tenon_plan::links::is_link;
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::CostError;
-use super::calibrate::Calibration;
-use super::planned::{Planned, usual_design};
-use crate::measure::Effort;
+use super::calibrate::EngineCalibration;
+use super::planned::{PlannedInterface, usual_design};
+use crate::measure::MeasurementEffort;
 
 /// Random values of each type.
 const VALUES: u64 = 3;
@@ -22,10 +22,10 @@ const PARTS: usize = 100;
 
 /// A message that was predicted and measured.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Checked {
+pub struct CheckedPrediction {
     /// The type.
     pub name: String,
-    /// Which way.
+    /// Encoding or decoding.
     pub direction: Direction,
     /// Bytes of the message.
     pub bytes: u64,
@@ -35,8 +35,8 @@ pub struct Checked {
     pub measured: f64,
 }
 
-impl Checked {
-    /// How far the prediction is off, as a part of the measured; below zero if it is too low.
+impl CheckedPrediction {
+    /// Returns the error of the prediction, as a part of the measured; below zero if it is too low.
     pub fn error(&self) -> f64 {
         (self.predicted - self.measured) / self.measured
     }
@@ -51,12 +51,12 @@ impl Checked {
 pub fn check(
     schema: &Schema,
     representation: Representation,
-    calibrations: &[Calibration; 2],
-    effort: Effort,
+    calibrations: &[EngineCalibration; 2],
+    effort: MeasurementEffort,
     progress: impl FnMut(f64),
-) -> Result<Vec<Checked>, CostError> {
+) -> Result<Vec<CheckedPrediction>, CostError> {
     let engine = calibrations[0].engine;
-    let mut planned = Planned::new(schema, representation, usual_design(engine))?;
+    let mut planned = PlannedInterface::new(schema, representation, usual_design(engine))?;
     planned.known_as = Some("nfs3");
     let fastest = calibrations
         .each_ref()
@@ -65,7 +65,7 @@ pub fn check(
     let checked = timed.into_iter().flat_map(|timed| {
         let both = calibrations.iter().map(move |calibration| {
             let at = calibration.direction as usize;
-            Checked {
+            CheckedPrediction {
                 name: timed.name.clone(),
                 direction: calibration.direction,
                 bytes: timed.tallies[at].wire_bytes(),
@@ -78,8 +78,8 @@ pub fn check(
     Ok(checked.collect())
 }
 
-/// The messages that [`check`] cannot time, as values of theirs hold something that the interface does
-/// not declare: the name of each, and of what it holds.
+/// Returns the messages that [`check`] cannot time, as values of theirs hold something that the interface does not
+/// declare: the name of each, and of what it holds.
 pub fn left_out(schema: &Schema) -> Vec<(&str, &str)> {
     let found = messages(schema).into_iter().filter_map(|id| {
         let unknown = undeclared(schema, id)?;
@@ -88,7 +88,7 @@ pub fn left_out(schema: &Schema) -> Vec<(&str, &str)> {
     found.collect()
 }
 
-/// The types whose values are messages.
+/// Returns the types with values that are messages.
 fn messages(schema: &Schema) -> Vec<TypeId> {
     let mut ids = of_procedures(schema);
     if ids.is_empty() {
@@ -110,7 +110,7 @@ fn values(schema: &Schema) -> Vec<(TypeId, Value)> {
     values.collect()
 }
 
-/// The named types that procedures take and give, each once.
+/// Returns the named types that procedures take and give, each once.
 fn of_procedures(schema: &Schema) -> Vec<TypeId> {
     let versions = schema.programs.iter().flat_map(|program| &program.versions);
     let procedures = versions.flat_map(|version| &version.procedures);
@@ -135,7 +135,7 @@ fn stands_alone(schema: &Schema, id: TypeId) -> bool {
     }
 }
 
-/// The name of an external type that values of the type `id` may hold, at whatever depth.
+/// Returns the name of an external type that values of the type `id` may hold, at whatever depth.
 fn undeclared(schema: &Schema, id: TypeId) -> Option<&str> {
     let (mut seen, mut open) = (HashSet::new(), vec![id]);
     while let Some(id) = open.pop() {

@@ -2,19 +2,19 @@
 
 use tenon_wire::{Lean, Marshal, Representation, Xdr};
 
-use crate::design::Movement;
-use crate::entry::{Contests, Room, read, write};
+use crate::design::DataMovement;
+use crate::entry::{CodecBenchmarks, EncodeBuffer, read, write};
 
 /// Lets a stub enter with the message that some bytes are. `None`: they are none.
-pub(super) type Entrance = for<'a> fn(&str, &'a [u8], &mut Contests<'a>) -> Option<()>;
+pub(super) type Entrance = for<'a> fn(&str, &'a [u8], &mut CodecBenchmarks<'a>) -> Option<()>;
 
 /// A type of the stubs, in each representation that they are made for.
-struct Stub {
+struct StubEntrances {
     xdr: Entrance,
     lean: Entrance,
 }
 
-impl Stub {
+impl StubEntrances {
     fn of<T, X, L>() -> Self
     where
         T: Marshal<X> + Marshal<L> + 'static,
@@ -37,7 +37,7 @@ macro_rules! stubs {
             reason = "generated, and not all used"
         )]
         mod $module {
-            /// How these stubs move what the representation `R` has.
+            /// The way in which these stubs move what the representation `R` has.
             pub type Way<R> = $way;
 
             include!(concat!(env!("OUT_DIR"), $file));
@@ -47,9 +47,9 @@ macro_rules! stubs {
 
 macro_rules! table {
     ($($key:pat => $ty:ty, $way:ident::Way;)*) => {
-        fn stub(interface: &str, movement: &str, name: &str) -> Option<Stub> {
+        fn stub(interface: &str, movement: &str, name: &str) -> Option<StubEntrances> {
             match (interface, movement, name) {
-                $($key => Some(Stub::of::<$ty, $way::Way<Xdr>, $way::Way<Lean>>()),)*
+                $($key => Some(StubEntrances::of::<$ty, $way::Way<Xdr>, $way::Way<Lean>>()),)*
                 _ => None,
             }
         }
@@ -58,11 +58,11 @@ macro_rules! table {
 
 include!(concat!(env!("OUT_DIR"), "/cost.rs"));
 
-/// The stub of a type of one of the interfaces that were compiled, if there is one.
+/// Returns the stub of a type of one of the interfaces that were compiled, if there is one.
 pub(super) fn find(
     interface: &str,
     representation: tenon_plan::Representation,
-    movement: Movement,
+    movement: DataMovement,
     name: &str,
 ) -> Option<Entrance> {
     let stub = stub(interface, movement.name(), name)?;
@@ -82,9 +82,9 @@ const YARDSTICK: &[u8; 104] = &{
 };
 
 /// Lets the work enter by which the pace of the machine is told, which is always the same.
-pub fn enter_yardstick(contests: &mut Contests<'_>) {
+pub fn enter_yardstick(contests: &mut CodecBenchmarks<'_>) {
     let xdr = tenon_plan::Representation::XDR;
-    let stub = find("corpus", xdr, Movement::EveryPass, "both");
+    let stub = find("corpus", xdr, DataMovement::EveryPass, "both");
     let entered = stub.and_then(|enter| enter("yardstick", YARDSTICK, contests));
     assert!(
         entered.is_some(),
@@ -92,13 +92,13 @@ pub fn enter_yardstick(contests: &mut Contests<'_>) {
     );
 }
 
-fn enter<'a, T, R>(name: &str, bytes: &'a [u8], contests: &mut Contests<'a>) -> Option<()>
+fn enter<'a, T, R>(name: &str, bytes: &'a [u8], contests: &mut CodecBenchmarks<'a>) -> Option<()>
 where
     T: Marshal<R> + 'static,
     R: Representation,
 {
     let value: T = read(bytes).ok()?;
-    let mut room = Room::default();
+    let mut room = EncodeBuffer::default();
     write(&value, &mut room).ok()?;
     if room.message() != bytes {
         return None;

@@ -14,14 +14,14 @@ pub const MOVES: &str = include_str!("moves.x");
 
 /// A type, and how large a value of it is.
 #[derive(Debug, Clone, Copy)]
-pub struct Exercise {
+pub struct ValueShape {
     /// The type.
     pub name: &'static str,
     /// Elements of arrays and lists.
     pub elements: u64,
     /// Bytes of strings and opaque data.
     pub bytes: u64,
-    /// What its numbers and arms come from.
+    /// Seed of its numbers and arms.
     pub seed: u64,
 }
 
@@ -56,7 +56,7 @@ const FIXED: &[&str] = &[
     "attributes",
 ];
 
-/// Types whose values are of several shapes.
+/// Types with values of several shapes.
 const SHAPED: &[&str] = &[
     "arms1",
     "arms4",
@@ -131,16 +131,16 @@ const MOVED: &[(&str, u64)] = &[
     ("arrayed", 20),
 ];
 
-/// Types whose values are large, and how many bytes at most: a number takes eight times as much
-/// memory until it is put into a frame.
+/// Types with large values, and the most bytes of each: a number takes eight times as much memory until it is put into
+/// a frame.
 const LARGE: &[(&str, u64)] = &[("blob", u64::MAX), ("counted", 4 << 20)];
 
 /// Bytes of the strings of values that have elements.
 const TEXT_BYTES: u64 = 12;
 
-/// All exercises. `caches` are the bytes of each cache beyond which another level begins.
-pub fn exercises(caches: &[u64]) -> Vec<Exercise> {
-    let of = |name, elements, bytes, seed| Exercise {
+/// Returns all exercises. `caches` are the bytes of each cache beyond which another level begins.
+pub fn exercises(caches: &[u64]) -> Vec<ValueShape> {
+    let of = |name, elements, bytes, seed| ValueShape {
         name,
         elements,
         bytes,
@@ -166,9 +166,9 @@ pub fn exercises(caches: &[u64]) -> Vec<Exercise> {
     all.chain(large).collect()
 }
 
-/// The exercises of [`MOVES`].
-pub fn moves() -> Vec<Exercise> {
-    let of = |(name, elements): &(&'static str, u64)| Exercise {
+/// Returns the exercises of [`MOVES`].
+pub fn moves() -> Vec<ValueShape> {
+    let of = |(name, elements): &(&'static str, u64)| ValueShape {
         name,
         elements: *elements,
         bytes: *elements,
@@ -187,10 +187,10 @@ fn beyond(caches: &[u64]) -> Vec<u64> {
     levels.chain(memory).collect()
 }
 
-impl Exercise {
-    /// The value.
+impl ValueShape {
+    /// Returns the value.
     pub fn value(&self, schema: &Schema, id: TypeId) -> Value {
-        let mut making = Making {
+        let mut making = CorpusValueGenerator {
             schema,
             random: Random::new(self.seed),
             exercise: self,
@@ -200,15 +200,15 @@ impl Exercise {
     }
 }
 
-struct Making<'a> {
+struct CorpusValueGenerator<'a> {
     schema: &'a Schema,
     random: Random,
-    exercise: &'a Exercise,
+    exercise: &'a ValueShape,
     /// Of optional values inside of each other.
     levels: u64,
 }
 
-impl Making<'_> {
+impl CorpusValueGenerator<'_> {
     fn item(&mut self, ty: &Type) -> Value {
         if let Some(list) = linked_list(self.schema, ty) {
             let count = self.exercise.elements;

@@ -6,12 +6,14 @@ use tenon_plan::cost::Engine;
 use tenon_schema::TypeId;
 use tenon_wire::{Buffer, Encoder, Lean, Representation, Xdr};
 
-use super::planned::Planned;
+use super::planned::PlannedInterface;
 use super::{CostError, compiled};
-use crate::entry::{ByInterpreter, ByMachine, Contests, Room, Run, decoder, write_frame};
+use crate::entry::{
+    CodecBenchmarks, EncodeBuffer, FrameCodec, InterpreterCodec, MachineCodec, decoder, write_frame,
+};
 
 /// A message of a type.
-pub struct Message {
+pub struct EncodedMessage {
     /// The type.
     pub id: TypeId,
     /// The value.
@@ -20,12 +22,12 @@ pub struct Message {
     pub bytes: Vec<u8>,
 }
 
-impl Message {
-    /// Of a value, by the interpreter.
+impl EncodedMessage {
+    /// Encodes a value as a message, by the interpreter.
     ///
     /// # Errors
     /// The value is not one of the type.
-    pub fn new(planned: &Planned, id: TypeId, value: Value) -> Result<Self, CostError> {
+    pub fn new(planned: &PlannedInterface, id: TypeId, value: Value) -> Result<Self, CostError> {
         let mut buffer = Buffer::default();
         let done = match planned.interface.plans().representation {
             plan::Representation::LEAN => {
@@ -43,7 +45,7 @@ impl Message {
     }
 }
 
-fn refused(planned: &Planned, id: TypeId) -> CostError {
+fn refused(planned: &PlannedInterface, id: TypeId) -> CostError {
     let name = planned.name_of(id).to_owned();
     match planned.engine {
         Engine::Compiled => CostError::NotCompiled(name),
@@ -51,12 +53,16 @@ fn refused(planned: &Planned, id: TypeId) -> CostError {
     }
 }
 
-impl<'a> Contests<'a> {
+impl<'a> CodecBenchmarks<'a> {
     /// Lets an engine enter with a message.
     ///
     /// # Errors
     /// It refuses the message.
-    pub fn enter(&mut self, planned: &'a Planned, message: &'a Message) -> Result<(), CostError> {
+    pub fn enter(
+        &mut self,
+        planned: &'a PlannedInterface,
+        message: &'a EncodedMessage,
+    ) -> Result<(), CostError> {
         let done = match planned.engine {
             Engine::Compiled => self.enter_compiled(planned, message),
             Engine::Machine | Engine::Interpreter => self.enter_dynamic(planned, message),
@@ -64,7 +70,11 @@ impl<'a> Contests<'a> {
         done.ok_or_else(|| refused(planned, message.id))
     }
 
-    fn enter_compiled(&mut self, planned: &'a Planned, message: &'a Message) -> Option<()> {
+    fn enter_compiled(
+        &mut self,
+        planned: &'a PlannedInterface,
+        message: &'a EncodedMessage,
+    ) -> Option<()> {
         let name = planned.name_of(message.id);
         let representation = planned.interface.plans().representation;
         let enter = compiled::find(
@@ -76,33 +86,39 @@ impl<'a> Contests<'a> {
         enter(name, &message.bytes, self)
     }
 
-    fn enter_dynamic(&mut self, planned: &'a Planned, message: &'a Message) -> Option<()> {
+    fn enter_dynamic(
+        &mut self,
+        planned: &'a PlannedInterface,
+        message: &'a EncodedMessage,
+    ) -> Option<()> {
         let is_machine = planned.engine == Engine::Machine;
         match (is_machine, planned.interface.plans().representation) {
-            (true, plan::Representation::XDR) => self.enter_by::<ByMachine, Xdr>(planned, message),
+            (true, plan::Representation::XDR) => {
+                self.enter_by::<MachineCodec, Xdr>(planned, message)
+            }
             (true, plan::Representation::LEAN) => {
-                self.enter_by::<ByMachine, Lean>(planned, message)
+                self.enter_by::<MachineCodec, Lean>(planned, message)
             }
             (false, plan::Representation::XDR) => {
-                self.enter_by::<ByInterpreter, Xdr>(planned, message)
+                self.enter_by::<InterpreterCodec, Xdr>(planned, message)
             }
             (false, plan::Representation::LEAN) => {
-                self.enter_by::<ByInterpreter, Lean>(planned, message)
+                self.enter_by::<InterpreterCodec, Lean>(planned, message)
             }
             _ => None,
         }
     }
 
-    fn enter_by<E: Run, R: Representation>(
+    fn enter_by<E: FrameCodec, R: Representation>(
         &mut self,
-        planned: &'a Planned,
-        message: &'a Message,
+        planned: &'a PlannedInterface,
+        message: &'a EncodedMessage,
     ) -> Option<()> {
         let name = planned.name_of(message.id);
-        let Message { id, value, bytes } = message;
+        let EncodedMessage { id, value, bytes } = message;
         let message = planned.interface.message(*id).ok()?;
         let frame = message.frame(value).ok()?;
-        let mut room = Room::default();
+        let mut room = EncodeBuffer::default();
         write_frame::<E, R>(&frame, &mut room).ok()?;
         E::decode::<R>(message, &mut decoder(bytes)).ok()?;
         if room.message() != bytes {

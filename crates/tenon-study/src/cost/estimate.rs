@@ -8,13 +8,13 @@ use tenon_plan::{Representation, UnknownName};
 use tenon_schema::{Schema, TypeId};
 
 use super::CostError;
-use super::calibrate::Calibration;
+use super::calibrate::EngineCalibration;
 use super::labels::by_first_labels;
 use super::planned::usual_design;
 
-/// What a message is.
+/// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum MessageRole {
     /// A value of a named type.
     Type,
     /// The arguments of a procedure.
@@ -25,23 +25,23 @@ pub enum Role {
 
 /// One message, both ways.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Estimate {
+pub struct MessageEstimate {
     /// The type or the procedure.
     pub name: String,
-    /// What of it.
-    pub role: Role,
+    /// Its role.
+    pub role: MessageRole,
     /// Bytes of the message.
     pub bytes: u64,
-    /// Whether a type is in it that nobody knows the cost of.
+    /// The message contains a type of unknown cost.
     pub has_unknown: bool,
     /// To write it, and to read it.
-    pub ways: [Way; 2],
+    pub ways: [DirectionEstimate; 2],
 }
 
 /// One message, one way.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
-    /// Which.
+pub struct DirectionEstimate {
+    /// Encoding or decoding.
     pub direction: Direction,
     /// The equation and those below it, one a line.
     pub equation: String,
@@ -51,15 +51,15 @@ pub struct Way {
     pub allocations: u64,
     /// Bytes of memory taken.
     pub allocated_bytes: u64,
-    /// What that consists of, the largest first.
+    /// The shares of that time, the largest first.
     pub shares: Vec<Share>,
     /// Parts that vary in size or are types of their own, with their nanoseconds, the largest
     /// first; one may lie in another.
     pub parts: Vec<(String, f64)>,
 }
 
-impl Role {
-    /// What people call it.
+impl MessageRole {
+    /// Returns the name for reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Type => "type",
@@ -112,7 +112,7 @@ fn verify_parts(assumptions: &Assumptions, equations: &Equations) -> Result<(), 
     }
 }
 
-/// What the types and procedures called `name` should take; without a name, all procedures or, if
+/// Estimates the time that the types and procedures called `name` should take; without a name, all procedures or, if
 /// there are none, all types.
 ///
 /// # Errors
@@ -120,10 +120,10 @@ fn verify_parts(assumptions: &Assumptions, equations: &Equations) -> Result<(), 
 pub fn estimate(
     schema: &Schema,
     representation: Representation,
-    calibrations: &[Calibration; 2],
+    calibrations: &[EngineCalibration; 2],
     assumptions: &Assumptions,
     name: Option<&str>,
-) -> Result<Vec<Estimate>, CostError> {
+) -> Result<Vec<MessageEstimate>, CostError> {
     let assumptions = &by_first_labels(schema, assumptions)?;
     let engine = calibrations[0].engine;
     let plans = usual_design(engine).plans(schema, representation)?;
@@ -137,14 +137,14 @@ pub fn estimate(
         (deriving, deriving.equations())
     });
     verify_parts(assumptions, &ways[0].1)?;
-    let with = Estimating {
+    let with = MessageEstimator {
         ways: &ways,
         calibrations,
         assumptions,
     };
-    let estimates: Vec<Estimate> = match name {
+    let estimates: Vec<MessageEstimate> = match name {
         Some(name) => {
-            let is_called = |estimate: &Estimate| estimate.name == name;
+            let is_called = |estimate: &MessageEstimate| estimate.name == name;
             let all = with.types().chain(with.procedures());
             all.filter(is_called).collect()
         }
@@ -157,27 +157,29 @@ pub fn estimate(
     }
 }
 
-struct Estimating<'a> {
+struct MessageEstimator<'a> {
     ways: &'a [(Deriving<'a>, Equations); 2],
-    calibrations: &'a [Calibration; 2],
+    calibrations: &'a [EngineCalibration; 2],
     assumptions: &'a Assumptions,
 }
 
-impl Estimating<'_> {
-    fn types(&self) -> impl Iterator<Item = Estimate> {
+impl MessageEstimator<'_> {
+    fn types(&self) -> impl Iterator<Item = MessageEstimate> {
         let count = self.ways[0].1.types.len() as u32;
         (0..count).map(TypeId).map(|id| {
             let equations = self
                 .ways
                 .each_ref()
                 .map(|(deriving, _)| deriving.message(id));
-            self.message(Role::Type, equations.each_ref())
+            self.message(MessageRole::Type, equations.each_ref())
         })
     }
 
-    fn procedures(&self) -> impl Iterator<Item = Estimate> {
+    fn procedures(&self) -> impl Iterator<Item = MessageEstimate> {
         let count = self.ways[0].1.procedures.len();
-        let roles = [Role::Arguments, Role::Result].into_iter().enumerate();
+        let roles = [MessageRole::Arguments, MessageRole::Result]
+            .into_iter()
+            .enumerate();
         (0..count).flat_map(move |procedure| {
             roles.clone().map(move |(message, role)| {
                 let ways = self.ways.each_ref();
@@ -187,14 +189,14 @@ impl Estimating<'_> {
         })
     }
 
-    fn message(&self, role: Role, equations: [&Equation; 2]) -> Estimate {
+    fn message(&self, role: MessageRole, equations: [&Equation; 2]) -> MessageEstimate {
         let shape = Assumed::new(self.assumptions);
         let [encode, decode] = [0, 1].map(|way| {
             let all = &self.ways[way].1;
             let tally = Tally::of(all, equations[way], shape);
             (all, equations[way], tally, &self.calibrations[way])
         });
-        Estimate {
+        MessageEstimate {
             name: equations[0].owner.clone(),
             role,
             bytes: encode.2.wire_bytes(),
@@ -206,14 +208,14 @@ impl Estimating<'_> {
     }
 }
 
-fn way(equation: String, tally: &Tally, calibration: &Calibration) -> Way {
+fn way(equation: String, tally: &Tally, calibration: &EngineCalibration) -> DirectionEstimate {
     let parameters = &calibration.parameters;
     let parts = tally
         .parts()
         .map(|(name, part)| (name.to_owned(), parameters.price(&part)));
     let mut parts: Vec<(String, f64)> = parts.collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    Way {
+    DirectionEstimate {
         direction: calibration.direction,
         equation,
         nanoseconds: parameters.price(tally),

@@ -2,38 +2,38 @@
 
 /// One measurement: how often each parameter, and what all of it took.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct FitObservation {
     /// Times, in the order of the parameters.
     pub times: Vec<f64>,
     /// Nanoseconds.
     pub taken: f64,
 }
 
-/// Rounds in which those who err much are heard less.
+/// Rounds in which measurements with a large error lose weight.
 const HEARINGS: usize = 6;
 
 /// A relative error from which on a measurement is heard less: it was disturbed, or is something
 /// that the parameters cannot say.
 const MUCH: f64 = 0.1;
 
-/// How often each parameter is improved in a hearing.
+/// Number of improvements of each parameter in a round.
 const STEPS: usize = 3000;
 
 /// Parameters that nothing tells apart share what they cost: each is drawn a little to zero. In
 /// squares of relative errors, if the parameter were as large as all of a measurement.
 const PULL: f64 = 1e-5;
 
-/// The parameters that fit best.
+/// Returns the parameters that fit best.
 ///
 /// # Panics
 /// If rows differ in length.
-pub fn fit(rows: &[Row]) -> Vec<f64> {
-    let rows: Vec<&Row> = rows.iter().filter(|row| row.taken > 0.0).collect();
+pub fn fit(rows: &[FitObservation]) -> Vec<f64> {
+    let rows: Vec<&FitObservation> = rows.iter().filter(|row| row.taken > 0.0).collect();
     let count = rows.first().map_or(0, |row| row.times.len());
     let mut parameters = vec![0.0; count];
     let mut weights = vec![1.0; rows.len()];
     for _ in 0..HEARINGS {
-        let problem = Problem::new(&rows, &weights, count);
+        let problem = NormalEquations::new(&rows, &weights, count);
         problem.improve(&mut parameters);
         for (weight, row) in weights.iter_mut().zip(&rows) {
             let error = (price(&row.times, &parameters) - row.taken).abs() / row.taken;
@@ -43,20 +43,20 @@ pub fn fit(rows: &[Row]) -> Vec<f64> {
     parameters
 }
 
-/// What a measurement should have taken.
+/// Returns the time that a measurement should have taken.
 pub fn price(times: &[f64], parameters: &[f64]) -> f64 {
     let parts = times.iter().zip(parameters);
     parts.map(|(times, each)| times * each).sum()
 }
 
-/// The normal equations of rows whose times are divided by what was taken.
-struct Problem {
+/// The normal equations of observations, with the times divided by the time taken.
+struct NormalEquations {
     squares: Vec<Vec<f64>>,
     aims: Vec<f64>,
 }
 
-impl Problem {
-    fn new(rows: &[&Row], weights: &[f64], count: usize) -> Self {
+impl NormalEquations {
+    fn new(rows: &[&FitObservation], weights: &[f64], count: usize) -> Self {
         let mut squares = vec![vec![0.0; count]; count];
         let mut aims = vec![0.0; count];
         for (row, weight) in rows.iter().zip(weights) {
@@ -72,7 +72,7 @@ impl Problem {
         Self { squares, aims }
     }
 
-    /// One parameter after the other to where it fits best while the others stay.
+    /// Moves one parameter after the other to where it fits best while the others stay.
     fn improve(&self, parameters: &mut [f64]) {
         for _ in 0..STEPS {
             for at in 0..parameters.len() {
@@ -91,8 +91,8 @@ impl Problem {
 mod tests {
     use super::*;
 
-    fn rows(of: &[(&[f64], f64)]) -> Vec<Row> {
-        let row = |(times, taken): &(&[f64], f64)| Row {
+    fn rows(of: &[(&[f64], f64)]) -> Vec<FitObservation> {
+        let row = |(times, taken): &(&[f64], f64)| FitObservation {
             times: times.to_vec(),
             taken: *taken,
         };
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn one_that_was_disturbed_is_hardly_heard() {
         let mut all = rows(&[(&[1.0, 0.0], 5.0), (&[1.0, 1.0], 90.0)]);
-        all.extend((2..10).map(|n| Row {
+        all.extend((2..10).map(|n| FitObservation {
             times: vec![1.0, n as f64],
             taken: 5.0 + 3.0 * n as f64,
         }));

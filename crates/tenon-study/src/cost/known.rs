@@ -6,9 +6,9 @@ use tenon_plan::cost::{Choice, Shape, Variable};
 
 /// A value, or nothing where there is none.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a>(Option<&'a Value>);
+pub struct KnownValue<'a>(Option<&'a Value>);
 
-impl<'a> Known<'a> {
+impl<'a> KnownValue<'a> {
     /// All that is to be known of a value.
     pub fn new(value: &'a Value) -> Self {
         Self(Some(value))
@@ -22,7 +22,7 @@ impl<'a> Known<'a> {
     }
 }
 
-impl Shape for Known<'_> {
+impl Shape for KnownValue<'_> {
     const IS_ALIKE: bool = false;
 
     fn at(self, place: &Place) -> Self {

@@ -5,10 +5,10 @@ use tenon_schema::{Arm, Schema, TypeKind};
 
 use super::CostError;
 
-/// What people call the arm of all values that no label has.
+/// Name of the arm of all values that no label has.
 const DEFAULT: &str = "default";
 
-/// The same assumptions, with the first label of each arm that is named by another.
+/// Returns the same assumptions, with the first label of each arm that is named by another.
 ///
 /// # Errors
 /// No union of the interface has a label, and no enum a member, of that name.
@@ -28,8 +28,8 @@ pub(super) fn by_first_labels(
     })
 }
 
-/// The first label of the arm that `label` selects in the union that is called `name` or, if it is a field that is
-/// called so, in whatever union has the label. A label that selects the default arm stays what it is.
+/// Returns the first label of the arm that `label` selects in the union that is called `name` or, if it is a field that
+/// is called so, in whatever union has the label. A label that selects the default arm stays what it is.
 fn first_label<'l>(schema: &'l Schema, name: &str, label: &'l str) -> Option<&'l str> {
     let unions = || {
         schema.types.iter().filter_map(|def| match &def.kind {

@@ -1,7 +1,7 @@
 //! The cost model on this machine: its parameters are measured, so that the equations of
 //! [`tenon_plan::cost`] come to nanoseconds, and predictions are held against measurements.
 //!
-//! [`calibrate`] times the messages of `corpus.x` and fits the parameters to them. [`Store`] keeps
+//! [`calibrate`] times the messages of `corpus.x` and fits the parameters to them. [`CalibrationStore`] keeps
 //! them for the next time. [`check`] times messages of any interface beside what was predicted.
 
 mod calibrate;
@@ -26,25 +26,25 @@ use std::time::Duration;
 use tenon_plan::{PlanError, UnknownName};
 use thiserror::Error;
 
-pub use calibrate::{Calibration, calibrate};
-pub use check::{Checked, check, left_out};
-pub use estimate::{Estimate, Role, Way, estimate, verify_names};
+pub use calibrate::{EngineCalibration, calibrate};
+pub use check::{CheckedPrediction, check, left_out};
+pub use estimate::{DirectionEstimate, MessageEstimate, MessageRole, estimate, verify_names};
 pub use predict::predict;
-pub use report::Report;
-pub use store::{Store, StoreError};
+pub use report::CostReport;
+pub use store::{CalibrationStore, StoreError};
 
 pub(crate) use compiled::enter_yardstick;
 
-use crate::measure::Effort;
+use crate::measure::MeasurementEffort;
 
-/// What the generated stubs stand on, by the names that they use.
+/// The run-time items that the generated stubs use, by the names that they use.
 mod run_time {
     pub use tenon_wire as wire;
 }
 
-/// How long to measure for figures that are to be kept. Turns are short, so that a yardstick is as
-/// fast or slow as the messages around it.
-pub const EFFORT: Effort = Effort {
+/// Effort of measuring figures that are to be kept. Turns are short, so that a yardstick is as fast or slow as the
+/// messages around it.
+pub const EFFORT: MeasurementEffort = MeasurementEffort {
     rounds: 60,
     turn: Duration::from_micros(20),
 };
@@ -78,10 +78,10 @@ pub enum CostError {
     Refused(String),
 }
 
-/// How far predictions are from measurements, as parts of the measured.
+/// Deviations of predictions from measurements, as parts of the measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Errors {
-    /// How many there were.
+pub struct PredictionErrors {
+    /// Number of predictions.
     pub count: usize,
     /// Half of them are less wrong.
     pub median: f64,
@@ -89,8 +89,8 @@ pub struct Errors {
     pub worst: f64,
 }
 
-impl Errors {
-    /// Of pairs of predicted and measured.
+impl PredictionErrors {
+    /// Returns the errors of pairs of predicted and measured.
     pub fn of(pairs: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let pairs = pairs.into_iter();
         let mut errors: Vec<f64> = pairs.map(|(said, is)| (said - is).abs() / is).collect();

@@ -8,60 +8,60 @@ use tenon_plan::cost::{Deriving, Direction, Engine, Equations, Tally};
 use tenon_schema::{Schema, TypeId};
 
 use super::CostError;
-use super::entrant::Message;
-use super::known::Known;
-use crate::design::{self, Design, Movement};
-use crate::entry::Contests;
-use crate::measure::{Effort, Summary};
+use super::entrant::EncodedMessage;
+use super::known::KnownValue;
+use crate::design::{self, DataMovement, StubDesign};
+use crate::entry::CodecBenchmarks;
+use crate::measure::{MeasurementEffort, QuartileSummary};
 use crate::pace;
 
 /// The plans of an interface by one movement, and their equations in both directions.
-pub struct Planned {
-    /// What runs the plans, in the terms of the model.
+pub struct PlannedInterface {
+    /// The engine that runs the plans, in the terms of the model.
     pub engine: Engine,
-    /// What they are made by.
-    pub design: Design,
-    /// What the compiled stubs of the interface are called, if there are some.
+    /// The design that the plans are made by.
+    pub design: StubDesign,
+    /// Name of the compiled stubs of the interface, if there are some.
     pub known_as: Option<&'static str>,
     /// The interface with the plans.
     pub interface: Interface,
     equations: [Equations; 2],
 }
 
-/// The engine of the model that an engine of the study is.
-pub fn in_model(engine: design::Engine) -> Engine {
+/// Returns the engine of the model that an engine of the study is.
+pub fn in_model(engine: design::StubEngine) -> Engine {
     match engine {
-        design::Engine::Interpreted => Engine::Interpreter,
-        design::Engine::Compiled => Engine::Compiled,
-        design::Engine::Machine => Engine::Machine,
+        design::StubEngine::Interpreted => Engine::Interpreter,
+        design::StubEngine::Compiled => Engine::Compiled,
+        design::StubEngine::Machine => Engine::Machine,
     }
 }
 
-/// The design by which an engine is used: every pass.
-pub fn usual_design(engine: Engine) -> Design {
+/// Returns the design by which an engine is used: every pass.
+pub fn usual_design(engine: Engine) -> StubDesign {
     let engine = match engine {
-        Engine::Interpreter => design::Engine::Interpreted,
-        Engine::Compiled => design::Engine::Compiled,
-        Engine::Machine => design::Engine::Machine,
+        Engine::Interpreter => design::StubEngine::Interpreted,
+        Engine::Compiled => design::StubEngine::Compiled,
+        Engine::Machine => design::StubEngine::Machine,
     };
-    Design {
+    StubDesign {
         engine,
-        movement: Movement::EveryPass,
+        movement: DataMovement::EveryPass,
     }
 }
 
 /// A message that was timed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Timed {
+pub struct TimedMessage {
     /// Its type.
     pub name: String,
-    /// How often each parameter, in each direction.
+    /// Uses of each parameter, in each direction.
     pub tallies: [Tally; 2],
     /// Yardsticks in each direction.
     pub taken: [f64; 2],
 }
 
-impl Planned {
+impl PlannedInterface {
     /// Makes the plans.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Planned {
     pub fn new(
         schema: &Schema,
         representation: Representation,
-        design: Design,
+        design: StubDesign,
     ) -> Result<Self, CostError> {
         let engine = in_model(design.engine);
         let plans = design.plans(schema, representation)?;
@@ -85,16 +85,16 @@ impl Planned {
         })
     }
 
-    /// The name of a type.
+    /// Returns the name of a type.
     pub fn name_of(&self, id: TypeId) -> &str {
         &self.interface.schema().type_def(id).name
     }
 
-    /// How often each parameter, for a value of a type as a message.
+    /// Returns the number of uses of each parameter, for a value of a type as a message.
     pub fn tally(&self, direction: Direction, id: TypeId, value: &Value) -> Tally {
         let message = deriving(&self.interface, self.engine, direction).message(id);
         let equations = &self.equations[direction as usize];
-        Tally::of(equations, &message, Known::new(value))
+        Tally::of(equations, &message, KnownValue::new(value))
     }
 
     /// Times values as messages in both directions, and tells how many nanoseconds a yardstick is in
@@ -105,21 +105,22 @@ impl Planned {
     pub fn time(
         &self,
         values: Vec<(TypeId, Value)>,
-        effort: Effort,
+        effort: MeasurementEffort,
         fastest: [f64; 2],
         progress: impl FnMut(f64),
-    ) -> Result<(Vec<Timed>, [f64; 2]), CostError> {
+    ) -> Result<(Vec<TimedMessage>, [f64; 2]), CostError> {
         let messages = values.into_iter();
-        let messages = messages.map(|(id, value)| Message::new(self, id, value));
-        let messages: Vec<Message> = messages.collect::<Result<_, _>>()?;
-        let sittings = match effort == Effort::QUICK {
+        let messages = messages.map(|(id, value)| EncodedMessage::new(self, id, value));
+        let messages: Vec<EncodedMessage> = messages.collect::<Result<_, _>>()?;
+        let sittings = match effort == MeasurementEffort::QUICK {
             true => vec![self.sit(&messages, effort, progress)?],
             false => self.sit_quietly(&messages, effort, fastest, progress)?,
         };
-        let median =
-            |of: &dyn Fn(&[Sitting; 2]) -> f64| Summary::of(sittings.iter().map(of)).median;
+        let median = |of: &dyn Fn(&[MeasurementSession; 2]) -> f64| {
+            QuartileSummary::of(sittings.iter().map(of)).median
+        };
         let timed = messages.iter().enumerate();
-        let timed = timed.map(|(at, Message { id, value, .. })| Timed {
+        let timed = timed.map(|(at, EncodedMessage { id, value, .. })| TimedMessage {
             name: self.name_of(*id).to_owned(),
             tallies: Direction::ALL.map(|direction| self.tally(direction, *id, value)),
             taken: [0, 1].map(|way| median(&|sitting| sitting[way].taken[at])),
@@ -128,17 +129,17 @@ impl Planned {
         Ok((timed.collect(), yardsticks))
     }
 
-    /// [`SITTINGS`] in which nobody disturbed, or those that were disturbed least of as many as there is
+    /// Returns [`SITTINGS`] sittings without a disturbance, or those that were disturbed least of as many as there is
     /// time for.
     fn sit_quietly(
         &self,
-        messages: &[Message],
-        effort: Effort,
+        messages: &[EncodedMessage],
+        effort: MeasurementEffort,
         mut fastest: [f64; 2],
         mut progress: impl FnMut(f64),
-    ) -> Result<Vec<[Sitting; 2]>, CostError> {
-        let mut sittings: Vec<[Sitting; 2]> = Vec::new();
-        let slowness = |sitting: &[Sitting; 2], fastest: [f64; 2]| {
+    ) -> Result<Vec<[MeasurementSession; 2]>, CostError> {
+        let mut sittings: Vec<[MeasurementSession; 2]> = Vec::new();
+        let slowness = |sitting: &[MeasurementSession; 2], fastest: [f64; 2]| {
             let ways = sitting.iter().zip(fastest);
             let slower = ways.map(|(sitting, fastest)| sitting.yardstick / fastest);
             slower.fold(0.0, f64::max)
@@ -166,18 +167,18 @@ impl Planned {
     /// Times all messages, in both directions.
     fn sit(
         &self,
-        messages: &[Message],
-        effort: Effort,
+        messages: &[EncodedMessage],
+        effort: MeasurementEffort,
         mut progress: impl FnMut(f64),
-    ) -> Result<[Sitting; 2], CostError> {
-        let mut contests = Contests::default();
+    ) -> Result<[MeasurementSession; 2], CostError> {
+        let mut contests = CodecBenchmarks::default();
         pace::enter_all(&mut contests, messages, |contests, message| {
             contests.enter(self, message)
         })?;
-        let Contests { encode, decode } = contests;
+        let CodecBenchmarks { encode, decode } = contests;
         let encode = encode.run(effort, |part| progress(part / 2.0));
         let decode = decode.run(effort, |part| progress(0.5 + part / 2.0));
-        Ok([encode, decode].map(|timings| Sitting {
+        Ok([encode, decode].map(|timings| MeasurementSession {
             yardstick: pace::yardstick(&timings),
             taken: pace::in_yardsticks(&timings)
                 .map(|(_, taken)| taken)
@@ -186,15 +187,15 @@ impl Planned {
     }
 }
 
-/// How often messages are timed, each time as somebody else's memory lies: that of a message, or of
-/// its branches in the tables of the processor, is at a bad place now and then. The median counts.
+/// Number of times that messages are timed, each time with another layout of memory: that of a message, or of its
+/// branches in the tables of the processor, is at a bad place now and then. The median counts.
 const SITTINGS: usize = 3;
 
-/// How often at most.
+/// The most sittings.
 const SITTINGS_MAX: usize = 6;
 
-/// A sitting in which a yardstick took so much more than the fastest one was disturbed: by somebody else
-/// on the same core, who takes more from some messages than from others.
+/// A sitting in which a yardstick took so much more than the fastest one was disturbed: by another program on the same
+/// core, which takes more from some messages than from others.
 const DISTURBED: f64 = 1.12;
 
 /// Memory that is in use during a sitting, so that decoded values get other pieces than in those before:
@@ -205,8 +206,8 @@ fn hold(before: usize) -> Vec<Vec<u8>> {
     pieces.map(Vec::with_capacity).collect()
 }
 
-/// What was found out at once, in one direction.
-struct Sitting {
+/// Results of one sitting, in one direction.
+struct MeasurementSession {
     /// Nanoseconds.
     yardstick: f64,
     /// Yardsticks of each message.

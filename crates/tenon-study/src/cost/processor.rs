@@ -4,7 +4,7 @@ use std::fs;
 
 use tenon_plan::cost::Levels;
 
-/// What the processor calls itself.
+/// Returns the name that the processor reports.
 pub fn model() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let value = |key: &str| {
@@ -38,7 +38,7 @@ fn cache(index: u32) -> Option<u64> {
     holds_data.then_some(size)
 }
 
-/// `48K`, `2M` or a number.
+/// Parses `48K`, `2M` or a number.
 fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = match text.strip_suffix('K') {
         Some(number) => (number, 1 << 10),

@@ -5,31 +5,31 @@ use std::fmt::Write;
 use serde_json::{Value as Json, json};
 use tenon_plan::cost::{Direction, Level, Share, Symbol};
 
-use super::Errors;
-use super::calibrate::Calibration;
-use super::check::Checked;
-use super::estimate::{Estimate, Role, Way};
+use super::PredictionErrors;
+use super::calibrate::EngineCalibration;
+use super::check::CheckedPrediction;
+use super::estimate::{DirectionEstimate, MessageEstimate, MessageRole};
 
 /// Shares and parts that are worth a line.
 const LINES: usize = 3;
 
-/// What part of a time is worth telling.
+/// Smallest part of a time that is reported.
 const WORTH: f64 = 0.05;
 
-/// What is to be reported, and by which parameters.
+/// A report of estimates, and the parameters that they were made with.
 #[derive(Debug, Clone, Copy)]
-pub struct Report<'a> {
-    /// What the processor calls itself.
+pub struct CostReport<'a> {
+    /// The name that the processor reports.
     pub processor: &'a str,
     /// The parameters, both ways.
-    pub calibrations: &'a [Calibration; 2],
+    pub calibrations: &'a [EngineCalibration; 2],
 }
 
-impl Report<'_> {
-    /// The machine, the engine and the representation in one line, and how far the parameters are
-    /// from what they were measured by.
+impl CostReport<'_> {
+    /// Returns the machine, the engine and the representation in one line, and how far the parameters are from what
+    /// they were measured by.
     fn heading(&self) -> String {
-        let Calibration {
+        let EngineCalibration {
             engine,
             representation,
             errors,
@@ -46,8 +46,8 @@ impl Report<'_> {
         )
     }
 
-    /// One line for each message.
-    pub fn table(&self, estimates: &[Estimate]) -> String {
+    /// Returns a table with one line for each message.
+    pub fn table(&self, estimates: &[MessageEstimate]) -> String {
         let heading = [
             "message",
             "",
@@ -73,14 +73,14 @@ impl Report<'_> {
         self.heading() + &table(&heading, &rows.collect::<Vec<_>>(), &[0, 1, 6])
     }
 
-    /// All that is to be known of each message, and the parameters.
-    pub fn equations(&self, estimates: &[Estimate]) -> String {
+    /// Returns all that is to be known of each message, and the parameters.
+    pub fn equations(&self, estimates: &[MessageEstimate]) -> String {
         let mut text = self.heading();
         for estimate in estimates {
             let of = match estimate.role {
-                Role::Type => estimate.name.clone(),
-                Role::Arguments => format!("the arguments of {}", estimate.name),
-                Role::Result => format!("the result of {}", estimate.name),
+                MessageRole::Type => estimate.name.clone(),
+                MessageRole::Arguments => format!("the arguments of {}", estimate.name),
+                MessageRole::Result => format!("the result of {}", estimate.name),
             };
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{of}: {} bytes", bytes(estimate));
@@ -92,7 +92,7 @@ impl Report<'_> {
         text + &self.legend(estimates)
     }
 
-    fn way(&self, way: &Way) -> String {
+    fn way(&self, way: &DirectionEstimate) -> String {
         let mut text = format!("  {}: {} ns", way.direction, time(way.nanoseconds));
         match (way.direction, way.allocations) {
             (Direction::Encode, _) | (_, 0) => {}
@@ -120,20 +120,20 @@ impl Report<'_> {
         text
     }
 
-    fn share(&self, way: &Way, share: &Share) -> String {
+    fn share(&self, way: &DirectionEstimate, share: &Share) -> String {
         let part = percent(share.nanoseconds / way.nanoseconds);
         format!("{} {part}", share.symbol)
     }
 
-    /// The parameters that occur, in nanoseconds.
-    fn legend(&self, estimates: &[Estimate]) -> String {
+    /// Returns the parameters that occur, in nanoseconds.
+    fn legend(&self, estimates: &[MessageEstimate]) -> String {
         let occurs = |symbol: &Symbol| {
             let shares = estimates.iter().flat_map(|estimate| &estimate.ways);
             let mut shares = shares.flat_map(|way| &way.shares);
             shares.any(|share| share.symbol == *symbol)
         };
         let rows = Symbol::ALL.into_iter().filter(occurs).map(|symbol| {
-            let of = |calibration: &Calibration| self.values(calibration, symbol);
+            let of = |calibration: &EngineCalibration| self.values(calibration, symbol);
             let [encode, decode] = self.calibrations.each_ref().map(of);
             vec![
                 symbol.letter().to_owned(),
@@ -146,7 +146,7 @@ impl Report<'_> {
         table(&heading, &rows.collect::<Vec<_>>(), &[0, 3])
     }
 
-    fn values(&self, calibration: &Calibration, symbol: Symbol) -> String {
+    fn values(&self, calibration: &EngineCalibration, symbol: Symbol) -> String {
         let levels = match symbol.is_by_level() {
             true => calibration.parameters.levels.count(),
             false => 1,
@@ -159,8 +159,8 @@ impl Report<'_> {
         values.collect::<Vec<_>>().join(" ")
     }
 
-    /// Everything as JSON.
-    pub fn json(&self, estimates: &[Estimate]) -> Json {
+    /// Returns everything as JSON.
+    pub fn json(&self, estimates: &[MessageEstimate]) -> Json {
         json!({
             "processor": self.processor,
             "engine": self.calibrations[0].engine.name(),
@@ -170,8 +170,8 @@ impl Report<'_> {
         })
     }
 
-    /// Measured and predicted, one line for each message.
-    pub fn checked(&self, checked: &[Checked]) -> String {
+    /// Returns measured and predicted, one line for each message.
+    pub fn checked(&self, checked: &[CheckedPrediction]) -> String {
         let heading = ["message", "", "bytes", "measured ns", "predicted", "error"];
         let rows = checked.iter().map(|checked| {
             vec![
@@ -197,8 +197,8 @@ impl Report<'_> {
         text
     }
 
-    /// Measured and predicted as JSON.
-    pub fn checked_json(&self, checked: &[Checked]) -> Json {
+    /// Returns measured and predicted as JSON.
+    pub fn checked_json(&self, checked: &[CheckedPrediction]) -> Json {
         let messages = checked.iter().map(|checked| {
             json!({
                 "name": checked.name,
@@ -227,14 +227,14 @@ impl Report<'_> {
     }
 }
 
-fn errors(checked: &[Checked], direction: Direction) -> Errors {
+fn errors(checked: &[CheckedPrediction], direction: Direction) -> PredictionErrors {
     let of = checked
         .iter()
         .filter(|checked| checked.direction == direction);
-    Errors::of(of.map(|checked| (checked.predicted, checked.measured)))
+    PredictionErrors::of(of.map(|checked| (checked.predicted, checked.measured)))
 }
 
-fn parameters(calibration: &Calibration) -> Json {
+fn parameters(calibration: &EngineCalibration) -> Json {
     let all = calibration
         .parameters
         .nanoseconds
@@ -257,7 +257,7 @@ fn parameters(calibration: &Calibration) -> Json {
     })
 }
 
-fn message(estimate: &Estimate) -> Json {
+fn message(estimate: &MessageEstimate) -> Json {
     let ways = estimate.ways.iter().map(|way| {
         let shares = way.shares.iter().map(|share| {
             json!({
@@ -289,14 +289,14 @@ fn message(estimate: &Estimate) -> Json {
     })
 }
 
-fn bytes(estimate: &Estimate) -> String {
+fn bytes(estimate: &MessageEstimate) -> String {
     match estimate.has_unknown {
         true => format!("{} or more", estimate.bytes),
         false => estimate.bytes.to_string(),
     }
 }
 
-fn part(way: &Way, (name, nanoseconds): &(String, f64)) -> String {
+fn part(way: &DirectionEstimate, (name, nanoseconds): &(String, f64)) -> String {
     format!("{name} {}", percent(nanoseconds / way.nanoseconds))
 }
 

@@ -9,19 +9,19 @@ use serde_json::{Map, Value as Json, json};
 use tenon_plan::cost::{Direction, Engine, Level, Levels, Parameters, Symbol};
 use thiserror::Error;
 
-use super::calibrate::Calibration;
-use super::{Errors, processor};
+use super::calibrate::EngineCalibration;
+use super::{PredictionErrors, processor};
 
-/// What a machine's parameters depend on beside the machine.
+/// The version on which a machine's parameters depend beside the machine.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The calibrations of this machine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Store {
+pub struct CalibrationStore {
     /// None where the environment names no place.
     file: Option<PathBuf>,
     processor: String,
-    all: Vec<Calibration>,
+    all: Vec<EngineCalibration>,
 }
 
 /// Calibrations cannot be kept.
@@ -35,7 +35,7 @@ pub enum StoreError {
     Write(PathBuf, io::Error),
 }
 
-impl Store {
+impl CalibrationStore {
     /// The file `tenon/cost.json` in `$XDG_CACHE_HOME` or `~/.cache`; none if the environment does not say where
     /// that is. Calibrations of another machine or of another version are as good as none, and so is what cannot
     /// be read.
@@ -66,15 +66,15 @@ impl Store {
         }
     }
 
-    /// What the processor calls itself.
+    /// Returns the name that the processor reports.
     pub fn processor(&self) -> &str {
         &self.processor
     }
 
-    /// Both directions of an engine, if they are there.
-    pub fn find(&self, engine: Engine, representation: &str) -> Option<[Calibration; 2]> {
+    /// Returns both directions of an engine, if they are there.
+    pub fn find(&self, engine: Engine, representation: &str) -> Option<[EngineCalibration; 2]> {
         let find = |direction| {
-            let is_it = |known: &&Calibration| {
+            let is_it = |known: &&EngineCalibration| {
                 let names = (known.engine, known.direction, &*known.representation);
                 names == (engine, direction, representation)
             };
@@ -88,10 +88,11 @@ impl Store {
     ///
     /// # Errors
     /// There is no place for it, or it cannot be written.
-    pub fn keep(&mut self, calibrations: &[Calibration; 2]) -> Result<&Path, StoreError> {
+    pub fn keep(&mut self, calibrations: &[EngineCalibration; 2]) -> Result<&Path, StoreError> {
         for new in calibrations {
             self.all.retain(|old| {
-                let names = |of: &Calibration| (of.engine, of.direction, of.representation.clone());
+                let names =
+                    |of: &EngineCalibration| (of.engine, of.direction, of.representation.clone());
                 names(old) != names(new)
             });
             self.all.push(new.clone());
@@ -110,7 +111,7 @@ impl Store {
     }
 }
 
-/// Whoever reads at the same time sees the old file or the new one.
+/// Writes a file at once: a program that reads it at the same time sees the old file or the new one.
 fn write_whole(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
@@ -120,12 +121,12 @@ fn write_whole(file: &Path, text: &str) -> io::Result<()> {
     fs::rename(&new, file)
 }
 
-/// Which parameters there are: a model that has others cannot do with these.
+/// Returns the symbols of all parameters: a model that has others cannot do with these.
 fn letters() -> String {
     Symbol::ALL.map(Symbol::letter).join(" ")
 }
 
-fn write(calibration: &Calibration) -> Json {
+fn write(calibration: &EngineCalibration) -> Json {
     let parameters = &calibration.parameters;
     let symbols = Symbol::ALL.into_iter().filter_map(|symbol| {
         let levels = (0..parameters.levels.count()).map_while(|level| {
@@ -148,7 +149,7 @@ fn write(calibration: &Calibration) -> Json {
     })
 }
 
-fn read(json: &Json) -> Option<Calibration> {
+fn read(json: &Json) -> Option<EngineCalibration> {
     let engine = Engine::ALL.into_iter();
     let direction = Direction::ALL.into_iter();
     let caches = json["caches"].as_array()?.iter().map(Json::as_u64);
@@ -160,7 +161,7 @@ fn read(json: &Json) -> Option<Calibration> {
             .filter_map(move |(level, value)| Some((Level { symbol, level }, value.as_f64()?)));
         levels.collect::<Vec<_>>()
     });
-    Some(Calibration {
+    Some(EngineCalibration {
         engine: engine.into_iter().find(|it| json["engine"] == it.name())?,
         direction: direction
             .into_iter()
@@ -173,7 +174,7 @@ fn read(json: &Json) -> Option<Calibration> {
             },
             nanoseconds: symbols.collect(),
         },
-        errors: Errors {
+        errors: PredictionErrors {
             count: json["messages"].as_u64()? as usize,
             median: json["median_error"].as_f64()?,
             worst: json["worst_error"].as_f64()?,
@@ -189,12 +190,12 @@ mod tests {
 
     const ENGINE: Engine = Engine::Machine;
 
-    fn calibrations() -> [Calibration; 2] {
+    fn calibrations() -> [EngineCalibration; 2] {
         let level = Level {
             symbol: Symbol::Begin,
             level: 0,
         };
-        Direction::ALL.map(|direction| Calibration {
+        Direction::ALL.map(|direction| EngineCalibration {
             engine: ENGINE,
             direction,
             representation: "xdr".to_owned(),
@@ -205,7 +206,7 @@ mod tests {
                 },
                 nanoseconds: BTreeMap::from([(level, 1.25)]),
             },
-            errors: Errors {
+            errors: PredictionErrors {
                 count: 3,
                 median: 0.1,
                 worst: 0.2,
@@ -217,10 +218,10 @@ mod tests {
     fn what_is_kept_is_there_for_the_next_store() {
         let folder = env::temp_dir().join(format!("tenon-store-{}", std::process::id()));
         let file = folder.join("kept").join("cost.json");
-        let mut store = Store::at(Some(file.clone()));
+        let mut store = CalibrationStore::at(Some(file.clone()));
         assert_eq!(store.find(ENGINE, "xdr"), None);
         assert_eq!(store.keep(&calibrations()).unwrap(), file);
-        let next = Store::at(Some(file));
+        let next = CalibrationStore::at(Some(file));
         assert_eq!(next.find(ENGINE, "xdr"), Some(calibrations()));
         assert_eq!(next.find(ENGINE, "lean"), None);
         fs::remove_dir_all(folder).unwrap();
@@ -231,7 +232,7 @@ mod tests {
         // A file is no folder.
         let nowhere = PathBuf::from("/dev/null/tenon/cost.json");
         for file in [None, Some(nowhere)] {
-            let mut store = Store::at(file);
+            let mut store = CalibrationStore::at(file);
             assert!(store.keep(&calibrations()).is_err());
             assert_eq!(store.find(ENGINE, "xdr"), Some(calibrations()));
         }

@@ -8,9 +8,9 @@ use tenon_plan::links::is_link;
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::corpus;
-use super::entrant::Message;
-use super::planned::{Planned, usual_design};
-use crate::measure::Effort;
+use super::entrant::EncodedMessage;
+use super::planned::{PlannedInterface, usual_design};
+use crate::measure::MeasurementEffort;
 
 const NFS: &str = include_str!("../../../../interfaces/nfs3.x");
 
@@ -23,10 +23,10 @@ fn check(text: &str, values: impl Fn(&Schema) -> Vec<(TypeId, Value)>) {
     let schema = schema(text);
     let design = usual_design(Engine::Interpreter);
     for representation in [Representation::XDR, Representation::LEAN] {
-        let planned = Planned::new(&schema, representation, design).expect("plans");
+        let planned = PlannedInterface::new(&schema, representation, design).expect("plans");
         for (id, value) in values(&schema) {
             let tallies = Direction::ALL.map(|direction| planned.tally(direction, id, &value));
-            let message = Message::new(&planned, id, value).expect("a value of the type");
+            let message = EncodedMessage::new(&planned, id, value).expect("a value of the type");
             for tally in tallies {
                 let name = planned.name_of(id);
                 let bytes = message.bytes.len() as u64;
@@ -40,9 +40,9 @@ fn check(text: &str, values: impl Fn(&Schema) -> Vec<(TypeId, Value)>) {
 
 #[test]
 fn the_bytes_of_exercises_are_foreseen() {
-    let values = |exercises: Vec<corpus::Exercise>| {
+    let values = |exercises: Vec<corpus::ValueShape>| {
         move |schema: &Schema| {
-            let value = |exercise: &corpus::Exercise| {
+            let value = |exercise: &corpus::ValueShape| {
                 let id = schema.find_type(exercise.name).expect("a type");
                 (id, exercise.value(schema, id))
             };
@@ -75,7 +75,7 @@ fn the_bytes_of_random_values_are_foreseen() {
 fn every_engine_moves_every_exercise() {
     for engine in Engine::ALL {
         for representation in [Representation::XDR, Representation::LEAN] {
-            let found = super::calibrate(engine, representation, Effort::QUICK, |_| {});
+            let found = super::calibrate(engine, representation, MeasurementEffort::QUICK, |_| {});
             let found = found.unwrap_or_else(|error| panic!("{engine}: {error}"));
             assert!(found[0].errors.count >= 120, "{engine}");
         }

@@ -2,43 +2,43 @@
 
 use tenon_wire::{Lean, Marshal, Representation, Xdr};
 
-use super::{Stage, check_bytes, check_value};
-use crate::design::Design;
-use crate::entry::{Contests, Room, read, write};
-use crate::study::Wire;
-use crate::work::{Sample, Work};
+use super::{PreparedWorkload, check_bytes, check_value};
+use crate::design::StubDesign;
+use crate::entry::{CodecBenchmarks, EncodeBuffer, read, write};
+use crate::study::WireFormat;
+use crate::work::{SampleValues, Workload};
 
 /// A type of some stubs that knows its value.
-trait Stub: PartialEq {
-    fn of(sample: &Sample) -> Self;
+trait SampleStub: PartialEq {
+    fn of(sample: &SampleValues) -> Self;
 }
 
 macro_rules! stubs {
     ($module:ident, $file:literal, $way:ty) => {
         #[allow(dead_code, missing_docs, clippy::all)]
         mod $module {
-            /// How these stubs move what the representation `R` has.
+            /// The way in which these stubs move what the representation `R` has.
             pub type Way<R> = $way;
 
             include!(concat!(env!("OUT_DIR"), $file));
         }
 
-        impl Stub for $module::Single {
-            fn of(sample: &Sample) -> Self {
+        impl SampleStub for $module::Single {
+            fn of(sample: &SampleValues) -> Self {
                 let value = sample.first;
                 Self { value }
             }
         }
 
-        impl Stub for $module::Numbers {
-            fn of(sample: &Sample) -> Self {
+        impl SampleStub for $module::Numbers {
+            fn of(sample: &SampleValues) -> Self {
                 let values = sample.numbers;
                 Self { values }
             }
         }
 
-        impl Stub for $module::Structure {
-            fn of(sample: &Sample) -> Self {
+        impl SampleStub for $module::Structure {
+            fn of(sample: &SampleValues) -> Self {
                 Self {
                     first: sample.first,
                     second: sample.second,
@@ -59,16 +59,16 @@ macro_rules! entrances {
     ($($module:ident)*) => {
         /// Lets a design that is compiled enter the contests.
         pub fn enter<'a>(
-            design: &Design,
-            stage: &Stage<'a>,
-            contests: &mut Contests<'a>,
+            design: &StubDesign,
+            stage: &PreparedWorkload<'a>,
+            contests: &mut CodecBenchmarks<'a>,
         ) -> Result<(), String> {
             let name = design.word();
             $(
                 if name == stringify!($module) {
                     return match stage.wire {
-                        Wire::Xdr => entrance!($module, Xdr, design, stage, contests),
-                        Wire::Lean => entrance!($module, Lean, design, stage, contests),
+                        WireFormat::Xdr => entrance!($module, Xdr, design, stage, contests),
+                        WireFormat::Lean => entrance!($module, Lean, design, stage, contests),
                     };
                 }
             )*
@@ -81,22 +81,22 @@ macro_rules! entrance {
     ($module:ident, $wire:ty, $design:ident, $stage:ident, $contests:ident) => {{
         use $module::{Numbers, Single, Structure, Way};
         match $stage.work {
-            Work::Single => enter_as::<Single, Way<$wire>>($design, $stage, $contests),
-            Work::Numbers => enter_as::<Numbers, Way<$wire>>($design, $stage, $contests),
-            Work::Structure => enter_as::<Structure, Way<$wire>>($design, $stage, $contests),
+            Workload::Single => enter_as::<Single, Way<$wire>>($design, $stage, $contests),
+            Workload::Numbers => enter_as::<Numbers, Way<$wire>>($design, $stage, $contests),
+            Workload::Structure => enter_as::<Structure, Way<$wire>>($design, $stage, $contests),
         }
     }};
 }
 
 include!(concat!(env!("OUT_DIR"), "/modules.rs"));
 
-fn enter_as<'a, T: Stub + Marshal<R> + 'a, R: Representation>(
-    design: &Design,
-    stage: &Stage<'a>,
-    contests: &mut Contests<'a>,
+fn enter_as<'a, T: SampleStub + Marshal<R> + 'a, R: Representation>(
+    design: &StubDesign,
+    stage: &PreparedWorkload<'a>,
+    contests: &mut CodecBenchmarks<'a>,
 ) -> Result<(), String> {
     let (value, bytes) = (T::of(stage.sample), stage.bytes);
-    let mut room = Room::default();
+    let mut room = EncodeBuffer::default();
     write(&value, &mut room).map_err(|error| error.to_string())?;
     check_bytes(room.message(), bytes)?;
     let read = read(bytes).map_err(|error| error.to_string())?;

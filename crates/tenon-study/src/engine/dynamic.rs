@@ -4,15 +4,17 @@ use tenon_exec::{Interface, Message};
 use tenon_schema::Schema;
 use tenon_wire::{Lean, Representation, Xdr};
 
-use super::{Stage, check_bytes, check_value};
-use crate::design::{DESIGNS, Design, Engine};
-use crate::entry::{ByInterpreter, ByMachine, Contests, Room, Run, decoder, write_frame};
-use crate::study::{StudyError, Wire};
+use super::{PreparedWorkload, check_bytes, check_value};
+use crate::design::{DESIGNS, StubDesign, StubEngine};
+use crate::entry::{
+    CodecBenchmarks, EncodeBuffer, FrameCodec, InterpreterCodec, MachineCodec, decoder, write_frame,
+};
+use crate::study::{StudyError, WireFormat};
 
 const FILE: &str = "study.x";
 const TEXT: &str = include_str!("../../study.x");
 
-/// The interface of the study.
+/// Returns the interface of the study.
 ///
 /// # Errors
 /// There are none: a bug.
@@ -22,18 +24,18 @@ pub fn interface() -> Result<Schema, StudyError> {
 }
 
 /// The interface as each design that is not compiled wants it.
-pub struct Interfaces(Vec<(Design, Interface)>);
+pub struct DesignInterfaces(Vec<(StubDesign, Interface)>);
 
-impl Interfaces {
+impl DesignInterfaces {
     /// Reads the interface and makes the plans of each design.
     ///
     /// # Errors
     /// There are none: a bug.
-    pub fn new(wire: Wire) -> Result<Self, StudyError> {
+    pub fn new(wire: WireFormat) -> Result<Self, StudyError> {
         let schema = interface()?;
         let dynamic = DESIGNS
             .iter()
-            .filter(|design| design.engine != Engine::Compiled);
+            .filter(|design| design.engine != StubEngine::Compiled);
         let interfaces = dynamic.map(|design| {
             let plans = design.plans(&schema, wire.representation())?;
             Ok((*design, Interface::with_plans(schema.clone(), plans)?))
@@ -41,7 +43,7 @@ impl Interfaces {
         interfaces.collect::<Result<_, _>>().map(Self)
     }
 
-    fn of(&self, design: &Design) -> &Interface {
+    fn of(&self, design: &StubDesign) -> &Interface {
         let found = self.0.iter().find(|(of, _)| of == design);
         match found {
             Some((_, interface)) => interface,
@@ -52,43 +54,43 @@ impl Interfaces {
 
 /// Lets the interpreter enter the contests with the plans of a design.
 pub fn enter_interpreted<'a>(
-    design: &Design,
-    stage: &Stage<'a>,
-    contests: &mut Contests<'a>,
+    design: &StubDesign,
+    stage: &PreparedWorkload<'a>,
+    contests: &mut CodecBenchmarks<'a>,
 ) -> Result<(), String> {
-    enter::<ByInterpreter>(design, stage, contests)
+    enter::<InterpreterCodec>(design, stage, contests)
 }
 
 /// Lets machine code enter the contests with the plans of a design.
 pub fn enter_machine<'a>(
-    design: &Design,
-    stage: &Stage<'a>,
-    contests: &mut Contests<'a>,
+    design: &StubDesign,
+    stage: &PreparedWorkload<'a>,
+    contests: &mut CodecBenchmarks<'a>,
 ) -> Result<(), String> {
-    enter::<ByMachine>(design, stage, contests)
+    enter::<MachineCodec>(design, stage, contests)
 }
 
-fn enter<'a, E: Run>(
-    design: &Design,
-    stage: &Stage<'a>,
-    contests: &mut Contests<'a>,
+fn enter<'a, E: FrameCodec>(
+    design: &StubDesign,
+    stage: &PreparedWorkload<'a>,
+    contests: &mut CodecBenchmarks<'a>,
 ) -> Result<(), String> {
     match stage.wire {
-        Wire::Xdr => enter_as::<E, Xdr>(design, stage, contests),
-        Wire::Lean => enter_as::<E, Lean>(design, stage, contests),
+        WireFormat::Xdr => enter_as::<E, Xdr>(design, stage, contests),
+        WireFormat::Lean => enter_as::<E, Lean>(design, stage, contests),
     }
 }
 
-fn enter_as<'a, E: Run, R: Representation>(
-    design: &Design,
-    stage: &Stage<'a>,
-    contests: &mut Contests<'a>,
+fn enter_as<'a, E: FrameCodec, R: Representation>(
+    design: &StubDesign,
+    stage: &PreparedWorkload<'a>,
+    contests: &mut CodecBenchmarks<'a>,
 ) -> Result<(), String> {
     let bytes = stage.bytes;
     let message = message(stage, stage.interfaces.of(design))?;
     let value = stage.work.value(stage.sample);
     let frame = message.frame(&value).map_err(|error| error.to_string())?;
-    let mut room = Room::default();
+    let mut room = EncodeBuffer::default();
     write_frame::<E, R>(&frame, &mut room)?;
     check_bytes(room.message(), bytes)?;
     let read = E::decode(message, &mut decoder::<R>(bytes))?;
@@ -97,7 +99,10 @@ fn enter_as<'a, E: Run, R: Representation>(
     Ok(())
 }
 
-fn message<'a>(stage: &Stage<'a>, interface: &'a Interface) -> Result<Message<'a>, String> {
+fn message<'a>(
+    stage: &PreparedWorkload<'a>,
+    interface: &'a Interface,
+) -> Result<Message<'a>, String> {
     let name = stage.work.type_name();
     let found = interface.schema().find_type(name);
     let id = found.ok_or_else(|| format!("its interface has no {name}"))?;

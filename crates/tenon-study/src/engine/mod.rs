@@ -3,30 +3,30 @@
 mod compiled;
 mod dynamic;
 
-/// What the generated stubs stand on, by the names that they use.
+/// The run-time items that the generated stubs use, by the names that they use.
 mod run_time {
     pub use tenon_wire as wire;
 }
 
-use crate::design::{Design, Engine};
-use crate::entry::Contests;
-use crate::study::{StudyError, Wire};
-use crate::work::{Sample, Work};
+use crate::design::{StubDesign, StubEngine};
+use crate::entry::CodecBenchmarks;
+use crate::study::{StudyError, WireFormat};
+use crate::work::{SampleValues, Workload};
 
-pub use dynamic::{Interfaces, interface};
+pub use dynamic::{DesignInterfaces, interface};
 
 /// One work, made ready: everything that all designs are given.
-pub struct Stage<'a> {
-    /// Which.
-    pub work: Work,
-    /// How its items lie on the wire.
-    pub wire: Wire,
+pub struct PreparedWorkload<'a> {
+    /// The procedure.
+    pub work: Workload,
+    /// The layout of its items on the wire.
+    pub wire: WireFormat,
     /// Its value.
-    pub sample: &'a Sample,
-    /// What every design has to write and to read.
+    pub sample: &'a SampleValues,
+    /// The bytes that every design has to write and to read.
     pub bytes: &'a [u8],
     /// For the engines that learn an interface at run time.
-    pub interfaces: &'a Interfaces,
+    pub interfaces: &'a DesignInterfaces,
 }
 
 /// Lets a design enter the contests of a work.
@@ -34,9 +34,9 @@ pub struct Stage<'a> {
 /// # Errors
 /// It writes other bytes than it should, or reads another value.
 pub fn enter<'a>(
-    design: &'a Design,
-    stage: &Stage<'a>,
-    contests: &mut Contests<'a>,
+    design: &'a StubDesign,
+    stage: &PreparedWorkload<'a>,
+    contests: &mut CodecBenchmarks<'a>,
 ) -> Result<(), StudyError> {
     let refused = |why: String| StudyError::Wrong {
         design: design.name(),
@@ -44,9 +44,9 @@ pub fn enter<'a>(
         why,
     };
     match design.engine {
-        Engine::Interpreted => dynamic::enter_interpreted(design, stage, contests),
-        Engine::Compiled => compiled::enter(design, stage, contests),
-        Engine::Machine => dynamic::enter_machine(design, stage, contests),
+        StubEngine::Interpreted => dynamic::enter_interpreted(design, stage, contests),
+        StubEngine::Compiled => compiled::enter(design, stage, contests),
+        StubEngine::Machine => dynamic::enter_machine(design, stage, contests),
     }
     .map_err(refused)
 }
@@ -72,22 +72,22 @@ mod tests {
     use super::*;
     use crate::DESIGNS;
 
-    /// Each design, held against the bytes that `spoil` leaves of the right ones.
-    fn outcomes(wire: Wire, spoil: impl Fn(&mut Vec<u8>)) -> Vec<Result<(), StudyError>> {
-        let sample = Sample::new();
-        let interfaces = Interfaces::new(wire).expect("plans can be made");
+    /// Checks each design against the bytes that `spoil` leaves of the right ones.
+    fn outcomes(wire: WireFormat, spoil: impl Fn(&mut Vec<u8>)) -> Vec<Result<(), StudyError>> {
+        let sample = SampleValues::new();
+        let interfaces = DesignInterfaces::new(wire).expect("plans can be made");
         let mut outcomes = Vec::new();
-        for work in Work::ALL {
+        for work in Workload::ALL {
             let mut bytes = work.bytes(&sample, wire);
             spoil(&mut bytes);
-            let stage = Stage {
+            let stage = PreparedWorkload {
                 work,
                 wire,
                 sample: &sample,
                 bytes: &bytes,
                 interfaces: &interfaces,
             };
-            let mut contests = Contests::default();
+            let mut contests = CodecBenchmarks::default();
             let entered = DESIGNS
                 .iter()
                 .map(|design| enter(design, &stage, &mut contests));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_design_writes_the_right_bytes() {
-        for wire in [Wire::Xdr, Wire::Lean] {
+        for wire in [WireFormat::Xdr, WireFormat::Lean] {
             for outcome in outcomes(wire, |_| {}) {
                 outcome.expect("a design that does what it should");
             }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_design_whose_bytes_are_others_is_refused() {
-        for outcome in outcomes(Wire::Xdr, |bytes| bytes[0] ^= 1) {
+        for outcome in outcomes(WireFormat::Xdr, |bytes| bytes[0] ^= 1) {
             assert!(matches!(outcome, Err(StudyError::Wrong { .. })));
         }
     }

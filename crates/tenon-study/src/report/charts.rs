@@ -1,70 +1,71 @@
 //! The tables as pictures.
 
-use super::figures::{BASELINE, Figure, movements, procedural};
+use super::figures::{BASELINE, PaperComparison, movements, procedural};
 use super::tables::nanoseconds;
 use crate::DESIGNS;
-use crate::chart::{Axis, Bar, Chart, Colour, Panel, Row};
-use crate::design::{Design, Engine, Movement};
+use crate::chart::{BarChart, BarColour, ChartAxis, ChartBar, ChartPanel, ChartRow};
+use crate::design::{DataMovement, StubDesign, StubEngine};
 use crate::paper;
-use crate::study::{Direction, Study};
-use crate::work::Work;
+use crate::study::{StudyDirection, StudyResults};
+use crate::work::Workload;
 
 /// A picture, and what its file may be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plot {
+pub struct SvgChart {
     /// Without an ending.
     pub name: String,
     /// The file.
     pub svg: String,
 }
 
-impl Study {
-    /// One picture for each of the tables 1 to 4 and each direction.
-    pub fn charts(&self) -> Vec<Plot> {
-        let both = Direction::ALL.into_iter();
+impl StudyResults {
+    /// Returns one picture for each of the tables 1 to 4 and each direction.
+    pub fn charts(&self) -> Vec<SvgChart> {
+        let both = StudyDirection::ALL.into_iter();
         both.flat_map(|direction| self.charts_of(direction))
             .collect()
     }
 
-    fn charts_of(&self, direction: Direction) -> Vec<Plot> {
+    fn charts_of(&self, direction: StudyDirection) -> Vec<SvgChart> {
         let tables = [
             ("table1", self.example_chart(direction)),
             ("table2", self.designs_chart(direction)),
             ("table3", self.interpretation_chart(direction)),
             ("table4", self.calls_chart(direction)),
         ];
-        let drawn = tables.map(|(table, chart)| Plot {
+        let drawn = tables.map(|(table, chart)| SvgChart {
             name: format!("{table}-{}", direction.name()),
             svg: chart.svg(),
         });
         drawn.into()
     }
 
-    /// Table 1: one integer by compiled stubs.
-    fn example_chart(&self, direction: Direction) -> Chart {
+    /// Returns the chart of Table 1: one integer by compiled stubs.
+    fn example_chart(&self, direction: StudyDirection) -> BarChart {
         let compiled = DESIGNS.iter().copied().filter(|design| {
-            design.engine == Engine::Compiled && matches!(design.movement, Movement::Single(_))
+            design.engine == StubEngine::Compiled
+                && matches!(design.movement, DataMovement::Single(_))
         });
         self.times(
             format!("One integer by compiled stubs: {}", direction.name()),
             compiled.collect(),
-            &[Work::Single],
+            &[Workload::Single],
             direction,
         )
     }
 
-    /// Table 2.
-    fn designs_chart(&self, direction: Direction) -> Chart {
+    /// Returns the chart of Table 2.
+    fn designs_chart(&self, direction: StudyDirection) -> BarChart {
         let mut designs = DESIGNS.to_vec();
         designs.sort_by_key(|design| match design.engine {
-            Engine::Interpreted => 0,
-            Engine::Compiled => 1,
-            Engine::Machine => 2,
+            StubEngine::Interpreted => 0,
+            StubEngine::Compiled => 1,
+            StubEngine::Machine => 2,
         });
         self.times(
             format!("What each design of a stub costs: {}", direction.name()),
             designs,
-            &Work::ALL,
+            &Workload::ALL,
             direction,
         )
     }
@@ -72,31 +73,31 @@ impl Study {
     fn times(
         &self,
         title: String,
-        designs: Vec<Design>,
-        works: &[Work],
-        direction: Direction,
-    ) -> Chart {
-        let bar = |design: &Design, work| {
+        designs: Vec<StubDesign>,
+        works: &[Workload],
+        direction: StudyDirection,
+    ) -> BarChart {
+        let bar = |design: &StubDesign, work| {
             let cell = self.cell(*design, work, direction)?;
-            let Figure { here, paper } = self.multiple(cell)?;
-            Some(Bar {
+            let PaperComparison { here, paper } = self.multiple(cell)?;
+            Some(ChartBar {
                 value: here.median,
                 text: time(cell.nanoseconds().median),
                 mark: paper,
             })
         };
-        let panel = |work: &Work| Panel {
+        let panel = |work: &Workload| ChartPanel {
             heading: work.notation().to_owned(),
             bars: designs.iter().map(|design| bar(design, *work)).collect(),
         };
-        Chart {
+        BarChart {
             title,
             subtitle: format!(
                 "Time as a multiple of that of \u{201c}{}\u{201d} for the same arguments ({})",
                 BASELINE.name(),
                 self.options.wire.representation().name
             ),
-            axis: Axis::Multiples,
+            axis: ChartAxis::Multiples,
             panels: works.iter().map(panel).collect(),
             rows: designs
                 .iter()
@@ -107,11 +108,11 @@ impl Study {
         }
     }
 
-    /// Table 3.
-    fn interpretation_chart(&self, direction: Direction) -> Chart {
-        let movements: Vec<Movement> = movements().collect();
-        let designs = movements.iter().map(|movement| Design {
-            engine: Engine::Interpreted,
+    /// Returns the chart of Table 3.
+    fn interpretation_chart(&self, direction: StudyDirection) -> BarChart {
+        let movements: Vec<DataMovement> = movements().collect();
+        let designs = movements.iter().map(|movement| StubDesign {
+            engine: StubEngine::Interpreted,
             movement: *movement,
         });
         let panel = |work| {
@@ -120,23 +121,23 @@ impl Study {
                 .map(|movement| self.interpretation(*movement, work, direction));
             percentages(work, figures)
         };
-        Chart {
+        BarChart {
             title: format!("What interpretation costs: {}", direction.name()),
             subtitle: "Per cent of an interpreted stub\u{2019}s time that a compiled one of the \
                        same movement would not take"
                 .to_owned(),
-            axis: Axis::Percent,
-            panels: Work::ALL.map(panel).into(),
+            axis: ChartAxis::Percent,
+            panels: Workload::ALL.map(panel).into(),
             rows: designs
                 .map(|design| row(design.movement.name().to_owned(), design))
                 .collect(),
-            key: vec![(Engine::Interpreted.name().to_owned(), Colour::Orange)],
+            key: vec![(StubEngine::Interpreted.name().to_owned(), BarColour::Orange)],
             marks: marks(),
         }
     }
 
-    /// Table 4.
-    fn calls_chart(&self, direction: Direction) -> Chart {
+    /// Returns the chart of Table 4.
+    fn calls_chart(&self, direction: StudyDirection) -> BarChart {
         let rows: Vec<_> = procedural().collect();
         let panel = |work| {
             let figures = rows
@@ -144,14 +145,14 @@ impl Study {
                 .map(|design| self.procedure_calls(*design, work, direction));
             percentages(work, figures)
         };
-        let designs: Vec<Design> = rows.iter().map(|(design, _)| *design).collect();
-        Chart {
+        let designs: Vec<StubDesign> = rows.iter().map(|(design, _)| *design).collect();
+        BarChart {
             title: format!("What procedure calls cost: {}", direction.name()),
             subtitle: "Per cent of a procedural stub\u{2019}s time that an inline one would not \
                        take"
                 .to_owned(),
-            axis: Axis::Percent,
-            panels: Work::ALL.map(panel).into(),
+            axis: ChartAxis::Percent,
+            panels: Workload::ALL.map(panel).into(),
             rows: designs
                 .iter()
                 .map(|design| row(design.name(), *design))
@@ -162,7 +163,7 @@ impl Study {
     }
 }
 
-/// With a unit that suits it.
+/// Returns a time with a unit that suits it.
 fn time(ns: f64) -> String {
     match ns {
         few if few < 1000.0 => format!("{} ns", nanoseconds(few)),
@@ -170,36 +171,43 @@ fn time(ns: f64) -> String {
     }
 }
 
-fn percentages(work: Work, figures: impl Iterator<Item = Option<Figure>>) -> Panel {
+fn percentages(
+    work: Workload,
+    figures: impl Iterator<Item = Option<PaperComparison>>,
+) -> ChartPanel {
     let bars = figures.map(|figure| {
-        let Figure { here, paper } = figure?;
-        Some(Bar {
+        let PaperComparison { here, paper } = figure?;
+        Some(ChartBar {
             value: here.median,
             text: format!("{:.0}%", here.median),
             mark: paper,
         })
     });
-    Panel {
+    ChartPanel {
         heading: work.notation().to_owned(),
         bars: bars.collect(),
     }
 }
 
-fn row(name: String, design: Design) -> Row {
+fn row(name: String, design: StubDesign) -> ChartRow {
     let colour = colour(design.engine);
-    Row { name, colour }
+    ChartRow { name, colour }
 }
 
-fn colour(engine: Engine) -> Colour {
+fn colour(engine: StubEngine) -> BarColour {
     match engine {
-        Engine::Interpreted => Colour::Orange,
-        Engine::Compiled => Colour::Blue,
-        Engine::Machine => Colour::Green,
+        StubEngine::Interpreted => BarColour::Orange,
+        StubEngine::Compiled => BarColour::Blue,
+        StubEngine::Machine => BarColour::Green,
     }
 }
 
-fn key(designs: &[Design]) -> Vec<(String, Colour)> {
-    let engines = [Engine::Interpreted, Engine::Compiled, Engine::Machine];
+fn key(designs: &[StubDesign]) -> Vec<(String, BarColour)> {
+    let engines = [
+        StubEngine::Interpreted,
+        StubEngine::Compiled,
+        StubEngine::Machine,
+    ];
     let shown = engines
         .into_iter()
         .filter(|engine| designs.iter().any(|design| design.engine == *engine));

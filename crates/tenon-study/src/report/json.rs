@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::figures::{BASELINE, Figure, movements, procedural};
-use crate::measure::Summary;
+use super::figures::{BASELINE, PaperComparison, movements, procedural};
+use crate::measure::QuartileSummary;
 use crate::paper;
-use crate::study::{Cell, Direction, Study};
-use crate::work::Work;
+use crate::study::{StudyCell, StudyDirection, StudyResults};
+use crate::work::Workload;
 
-impl Study {
-    /// Everything: the times (Tables 1 and 2), their multiples of the baseline, and Tables 3 and 4.
+impl StudyResults {
+    /// Returns everything: the times (Tables 1 and 2), their multiples of the baseline, and Tables 3 and 4.
     pub fn json(&self) -> Value {
         let effort = self.options.effort;
         let share = |rows: Vec<Value>| Value::Array(rows);
@@ -26,7 +26,7 @@ impl Study {
         })
     }
 
-    fn cell_json(&self, cell: &Cell) -> Value {
+    fn cell_json(&self, cell: &StudyCell) -> Value {
         json!({
             "design": cell.design.name(),
             "work": cell.work.notation(),
@@ -60,12 +60,12 @@ impl Study {
     }
 }
 
-fn everywhere() -> impl Iterator<Item = (Work, Direction)> {
-    let both = |work| Direction::ALL.map(|direction| (work, direction));
-    Work::ALL.into_iter().flat_map(both)
+fn everywhere() -> impl Iterator<Item = (Workload, StudyDirection)> {
+    let both = |work| StudyDirection::ALL.map(|direction| (work, direction));
+    Workload::ALL.into_iter().flat_map(both)
 }
 
-fn row(stub: &str, work: Work, direction: Direction, it: &Figure) -> Value {
+fn row(stub: &str, work: Workload, direction: StudyDirection, it: &PaperComparison) -> Value {
     json!({
         "stub": stub,
         "work": work.notation(),
@@ -74,15 +74,15 @@ fn row(stub: &str, work: Work, direction: Direction, it: &Figure) -> Value {
     })
 }
 
-fn figure(it: &Figure) -> Value {
+fn figure(it: &PaperComparison) -> Value {
     json!({ "here": summary(it.here), "paper": it.paper })
 }
 
-fn summary(it: Summary) -> Value {
+fn summary(it: QuartileSummary) -> Value {
     json!({ "median": it.median, "lower_quartile": it.lower, "upper_quartile": it.upper })
 }
 
-/// What the figures were measured on.
+/// Returns a description of the machine that the figures were measured on.
 fn machine() -> Value {
     json!({
         "cpu": cpu(),

@@ -5,4 +5,4 @@ mod figures;
 mod json;
 mod tables;
 
-pub use charts::Plot;
+pub use charts::SvgChart;

@@ -2,31 +2,31 @@
 
 use tenon_plan::{Mover, Moves, Unit};
 
-use super::figures::{BASELINE, Figure, movements, procedural};
+use super::figures::{BASELINE, PaperComparison, movements, procedural};
 use crate::DESIGNS;
-use crate::cost::Errors;
-use crate::design::{Design, Engine, Movement};
+use crate::cost::PredictionErrors;
+use crate::design::{DataMovement, StubDesign, StubEngine};
 use crate::paper;
-use crate::study::{Cell, Direction, Study};
-use crate::work::Work;
+use crate::study::{StudyCell, StudyDirection, StudyResults};
+use crate::work::Workload;
 
 /// A heading, then rows; the first cell of each is words.
 type Grid = Vec<Vec<String>>;
 
-impl Study {
+impl StudyResults {
     /// Tables 1 to 4, for encoding, then for decoding.
     pub fn tables(&self) -> String {
-        let both = Direction::ALL.map(|direction| self.tables_of(direction));
+        let both = StudyDirection::ALL.map(|direction| self.tables_of(direction));
         self.explained() + &both.concat() + &self.predictions()
     }
 
-    /// How good they are, if there are any.
+    /// Returns a table of the predictions' errors, if there are predictions.
     fn predictions(&self) -> String {
-        let errors = Direction::ALL.map(|direction| {
+        let errors = StudyDirection::ALL.map(|direction| {
             let cells = self.cells().iter();
             let cells = cells.filter(|cell| cell.direction == direction);
             let pairs = cells.filter_map(|cell| Some((cell.predicted?, cell.nanoseconds().median)));
-            (direction.name(), Errors::of(pairs))
+            (direction.name(), PredictionErrors::of(pairs))
         });
         let errors = errors.into_iter().filter(|(_, errors)| errors.count > 0);
         let lines = errors.map(|(name, errors)| {
@@ -56,7 +56,7 @@ impl Study {
         )
     }
 
-    fn tables_of(&self, direction: Direction) -> String {
+    fn tables_of(&self, direction: StudyDirection) -> String {
         let name = direction.name();
         let titled = |title: &str, grid: Grid| match grid.len() {
             0 | 1 => String::new(),
@@ -87,7 +87,7 @@ impl Study {
         .concat()
     }
 
-    fn time(&self, cell: &Cell) -> String {
+    fn time(&self, cell: &StudyCell) -> String {
         let (time, figures) = (cell.nanoseconds(), nanoseconds);
         let predicted = cell.predicted.map(|time| format!(" ({})", figures(time)));
         format!(
@@ -99,12 +99,12 @@ impl Study {
         )
     }
 
-    /// Table 1.
-    fn example(&self, direction: Direction) -> Grid {
+    /// Returns Table 1.
+    fn example(&self, direction: StudyDirection) -> Grid {
         let time = |by, unit| {
-            let movement = Movement::Single(Moves { by, unit });
-            let engine = Engine::Compiled;
-            let cell = self.cell(Design { engine, movement }, Work::Single, direction)?;
+            let movement = DataMovement::Single(Moves { by, unit });
+            let engine = StubEngine::Compiled;
+            let cell = self.cell(StubDesign { engine, movement }, Workload::Single, direction)?;
             Some(cell.nanoseconds().median)
         };
         let row = |unit| Some([time(Mover::Inline, unit)?, time(Mover::Procedure, unit)?]);
@@ -128,8 +128,12 @@ impl Study {
         ]
     }
 
-    /// Table 2.
-    fn per_design(&self, direction: Direction, figure: impl Fn(&Cell) -> Option<String>) -> Grid {
+    /// Returns Table 2.
+    fn per_design(
+        &self,
+        direction: StudyDirection,
+        figure: impl Fn(&StudyCell) -> Option<String>,
+    ) -> Grid {
         let rows = DESIGNS.iter().map(|design| {
             let name = design.name();
             self.row(&name, |work| figure(self.cell(*design, work, direction)?))
@@ -137,8 +141,8 @@ impl Study {
         with_heading("stub", rows)
     }
 
-    /// Table 3.
-    fn interpretations(&self, direction: Direction) -> Grid {
+    /// Returns Table 3.
+    fn interpretations(&self, direction: StudyDirection) -> Grid {
         let rows = movements().map(|movement| {
             self.row(movement.name(), |work| {
                 Some(percent(&self.interpretation(movement, work, direction)?))
@@ -147,8 +151,8 @@ impl Study {
         with_heading("interpreted stub", rows)
     }
 
-    /// Table 4.
-    fn calls(&self, direction: Direction) -> Grid {
+    /// Returns Table 4.
+    fn calls(&self, direction: StudyDirection) -> Grid {
         let rows = procedural().map(|design| {
             self.row(&design.0.name(), |work| {
                 Some(percent(&self.procedure_calls(design, work, direction)?))
@@ -157,8 +161,8 @@ impl Study {
         with_heading("stub", rows)
     }
 
-    fn row(&self, name: &str, figure: impl Fn(Work) -> Option<String>) -> Vec<String> {
-        let cells = Work::ALL.map(|work| figure(work).unwrap_or_else(|| "-".to_owned()));
+    fn row(&self, name: &str, figure: impl Fn(Workload) -> Option<String>) -> Vec<String> {
+        let cells = Workload::ALL.map(|work| figure(work).unwrap_or_else(|| "-".to_owned()));
         with_name(name, cells)
     }
 }
@@ -170,11 +174,11 @@ fn with_name(name: &str, cells: [String; 3]) -> Vec<String> {
 }
 
 fn with_heading(name: &str, rows: impl Iterator<Item = Vec<String>>) -> Grid {
-    let heading = with_name(name, Work::ALL.map(|work| work.notation().to_owned()));
+    let heading = with_name(name, Workload::ALL.map(|work| work.notation().to_owned()));
     [heading].into_iter().chain(rows).collect()
 }
 
-/// Three significant digits or more.
+/// Returns a time with three significant digits or more.
 pub fn nanoseconds(time: f64) -> String {
     match time.abs() {
         few if few < 10.0 => format!("{time:.2}"),
@@ -183,12 +187,12 @@ pub fn nanoseconds(time: f64) -> String {
     }
 }
 
-fn beside(figure: &Figure) -> String {
+fn beside(figure: &PaperComparison) -> String {
     let paper = figure.paper.map_or("-".to_owned(), multiple);
     format!("{} / {paper}", multiple(figure.here.median))
 }
 
-/// Two significant digits or more.
+/// Returns a multiple with two significant digits or more.
 fn multiple(times: f64) -> String {
     match times {
         part if part < 0.1 => format!("{part:.3}"),
@@ -197,7 +201,7 @@ fn multiple(times: f64) -> String {
     }
 }
 
-fn percent(figure: &Figure) -> String {
+fn percent(figure: &PaperComparison) -> String {
     let paper = figure.paper.map(|percent| format!("{percent:.0}"));
     let paper = paper.unwrap_or_else(|| "-".to_owned());
     format!("{:.0} / {paper}", figure.here.median)

@@ -4,21 +4,25 @@
 use serde_json::{Value as Json, json};
 use tenon::Owner;
 
-use super::measuring::Finding;
+use super::measuring::ProfileFinding;
 use super::report::{self, OWNERS, owner_name, part_name, shown};
 use crate::commands::table::render;
 
-/// How two findings differ in something.
+/// The difference of two findings in one figure.
 #[derive(Debug, Clone, Copy)]
-struct Difference {
+struct CostDifference {
     small: f64,
     large: f64,
     /// Bytes that the second has more.
     bytes: i64,
 }
 
-impl Difference {
-    fn new(small: &Finding, large: &Finding, nanos: impl Fn(&Finding) -> f64) -> Self {
+impl CostDifference {
+    fn new(
+        small: &ProfileFinding,
+        large: &ProfileFinding,
+        nanos: impl Fn(&ProfileFinding) -> f64,
+    ) -> Self {
         Self {
             small: nanos(small),
             large: nanos(large),
@@ -60,14 +64,17 @@ impl Difference {
     }
 }
 
-/// Both by whose time it is, and step by step.
-pub fn as_tables(small: &Finding, large: &Finding) -> String {
-    let round_trip = |finding: &Finding| finding.summary.round_trip.typical;
-    let round_trip = Difference::new(small, large, round_trip);
+/// Returns tables of both by owner of the time, and step by step.
+pub fn as_tables(small: &ProfileFinding, large: &ProfileFinding) -> String {
+    let round_trip = |finding: &ProfileFinding| finding.summary.round_trip.typical;
+    let round_trip = CostDifference::new(small, large, round_trip);
     let by_owner = |owner: Owner| {
         let has = [small, large].map(|finding| finding.of_owner(owner).is_some());
-        let nanos = |finding: &Finding| finding.of_owner(owner).unwrap_or(0.0);
-        let row = row([owner_name(owner)], Difference::new(small, large, nanos));
+        let nanos = |finding: &ProfileFinding| finding.of_owner(owner).unwrap_or(0.0);
+        let row = row(
+            [owner_name(owner)],
+            CostDifference::new(small, large, nanos),
+        );
         has.contains(&true).then_some(row)
     };
     let names = [&small.procedure[..], &large.procedure];
@@ -81,9 +88,9 @@ pub fn as_tables(small: &Finding, large: &Finding) -> String {
     let parts = report::parts_of(&[small, large]).into_iter();
     let mut way: Vec<_> = parts
         .map(|part| {
-            let nanos = |finding: &Finding| finding.typical(part).unwrap_or(0.0);
+            let nanos = |finding: &ProfileFinding| finding.typical(part).unwrap_or(0.0);
             let first = [owner_name(part.owner()), part_name(part)];
-            row(first, Difference::new(small, large, nanos))
+            row(first, CostDifference::new(small, large, nanos))
         })
         .collect();
     way.push(row(["", "round trip"], round_trip));
@@ -100,7 +107,7 @@ pub fn as_tables(small: &Finding, large: &Finding) -> String {
     )
 }
 
-fn with_bytes(finding: &Finding) -> String {
+fn with_bytes(finding: &ProfileFinding) -> String {
     let bytes = finding.bytes;
     format!(
         "{} ({} + {} bytes)",
@@ -108,13 +115,13 @@ fn with_bytes(finding: &Finding) -> String {
     )
 }
 
-fn row<const N: usize>(first: [&str; N], difference: Difference) -> Vec<String> {
+fn row<const N: usize>(first: [&str; N], difference: CostDifference) -> Vec<String> {
     let first = first.map(str::to_owned).into_iter();
     first.chain(difference.cells()).collect()
 }
 
-fn notes(small: &Finding, large: &Finding) -> String {
-    let measured = |finding: &Finding| shown(finding.measured.typical());
+fn notes(small: &ProfileFinding, large: &ProfileFinding) -> String {
+    let measured = |finding: &ProfileFinding| shown(finding.measured.typical());
     let mut notes = vec![
         what_more_is(small, large)
             + " All times are typical ones: the mean over the middle half of the calls.",
@@ -137,7 +144,7 @@ fn notes(small: &Finding, large: &Finding) -> String {
 }
 
 /// Returns how to read the columns beside the times: only more bytes have a price.
-fn what_more_is(first: &Finding, second: &Finding) -> String {
+fn what_more_is(first: &ProfileFinding, second: &ProfileFinding) -> String {
     if second.bytes.both() > first.bytes.both() {
         return "The first is what a call costs whatever it carries; more is what the second's bytes cost, those \
                 of\nits arguments and of its result."
@@ -150,22 +157,22 @@ fn what_more_is(first: &Finding, second: &Finding) -> String {
     )
 }
 
-/// Both, and how they differ.
-pub fn as_json(small: &Finding, large: &Finding) -> Json {
+/// Returns both, and how they differ.
+pub fn as_json(small: &ProfileFinding, large: &ProfileFinding) -> Json {
     let parts = report::parts_of(&[small, large]).into_iter();
     let parts = parts.map(|part| {
-        let nanos = |finding: &Finding| finding.typical(part).unwrap_or(0.0);
-        let mut json = Difference::new(small, large, nanos).json();
+        let nanos = |finding: &ProfileFinding| finding.typical(part).unwrap_or(0.0);
+        let mut json = CostDifference::new(small, large, nanos).json();
         json["part"] = report::part_key(part).into();
         json["owner"] = report::owner_key(part.owner()).into();
         json
     });
-    let round_trip = |finding: &Finding| finding.summary.round_trip.typical;
+    let round_trip = |finding: &ProfileFinding| finding.summary.round_trip.typical;
     json!({
         "accounts": [report::as_json(small), report::as_json(large)],
         "difference": {
             "bytes": large.bytes.both() as i64 - small.bytes.both() as i64,
-            "round_trip": Difference::new(small, large, round_trip).json(),
+            "round_trip": CostDifference::new(small, large, round_trip).json(),
             "parts": parts.collect::<Vec<_>>(),
         },
     })

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use tenon::{Account, Address, Client, Summary};
 
-use super::subject::{Bytes, Subject};
+use super::subject::{MessageSizes, ProfiledProcedure};
 use crate::commands::connect;
 use crate::commands::table::percentile;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Calls before those that count: connections, caches and branch predictors are warm then, and it is
 /// known what the server can say.
@@ -18,36 +18,36 @@ const TURN: u32 = 50;
 
 /// A procedure, and where it is called.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
-    /// What is called.
-    pub subject: &'a Subject<'a>,
-    /// By whom: a client without an account.
+pub struct ProfiledCall<'a> {
+    /// The procedure that is called.
+    pub subject: &'a ProfiledProcedure<'a>,
+    /// The client that calls it, without an account.
     pub client: &'a Client,
-    /// Where.
+    /// The address at which it is called.
     pub address: &'a Address,
 }
 
-/// What was found out of one procedure.
-pub struct Finding {
-    /// What was called.
+/// The measurements of one procedure.
+pub struct ProfileFinding {
+    /// The address that was called.
     pub address: Address,
     /// The procedure's name.
     pub procedure: String,
-    /// How large its messages are.
-    pub bytes: Bytes,
+    /// Sizes of its messages.
+    pub bytes: MessageSizes,
     /// The account.
     pub summary: Summary,
-    /// What the same calls took by a clock around them, which knows nothing of the account.
-    pub measured: Measured,
-    /// What as many calls without an account took by that clock.
-    pub unfollowed: Measured,
+    /// Times of the same calls by a clock around them, which knows nothing of the account.
+    pub measured: SortedTimes,
+    /// Times of as many calls without an account by that clock.
+    pub unfollowed: SortedTimes,
 }
 
-/// What a clock around calls says, sorted.
-pub struct Measured(Vec<Duration>);
+/// Times by a clock around calls, sorted.
+pub struct SortedTimes(Vec<Duration>);
 
-impl Measured {
-    /// The mean of the middle half, in nanoseconds, as the typical times of an account are made.
+impl SortedTimes {
+    /// Returns the mean of the middle half, in nanoseconds, as the typical times of an account are made.
     pub fn typical(&self) -> f64 {
         let quarter = self.0.len() / 4;
         let middle = &self.0[quarter..self.0.len() - quarter];
@@ -55,7 +55,7 @@ impl Measured {
         sum / middle.len().max(1) as f64
     }
 
-    /// What so many per cent of the calls took at most.
+    /// Returns the time that so many per cent of the calls took at most.
     pub fn percentile(&self, percent: usize) -> Duration {
         percentile(&self.0, percent)
     }
@@ -66,35 +66,35 @@ impl Measured {
 /// # Errors
 /// A call fails.
 pub fn measure<'a>(
-    places: impl IntoIterator<Item = Place<'a>>,
+    places: impl IntoIterator<Item = ProfiledCall<'a>>,
     calls: u32,
-) -> Result<Vec<Finding>, Failure> {
+) -> Result<Vec<ProfileFinding>, CommandFailure> {
     let begun = places.into_iter();
-    let begun = begun.map(|place| Measuring::begin(place, calls));
+    let begun = begun.map(|place| ProfileRun::begin(place, calls));
     let mut all = begun.collect::<Result<Vec<_>, _>>()?;
     while all.iter().any(|measuring| measuring.left > 0) {
         for measuring in &mut all {
             measuring.turn()?;
         }
     }
-    all.into_iter().map(Measuring::end).collect()
+    all.into_iter().map(ProfileRun::end).collect()
 }
 
 /// A procedure that is called again and again.
-struct Measuring<'a> {
-    place: Place<'a>,
+struct ProfileRun<'a> {
+    place: ProfiledCall<'a>,
     account: Account,
     /// With the account.
     client: Client,
-    bytes: Bytes,
+    bytes: MessageSizes,
     /// Calls still to be made.
     left: u32,
     measured: Vec<Duration>,
     unfollowed: Vec<Duration>,
 }
 
-impl<'a> Measuring<'a> {
-    fn begin(place: Place<'a>, calls: u32) -> Result<Self, Failure> {
+impl<'a> ProfileRun<'a> {
+    fn begin(place: ProfiledCall<'a>, calls: u32) -> Result<Self, CommandFailure> {
         let bytes = place.subject.bytes(place.client, place.address)?;
         let account = Account::with(1, calls as usize);
         let client = place.client.with_account(&account);
@@ -111,7 +111,7 @@ impl<'a> Measuring<'a> {
         })
     }
 
-    fn turn(&mut self) -> Result<(), Failure> {
+    fn turn(&mut self) -> Result<(), CommandFailure> {
         let calls = TURN.min(self.left);
         self.place.call(&self.client, calls, &mut self.measured)?;
         self.left -= calls;
@@ -119,25 +119,33 @@ impl<'a> Measuring<'a> {
         self.place.call(plain, calls, &mut self.unfollowed)
     }
 
-    fn end(self) -> Result<Finding, Failure> {
+    fn end(self) -> Result<ProfileFinding, CommandFailure> {
         let sorted = |mut times: Vec<Duration>| {
             times.sort_unstable();
-            Measured(times)
+            SortedTimes(times)
         };
-        Ok(Finding {
+        Ok(ProfileFinding {
             address: self.place.address.clone(),
             procedure: self.place.subject.name.clone(),
             bytes: self.bytes,
-            summary: self.account.summary().ok_or_else(Failure::explained)?,
+            summary: self
+                .account
+                .summary()
+                .ok_or_else(CommandFailure::explained)?,
             measured: sorted(self.measured),
             unfollowed: sorted(self.unfollowed),
         })
     }
 }
 
-impl Place<'_> {
+impl ProfiledCall<'_> {
     /// Makes so many calls, and notes what each took.
-    fn call(self, client: &Client, calls: u32, times: &mut Vec<Duration>) -> Result<(), Failure> {
+    fn call(
+        self,
+        client: &Client,
+        calls: u32,
+        times: &mut Vec<Duration>,
+    ) -> Result<(), CommandFailure> {
         for _ in 0..calls {
             let begin = Instant::now();
             let result = self.subject.call(client);

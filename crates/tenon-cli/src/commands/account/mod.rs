@@ -12,15 +12,15 @@ use std::path::Path;
 
 use crate::args::AccountArgs;
 use crate::commands::{connect, dynamic};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output;
 
 pub use columns::side_by_side;
-pub use measuring::{Finding, Place, measure};
+pub use measuring::{ProfileFinding, ProfiledCall, measure};
 pub use report::as_json;
 pub use subject::null;
 
-pub fn run(args: &AccountArgs) -> Result<(), Failure> {
+pub fn run(args: &AccountArgs) -> Result<(), CommandFailure> {
     let address = connect::address(&args.address)?;
     let representation = dynamic::representation(address.protocol());
     let interface = args.interface.interface_in(&args.file, representation)?;
@@ -33,7 +33,7 @@ pub fn run(args: &AccountArgs) -> Result<(), Failure> {
     if cfg!(debug_assertions) {
         eprintln!("tenon: built without optimisation, so these are not the figures to quote");
     }
-    let places = subjects.iter().map(|subject| Place {
+    let places = subjects.iter().map(|subject| ProfiledCall {
         subject,
         client: &client,
         address: &address,
@@ -42,7 +42,7 @@ pub fn run(args: &AccountArgs) -> Result<(), Failure> {
     show(args, &findings)
 }
 
-fn show(args: &AccountArgs, findings: &[Finding]) -> Result<(), Failure> {
+fn show(args: &AccountArgs, findings: &[ProfileFinding]) -> Result<(), CommandFailure> {
     if let Some(file) = &args.svg {
         write(file, &timeline::svg(findings))?;
     }
@@ -58,9 +58,10 @@ fn show(args: &AccountArgs, findings: &[Finding]) -> Result<(), Failure> {
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(file, text)
-        .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))?;
+fn write(file: &Path, text: &str) -> Result<(), CommandFailure> {
+    fs::write(file, text).map_err(|error| {
+        CommandFailure::new(format!("cannot write {}: {error}", file.display()))
+    })?;
     eprintln!("wrote {}", file.display());
     Ok(())
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tenon::{Figures, Owner, Part, PartFigures, Protocol, Way};
 
-use super::measuring::{Finding, Measured};
+use super::measuring::{ProfileFinding, SortedTimes};
 use crate::commands::table::{in_micros, micros, render};
 
 /// The owners in the order of the tables.
 pub const OWNERS: [Owner; 4] = [Owner::Client, Owner::Kernel, Owner::Server, Owner::Unknown];
 
-/// Whose time it is.
+/// Returns the name of the owner of a time.
 pub fn owner_name(owner: Owner) -> &'static str {
     match owner {
         Owner::Client => "client",
@@ -39,14 +39,14 @@ const PARTS: [Part; 14] = [
     Part::Leave,
 ];
 
-/// The parts that any of them has, in the order of the way.
-pub fn parts_of(findings: &[&Finding]) -> Vec<Part> {
+/// Returns the parts that any of them has, in the order of the way.
+pub fn parts_of(findings: &[&ProfileFinding]) -> Vec<Part> {
     let parts = PARTS.into_iter();
     let had = |part: &Part| findings.iter().any(|it| it.typical(*part).is_some());
     parts.filter(had).collect()
 }
 
-/// What happens in a part of the way.
+/// Returns a phrase for what happens in a part of the way.
 pub fn part_name(part: Part) -> &'static str {
     match part {
         Part::Encode => "write header and arguments",
@@ -66,7 +66,7 @@ pub fn part_name(part: Part) -> &'static str {
     }
 }
 
-/// The same for machines.
+/// Returns the same for machines.
 pub fn part_key(part: Part) -> &'static str {
     match part {
         Part::Encode => "encode",
@@ -108,13 +108,13 @@ pub fn shown(nanos: f64) -> String {
     micros(Duration::from_secs_f64(nanos / 1e9))
 }
 
-impl Finding {
-    /// The part of the round trip that `nanos` are, in per cent.
+impl ProfileFinding {
+    /// Returns the part of the round trip that `nanos` are, in per cent.
     pub fn share(&self, nanos: f64) -> f64 {
         100.0 * nanos / self.summary.round_trip.typical.max(1.0)
     }
 
-    /// Typical nanoseconds of all parts of an owner; `None` if it has none.
+    /// Returns typical nanoseconds of all parts of an owner; `None` if it has none.
     pub fn of_owner(&self, owner: Owner) -> Option<f64> {
         let parts = self.summary.parts.iter();
         let mut parts = parts.filter(|part| part.part.owner() == owner).peekable();
@@ -122,33 +122,33 @@ impl Finding {
         Some(parts.map(|part| part.figures.typical).sum())
     }
 
-    /// What a part takes typically, in nanoseconds; `None` if it is none of this way.
+    /// Returns the typical time of a part, in nanoseconds; `None` if it is none of this way.
     pub fn typical(&self, wanted: Part) -> Option<f64> {
         let mut parts = self.summary.parts.iter();
         let found = parts.find(|figures| figures.part == wanted)?;
         Some(found.figures.typical)
     }
 
-    /// What the steps leave of the time that a clock around the calls says, in nanoseconds. Two clocks are
+    /// Returns what the steps leave of the time that a clock around the calls says, in nanoseconds. Two clocks are
     /// compared: of very long calls it may be less than nothing.
     fn unaccounted(&self) -> f64 {
         self.measured.typical() - self.sum()
     }
 
-    /// The same as a part of that time, in per cent.
+    /// Returns the same as a part of that time, in per cent.
     pub fn unaccounted_percent(&self) -> f64 {
         100.0 * self.unaccounted() / self.measured.typical().max(1.0)
     }
 
-    /// The sum of the parts.
+    /// Returns the sum of the parts.
     fn sum(&self) -> f64 {
         let parts = self.summary.parts.iter();
         parts.map(|part| part.figures.typical).sum()
     }
 }
 
-/// The round trip by who took it, the way step by step, and how to read them.
-pub fn as_tables(finding: &Finding) -> String {
+/// Returns tables of the round trip by owner and of the way step by step, with notes on how to read them.
+pub fn as_tables(finding: &ProfileFinding) -> String {
     let summary = &finding.summary;
     format!(
         "{} at {}, {}, in us\n\n{}\n{}\n{}",
@@ -161,7 +161,7 @@ pub fn as_tables(finding: &Finding) -> String {
     )
 }
 
-/// So many calls, in words.
+/// Returns the number of calls, in words.
 pub fn calls(count: usize) -> String {
     match count {
         1 => "1 call".to_owned(),
@@ -169,7 +169,7 @@ pub fn calls(count: usize) -> String {
     }
 }
 
-fn whole(finding: &Finding) -> String {
+fn whole(finding: &ProfileFinding) -> String {
     let percent = |nanos| format!("{:.1} %", finding.share(nanos));
     let mut rows: Vec<Vec<String>> = OWNERS
         .into_iter()
@@ -185,7 +185,7 @@ fn whole(finding: &Finding) -> String {
     render(&["whose time", "typical", "share"], &rows, 1)
 }
 
-fn way(finding: &Finding) -> String {
+fn way(finding: &ProfileFinding) -> String {
     let row = |whose: &str, what: &str, figures: &Figures| {
         vec![
             whose.to_owned(),
@@ -208,7 +208,7 @@ fn way(finding: &Finding) -> String {
     render(&heading, &rows, 2)
 }
 
-fn notes(finding: &Finding) -> String {
+fn notes(finding: &ProfileFinding) -> String {
     let summary = &finding.summary;
     let measured = &finding.measured;
     let mut notes = vec![format!(
@@ -235,8 +235,8 @@ fn notes(finding: &Finding) -> String {
     notes.join("\n") + "\n"
 }
 
-/// What is to be said of how much is known, and of how many calls.
-pub fn on_the_way(finding: &Finding) -> Vec<String> {
+/// Returns notes on how much is known, and of how many calls.
+pub fn on_the_way(finding: &ProfileFinding) -> Vec<String> {
     let summary = &finding.summary;
     let mut notes = Vec::new();
     match (summary.way, finding.address.protocol()) {
@@ -264,8 +264,8 @@ pub fn on_the_way(finding: &Finding) -> Vec<String> {
     notes
 }
 
-/// Everything, in microseconds.
-pub fn as_json(finding: &Finding) -> Json {
+/// Returns everything, in microseconds.
+pub fn as_json(finding: &ProfileFinding) -> Json {
     let summary = &finding.summary;
     let parts = summary
         .parts
@@ -297,7 +297,7 @@ pub fn as_json(finding: &Finding) -> Json {
     })
 }
 
-fn measured_as_json(measured: &Measured) -> Json {
+fn measured_as_json(measured: &SortedTimes) -> Json {
     json!({
         "typical_us": measured.typical() / 1e3,
         "median_us": in_micros(measured.percentile(50)),

@@ -9,13 +9,13 @@ use tenon_schema::{Program, Version};
 
 use crate::args::AccountArgs;
 use crate::commands::{call, connect, dynamic};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
-/// What procedure 0 may be called, whatever the interface calls it.
+/// Name of procedure 0, whatever the interface calls it.
 const NULL: &str = "NULL";
 
 /// A procedure and its arguments.
-pub struct Subject<'a> {
+pub struct ProfiledProcedure<'a> {
     /// As it is shown.
     pub name: String,
     program: &'a Program,
@@ -27,23 +27,23 @@ pub struct Subject<'a> {
 
 /// Bytes of the encoded values of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bytes {
+pub struct MessageSizes {
     pub arguments: usize,
     pub result: usize,
 }
 
-impl Bytes {
+impl MessageSizes {
     pub fn both(self) -> usize {
         self.arguments + self.result
     }
 }
 
-/// What the command line asks for: one procedure, or two to be shown side by side.
+/// Finds the procedures that the command line asks for: one, or two to be shown side by side.
 pub fn find<'a>(
     args: &AccountArgs,
     interface: &'a Interface,
     representation: Representation,
-) -> Result<Vec<Subject<'a>>, Failure> {
+) -> Result<Vec<ProfiledProcedure<'a>>, CommandFailure> {
     let find = |name: &str, json: Option<&str>| named(args, interface, name, json);
     let beside = match &args.beside {
         None => None,
@@ -72,15 +72,17 @@ pub fn find<'a>(
     })
 }
 
-/// The version of a program that all are of: they are called over one connection.
-pub fn common<'a>(subjects: &[Subject<'a>]) -> Result<(&'a Program, &'a Version), Failure> {
-    let of = |subject: &Subject<'a>| (subject.program, subject.version);
+/// Returns the version of a program that all are of: they are called over one connection.
+pub fn common<'a>(
+    subjects: &[ProfiledProcedure<'a>],
+) -> Result<(&'a Program, &'a Version), CommandFailure> {
+    let of = |subject: &ProfiledProcedure<'a>| (subject.program, subject.version);
     let number = |(program, version): (&Program, &Version)| (program.number, version.number);
     let mut all = subjects.iter().map(of);
-    let first = all.next().ok_or_else(Failure::explained)?;
+    let first = all.next().ok_or_else(CommandFailure::explained)?;
     match all.all(|other| number(other) == number(first)) {
         true => Ok(first),
-        false => Err(Failure::new(
+        false => Err(CommandFailure::new(
             "the two procedures are not of one version of a program",
         )),
     }
@@ -91,18 +93,18 @@ fn named<'a>(
     interface: &'a Interface,
     name: &str,
     json: Option<&str>,
-) -> Result<Subject<'a>, Failure> {
+) -> Result<ProfiledProcedure<'a>, CommandFailure> {
     let procedure = match interface.procedure(name, args.version) {
         Ok(procedure) => procedure,
         Err(_) if name.eq_ignore_ascii_case(NULL) => return only_null(args, interface),
-        Err(error) => return Err(Failure::new(error)),
+        Err(error) => return Err(CommandFailure::new(error)),
     };
     let arguments = call::arguments(json, &args.file, procedure)?;
     Ok(of_procedure(procedure, arguments))
 }
 
-fn of_procedure(procedure: Procedure<'_>, arguments: Value) -> Subject<'_> {
-    Subject {
+fn of_procedure(procedure: Procedure<'_>, arguments: Value) -> ProfiledProcedure<'_> {
+    ProfiledProcedure {
         name: procedure.name().to_owned(),
         program: procedure.program(),
         version: procedure.version(),
@@ -111,11 +113,11 @@ fn of_procedure(procedure: Procedure<'_>, arguments: Value) -> Subject<'_> {
     }
 }
 
-/// Procedure 0, which is there whatever the interface says.
-pub fn null<'a>(program: &'a Program, version: &'a Version) -> Subject<'a> {
+/// Returns procedure 0, which is there whatever the interface says.
+pub fn null<'a>(program: &'a Program, version: &'a Version) -> ProfiledProcedure<'a> {
     let mut declared = version.procedures.iter();
     let declared = declared.find(|procedure| procedure.number == 0);
-    Subject {
+    ProfiledProcedure {
         name: declared.map_or_else(|| NULL.to_owned(), |procedure| procedure.name.clone()),
         program,
         version,
@@ -124,27 +126,31 @@ pub fn null<'a>(program: &'a Program, version: &'a Version) -> Subject<'a> {
     }
 }
 
-/// That of the highest version of the only program.
-fn only_null<'a>(args: &AccountArgs, interface: &'a Interface) -> Result<Subject<'a>, Failure> {
+/// Returns that of the highest version of the only program.
+fn only_null<'a>(
+    args: &AccountArgs,
+    interface: &'a Interface,
+) -> Result<ProfiledProcedure<'a>, CommandFailure> {
     let file = args.file.display();
     let [program] = &interface.schema().programs[..] else {
-        return Err(Failure::new(format!(
+        return Err(CommandFailure::new(format!(
             "{file} has not one program: whose procedure 0 is meant?"
         )));
     };
     let versions = program.versions.iter();
     let versions = versions.filter(|version| args.version.is_none_or(|it| it == version.number));
     let version = versions.max_by_key(|version| version.number);
-    let version = version.ok_or_else(|| Failure::new(format!("{file} has no such version")))?;
+    let version =
+        version.ok_or_else(|| CommandFailure::new(format!("{file} has no such version")))?;
     Ok(null(program, version))
 }
 
-/// What takes nothing and has the largest result of those whose size is known beforehand.
+/// Finds the procedure that takes nothing and has the largest result of those with a size that is known beforehand.
 fn largest<'a>(
     args: &AccountArgs,
     interface: &'a Interface,
     representation: Representation,
-) -> Result<Subject<'a>, Failure> {
+) -> Result<ProfiledProcedure<'a>, CommandFailure> {
     let sizes = Sizes::new(interface.schema(), representation);
     let is_wanted = |procedure: &Procedure<'_>| {
         procedure.number() != 0
@@ -161,18 +167,20 @@ fn largest<'a>(
     let largest = known.max_by_key(|(bytes, procedure)| (*bytes, procedure.version().number));
     let (_, procedure) = largest.ok_or_else(|| {
         let (address, file) = (&args.address, args.file.display());
-        Failure::new(format!(
+        CommandFailure::new(format!(
             "{file} has no procedure without arguments whose result has a known size, to stand beside Null"
         ))
         .hint(format!(
             "say which: tenon account {address} {file} --beside 'PROCEDURE JSON'"
         ))
     })?;
-    let nothing = procedure.read_arguments(None).map_err(Failure::new)?;
+    let nothing = procedure
+        .read_arguments(None)
+        .map_err(CommandFailure::new)?;
     Ok(of_procedure(procedure, nothing))
 }
 
-impl Subject<'_> {
+impl ProfiledProcedure<'_> {
     /// Makes one call.
     pub fn call(&self, client: &Client) -> Result<Value, CallError> {
         match (self.procedure, client.protocol()) {
@@ -183,11 +191,15 @@ impl Subject<'_> {
     }
 
     /// Calls once and says how large the values were.
-    pub fn bytes(&self, client: &Client, address: &Address) -> Result<Bytes, Failure> {
+    pub fn bytes(
+        &self,
+        client: &Client,
+        address: &Address,
+    ) -> Result<MessageSizes, CommandFailure> {
         let result = self.call(client);
         let result = result.map_err(|error| connect::failure(address, &error))?;
         let Some(procedure) = self.procedure else {
-            return Ok(Bytes {
+            return Ok(MessageSizes {
                 arguments: 0,
                 result: 0,
             });
@@ -196,7 +208,7 @@ impl Subject<'_> {
         let sized = |encoded: Result<(), EncodeError>, buffer: &mut Buffer| {
             let bytes = buffer.len();
             buffer.clear();
-            encoded.map(|()| bytes).map_err(Failure::new)
+            encoded.map(|()| bytes).map_err(CommandFailure::new)
         };
         let arguments = match client.protocol() {
             Protocol::Onc => {
@@ -216,6 +228,6 @@ impl Subject<'_> {
             }
         };
         let result = sized(result, &mut buffer)?;
-        Ok(Bytes { arguments, result })
+        Ok(MessageSizes { arguments, result })
     }
 }

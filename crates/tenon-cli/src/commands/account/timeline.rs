@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use tenon::Owner;
 use tenon_study::svg::{line, text};
 
-use super::measuring::Finding;
+use super::measuring::ProfileFinding;
 use super::report::{owner_name, part_name, shown};
 
 const WIDTH: f64 = 1000.0;
 const MARGIN: f64 = 28.0;
-/// Where the time begins, to the right of the names.
+/// Left edge of the time axis, to the right of the names.
 const LEFT: f64 = 320.0;
-/// Where it ends; what is written behind a bar finds room further on.
+/// Right edge of the time axis; text behind a bar finds room further on.
 const RIGHT: f64 = 850.0;
-/// Where the rows begin.
+/// Top edge of the rows.
 const TOP: f64 = 110.0;
 const ROW: f64 = 30.0;
 const BAR: f64 = 17.0;
@@ -29,8 +29,8 @@ fn colour(owner: Owner) -> &'static str {
     }
 }
 
-/// The time lines of all as a file, on one scale.
-pub fn svg(findings: &[Finding]) -> String {
+/// Returns the time lines of all as a file, on one scale.
+pub fn svg(findings: &[ProfileFinding]) -> String {
     let round_trips = findings.iter().map(|it| it.summary.round_trip.typical);
     let total = round_trips.fold(1.0, f64::max);
     let rows: usize = findings.iter().map(|it| it.summary.parts.len()).sum();
@@ -59,13 +59,13 @@ pub fn svg(findings: &[Finding]) -> String {
     out
 }
 
-/// Where a time is, if as much as `total` is to find room.
+/// Returns the position of a time, if as much as `total` is to find room.
 fn at(nanos: f64, total: f64) -> f64 {
     LEFT + (RIGHT - LEFT) * nanos / total
 }
 
-/// A title, and a row for each step.
-fn draw(out: &mut String, finding: &Finding, above: f64, total: f64) {
+/// Draws a title, and a row for each step.
+fn draw(out: &mut String, finding: &ProfileFinding, above: f64, total: f64) {
     let summary = &finding.summary;
     let title = format!("Where {} us go", shown(summary.round_trip.typical));
     let bold = "font-size=\"24\" font-weight=\"bold\"";
@@ -106,7 +106,7 @@ fn draw(out: &mut String, finding: &Finding, above: f64, total: f64) {
     }
 }
 
-fn legend(out: &mut String, findings: &[Finding], y: f64) {
+fn legend(out: &mut String, findings: &[ProfileFinding], y: f64) {
     let mut x = MARGIN;
     let mut shown_owners: Vec<Owner> = Vec::new();
     for part in findings.iter().flat_map(|finding| &finding.summary.parts) {

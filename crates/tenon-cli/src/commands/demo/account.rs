@@ -2,20 +2,20 @@
 
 use tenon::{Address, Protocol, Transport, Waiting};
 
-use super::{Interfaces, client};
-use crate::commands::account::{self, Finding, Place};
-use crate::failure::Failure;
+use super::{DemoInterfaces, client};
+use crate::commands::account::{self, ProfileFinding, ProfiledCall};
+use crate::failure::CommandFailure;
 
-/// What is called: a call that brings nothing costs what every call costs.
+/// The procedure that is called: a call that brings nothing costs what every call costs.
 const PROCEDURE: &str = "DEMO_NULL";
 
-/// The account of `calls` calls at each of those of `addresses` where it is of interest.
+/// Takes the account of `calls` calls at each of those of `addresses` where it is of interest.
 pub fn take(
-    interfaces: &Interfaces,
+    interfaces: &DemoInterfaces,
     addresses: &[Address],
     calls: u32,
     waiting: Waiting,
-) -> Result<Vec<Finding>, Failure> {
+) -> Result<Vec<ProfileFinding>, CommandFailure> {
     let addresses = addresses.iter().filter(|address| {
         let transport = address.transport();
         [Transport::Tcp, Transport::Shm].contains(&transport)
@@ -25,10 +25,10 @@ pub fn take(
     for address in addresses {
         let interface = interfaces.of(address.protocol());
         let procedure = interface.procedure(PROCEDURE, None);
-        let procedure = procedure.map_err(Failure::new)?;
+        let procedure = procedure.map_err(CommandFailure::new)?;
         let subject = account::null(procedure.program(), procedure.version());
         let client = client::client(interface, procedure, address, waiting)?;
-        let place = Place {
+        let place = ProfiledCall {
             subject: &subject,
             client: &client,
             address,
@@ -38,9 +38,9 @@ pub fn take(
     Ok(findings)
 }
 
-/// As tables: a column for each address, under its protocol and transport.
-pub fn as_tables(findings: &[Finding]) -> String {
-    let name = |finding: &Finding| {
+/// Returns tables with a column for each address, under its protocol and transport.
+pub fn as_tables(findings: &[ProfileFinding]) -> String {
+    let name = |finding: &ProfileFinding| {
         let protocol = match finding.address.protocol() {
             Protocol::Onc => "ONC",
             Protocol::Lean => "lean",

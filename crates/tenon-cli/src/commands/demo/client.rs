@@ -6,13 +6,13 @@ use serde_json::{Value as Json, json};
 use tenon::{Address, ChannelOptions, Client, Protocol, Transport, Waiting};
 use tenon_exec::{Interface, Procedure, Value};
 
-use super::Interfaces;
+use super::DemoInterfaces;
 use crate::commands::dynamic;
 use crate::commands::table::percentile;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
-/// What the calls of one procedure took, over one transport and by one protocol.
-pub struct Figure {
+/// Times of the calls of one procedure, over one transport and by one protocol.
+pub struct LatencyFigure {
     pub procedure: String,
     pub transport: Transport,
     pub protocol: Protocol,
@@ -21,7 +21,7 @@ pub struct Figure {
     pub p99: Duration,
 }
 
-/// The calls of the demonstration: procedure, what to show it as, argument, expected answer.
+/// Returns the calls of the demonstration: procedure, what to show it as, argument, expected answer.
 fn cases() -> Vec<(&'static str, &'static str, Json, Json)> {
     let numbers: Vec<i32> = (1..=1000).collect();
     vec![
@@ -57,15 +57,15 @@ fn cases() -> Vec<(&'static str, &'static str, Json, Json)> {
 /// Makes `calls` calls of every case to each of `addresses`, by the protocol that it says. They take
 /// turns, so that a machine that is slow for a while is slow for all of them.
 pub fn measure(
-    interfaces: &Interfaces,
+    interfaces: &DemoInterfaces,
     addresses: &[Address],
     calls: u32,
     waiting: Waiting,
-) -> Result<Vec<Figure>, Failure> {
+) -> Result<Vec<LatencyFigure>, CommandFailure> {
     let mut figures = Vec::new();
     for (name, shown, argument, expected) in cases() {
         let all = addresses.iter();
-        let all = all.map(|address| Series::of(interfaces, name, &argument, address, waiting));
+        let all = all.map(|address| CallSeries::of(interfaces, name, &argument, address, waiting));
         let mut all = all.collect::<Result<Vec<_>, _>>()?;
         let mut left = calls;
         while left > 0 {
@@ -86,32 +86,36 @@ pub fn measure(
 const TURN: u32 = 100;
 
 /// The calls of one procedure to one address.
-struct Series<'i> {
+struct CallSeries<'i> {
     address: Address,
     client: Client,
     procedure: Procedure<'i>,
     arguments: Value,
-    /// What all of them return.
+    /// The result of all of them.
     result: Option<Value>,
     times: Vec<Duration>,
 }
 
-impl<'i> Series<'i> {
+impl<'i> CallSeries<'i> {
     fn of(
-        interfaces: &'i Interfaces,
+        interfaces: &'i DemoInterfaces,
         name: &str,
         argument: &Json,
         address: &Address,
         waiting: Waiting,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let interface = interfaces.of(address.protocol());
-        let procedure = interface.procedure(name, None).map_err(Failure::new)?;
+        let procedure = interface
+            .procedure(name, None)
+            .map_err(CommandFailure::new)?;
         let argument = (!argument.is_null()).then_some(argument);
         Ok(Self {
             address: address.clone(),
             client: client(interface, procedure, address, waiting)?,
             procedure,
-            arguments: procedure.read_arguments(argument).map_err(Failure::new)?,
+            arguments: procedure
+                .read_arguments(argument)
+                .map_err(CommandFailure::new)?,
             result: None,
             times: Vec::new(),
         })
@@ -119,24 +123,24 @@ impl<'i> Series<'i> {
 
     /// Takes the time of each call. From the value to the value: marshalling is part of it, JSON is
     /// not.
-    fn call(&mut self, calls: u32) -> Result<(), Failure> {
+    fn call(&mut self, calls: u32) -> Result<(), CommandFailure> {
         for _ in 0..calls {
             let start = Instant::now();
             let result = dynamic::call(&self.client, self.procedure, &self.arguments);
             self.times.push(start.elapsed());
-            let result = result.map_err(Failure::new)?;
+            let result = result.map_err(CommandFailure::new)?;
             if *self.result.get_or_insert_with(|| result.clone()) != result {
                 let name = self.procedure.name();
-                return Err(Failure::new(format!("{name}: answers differ")));
+                return Err(CommandFailure::new(format!("{name}: answers differ")));
             }
         }
         Ok(())
     }
 
-    fn figure(mut self, shown: &str, expected: &Json) -> Result<Figure, Failure> {
+    fn figure(mut self, shown: &str, expected: &Json) -> Result<LatencyFigure, CommandFailure> {
         check(self.procedure, self.result, expected)?;
         self.times.sort_unstable();
-        Ok(Figure {
+        Ok(LatencyFigure {
             procedure: shown.to_owned(),
             transport: self.address.transport(),
             protocol: self.address.protocol(),
@@ -147,27 +151,35 @@ impl<'i> Series<'i> {
     }
 }
 
-/// A client of the procedure's program.
+/// Creates a client of the procedure's program.
 pub fn client(
     interface: &Interface,
     procedure: Procedure<'_>,
     address: &Address,
     waiting: Waiting,
-) -> Result<Client, Failure> {
+) -> Result<Client, CommandFailure> {
     let (program, version) = (procedure.program(), procedure.version());
     let (address, options) = (address.to_string(), ChannelOptions::default());
     let options = options.waiting(waiting);
     let client = Client::connect_with(&address, program.number, version.number, options);
     let made_from = dynamic::made_from(interface.schema(), program, version);
-    Ok(client.map_err(Failure::new)?.with_interface(made_from))
+    Ok(client
+        .map_err(CommandFailure::new)?
+        .with_interface(made_from))
 }
 
-fn check(procedure: Procedure<'_>, result: Option<Value>, expected: &Json) -> Result<(), Failure> {
+fn check(
+    procedure: Procedure<'_>,
+    result: Option<Value>,
+    expected: &Json,
+) -> Result<(), CommandFailure> {
     let result = result.unwrap_or_default();
-    let json = procedure.write_result(&result).map_err(Failure::new)?;
+    let json = procedure
+        .write_result(&result)
+        .map_err(CommandFailure::new)?;
     match json == *expected {
         true => Ok(()),
-        false => Err(Failure::new(format!(
+        false => Err(CommandFailure::new(format!(
             "{} answered {json}, not {expected}",
             procedure.name()
         ))),

@@ -14,18 +14,18 @@ use tenon::{Address, Protocol};
 use tenon_exec::Interface;
 use tenon_idl::Options;
 
-use self::client::Figure;
-use self::networks::Networks;
-use self::process::{Places, ServerProcess};
+use self::client::LatencyFigure;
+use self::networks::NetworkPair;
+use self::process::{ListenAddresses, ServerProcess};
 use crate::args::DemoArgs;
 use crate::commands::{connect, dynamic};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output;
 
 const FILE: &str = "demo.x";
 const TEXT: &str = include_str!("../../../../../interfaces/demo.x");
 
-pub fn run(args: &DemoArgs) -> Result<(), Failure> {
+pub fn run(args: &DemoArgs) -> Result<(), CommandFailure> {
     match args.serve {
         true => serve(args),
         false => demonstrate(args),
@@ -33,19 +33,20 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
 }
 
 /// The interface of the demonstration, ready for either protocol.
-pub struct Interfaces {
+pub struct DemoInterfaces {
     onc: Interface,
     lean: Interface,
 }
 
-impl Interfaces {
+impl DemoInterfaces {
     /// Reads the bundled file, as any other file would be read.
-    fn read() -> Result<Self, Failure> {
+    fn read() -> Result<Self, CommandFailure> {
         let parsed = tenon_idl::parse_text(FILE, TEXT, &Options::default());
-        let schema = parsed.schema.ok_or_else(Failure::explained)?;
+        let schema = parsed.schema.ok_or_else(CommandFailure::explained)?;
         let of = |protocol| {
             let representation = dynamic::representation(protocol);
-            Interface::with_representation(schema.clone(), representation).map_err(Failure::new)
+            Interface::with_representation(schema.clone(), representation)
+                .map_err(CommandFailure::new)
         };
         Ok(Self {
             onc: of(Protocol::Onc)?,
@@ -61,14 +62,14 @@ impl Interfaces {
     }
 }
 
-/// The server process: prints its addresses, serves until the end of input.
-fn serve(args: &DemoArgs) -> Result<(), Failure> {
+/// Runs the server process: prints its addresses, serves until the end of input.
+fn serve(args: &DemoArgs) -> Result<(), CommandFailure> {
     let directory = process::private_directory()?;
     let addresses = match &args.at {
         Some(address) => vec![address.clone()],
         None => service::addresses(directory.path()),
     };
-    let server = service::start(Interfaces::read()?, &addresses, args.wait.policy())?;
+    let server = service::start(DemoInterfaces::read()?, &addresses, args.wait.policy())?;
     for address in server.addresses() {
         output::print(&format!("{address}\n"))?;
     }
@@ -77,16 +78,16 @@ fn serve(args: &DemoArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Until Enter or the end of input.
+/// Waits until Enter or the end of input.
 fn wait_for_end_of_input() -> io::Result<()> {
     let mut byte = [0];
     io::stdin().read(&mut byte).map(|_| ())
 }
 
-fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
-    let interfaces = Interfaces::read()?;
+fn demonstrate(args: &DemoArgs) -> Result<(), CommandFailure> {
+    let interfaces = DemoInterfaces::read()?;
     let waiting = args.wait.policy();
-    let server = ServerProcess::start(waiting, Places::Usual)?;
+    let server = ServerProcess::start(waiting, ListenAddresses::Usual)?;
     eprintln!(
         "{FILE} read; server process {} serves it, client process {} calls it",
         server.id(),
@@ -107,8 +108,8 @@ fn demonstrate(args: &DemoArgs) -> Result<(), Failure> {
     }
 }
 
-/// Where a server listens, and how: at each place by the protocols that lead there.
-fn addresses(server: &ServerProcess) -> Result<Vec<Vec<Address>>, Failure> {
+/// Returns the addresses of a server: at each place by the protocols that lead there.
+fn addresses(server: &ServerProcess) -> Result<Vec<Vec<Address>>, CommandFailure> {
     let addresses = server.addresses().iter();
     addresses
         .map(|address| connect::address(address).map(by_both_protocols))
@@ -117,10 +118,10 @@ fn addresses(server: &ServerProcess) -> Result<Vec<Vec<Address>>, Failure> {
 
 /// Calls a server at all its addresses.
 fn call(
-    interfaces: &Interfaces,
+    interfaces: &DemoInterfaces,
     server: &ServerProcess,
     args: &DemoArgs,
-) -> Result<Vec<Figure>, Failure> {
+) -> Result<Vec<LatencyFigure>, CommandFailure> {
     let mut figures = Vec::new();
     for addresses in addresses(server)? {
         for address in &addresses {
@@ -135,13 +136,16 @@ fn call(
 
 /// Calls another server from one network to another, both of this process's own. Where that is not allowed it is
 /// left out, and why is said.
-fn call_past_the_kernel(interfaces: &Interfaces, args: &DemoArgs) -> Result<Vec<Figure>, Failure> {
+fn call_past_the_kernel(
+    interfaces: &DemoInterfaces,
+    args: &DemoArgs,
+) -> Result<Vec<LatencyFigure>, CommandFailure> {
     let waiting = args.wait.policy();
-    let there = Networks::make()
-        .map_err(Failure::from)
+    let there = NetworkPair::make()
+        .map_err(CommandFailure::from)
         .and_then(|networks| {
-            let address = Networks::server_address();
-            let start = || ServerProcess::start(waiting, Places::Only(&address));
+            let address = NetworkPair::server_address();
+            let start = || ServerProcess::start(waiting, ListenAddresses::Only(&address));
             let server = networks.at_server(start)??;
             Ok((networks, server))
         });
@@ -157,7 +161,7 @@ fn call_past_the_kernel(interfaces: &Interfaces, args: &DemoArgs) -> Result<Vec<
     Ok(figures)
 }
 
-/// The addresses of one place by the protocols that lead there.
+/// Returns the addresses of one place by the protocols that lead there.
 fn by_both_protocols(address: Address) -> Vec<Address> {
     let lean = address.clone().over_lean();
     address.over_onc().into_iter().chain([lean]).collect()

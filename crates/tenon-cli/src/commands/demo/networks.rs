@@ -9,31 +9,31 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Where the client is: an address for tests (RFC 2544), in a network where nobody else has it.
+/// Address of the client: an address for tests (RFC 2544), in a network where no other host has it.
 const CLIENT: &str = "198.18.0.1";
-/// Where the server is.
+/// Address of the server.
 const SERVER: &str = "198.18.0.2";
 
 /// Both networks.
-pub struct Networks {
-    client: Network,
-    server: Network,
+pub struct NetworkPair {
+    client: NetworkNamespace,
+    server: NetworkNamespace,
 }
 
 /// A network, and a process that is in it until its input ends.
-struct Network {
+struct NetworkNamespace {
     namespace: File,
     holder: Child,
 }
 
-impl Networks {
+impl NetworkPair {
     /// Makes both.
     ///
     /// # Errors
     /// `PermissionDenied`, with what is lacking; a tool that is needed is not there, or fails.
     pub fn make() -> io::Result<Self> {
         tenon_xdp::check_privileges()?;
-        let (client, server) = (Network::make()?, Network::make()?);
+        let (client, server) = (NetworkNamespace::make()?, NetworkNamespace::make()?);
         let other = server.holder.id().to_string();
         client.enter(|| {
             ip(&format!(
@@ -45,7 +45,7 @@ impl Networks {
         Ok(Self { client, server })
     }
 
-    /// Where a server is to listen.
+    /// Returns the address at which a server is to listen.
     pub fn server_address() -> String {
         format!("xdp://{SERVER}:0")
     }
@@ -61,7 +61,7 @@ impl Networks {
     }
 }
 
-impl Network {
+impl NetworkNamespace {
     fn make() -> io::Result<Self> {
         let mut holder = Command::new("unshare")
             .args(["--net", "sh", "-c", "echo; exec cat"])
@@ -87,7 +87,7 @@ impl Network {
         }
     }
 
-    /// Does something in the network. What it opens, and whom it starts, stays there.
+    /// Does something in the network. Sockets that it opens and processes that it starts stay there.
     fn enter<T: Send>(&self, body: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let inside = || {
             let network = Some(LinkNameSpaceType::Network);
@@ -99,7 +99,7 @@ impl Network {
     }
 }
 
-impl Drop for Network {
+impl Drop for NetworkNamespace {
     fn drop(&mut self) {
         drop(self.holder.stdin.take());
         // What it might still say is nothing that anybody waits for.

@@ -9,19 +9,19 @@ use std::process::{Child, Command, Stdio};
 
 use tenon::Waiting;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
-/// Where a server listens.
+/// The addresses at which a server listens.
 #[derive(Clone, Copy)]
-pub enum Places<'a> {
+pub enum ListenAddresses<'a> {
     /// At what every process may listen at: TCP, UDP, a Unix socket and shared memory.
     Usual,
     /// At this address alone.
     Only(&'a str),
 }
 
-impl Places<'_> {
-    /// How many addresses the server announces.
+impl ListenAddresses<'_> {
+    /// Returns the number of addresses that the server announces.
     fn count(self) -> usize {
         match self {
             Self::Usual => 4,
@@ -38,20 +38,23 @@ pub struct ServerProcess {
 
 impl ServerProcess {
     /// Starts this program again as the server, which waits so, and reads where it listens.
-    pub fn start(waiting: Waiting, places: Places<'_>) -> Result<Self, Failure> {
+    pub fn start(waiting: Waiting, places: ListenAddresses<'_>) -> Result<Self, CommandFailure> {
         let at: &[&str] = match &places {
-            Places::Usual => &[],
-            Places::Only(address) => &["--at", address],
+            ListenAddresses::Usual => &[],
+            ListenAddresses::Only(address) => &["--at", address],
         };
         let mut child = Command::new(std::env::current_exe()?)
             .args(["demo", "--serve", "--wait", &waiting.to_string()])
             .args(at)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // So Ctrl-C ends this process alone, and the server, whose input ends with it, takes its folder along.
+            // So Ctrl-C ends this process alone, and the server, of which the input ends with it, takes its folder
+            // along.
             .process_group(0)
             .spawn()
-            .map_err(|error| Failure::new(format!("cannot start the server process: {error}")))?;
+            .map_err(|error| {
+                CommandFailure::new(format!("cannot start the server process: {error}"))
+            })?;
         let mut addresses = Vec::new();
         if let Some(output) = child.stdout.take() {
             let lines = BufReader::new(output).lines().take(places.count());
@@ -60,27 +63,31 @@ impl ServerProcess {
         let server = Self { child, addresses };
         match server.addresses.len() == places.count() {
             true => Ok(server),
-            false => Err(Failure::new("the server process ended before it served")),
+            false => Err(CommandFailure::new(
+                "the server process ended before it served",
+            )),
         }
     }
 
-    /// The process's number.
+    /// Returns the process's number.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Where it listens.
+    /// Returns the addresses at which it listens.
     pub fn addresses(&self) -> &[String] {
         &self.addresses
     }
 
     /// Ends its input and waits for it.
-    pub fn stop(mut self) -> Result<(), Failure> {
+    pub fn stop(mut self) -> Result<(), CommandFailure> {
         drop(self.child.stdin.take());
         let status = self.child.wait()?;
         match status.success() {
             true => Ok(()),
-            false => Err(Failure::new(format!("the server process failed: {status}"))),
+            false => Err(CommandFailure::new(format!(
+                "the server process failed: {status}"
+            ))),
         }
     }
 }
@@ -97,7 +104,7 @@ impl Drop for ServerProcess {
 pub struct PrivateDirectory(PathBuf);
 
 /// Makes a folder that only this user can enter.
-pub fn private_directory() -> Result<PrivateDirectory, Failure> {
+pub fn private_directory() -> Result<PrivateDirectory, CommandFailure> {
     let mut number = 0_u32;
     loop {
         let name = format!("tenon-demo-{}-{number}", std::process::id());
@@ -108,14 +115,14 @@ pub fn private_directory() -> Result<PrivateDirectory, Failure> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => {
                 let message = format!("cannot make the folder {}: {error}", path.display());
-                return Err(Failure::new(message));
+                return Err(CommandFailure::new(message));
             }
         }
     }
 }
 
 impl PrivateDirectory {
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 use tenon::Protocol;
 
 use super::account;
-use super::client::Figure;
-use crate::commands::account::{Finding, as_json as account_as_json};
+use super::client::LatencyFigure;
+use crate::commands::account::{ProfileFinding, as_json as account_as_json};
 use crate::commands::table::{in_micros, micros, render};
 
 const HEADING: [&str; 6] = [
@@ -17,10 +17,10 @@ const HEADING: [&str; 6] = [
     "p99 us",
 ];
 
-/// A row for each procedure and transport, and where the time goes.
-pub fn as_tables(figures: &[Figure], accounts: &[Finding]) -> String {
-    let lean = |onc: &&Figure| by(Protocol::Lean, figures, onc);
-    let onc = |lean: &&Figure| by(Protocol::Onc, figures, lean);
+/// Returns a table with a row for each procedure and transport, and where the time goes.
+pub fn as_tables(figures: &[LatencyFigure], accounts: &[ProfileFinding]) -> String {
+    let lean = |onc: &&LatencyFigure| by(Protocol::Lean, figures, onc);
+    let onc = |lean: &&LatencyFigure| by(Protocol::Onc, figures, lean);
     let rows = figures.iter().filter_map(|figure| match figure.protocol {
         Protocol::Onc => Some(row(Some(figure), lean(&figure))),
         // It stands beside that by ONC RPC, if there is one.
@@ -33,11 +33,11 @@ pub fn as_tables(figures: &[Figure], accounts: &[Finding]) -> String {
     format!("\n{table}\nevery answer was checked\n\n{accounts}")
 }
 
-/// The same calls by each protocol that goes over their transport.
-fn row(onc: Option<&Figure>, lean: Option<&Figure>) -> Vec<String> {
-    let of = |figure: &Figure| [figure.procedure.clone(), figure.transport.to_string()];
+/// Returns a row of the same calls by each protocol that goes over their transport.
+fn row(onc: Option<&LatencyFigure>, lean: Option<&LatencyFigure>) -> Vec<String> {
+    let of = |figure: &LatencyFigure| [figure.procedure.clone(), figure.transport.to_string()];
     let words = onc.or(lean).map(of);
-    let times = |figure: Option<&Figure>| match figure {
+    let times = |figure: Option<&LatencyFigure>| match figure {
         Some(figure) => [micros(figure.median), micros(figure.p99)],
         None => ["-".to_owned(), "-".to_owned()],
     };
@@ -45,8 +45,12 @@ fn row(onc: Option<&Figure>, lean: Option<&Figure>) -> Vec<String> {
     words.chain(times(onc)).chain(times(lean)).collect()
 }
 
-/// The same calls by `protocol`.
-fn by<'f>(protocol: Protocol, figures: &'f [Figure], same: &Figure) -> Option<&'f Figure> {
+/// Returns the same calls by `protocol`.
+fn by<'f>(
+    protocol: Protocol,
+    figures: &'f [LatencyFigure],
+    same: &LatencyFigure,
+) -> Option<&'f LatencyFigure> {
     figures.iter().find(|figure| {
         figure.protocol == protocol
             && figure.transport == same.transport
@@ -54,9 +58,9 @@ fn by<'f>(protocol: Protocol, figures: &'f [Figure], same: &Figure) -> Option<&'
     })
 }
 
-/// The same for machines.
-pub fn as_json(figures: &[Figure], accounts: &[Finding]) -> Json {
-    let row = |figure: &Figure| {
+/// Returns the same for machines.
+pub fn as_json(figures: &[LatencyFigure], accounts: &[ProfileFinding]) -> Json {
+    let row = |figure: &LatencyFigure| {
         json!({
             "procedure": figure.procedure,
             "transport": figure.transport.to_string(),

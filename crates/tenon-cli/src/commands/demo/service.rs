@@ -8,16 +8,16 @@ use tenon::wire::{BString, Decoder, Encoder, Lean, Representation};
 use tenon::{CallInfo, LeanInput, LeanService, Protocol, Refusal, Server, Service, Waiting};
 use tenon_exec::{Interface, Value};
 
-use super::Interfaces;
+use super::DemoInterfaces;
 use crate::commands::dynamic;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// `enum kind` of the interface.
 const PERSON: i32 = 1;
 const MACHINE: i32 = 2;
 
-/// Where the interface is served if nothing is said: over TCP, UDP and a Unix socket in `directory`, by both
-/// protocols, and in shared memory beside it.
+/// Returns the addresses at which the interface is served by default: over TCP, UDP and a Unix socket in `directory`,
+/// by both protocols, and in shared memory beside it.
 pub fn addresses(directory: &Path) -> Vec<String> {
     let file = |name| directory.join(name).display().to_string();
     vec![
@@ -30,25 +30,25 @@ pub fn addresses(directory: &Path) -> Vec<String> {
 
 /// Serves the interface at these addresses.
 pub fn start(
-    interfaces: Interfaces,
+    interfaces: DemoInterfaces,
     addresses: &[String],
     waiting: Waiting,
-) -> Result<Server, Failure> {
+) -> Result<Server, CommandFailure> {
     let mut builder = Server::builder().waiting(waiting);
     for address in addresses {
-        builder = builder.listen(address).map_err(Failure::new)?;
+        builder = builder.listen(address).map_err(CommandFailure::new)?;
     }
     builder
-        .service(Demo { interfaces })
+        .service(DemoService { interfaces })
         .start()
-        .map_err(Failure::new)
+        .map_err(CommandFailure::new)
 }
 
-struct Demo {
-    interfaces: Interfaces,
+struct DemoService {
+    interfaces: DemoInterfaces,
 }
 
-impl Service for Demo {
+impl Service for DemoService {
     fn program(&self) -> u32 {
         self.interfaces.onc.schema().programs[0].number
     }
@@ -71,7 +71,7 @@ impl Service for Demo {
     }
 }
 
-impl LeanService for Demo {
+impl LeanService for DemoService {
     fn interface(&self) -> Arc<lean::Interface> {
         let schema = self.interfaces.lean.schema();
         let program = &schema.programs[0];
@@ -92,7 +92,7 @@ impl LeanService for Demo {
     }
 }
 
-/// Carries a call out whose arguments and result lie as `interface` was planned for.
+/// Carries out a call with arguments and a result that lie as `interface` was planned for.
 fn serve(
     interface: &Interface,
     call: &CallInfo<'_>,
@@ -108,7 +108,7 @@ fn serve(
     Ok(procedure.encode_result(&value, result)?)
 }
 
-/// What the procedure `name` returns; `None` for one that is not implemented.
+/// Returns the result of the procedure `name`; `None` for one that is not implemented.
 pub fn answer(name: &str, arguments: &Value) -> Option<Value> {
     let Value::Struct(arguments) = arguments else {
         return None;

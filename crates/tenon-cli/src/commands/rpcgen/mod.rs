@@ -13,13 +13,13 @@ use tenon_idl::{Output, Parsed, Undeclared};
 use tenon_plan::BoxedArms;
 use tenon_schema::{Schema, Type};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::interface;
 use crate::output;
 
-use options::{Only, Options, Request};
+use options::{OutputKind, RpcgenOptions, RpcgenRequest};
 
-/// What `--version` prints: programs look for the last word.
+/// Output of `--version`: programs look for the last word.
 const VERSION: &str = concat!(
     "rpcgen (tenon ",
     env!("CARGO_PKG_VERSION"),
@@ -65,9 +65,9 @@ options:
 /// Runs the command with the arguments behind its name.
 pub fn run(arguments: &[OsString]) -> ExitCode {
     let outcome = match options::parse(arguments) {
-        Ok(Request::Version) => output::print(VERSION),
-        Ok(Request::Help) => output::print(USAGE),
-        Ok(Request::Generate(options)) => generate(&options),
+        Ok(RpcgenRequest::Version) => output::print(VERSION),
+        Ok(RpcgenRequest::Help) => output::print(USAGE),
+        Ok(RpcgenRequest::Generate(options)) => generate(&options),
         Err(reason) => {
             if !reason.is_empty() {
                 eprintln!("{reason}");
@@ -83,15 +83,15 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
 }
 
 /// A file in the making.
-struct Made {
+struct OutputFile {
     path: Option<PathBuf>,
     text: String,
 }
 
-fn generate(options: &Options) -> Result<(), Failure> {
-    let run = Run::new(options)?;
+fn generate(options: &RpcgenOptions) -> Result<(), CommandFailure> {
+    let run = RpcgenRun::new(options)?;
     let made = match options.only {
-        Some(only) => vec![Made {
+        Some(only) => vec![OutputFile {
             path: options.out.clone(),
             text: or_nothing(run.text(only)?),
         }],
@@ -99,7 +99,7 @@ fn generate(options: &Options) -> Result<(), Failure> {
     };
     if let Some(path) = options.out.as_ref().filter(|path| path.exists()) {
         let path = path.display();
-        return Err(Failure::new(format!(
+        return Err(CommandFailure::new(format!(
             "file `{path}' already exists and may be overwritten"
         )));
     }
@@ -114,29 +114,30 @@ fn or_nothing(text: String) -> String {
     }
 }
 
-fn write(made: &Made) -> Result<(), Failure> {
+fn write(made: &OutputFile) -> Result<(), CommandFailure> {
     match &made.path {
         None => output::print(&made.text),
         Some(_) if made.text.is_empty() => Ok(()),
-        Some(path) => fs::write(path, &made.text)
-            .map_err(|error| Failure::new(format!("unable to open {}: {error}", path.display()))),
+        Some(path) => fs::write(path, &made.text).map_err(|error| {
+            CommandFailure::new(format!("unable to open {}: {error}", path.display()))
+        }),
     }
 }
 
 /// One interface and what is to be made of it.
-struct Run<'a> {
-    options: &'a Options,
+struct RpcgenRun<'a> {
+    options: &'a RpcgenOptions,
     /// The interface file as the user names it, or `stdin`.
     name: PathBuf,
     text: String,
 }
 
-impl<'a> Run<'a> {
-    fn new(options: &'a Options) -> Result<Self, Failure> {
+impl<'a> RpcgenRun<'a> {
+    fn new(options: &'a RpcgenOptions) -> Result<Self, CommandFailure> {
         let (name, text) = match &options.file {
             Some(path) => {
                 let bytes = fs::read(path)
-                    .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+                    .map_err(|error| CommandFailure::new(format!("{}: {error}", path.display())))?;
                 (path.clone(), String::from_utf8_lossy(&bytes).into_owned())
             }
             None => {
@@ -153,55 +154,55 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Every file: those that programs are built of, and samples if they are asked for.
-    fn all(&self) -> Result<Vec<Made>, Failure> {
+    /// Returns every file: those that programs are built of, and samples if they are asked for.
+    fn all(&self) -> Result<Vec<OutputFile>, CommandFailure> {
         let mut wanted = vec![
-            (Only::Xdr, "_xdr.c"),
-            (Only::Header, ".h"),
-            (Only::Client, "_clnt.c"),
-            (Only::Server, "_svc.c"),
+            (OutputKind::Xdr, "_xdr.c"),
+            (OutputKind::Header, ".h"),
+            (OutputKind::Client, "_clnt.c"),
+            (OutputKind::Server, "_svc.c"),
         ];
         if self.options.tables {
-            wanted.push((Only::Table, "_tbl.i"));
+            wanted.push((OutputKind::Table, "_tbl.i"));
         }
         if self.options.all {
-            wanted.push((Only::SampleServer, "_server.c"));
-            wanted.push((Only::SampleClient, "_client.c"));
+            wanted.push((OutputKind::SampleServer, "_server.c"));
+            wanted.push((OutputKind::SampleClient, "_client.c"));
         }
         let made = wanted.into_iter().map(|(only, ending)| {
-            Ok(Made {
+            Ok(OutputFile {
                 path: Some(self.beside(ending)),
                 text: self.text(only)?,
             })
         });
-        let mut made = made.collect::<Result<Vec<_>, Failure>>()?;
+        let mut made = made.collect::<Result<Vec<_>, CommandFailure>>()?;
         if self.options.all {
             let stem = self.name.file_stem().unwrap_or_default();
             let name = format!("Makefile.{}", stem.to_string_lossy());
-            made.push(Made {
+            made.push(OutputFile {
                 path: Some(self.name.with_file_name(name)),
-                text: self.text(Only::Makefile)?,
+                text: self.text(OutputKind::Makefile)?,
             });
         }
         Ok(made)
     }
 
-    /// The name of the interface file with another ending.
+    /// Returns the name of the interface file with another ending.
     fn beside(&self, ending: &str) -> PathBuf {
         let stem = self.name.file_stem().unwrap_or_default();
         let name = format!("{}{ending}", stem.to_string_lossy());
         self.name.with_file_name(name)
     }
 
-    fn text(&self, only: Only) -> Result<String, Failure> {
+    fn text(&self, only: OutputKind) -> Result<String, CommandFailure> {
         let parsed = self.parse(symbol(only));
         let (Some(schema), Some(written)) = (&parsed.schema, &parsed.written) else {
             interface::show(&parsed);
-            return Err(Failure::explained());
+            return Err(CommandFailure::explained());
         };
         self.refuse_unwritable(schema)?;
         let (schema, written) = c::for_c(schema, written)
-            .map_err(|error| Failure::new(format!("{}: {error}", self.name.display())))?;
+            .map_err(|error| CommandFailure::new(format!("{}: {error}", self.name.display())))?;
         let of = Interface {
             schema: &schema,
             written: &written,
@@ -209,16 +210,16 @@ impl<'a> Run<'a> {
         };
         let options = self.c_options(only);
         Ok(match only {
-            Only::Header => of.header(&options),
-            Only::Xdr => of
-                .xdr(&options)
-                .map_err(|error| Failure::new(format!("{}: {error}", self.name.display())))?,
-            Only::Client => of.client(&options),
-            Only::Dispatchers | Only::Server => of.server(&options),
-            Only::Table => of.table(&options),
-            Only::SampleClient => of.sample_client(&options),
-            Only::SampleServer => of.sample_server(&options),
-            Only::Makefile => {
+            OutputKind::Header => of.header(&options),
+            OutputKind::Xdr => of.xdr(&options).map_err(|error| {
+                CommandFailure::new(format!("{}: {error}", self.name.display()))
+            })?,
+            OutputKind::Client => of.client(&options),
+            OutputKind::Dispatchers | OutputKind::Server => of.server(&options),
+            OutputKind::Table => of.table(&options),
+            OutputKind::SampleClient => of.sample_client(&options),
+            OutputKind::SampleServer => of.sample_server(&options),
+            OutputKind::Makefile => {
                 of.makefile(&options, &self.options.flags.join(" "), self.options.all)
             }
         })
@@ -234,12 +235,12 @@ impl<'a> Run<'a> {
         tenon_idl::parse_text(&self.name.to_string_lossy(), &self.text, &options)
     }
 
-    fn c_options(&self, only: Only) -> c::Options {
+    fn c_options(&self, only: OutputKind) -> c::Options {
         let header = match (only, &self.options.out) {
-            (Only::Header, Some(out)) => out.clone(),
+            (OutputKind::Header, Some(out)) => out.clone(),
             _ => self.beside(".h"),
         };
-        let with_main = only == Only::Server;
+        let with_main = only == OutputKind::Server;
         let transports = match with_main {
             true if self.options.transports.is_empty() => vec![Transport::Udp, Transport::Tcp],
             true => self.options.transports.clone(),
@@ -262,27 +263,27 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What the language has and C, as rpcgen writes it, has not.
-    fn refuse_unwritable(&self, schema: &Schema) -> Result<(), Failure> {
+    /// Refuses what the language has and C, as rpcgen writes it, has not.
+    fn refuse_unwritable(&self, schema: &Schema) -> Result<(), CommandFailure> {
         let name = self.name.display();
         let programs = schema.programs.iter();
         let versions = programs.flat_map(|program| &program.versions);
         for procedure in versions.flat_map(|version| &version.procedures) {
             if procedure.arguments.len() > 1 && !self.options.by_value {
                 let message = format!("{name}: {}: only one argument is allowed", procedure.name);
-                return Err(Failure::new(message).hint("-N allows several"));
+                return Err(CommandFailure::new(message).hint("-N allows several"));
             }
         }
         if let Some(id) = BoxedArms::of(schema).first() {
             let union = &schema.type_def(id).name;
             let message =
                 format!("{name}: `{union}` contains itself in place, and C cannot hold that");
-            let failure = Failure::new(message);
+            let failure = CommandFailure::new(message);
             return Err(failure.hint("`tenon gen --lang c` has a pointer there"));
         }
         let is_quadruple = |(_, ty): &(&str, &Type)| *ty.innermost() == Type::Quadruple;
         match schema.uses().find(is_quadruple) {
-            Some((user, _)) => Err(Failure::new(format!(
+            Some((user, _)) => Err(CommandFailure::new(format!(
                 "{name}: {user}: C has no type for `quadruple`"
             ))),
             None => Ok(()),
@@ -290,15 +291,17 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What an interface is read for.
-fn symbol(only: Only) -> Output {
+/// Returns the output that an interface is read for.
+fn symbol(only: OutputKind) -> Output {
     match only {
-        Only::Header => Output::Header,
-        Only::Xdr => Output::Xdr,
-        Only::Client => Output::Client,
-        Only::Dispatchers | Only::Server => Output::Server,
-        Only::Table => Output::Table,
-        Only::SampleClient | Only::SampleServer | Only::Makefile => Output::Nothing,
+        OutputKind::Header => Output::Header,
+        OutputKind::Xdr => Output::Xdr,
+        OutputKind::Client => Output::Client,
+        OutputKind::Dispatchers | OutputKind::Server => Output::Server,
+        OutputKind::Table => Output::Table,
+        OutputKind::SampleClient | OutputKind::SampleServer | OutputKind::Makefile => {
+            Output::Nothing
+        }
     }
 }
 

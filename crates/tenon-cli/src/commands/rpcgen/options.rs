@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use tenon_gen::c::{Size, Transport};
 use tenon_idl::Define;
 
-/// What the user asks for.
+/// The options of a command line.
 #[derive(Debug, Default, PartialEq)]
-pub struct Options {
+pub struct RpcgenOptions {
     /// The interface; `None` is standard input.
     pub file: Option<PathBuf>,
-    /// Where a single output goes; `None` is standard output.
+    /// Path of a single output; `None` is standard output.
     pub out: Option<PathBuf>,
     /// The single output that is wanted; `None` is one file for each.
-    pub only: Option<Only>,
+    pub only: Option<OutputKind>,
     /// Samples, too.
     pub all: bool,
     /// Symbols of the preprocessor.
@@ -34,9 +34,9 @@ pub struct Options {
     pub syslog: bool,
     /// Clients and servers are Tenon's.
     pub fast: bool,
-    /// How large routines may be.
+    /// Size limit of routines.
     pub size: Size,
-    /// What the server listens on.
+    /// Transports that the server listens on.
     pub transports: Vec<Transport>,
     /// The flags, for the template of a Makefile.
     pub flags: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Options {
 
 /// A single output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Only {
+pub enum OutputKind {
     /// `-h`
     Header,
     /// `-c`
@@ -65,11 +65,11 @@ pub enum Only {
     Makefile,
 }
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, PartialEq)]
-pub enum Request {
+pub enum RpcgenRequest {
     /// Output.
-    Generate(Box<Options>),
+    Generate(Box<RpcgenOptions>),
     /// `--version`
     Version,
     /// `--help`
@@ -80,17 +80,17 @@ pub enum Request {
 const IDLE_SECONDS: u32 = 120;
 
 /// Reads a command line; the error is what to say in front of the usage, if anything.
-pub fn parse(arguments: &[OsString]) -> Result<Request, String> {
-    let mut options = Options {
+pub fn parse(arguments: &[OsString]) -> Result<RpcgenRequest, String> {
+    let mut options = RpcgenOptions {
         idle_seconds: Some(IDLE_SECONDS),
-        ..Options::default()
+        ..RpcgenOptions::default()
     };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let text = argument.to_string_lossy();
         match text.as_ref() {
-            "--version" => return Ok(Request::Version),
-            "--help" => return Ok(Request::Help),
+            "--version" => return Ok(RpcgenRequest::Version),
+            "--help" => return Ok(RpcgenRequest::Help),
             "--fast" => {
                 options.fast = true;
                 options.flags.push("--fast".to_owned());
@@ -107,10 +107,10 @@ pub fn parse(arguments: &[OsString]) -> Result<Request, String> {
         }
     }
     options.check()?;
-    Ok(Request::Generate(Box::new(options)))
+    Ok(RpcgenRequest::Generate(Box::new(options)))
 }
 
-impl Options {
+impl RpcgenOptions {
     /// Reads one word of flags; `next` hands out the words behind it.
     fn flags(
         &mut self,
@@ -123,9 +123,9 @@ impl Options {
             if letter == 'S' {
                 let sample = letters.next().map(|(_, sample)| sample);
                 self.only(match sample {
-                    Some('c') => Only::SampleClient,
-                    Some('s') => Only::SampleServer,
-                    Some('m') => Only::Makefile,
+                    Some('c') => OutputKind::SampleClient,
+                    Some('s') => OutputKind::SampleServer,
+                    Some('m') => OutputKind::Makefile,
                     _ => return Err("-S is followed by c, s or m: -Sc, -Ss, -Sm".to_owned()),
                 })?;
                 continue;
@@ -145,11 +145,11 @@ impl Options {
     fn flag(&mut self, letter: char) -> Result<(), String> {
         match letter {
             'a' => self.all = true,
-            'c' => self.only(Only::Xdr)?,
-            'h' => self.only(Only::Header)?,
-            'l' => self.only(Only::Client)?,
-            'm' => self.only(Only::Dispatchers)?,
-            't' => self.only(Only::Table)?,
+            'c' => self.only(OutputKind::Xdr)?,
+            'h' => self.only(OutputKind::Header)?,
+            'l' => self.only(OutputKind::Client)?,
+            'm' => self.only(OutputKind::Dispatchers)?,
+            't' => self.only(OutputKind::Table)?,
             'M' => self.reentrant = true,
             'N' => self.by_value = true,
             'T' => self.tables = true,
@@ -194,8 +194,8 @@ impl Options {
             "tcp" => Transport::Tcp,
             _ => return Err(format!("illegal nettype {name}: it is udp or tcp")),
         };
-        if self.only != Some(Only::Server) {
-            self.only(Only::Server)?;
+        if self.only != Some(OutputKind::Server) {
+            self.only(OutputKind::Server)?;
         }
         if !self.transports.contains(&transport) {
             self.transports.push(transport);
@@ -203,7 +203,7 @@ impl Options {
         Ok(())
     }
 
-    fn only(&mut self, only: Only) -> Result<(), String> {
+    fn only(&mut self, only: OutputKind) -> Result<(), String> {
         match self.only.replace(only) {
             None => Ok(()),
             Some(_) => Err("Cannot have more than one file generation flag!".to_owned()),
@@ -242,14 +242,14 @@ fn number(letter: char, text: &str) -> Result<i64, String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Request, String> {
+    fn read(line: &str) -> Result<RpcgenRequest, String> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         parse(&words)
     }
 
-    fn options(line: &str) -> Options {
+    fn options(line: &str) -> RpcgenOptions {
         match read(line) {
-            Ok(Request::Generate(options)) => *options,
+            Ok(RpcgenRequest::Generate(options)) => *options,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(options("-h --large a.x").size, Size::Large);
         let of = options("-CNMh -o a.h -DX=2 -DY a.x");
         assert!(of.by_value && of.reentrant);
-        assert_eq!(of.only, Some(Only::Header));
+        assert_eq!(of.only, Some(OutputKind::Header));
         assert_eq!(of.out, Some(PathBuf::from("a.h")));
         assert_eq!(of.defines, [Define::parse("X=2"), Define::parse("Y")]);
         assert_eq!(options("-Ssoout.c a.x").out, Some(PathBuf::from("out.c")));
@@ -301,7 +301,7 @@ mod tests {
         for line in refused {
             assert!(read(line).is_err(), "{line}");
         }
-        assert_eq!(read("--version -Z"), Ok(Request::Version));
-        assert_eq!(read("--help"), Ok(Request::Help));
+        assert_eq!(read("--version -Z"), Ok(RpcgenRequest::Version));
+        assert_eq!(read("--help"), Ok(RpcgenRequest::Help));
     }
 }
