@@ -1,6 +1,6 @@
-//! Generates stubs for the tests: those of the shared interfaces as a user would, and, for every
-//! interface whose bytes are compared with rpcgen's, stubs in which each type can be found by name.
-//! Beside the interfaces that people wrote there are random ones, always the same.
+//! Generates stubs for the tests: those of the shared interfaces as a user would, and, for every interface with bytes
+//! that are compared with rpcgen's, stubs in which each type can be found by name. Beside the interfaces that people
+//! wrote there are random ones, always the same.
 
 use std::env;
 use std::error::Error;
@@ -39,7 +39,7 @@ const RPCSVC: [&str; 15] = [
 /// An interface beside them that no rpcgen here gets through.
 const BEYOND: &str = "nis";
 
-/// How many random interfaces there are, of a dozen types each.
+/// Number of random interfaces, of a dozen types each.
 const RANDOM: usize = 16;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Whether the machine has this interface; if not, says so.
+/// Returns whether the machine has this interface; if not, says so.
 fn is_there(file: &Path) -> bool {
     println!("cargo::rerun-if-changed={}", file.display());
     if !file.exists() {

@@ -1,4 +1,4 @@
-//! Compiled stubs whose types can be found by name.
+//! Compiled stubs with types that can be found by name.
 
 use tenon::wire::{
     Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Marshal, Native, Representation, Swapped,
@@ -8,7 +8,7 @@ use tenon::wire::{
 /// Decodes a value and encodes it again; the error says which of both failed, and why.
 pub type Recode = fn(&[u8]) -> Result<Vec<u8>, String>;
 
-/// How a type's values are recoded in each representation.
+/// The recoding functions of a type, by representation.
 #[derive(Debug, Clone, Copy)]
 pub struct Recoders {
     /// XDR.
@@ -17,8 +17,8 @@ pub struct Recoders {
     pub lean: Recode,
     /// Lean, from and for one of the other order.
     pub swapped: Recode,
-    /// Lean, from a machine of this one's order and for one of the other, as whose sender the
-    /// interpreter cannot pose.
+    /// Lean, from a machine of this one's order and for one of the other, which the interpreter cannot pose as the
+    /// sender of.
     pub to_swapped: Recode,
 }
 

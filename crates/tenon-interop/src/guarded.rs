@@ -1,4 +1,4 @@
-//! Memory that ends where nobody may read: whoever looks behind a message there is killed.
+//! Memory with an unreadable page behind it: a program that reads beyond a message there is killed.
 #![allow(unsafe_code)]
 
 use std::ptr::{self, NonNull};
@@ -9,14 +9,14 @@ use rustix::param::page_size;
 
 /// Some pages, and one behind them that cannot be read.
 #[derive(Debug)]
-pub struct Guarded {
+pub struct GuardedBuffer {
     start: NonNull<u8>,
     /// Bytes in front of the page that cannot be read.
     room: usize,
 }
 
-impl Guarded {
-    /// Room for messages of up to so many bytes.
+impl GuardedBuffer {
+    /// Allocates room for messages of up to so many bytes.
     ///
     /// # Panics
     /// If the system has no memory.
@@ -27,7 +27,7 @@ impl Guarded {
         // SAFETY: the system chooses where, so it is memory that nothing else is in.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), whole, access, MapFlags::PRIVATE) };
         let start = NonNull::new(start.unwrap().cast::<u8>()).unwrap();
-        // SAFETY: it is the last of the pages above, and nobody refers to them yet.
+        // SAFETY: it is the last of the pages above, and no reference to them exists yet.
         let guarded = unsafe {
             let guard = start.add(room).as_ptr();
             mprotect(guard.cast(), page_size(), MprotectFlags::empty())
@@ -36,14 +36,14 @@ impl Guarded {
         Self { start, room }
     }
 
-    /// The message once more, with its last byte right in front of what cannot be read.
+    /// Returns the message once more, with its last byte right in front of what cannot be read.
     ///
     /// # Panics
     /// If it is longer than there is room.
     pub fn ending(&mut self, message: &[u8]) -> &[u8] {
         let free = self.room.checked_sub(message.len()).unwrap();
-        // SAFETY: so many bytes are left in the pages, which can be written and are all zero at first;
-        // whoever reads them borrows `self`, and so nobody does while they are written.
+        // SAFETY: so many bytes are left in the pages, which can be written and are all zero at first; a reader borrows
+        // `self`, and so none reads while they are written.
         unsafe {
             let at = self.start.add(free).as_ptr();
             ptr::copy_nonoverlapping(message.as_ptr(), at, message.len());
@@ -52,9 +52,9 @@ impl Guarded {
     }
 }
 
-impl Drop for Guarded {
+impl Drop for GuardedBuffer {
     fn drop(&mut self) {
-        // SAFETY: these are the pages that were mapped, and nobody borrows them any more.
+        // SAFETY: these are the pages that were mapped, and no borrow of them is left.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.room + page_size()) };
     }
 }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn behind_a_message_nobody_may_read() {
-        let mut guarded = Guarded::new(5000);
+        let mut guarded = GuardedBuffer::new(5000);
         let end = guarded.ending(b"message").as_ptr_range().end;
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         // Of equal neighbours the system makes one.

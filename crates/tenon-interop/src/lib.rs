@@ -15,13 +15,13 @@ pub mod services;
 
 use std::path::{Path, PathBuf};
 
-pub use guarded::Guarded;
-pub use peers::{Addresses, Peer, Transport, peer, python_script, xdrdump};
+pub use guarded::GuardedBuffer;
+pub use peers::{PeerAddresses, PeerProgram, PeerTransport, peer, python_script, xdrdump};
 pub use private_network::{in_private_network, start_rpcbind, wait_for_port};
 pub use process::{Process, run};
-pub use recoder::Recoder;
+pub use recoder::XdrdumpRecoder;
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 ///
 /// # Panics
 /// If this crate is not two folders below it.
@@ -32,7 +32,7 @@ pub fn root() -> &'static Path {
         .unwrap()
 }
 
-/// A path for a Unix socket that no other test uses.
+/// Returns a path for a Unix socket that no other test uses.
 pub fn socket_path(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("tenon-{}-{name}.sock", std::process::id()))
 }

@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 use crate::process::{Process, run};
 use crate::root;
 
-/// How a peer is reached.
+/// The transport by which a peer is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Transport {
+pub enum PeerTransport {
     /// A TCP connection over loopback.
     Tcp,
     /// UDP datagrams over loopback.
@@ -19,30 +19,31 @@ pub enum Transport {
     Unix,
 }
 
-impl Transport {
+impl PeerTransport {
     /// All of them.
-    pub const ALL: [Transport; 3] = [Transport::Tcp, Transport::Udp, Transport::Unix];
+    pub const ALL: [PeerTransport; 3] =
+        [PeerTransport::Tcp, PeerTransport::Udp, PeerTransport::Unix];
 
-    /// The word by which addresses and peers call it.
+    /// Returns the word by which addresses and peers call it.
     pub fn word(self) -> &'static str {
         match self {
-            Transport::Tcp => "tcp",
-            Transport::Udp => "udp",
-            Transport::Unix => "unix",
+            PeerTransport::Tcp => "tcp",
+            PeerTransport::Udp => "udp",
+            PeerTransport::Unix => "unix",
         }
     }
 }
 
-/// Where a server listens: per transport, the arguments that a client of `tests/peers` takes.
+/// The addresses of a server: per transport, the arguments that a client of `tests/peers` takes.
 #[derive(Debug, Clone, Default)]
-pub struct Addresses(BTreeMap<Transport, Vec<String>>);
+pub struct PeerAddresses(BTreeMap<PeerTransport, Vec<String>>);
 
-impl Addresses {
-    /// From Tenon's addresses: `tcp://127.0.0.1:1234` is `tcp 127.0.0.1 1234`.
+impl PeerAddresses {
+    /// Reads Tenon's addresses: `tcp://127.0.0.1:1234` is `tcp 127.0.0.1 1234`.
     ///
     /// # Panics
     /// If one is not of such a form.
-    pub fn from_urls<S: ToString>(urls: impl IntoIterator<Item = S>) -> Addresses {
+    pub fn from_urls<S: ToString>(urls: impl IntoIterator<Item = S>) -> PeerAddresses {
         let lines = urls.into_iter().map(|url| {
             let url = url.to_string();
             let (scheme, rest) = url.split_once("://").unwrap();
@@ -52,29 +53,31 @@ impl Addresses {
             };
             format!("{scheme} {rest}")
         });
-        Addresses::from_lines(lines)
+        PeerAddresses::from_lines(lines)
     }
 
-    /// From what a server of `tests/peers` prints.
-    fn from_lines(lines: impl Iterator<Item = String>) -> Addresses {
+    /// Reads the lines that a server of `tests/peers` prints.
+    fn from_lines(lines: impl Iterator<Item = String>) -> PeerAddresses {
         let parse = |line: String| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let transport = Transport::ALL.into_iter().find(|t| t.word() == words[0]);
+            let transport = PeerTransport::ALL
+                .into_iter()
+                .find(|t| t.word() == words[0]);
             (transport.unwrap(), words)
         };
-        Addresses(lines.map(parse).collect())
+        PeerAddresses(lines.map(parse).collect())
     }
 
-    /// The transports there are.
-    pub fn transports(&self) -> impl Iterator<Item = Transport> {
+    /// Returns the transports there are.
+    pub fn transports(&self) -> impl Iterator<Item = PeerTransport> {
         self.0.keys().copied()
     }
 
-    /// The arguments of a client: `tcp HOST PORT`, `udp HOST PORT` or `unix PATH`.
+    /// Returns the arguments of a client: `tcp HOST PORT`, `udp HOST PORT` or `unix PATH`.
     ///
     /// # Panics
     /// If the server does not listen on `transport`.
-    pub fn arguments(&self, transport: Transport) -> &[String] {
+    pub fn arguments(&self, transport: PeerTransport) -> &[String] {
         &self.0[&transport]
     }
 
@@ -82,7 +85,7 @@ impl Addresses {
     ///
     /// # Panics
     /// If the server does not listen on `transport`.
-    pub fn url(&self, transport: Transport) -> String {
+    pub fn url(&self, transport: PeerTransport) -> String {
         match self.arguments(transport) {
             [word, path] => format!("{word}://{path}"),
             [word, host, port] => format!("{word}://{host}:{port}"),
@@ -93,9 +96,9 @@ impl Addresses {
 
 /// A program of `tests/peers`: what starts it, without its arguments.
 #[derive(Debug, Clone)]
-pub struct Peer(Vec<String>);
+pub struct PeerProgram(Vec<String>);
 
-impl Peer {
+impl PeerProgram {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.0[0]);
         command.args(&self.0[1..]);
@@ -106,11 +109,11 @@ impl Peer {
     ///
     /// # Panics
     /// If it does not get ready.
-    pub fn serve(&self, transports: &[&str]) -> (Process, Addresses) {
+    pub fn serve(&self, transports: &[&str]) -> (Process, PeerAddresses) {
         let mut command = self.command();
         command.args(transports);
         let process = Process::start(command);
-        let addresses = Addresses::from_lines(process.lines().iter().cloned());
+        let addresses = PeerAddresses::from_lines(process.lines().iter().cloned());
         (process, addresses)
     }
 
@@ -118,7 +121,7 @@ impl Peer {
     ///
     /// # Panics
     /// If the client finds a wrong answer, or takes too long.
-    pub fn check(&self, addresses: &Addresses, transport: Transport) {
+    pub fn check(&self, addresses: &PeerAddresses, transport: PeerTransport) {
         self.check_at(addresses.arguments(transport));
     }
 
@@ -134,19 +137,19 @@ impl Peer {
     }
 }
 
-/// The program `name` that stands on libtirpc.
+/// Returns the program `name` that stands on libtirpc.
 ///
 /// # Panics
 /// If the peers cannot be built.
-pub fn peer(name: &str) -> Peer {
-    Peer(vec![built(name).display().to_string()])
+pub fn peer(name: &str) -> PeerProgram {
+    PeerProgram(vec![built(name).display().to_string()])
 }
 
-/// The script `name` that stands on python-vxi11.
+/// Returns the script `name` that stands on python-vxi11.
 ///
 /// # Panics
 /// If its virtual environment cannot be made.
-pub fn python_script(name: &str) -> Peer {
+pub fn python_script(name: &str) -> PeerProgram {
     static PREPARED: OnceLock<()> = OnceLock::new();
     let folder = root().join("tests/peers/python");
     PREPARED.get_or_init(|| {
@@ -157,13 +160,13 @@ pub fn python_script(name: &str) -> Peer {
             .expect("tests/peers/python/prepare fails")
     });
     let python = root().join("target/peers/python/bin/python");
-    Peer(vec![
+    PeerProgram(vec![
         python.display().to_string(),
         folder.join(name).display().to_string(),
     ])
 }
 
-/// The program that decodes and encodes by rpcgen's routines for `interface`.
+/// Returns the program that decodes and encodes by rpcgen's routines for `interface`.
 ///
 /// # Panics
 /// If the peers cannot be built.

@@ -1,5 +1,5 @@
-//! A network of one's own: a namespace with nothing but loopback, in which rpcbind may take its
-//! port and a capture sees nobody else's traffic.
+//! A network of one's own: a namespace with nothing but loopback, in which rpcbind may take its port and a capture sees
+//! no other traffic.
 
 use std::env;
 use std::net::TcpStream;

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a process may take to do what a test asks of it.
+/// Time that a process may take to do what a test asks of it.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A process in the background that is killed when this value is dropped.
@@ -17,7 +17,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command`, whose output is of no interest.
+    /// Starts `command`, the output of which is of no interest.
     ///
     /// # Panics
     /// If it cannot be started.
@@ -45,7 +45,7 @@ impl Process {
         process
     }
 
-    /// What it printed before it was ready.
+    /// Returns the lines that it printed before it was ready.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }

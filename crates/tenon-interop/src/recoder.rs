@@ -6,32 +6,32 @@ use std::thread;
 
 /// C's routines for one interface, in a process that speaks the protocol of `xdrdump.c`.
 #[derive(Debug)]
-pub struct Recoder {
+pub struct XdrdumpRecoder {
     process: Child,
     input: Option<BufWriter<ChildStdin>>,
     output: BufReader<ChildStdout>,
 }
 
-impl Recoder {
+impl XdrdumpRecoder {
     /// Starts the process.
     ///
     /// # Panics
     /// If it does not start.
-    pub fn start(mut command: Command) -> Recoder {
+    pub fn start(mut command: Command) -> XdrdumpRecoder {
         let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the process starts");
-        Recoder {
+        XdrdumpRecoder {
             input: process.stdin.take().map(BufWriter::new),
             output: BufReader::new(process.stdout.take().expect("a pipe")),
             process,
         }
     }
 
-    /// What values of the type `name` are in the process's own encoding. All are sent while the answers
-    /// are collected, so that no pipe fills up.
+    /// Has values of the type `name` recoded in the process's own encoding. All are sent while the answers are
+    /// collected, so that no pipe fills up.
     ///
     /// # Panics
     /// If the process does not take them.
@@ -55,7 +55,7 @@ impl Recoder {
         })
     }
 
-    /// One answer to an encoding of `length` bytes.
+    /// Reads one answer to an encoding of `length` bytes.
     fn answer(&mut self, length: usize) -> Result<Vec<u8>, String> {
         let mut number = || {
             let mut word = [0; 4];
@@ -84,7 +84,7 @@ impl Recoder {
     }
 }
 
-impl Drop for Recoder {
+impl Drop for XdrdumpRecoder {
     fn drop(&mut self) {
         // It ends with its input; if it does not, it is not worth waiting for.
         let _ = self.process.kill();

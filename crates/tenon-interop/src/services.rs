@@ -7,25 +7,25 @@ use tenon::{CallInfo, Refusal, Server, ServerBuilder};
 use crate::compiled::hprpc::{self, HprpcVersion, HprpcVersionService, LargeData};
 use crate::compiled::torture::{self as t, TortureVersion, TortureVersionService};
 use crate::compiled::torture::{TortureVersionThree, TortureVersionThreeService};
-use crate::peers::Addresses;
+use crate::peers::PeerAddresses;
 use tenon::wire::BString;
 
 /// Serves every shared interface on TCP, UDP and the Unix socket `path`.
 ///
 /// # Panics
 /// If a socket cannot be opened.
-pub fn serve(path: &Path) -> (Server, Addresses) {
+pub fn serve(path: &Path) -> (Server, PeerAddresses) {
     let server = listening(path)
-        .service(HprpcVersionService(Hprpc))
-        .service(TortureVersionService(Torture))
-        .service(TortureVersionThreeService(Torture))
+        .service(HprpcVersionService(HprpcService))
+        .service(TortureVersionService(TortureService))
+        .service(TortureVersionThreeService(TortureService))
         .start()
         .expect("the server starts");
-    let addresses = Addresses::from_urls(server.addresses());
+    let addresses = PeerAddresses::from_urls(server.addresses());
     (server, addresses)
 }
 
-/// What listens on TCP, UDP and the Unix socket `path`, and serves nothing.
+/// Returns a builder that listens on TCP, UDP and the Unix socket `path`, and serves nothing.
 ///
 /// # Panics
 /// Never: these are addresses.
@@ -38,7 +38,7 @@ pub fn listening(path: &Path) -> ServerBuilder {
         .expect("these are addresses")
 }
 
-/// The sequence that `hprpc.x` prescribes.
+/// Returns the sequence that `hprpc.x` prescribes.
 pub fn rand_nums(count: u32) -> Vec<i32> {
     let mut x = 1_u32;
     let next = |_| {
@@ -50,9 +50,9 @@ pub fn rand_nums(count: u32) -> Vec<i32> {
 
 /// The operations of `hprpc.x`.
 #[derive(Debug, Clone, Copy)]
-pub struct Hprpc;
+pub struct HprpcService;
 
-impl HprpcVersion for Hprpc {
+impl HprpcVersion for HprpcService {
     fn say_hello(&self, _: &CallInfo<'_>, name: BString) -> Result<BString, Refusal> {
         let mut greeting = BString::from("Hello ");
         greeting.extend_from_slice(&name);
@@ -79,7 +79,7 @@ impl HprpcVersion for Hprpc {
 
 /// The operations of `torture.x`.
 #[derive(Debug, Clone, Copy)]
-pub struct Torture;
+pub struct TortureService;
 
 /// Procedures that return their argument.
 macro_rules! echo {
@@ -90,7 +90,7 @@ macro_rules! echo {
     };
 }
 
-impl TortureVersion for Torture {
+impl TortureVersion for TortureService {
     echo! {
         echo_int: i32,
         echo_uint: u32,
@@ -167,7 +167,7 @@ impl TortureVersion for Torture {
     }
 }
 
-impl TortureVersionThree for Torture {
+impl TortureVersionThree for TortureService {
     fn answer_three(&self, _: &CallInfo<'_>) -> Result<i32, Refusal> {
         Ok(42)
     }

@@ -16,7 +16,7 @@ use tenon_exec::random::Random;
 use tenon_gen::c;
 use tenon_idl::{Define, Output, Style, Undeclared};
 use tenon_interop::compiled::INTERFACES;
-use tenon_interop::{Process, Recoder, Transport, peer, root, xdrdump};
+use tenon_interop::{PeerTransport, Process, XdrdumpRecoder, peer, root, xdrdump};
 use tenon_schema::{Type, TypeId, TypeKind};
 
 /// Values per type.
@@ -105,7 +105,7 @@ fn option_sets(name: &str) -> Vec<(&'static str, c::Options)> {
         ..options(name)
     };
     let with_main = c::Server {
-        transports: vec![c::Transport::Udp, c::Transport::Tcp],
+        transports: vec![c::PeerTransport::Udp, c::PeerTransport::Tcp],
         inetd: true,
         idle_seconds: Some(30),
         syslog: true,
@@ -255,7 +255,7 @@ fn encodings(listed: &Subject, values: usize) -> Vec<(String, Vec<Vec<u8>>)> {
 
 /// Holds the routines in `folder` to the bytes of random values, and rpcgen's with them.
 fn compare(listed: &Subject, folder: &Path, values: usize) -> usize {
-    let mut ours = Recoder::start(Command::new(folder.join("streams")));
+    let mut ours = XdrdumpRecoder::start(Command::new(folder.join("streams")));
     let encodings = encodings(listed, values);
     for (name, encodings) in &encodings {
         for (bytes, answer) in encodings.iter().zip(ours.recode(name, encodings)) {
@@ -578,7 +578,7 @@ fn clients_and_servers_understand_those_of_rpcgen() {
     assert_eq!(process.lines().len(), 2);
     let client = torture("client", "torture_clnt.c");
     let (_theirs, addresses) = peer("torture_server").serve(&["tcp", "udp"]);
-    for transport in [Transport::Tcp, Transport::Udp] {
+    for transport in [PeerTransport::Tcp, PeerTransport::Udp] {
         let mut command = Command::new(&client);
         command.args(addresses.arguments(transport));
         let said = tenon_interop::run(command);
@@ -629,7 +629,7 @@ fn elements_without_bytes_are_only_counted() {
     build_streams(&empty, &folder, &SANITIZED);
     // Values of tens of thousands of such elements are made for nearly each type.
     assert!(compare(&empty, &folder, 4) > 15);
-    let mut routines = Recoder::start(Command::new(folder.join("streams")));
+    let mut routines = XdrdumpRecoder::start(Command::new(folder.join("streams")));
     let counts = [0, 1, 2, 3, 70_000, u32::MAX].map(u32::to_be_bytes);
     let messages = counts.map(Vec::from);
     let unbounded = ["many", "many_bare", "many_octets", "many_flags"];

@@ -13,7 +13,7 @@ use tenon::wire::{
 use tenon_exec::random::Random;
 use tenon_exec::{Interface, Procedure};
 use tenon_interop::compiled::{self, INTERFACES, RANDOM, Recode, Recoders};
-use tenon_interop::{Recoder, root};
+use tenon_interop::{XdrdumpRecoder, root};
 use tenon_plan::Representation as Form;
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
@@ -160,7 +160,7 @@ struct Subject {
     xdr: Interface,
     lean: Interface,
     types: &'static [(&'static str, Recoders)],
-    c: Recoder,
+    c: XdrdumpRecoder,
 }
 
 impl Subject {
@@ -202,7 +202,7 @@ impl Subject {
             lean: made(Form::LEAN),
             schema,
             types,
-            c: Recoder::start(Command::new(folder.join("codec"))),
+            c: XdrdumpRecoder::start(Command::new(folder.join("codec"))),
         }
     }
 

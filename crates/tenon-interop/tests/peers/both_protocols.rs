@@ -13,12 +13,12 @@ use tenon_interop::compiled::torture::{
     self, TORTURE_VERSION_INTERFACE, TortureVersionClient, TortureVersionThreeClient,
 };
 use tenon_interop::services::{rand_nums, serve};
-use tenon_interop::{Addresses, Transport, root, socket_path};
+use tenon_interop::{PeerAddresses, PeerTransport, root, socket_path};
 use tenon_plan::Representation;
 
 /// Every address, of streams those by the lean protocol, too.
-fn urls(addresses: &Addresses) -> Vec<String> {
-    let urls = Transport::ALL.map(|transport| addresses.url(transport));
+fn urls(addresses: &PeerAddresses) -> Vec<String> {
+    let urls = PeerTransport::ALL.map(|transport| addresses.url(transport));
     let lean = urls.iter().filter(|url| !url.starts_with("udp"));
     let lean: Vec<_> = lean.map(|url| format!("lean+{url}")).collect();
     urls.into_iter().chain(lean).collect()

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tenon_gen::c;
 use tenon_idl::{Output, Style, Undeclared};
 use tenon_interop::fast::{flags, install};
-use tenon_interop::{Process, Transport, in_private_network, peer, root, run, start_rpcbind};
+use tenon_interop::{PeerTransport, Process, in_private_network, peer, root, run, start_rpcbind};
 
 /// Where the programs of a test are built.
 fn folder(test: &str) -> PathBuf {
@@ -89,7 +89,7 @@ fn clients_and_servers_understand_those_of_libtirpc() {
     }
     assert_eq!(server.lines().len(), 3);
     let (_theirs, addresses) = peer("torture_server").serve(&["tcp", "udp"]);
-    for transport in [Transport::Tcp, Transport::Udp] {
+    for transport in [PeerTransport::Tcp, PeerTransport::Udp] {
         agrees(&client, addresses.arguments(transport));
     }
 }
@@ -132,7 +132,7 @@ fn rpcbind_leads_clients_to_servers() {
             source: "twice.x".to_owned(),
             fast: true,
             server: c::Server {
-                transports: vec![c::Transport::Udp, c::Transport::Tcp],
+                transports: vec![c::PeerTransport::Udp, c::PeerTransport::Tcp],
                 ..c::Server::default()
             },
             ..c::Options::default()

@@ -7,14 +7,14 @@ use tenon::wire::{Buffer, Decoder, Encoder};
 use tenon::{Refusal, Service};
 use tenon_interop::compiled::hprpc::HprpcVersionService;
 use tenon_interop::compiled::torture::{TortureVersionService, TortureVersionThreeService};
-use tenon_interop::services::{Hprpc, Torture, serve};
-use tenon_interop::{Addresses, Transport, peer, python_script, socket_path};
+use tenon_interop::services::{HprpcService, TortureService, serve};
+use tenon_interop::{PeerAddresses, PeerTransport, peer, python_script, socket_path};
 use tenon_tokio::{Answer, AsyncService, Call, Server, ServerBuilder};
 
 #[test]
 fn libtirpc_calls_hprpc() {
     let (_server, addresses) = serve(&socket_path("libtirpc-hprpc"));
-    for transport in Transport::ALL {
+    for transport in PeerTransport::ALL {
         peer("hprpc_client").check(&addresses, transport);
     }
 }
@@ -22,7 +22,7 @@ fn libtirpc_calls_hprpc() {
 #[test]
 fn libtirpc_calls_torture() {
     let (_server, addresses) = serve(&socket_path("libtirpc-torture"));
-    for transport in Transport::ALL {
+    for transport in PeerTransport::ALL {
         peer("torture_client").check(&addresses, transport);
     }
 }
@@ -30,7 +30,7 @@ fn libtirpc_calls_torture() {
 #[test]
 fn python_calls_hprpc() {
     let (_server, addresses) = serve(&socket_path("python-hprpc"));
-    for transport in [Transport::Tcp, Transport::Udp] {
+    for transport in [PeerTransport::Tcp, PeerTransport::Udp] {
         python_script("hprpc_client.py").check(&addresses, transport);
     }
 }
@@ -69,8 +69,11 @@ fn libtirpc_calls_servers_of_tasks() {
         .build()
         .expect("a run time");
     for is_inline in [true, false] {
-        let (hprpc, torture) = (HprpcVersionService(Hprpc), TortureVersionService(Torture));
-        let three = TortureVersionThreeService(Torture);
+        let (hprpc, torture) = (
+            HprpcVersionService(HprpcService),
+            TortureVersionService(TortureService),
+        );
+        let three = TortureVersionThreeService(TortureService);
         let path = socket_path("libtirpc-tasks");
         let unix = format!("unix://{}", path.display());
         let addresses = ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix];
@@ -90,8 +93,8 @@ fn libtirpc_calls_servers_of_tasks() {
                 .service(InTasks(three))
         };
         let server = runtime.block_on(builder.start()).expect("it starts");
-        let addresses = Addresses::from_urls(server.addresses());
-        for transport in Transport::ALL {
+        let addresses = PeerAddresses::from_urls(server.addresses());
+        for transport in PeerTransport::ALL {
             peer("hprpc_client").check(&addresses, transport);
             peer("torture_client").check(&addresses, transport);
         }

@@ -14,7 +14,7 @@ use tenon::wire::{
 use tenon_exec::random::Random;
 use tenon_exec::{Interface, Value};
 use tenon_interop::compiled::{self, BEYOND_RPCGEN, INTERFACES, RANDOM, Recode, Recoders};
-use tenon_interop::{Guarded, Recoder, xdrdump};
+use tenon_interop::{GuardedBuffer, XdrdumpRecoder, xdrdump};
 use tenon_schema::{Length, Type, TypeId};
 
 /// Values per type.
@@ -88,7 +88,7 @@ fn compare_each(interfaces: &[compiled::Interface], values: usize) -> Done {
 /// Compares every type of an interface, with the routines of rpcgen's that have a name, if there are any.
 fn compare_all(listed: &compiled::Interface, values: usize, theirs: Option<&str>) -> Done {
     let subject = Subject::new(listed, values);
-    let mut theirs = theirs.map(|name| Recoder::start(xdrdump(name)));
+    let mut theirs = theirs.map(|name| XdrdumpRecoder::start(xdrdump(name)));
     for (name, recoders) in listed.types {
         subject.compare(name, *recoders, theirs.as_mut());
     }
@@ -127,7 +127,7 @@ impl Subject {
         }
     }
 
-    fn compare(&self, name: &str, recoders: Recoders, theirs: Option<&mut Recoder>) {
+    fn compare(&self, name: &str, recoders: Recoders, theirs: Option<&mut XdrdumpRecoder>) {
         let id = self.xdr.schema().find_type(name).expect("a type");
         let values = self.random_values(id);
         let ours = self.encode_all::<Xdr>(&self.xdr, id, &values);
@@ -188,7 +188,7 @@ impl Subject {
         (values, encodings): (&[Value], &[Vec<u8>]),
         recode: Recode,
     ) {
-        let mut guarded = Guarded::new(MESSAGE_BYTES_MAX);
+        let mut guarded = GuardedBuffer::new(MESSAGE_BYTES_MAX);
         let mut verdict = |bytes: &[u8]| {
             let bytes = guarded.ending(bytes);
             self.verdict::<R>(interface, id, bytes, recode)

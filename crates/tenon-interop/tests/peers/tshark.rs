@@ -12,7 +12,7 @@ use tenon::wire::BStr;
 use tenon_interop::compiled::hprpc::HprpcVersionClient;
 use tenon_interop::compiled::torture::{self, TortureVersionClient};
 use tenon_interop::services::serve;
-use tenon_interop::{Addresses, Process, Transport, in_private_network, run, socket_path};
+use tenon_interop::{PeerAddresses, PeerTransport, Process, in_private_network, run, socket_path};
 
 #[test]
 fn tshark_finds_nothing_malformed() {
@@ -36,7 +36,7 @@ fn capture_all(file: &Path) {
     for _ in 0..ATTEMPTS {
         let calls = capture(file, || {
             let (_server, addresses) = serve(&socket_path("tshark"));
-            let transports = [Transport::Tcp, Transport::Udp];
+            let transports = [PeerTransport::Tcp, PeerTransport::Udp];
             transports
                 .map(|transport| traffic(&addresses, transport))
                 .iter()
@@ -55,7 +55,7 @@ const CALLS: &str = "rpc.msgtyp == 0";
 const REPLIES: &str = "rpc.msgtyp == 1";
 
 /// Makes calls and returns how many.
-fn traffic(addresses: &Addresses, transport: Transport) -> usize {
+fn traffic(addresses: &PeerAddresses, transport: PeerTransport) -> usize {
     let url = addresses.url(transport);
     let client = HprpcVersionClient::connect(&url).expect("our server");
     client.null_call().expect("nothing");
@@ -63,7 +63,7 @@ fn traffic(addresses: &Addresses, transport: Transport) -> usize {
     client.average(&[1, 2, 3]).expect("a mean");
     client.max_result().expect("a packet");
     let torture = TortureVersionClient::connect(&url).expect("our server");
-    let large = if transport == Transport::Udp {
+    let large = if transport == PeerTransport::Udp {
         9000
     } else {
         1 << 20

@@ -8,13 +8,13 @@ use tenon_exec::{Interface, Procedure, Value};
 use tenon_interop::compiled::hprpc::{self, HprpcVersionClient, LargeData};
 use tenon_interop::compiled::torture::{self, TortureVersionClient, TortureVersionThreeClient};
 use tenon_interop::services::{rand_nums, serve};
-use tenon_interop::{Addresses, Transport, peer, python_script, root, socket_path};
+use tenon_interop::{PeerAddresses, PeerTransport, peer, python_script, root, socket_path};
 
 /// Numbers in a large message; UDP carries what libtirpc and rpc.py can take.
-fn many(transport: Transport) -> u32 {
+fn many(transport: PeerTransport) -> u32 {
     match transport {
-        Transport::Udp => 1900,
-        Transport::Tcp | Transport::Unix => 262_144,
+        PeerTransport::Udp => 1900,
+        PeerTransport::Tcp | PeerTransport::Unix => 262_144,
     }
 }
 
@@ -25,7 +25,7 @@ fn large_data() -> LargeData {
 }
 
 /// Calls every operation of `hprpc.x`.
-fn check_hprpc(addresses: &Addresses, transport: Transport) {
+fn check_hprpc(addresses: &PeerAddresses, transport: PeerTransport) {
     let client = HprpcVersionClient::connect(&addresses.url(transport)).expect("a server");
     let hello = |name: &str| client.say_hello(BStr::new(name)).expect("a greeting");
     let many = many(transport);
@@ -46,7 +46,7 @@ fn check_hprpc(addresses: &Addresses, transport: Transport) {
 }
 
 /// Sends random values of every type through its echo procedure.
-fn check_echoes(addresses: &Addresses, transport: Transport) {
+fn check_echoes(addresses: &PeerAddresses, transport: PeerTransport) {
     let parsed = tenon_idl::parse_file(
         &root().join("interfaces/torture.x"),
         &tenon_idl::Options::default(),
@@ -85,7 +85,7 @@ fn call(client: &Client, procedure: Procedure<'_>, sent: &Value) -> Result<Value
 }
 
 /// Calls what `torture.x` has beside echoes, by compiled stubs.
-fn check_torture(addresses: &Addresses, transport: Transport) {
+fn check_torture(addresses: &PeerAddresses, transport: PeerTransport) {
     let url = addresses.url(transport);
     let client = TortureVersionClient::connect(&url).expect("a server");
     client.torture_null().expect("nothing");
@@ -102,7 +102,7 @@ fn check_torture(addresses: &Addresses, transport: Transport) {
     assert_eq!(drawing.title, "title");
     assert_eq!(drawing.pixels, [7, 8, 9]);
     assert_eq!((&drawing.first, &drawing.second), (&line, &line));
-    let large = if transport == Transport::Udp {
+    let large = if transport == PeerTransport::Udp {
         7001
     } else {
         1_048_573
@@ -115,7 +115,7 @@ fn check_torture(addresses: &Addresses, transport: Transport) {
 }
 
 /// The exact refusals; the connection goes on after each.
-fn check_refusals(addresses: &Addresses, transport: Transport) {
+fn check_refusals(addresses: &PeerAddresses, transport: PeerTransport) {
     let channel = Channel::connect(&addresses.url(transport)).expect("a server");
     let refusal = |program, version, procedure| {
         let client = Client::over(channel.clone(), program, version);
@@ -132,7 +132,7 @@ fn check_refusals(addresses: &Addresses, transport: Transport) {
     );
     assert_eq!(refusal(program + 1, 1, 0), Refused::ProgramUnavailable);
     // libtirpc reads on behind the end of a datagram, and takes what it finds for arguments.
-    if transport != Transport::Udp {
+    if transport != PeerTransport::Udp {
         let garbage = refusal(program, 1, torture::ECHO_HYPER);
         assert_eq!(garbage, Refused::GarbageArguments);
     }
@@ -148,7 +148,7 @@ fn we_call_hprpc_on_libtirpc() {
     let path = socket_path("we-hprpc");
     let unix = format!("unix={}", path.display());
     let (_server, addresses) = peer("hprpc_server").serve(&["tcp", "udp", &unix]);
-    for transport in Transport::ALL {
+    for transport in PeerTransport::ALL {
         check_hprpc(&addresses, transport);
     }
 }
@@ -158,7 +158,7 @@ fn we_call_torture_on_libtirpc() {
     let path = socket_path("we-torture");
     let unix = format!("unix={}", path.display());
     let (_server, addresses) = peer("torture_server").serve(&["tcp", "udp", &unix]);
-    for transport in Transport::ALL {
+    for transport in PeerTransport::ALL {
         check_torture(&addresses, transport);
         check_echoes(&addresses, transport);
         check_refusals(&addresses, transport);
@@ -167,7 +167,7 @@ fn we_call_torture_on_libtirpc() {
 
 #[test]
 fn we_call_hprpc_on_python() {
-    for transport in [Transport::Tcp, Transport::Udp] {
+    for transport in [PeerTransport::Tcp, PeerTransport::Udp] {
         let (_server, addresses) = python_script("hprpc_server.py").serve(&[transport.word()]);
         check_hprpc(&addresses, transport);
     }
@@ -177,7 +177,7 @@ fn we_call_hprpc_on_python() {
 #[test]
 fn we_call_ourselves() {
     let (_server, addresses) = serve(&socket_path("we-us"));
-    for transport in Transport::ALL {
+    for transport in PeerTransport::ALL {
         check_hprpc(&addresses, transport);
         check_torture(&addresses, transport);
         check_echoes(&addresses, transport);

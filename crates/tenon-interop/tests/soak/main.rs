@@ -28,7 +28,7 @@ use relay::{relay_datagrams, relay_stream};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tenon::{Channel, Server};
 use tenon_interop::compiled::hprpc::{HprpcVersionClient, HprpcVersionService};
-use tenon_interop::services::{Hprpc, listening};
+use tenon_interop::services::{HprpcService, listening};
 use tenon_interop::socket_path;
 
 /// Threads that share a channel.
@@ -47,7 +47,7 @@ fn random_calls_stay_right_and_cost_no_memory() {
     let server = listening(&socket_path("soak"))
         .listen(&format!("shm://{}", socket_path("soak-shm").display()))
         .expect("an address")
-        .service(HprpcVersionService(Hprpc))
+        .service(HprpcVersionService(HprpcService))
         .start()
         .expect("the server starts");
     let ways = ways(&server);

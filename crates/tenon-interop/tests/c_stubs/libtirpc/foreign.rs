@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tenon_interop::{Recoder, root};
+use tenon_interop::{XdrdumpRecoder, root};
 
 use super::{
     SANITIZED, STRICT, Subject, VALUES_MIXED, build_streams, compare, compile, folder, generate,
@@ -127,7 +127,7 @@ fn unions_are_switched_by_64_bits() {
     ];
     let messages = messages.map(<[u8]>::to_vec);
     let [ours, theirs] = [folder, theirs].map(|folder| {
-        let mut streams = Recoder::start(Command::new(folder.join("streams")));
+        let mut streams = XdrdumpRecoder::start(Command::new(folder.join("streams")));
         streams.recode("widely", &messages)
     });
     for (index, message) in messages[..3].iter().enumerate() {
