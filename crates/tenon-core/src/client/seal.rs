@@ -1,6 +1,6 @@
 //! Making a call whole before it is started.
 
-use tenon_net::{Address, Datagram, Transport};
+use tenon_net::{Address, DatagramSocket, Transport};
 use tenon_proto::connection::CallDraft;
 use tenon_proto::onc::record::{self, MARK};
 use tenon_wire::Buffer;
@@ -25,7 +25,7 @@ pub fn seal(
             check_size(size, options.send_max, false)
         }
         CallDraft::Onc if address.transport() == Transport::Udp => {
-            let limit = options.send_max.min(Datagram::SIZE_MAX);
+            let limit = options.send_max.min(DatagramSocket::SIZE_MAX);
             check_size(message.len() - MARK, limit, true)
         }
         CallDraft::Onc => {

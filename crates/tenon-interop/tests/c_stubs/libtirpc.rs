@@ -105,7 +105,7 @@ fn option_sets(name: &str) -> Vec<(&'static str, c::Options)> {
         ..options(name)
     };
     let with_main = c::Server {
-        transports: vec![c::PeerTransport::Udp, c::PeerTransport::Tcp],
+        transports: vec![c::Transport::Udp, c::Transport::Tcp],
         inetd: true,
         idle_seconds: Some(30),
         syslog: true,

@@ -132,7 +132,7 @@ fn rpcbind_leads_clients_to_servers() {
             source: "twice.x".to_owned(),
             fast: true,
             server: c::Server {
-                transports: vec![c::PeerTransport::Udp, c::PeerTransport::Tcp],
+                transports: vec![c::Transport::Udp, c::Transport::Tcp],
                 ..c::Server::default()
             },
             ..c::Options::default()

@@ -71,7 +71,7 @@ pub enum StartError {
     },
     /// The connection takes no further calls. Make another.
     #[error("the connection takes no further calls")]
-    ClosingState,
+    Closing,
     /// The connection speaks the other protocol.
     #[error("the connection speaks the other protocol")]
     OtherProtocol,
