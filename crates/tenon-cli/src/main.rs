@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod failure;
 mod interface;
+#[cfg_attr(windows, path = "interrupt_windows.rs")]
 mod interrupt;
 mod output;
 

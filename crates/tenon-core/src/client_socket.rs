@@ -1,11 +1,12 @@
 //! The socket of a channel, by what its address says.
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
+use tenon_net::fd::OwnedFd;
 use tenon_net::{
     Address, Came, Carrier, ConnectedSocket, Protocol, Ready, Stream, Train, Transport, Until,
+    impl_as_fd,
 };
 use tenon_proto::connection::TransmitBatch;
 
@@ -176,14 +177,10 @@ impl ClientSocket {
     }
 }
 
-impl AsFd for ClientSocket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Stream(stream) => stream.as_fd(),
-            Self::Datagram(carrier) => carrier.as_fd(),
-        }
-    }
-}
+impl_as_fd!(ClientSocket, self => match self {
+    Self::Stream(stream) => stream.as_fd(),
+    Self::Datagram(carrier) => carrier.as_fd(),
+});
 
 fn is_refusal(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused

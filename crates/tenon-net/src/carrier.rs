@@ -3,7 +3,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use crate::socket::Ready;
@@ -258,23 +257,10 @@ impl Carrier {
     }
 }
 
-impl AsFd for Carrier {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Udp(socket) => socket.as_fd(),
-            Self::Xdp(socket) => socket.as_fd(),
-        }
-    }
-}
-
-impl AsRawFd for Carrier {
-    fn as_raw_fd(&self) -> RawFd {
-        match self {
-            Self::Udp(socket) => socket.as_raw_fd(),
-            Self::Xdp(socket) => socket.as_raw_fd(),
-        }
-    }
-}
+impl_as_fd!(Carrier, self => match self {
+    Self::Udp(socket) => socket.as_fd(),
+    Self::Xdp(socket) => socket.as_fd(),
+});
 
 fn named((came, from): (Came, Option<SocketAddr>)) -> io::Result<(Came, SocketAddr)> {
     let from = from.ok_or(io::ErrorKind::InvalidData)?;

@@ -2,13 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+#[cfg(unix)]
 use std::path::PathBuf;
 
-use rustix::io::ioctl_fionbio;
-use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_type};
-use rustix::net::{self, SocketAddrUnix, SocketType};
+#[cfg(unix)]
+use rustix::net::SocketAddrUnix;
+use rustix::net::sockopt::socket_type;
+use rustix::net::{self, SocketType};
 
+use crate::fd::OwnedFd;
+use crate::system::DeadlineSocket;
 use crate::{Address, Carrier, DatagramSocket, Stream, Transport};
 
 /// A socket that was connected elsewhere, by what it carries.
@@ -44,20 +47,20 @@ impl ConnectedSocket {
         let kind = socket_type(&fd)?;
         let peer = net::getpeername(&fd)?.ok_or(io::ErrorKind::NotConnected)?;
         let ip = SocketAddr::try_from(peer.clone()).ok();
-        ioctl_fionbio(&fd, false)?;
-        set_socket_timeout(fd.as_fd(), Timeout::Recv, None)?;
+        let socket = DeadlineSocket::adopt(fd)?;
         match (kind, ip) {
             (SocketType::STREAM, Some(peer)) => {
-                let stream = Stream::accepted(fd, Some(peer))?;
+                let stream = Stream::tcp(socket, peer)?;
                 let address = Address::of_socket(Transport::Tcp, peer);
                 Ok((Self::Stream(stream), address))
             }
+            #[cfg(unix)]
             (SocketType::STREAM, None) => {
                 let address = Address::unix(path(SocketAddrUnix::try_from(peer)?));
-                Ok((Self::Stream(Stream::accepted(fd, None)?), address))
+                Ok((Self::Stream(Stream::unix(socket)), address))
             }
             (SocketType::DGRAM, Some(peer)) => {
-                let carrier = Carrier::Udp(DatagramSocket::connected(fd));
+                let carrier = Carrier::Udp(DatagramSocket::from(socket));
                 Ok((
                     Self::Datagram(carrier),
                     Address::of_socket(Transport::Udp, peer),
@@ -72,6 +75,7 @@ impl ConnectedSocket {
 }
 
 /// Returns the path of a Unix socket; one that was never bound has an empty path.
+#[cfg(unix)]
 fn path(address: SocketAddrUnix) -> PathBuf {
     let path = address
         .path()

@@ -2,16 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use rustix::io::retry_on_intr;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketType};
+use rustix::net::{self, AddressFamily, Shutdown, SocketType};
 
-use crate::segments::SegmentationOffload;
-use crate::socket::{DeadlineSocket, Ready, family, of_receiving};
+use crate::socket::{Ready, ReceiveMode, family};
 use crate::stream::first_that_works;
+use crate::system::{DeadlineSocket, SegmentationOffload};
 use crate::train::{Came, Train};
 use crate::{Address, Host, Transport, Until};
 
@@ -45,11 +43,6 @@ impl DatagramSocket {
         let socket = open(family(peer))?;
         socket.connect(&peer, deadline)?;
         Ok(Self::from(socket))
-    }
-
-    /// Returns a socket that was connected elsewhere.
-    pub(crate) fn connected(fd: OwnedFd) -> Self {
-        Self::from(DeadlineSocket::from(fd))
     }
 
     /// Opens a socket that receives from everybody at `address`; port 0 takes any free port.
@@ -95,9 +88,7 @@ impl DatagramSocket {
     /// # Errors
     /// As [`try_send`](Self::try_send).
     pub fn try_send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        retry_on_intr(|| net::sendto(&self.socket, bytes, flags, &to))?;
-        Ok(())
+        self.socket.try_send_to(bytes, to)
     }
 
     /// Sends a train to the connected peer, or to `to`, with one system call if the system knows how; the
@@ -145,7 +136,8 @@ impl DatagramSocket {
     /// `WouldBlock` when nothing is there.
     #[inline]
     pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.recv_from(room, RecvFlags::DONTWAIT)
+        self.socket
+            .recv_datagram_from(room, ReceiveMode::NonBlocking)
     }
 
     /// Receives one datagram and its sender as [`try_recv_from`](Self::try_recv_from) does, waiting
@@ -160,15 +152,7 @@ impl DatagramSocket {
         limit: Duration,
     ) -> io::Result<(usize, SocketAddr)> {
         self.socket.give_up_after(limit)?;
-        self.recv_from(room, RecvFlags::empty())
-    }
-
-    fn recv_from(&self, room: &mut [u8], flags: RecvFlags) -> io::Result<(usize, SocketAddr)> {
-        let flags = flags | RecvFlags::TRUNC;
-        let received = net::recvfrom(&self.socket, &mut *room, flags);
-        let (_, length, from) = received.map_err(of_receiving)?;
-        let from = from.ok_or(io::ErrorKind::InvalidData)?;
-        Ok((length, SocketAddr::try_from(from)?))
+        self.socket.recv_datagram_from(room, ReceiveMode::Blocking)
     }
 
     /// Receives one datagram that is there. The length is the datagram's own: if it is greater than
@@ -178,7 +162,7 @@ impl DatagramSocket {
     /// `WouldBlock` when nothing is there; `ConnectionRefused` when a datagram met a closed port.
     #[inline]
     pub fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
-        self.socket.try_recv(room, RecvFlags::TRUNC)
+        self.socket.recv_datagram(room, ReceiveMode::NonBlocking)
     }
 
     /// Receives one datagram, waiting `until` a deadline. The length is the datagram's own: if it
@@ -188,7 +172,8 @@ impl DatagramSocket {
     /// `TimedOut` at the deadline; `ConnectionRefused` when a datagram met a closed port.
     #[inline]
     pub fn recv_until(&self, room: &mut [u8], until: impl Into<Until>) -> io::Result<usize> {
-        self.socket.recv_until(room, RecvFlags::TRUNC, until.into())
+        let receive = |mode| self.socket.recv_datagram(room, mode);
+        self.socket.receive_until(until.into(), receive)
     }
 
     /// Returns whether several datagrams may be there together: they are received by those of the methods below that
@@ -202,13 +187,13 @@ impl DatagramSocket {
     /// sender may not be known.
     pub(crate) fn try_recv_train(&self, room: &mut [u8]) -> io::Result<(Came, Option<SocketAddr>)> {
         self.segments
-            .receive(&self.socket, room, RecvFlags::DONTWAIT)
+            .receive(&self.socket, room, ReceiveMode::NonBlocking)
     }
 
     /// As [`recv_until`](Self::recv_until), several datagrams at a time.
     pub(crate) fn recv_train_until(&self, room: &mut [u8], until: Until) -> io::Result<Came> {
-        let received = self.socket.receive_until(until, |waiting| {
-            self.segments.receive(&self.socket, room, waiting)
+        let received = self.socket.receive_until(until, |mode| {
+            self.segments.receive(&self.socket, room, mode)
         });
         received.map(|(came, _)| came)
     }
@@ -221,7 +206,7 @@ impl DatagramSocket {
     ) -> io::Result<(Came, Option<SocketAddr>)> {
         self.socket.give_up_after(limit)?;
         self.segments
-            .receive(&self.socket, room, RecvFlags::empty())
+            .receive(&self.socket, room, ReceiveMode::Blocking)
     }
 
     /// Waits until the socket is ready for something that is `wanted`.
@@ -237,7 +222,7 @@ impl DatagramSocket {
     /// # Errors
     /// `NotConnected` for a socket that was not connected.
     pub fn shutdown(&self) -> io::Result<()> {
-        Ok(net::shutdown(&self.socket, Shutdown::Both)?)
+        self.socket.shutdown(Shutdown::Both)
     }
 }
 
@@ -250,17 +235,7 @@ impl From<DeadlineSocket> for DatagramSocket {
     }
 }
 
-impl AsFd for DatagramSocket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-impl AsRawFd for DatagramSocket {
-    fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
-    }
-}
+impl_as_fd!(DatagramSocket, self => self.socket.as_fd());
 
 /// Bytes of received datagrams that the system keeps until they are read. Where it may not be so much it is less.
 const KEPT: usize = 1 << 20;

@@ -10,11 +10,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::{Errno, ioctl_fionbio};
-use rustix::net::sockopt::socket_error;
 use rustix::net::{self, SocketType};
 
-use crate::socket::{DeadlineSocket, family, is_deadline, poll_until};
+use crate::socket::{family, is_deadline, poll_until};
+use crate::system::DeadlineSocket;
 
 /// Time for which an attempt is alone before the next address is tried beside it: the Connection Attempt Delay of RFC
 /// 8305 section 8. Less if the time until the deadline, divided among the addresses, is less.
@@ -84,7 +83,7 @@ pub fn interleave_families(addresses: impl IntoIterator<Item = SocketAddr>) -> V
     interleaved
 }
 
-/// Connects by TCP to the first of `addresses` that takes the connection. The socket blocks.
+/// Connects by TCP to the first of `addresses` that takes the connection.
 ///
 /// # Errors
 /// What the only address reports, or [`FailedAttempts`] of several; `TimedOut` at the deadline.
@@ -133,12 +132,8 @@ pub(crate) fn connect_first(
 /// Begins to connect.
 fn begin(address: SocketAddr) -> io::Result<DeadlineSocket> {
     let socket = DeadlineSocket::open(family(address), SocketType::STREAM)?;
-    ioctl_fionbio(&socket, true)?;
-    match net::connect(&socket, &address) {
-        // A signal ends the call and not the connecting.
-        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
-        Err(error) => Err(error.into()),
-    }
+    socket.begin_connect(address)?;
+    Ok(socket)
 }
 
 /// Waits until one of the attempts has ended; returns which, or none at `until`.
@@ -159,9 +154,8 @@ fn wait_for_one(
 
 /// Takes in that an attempt has ended.
 fn finish(socket: &DeadlineSocket, address: SocketAddr) -> io::Result<()> {
-    socket_error(socket)??;
-    refuse_self(socket, address)?;
-    Ok(ioctl_fionbio(socket, false)?)
+    socket.finish_connect()?;
+    refuse_self(socket, address)
 }
 
 /// A port of this machine that nothing listens on may be the very one that the kernel lends to the

@@ -3,40 +3,53 @@
 //!
 //! Everything is blocking with a deadline or not blocking at all, by the method that is called;
 //! no socket carries a hidden mode. One conformance suite (`tests/conformance.rs`) holds for all.
+//!
+//! Linux has all of it. Other systems have TCP and UDP, by the module `portable`, which Linux can be made to use as well
+//! (`--cfg tenon_portable`), so that it is tested.
+
+#[macro_use]
+pub mod fd;
 
 mod address;
 mod carrier;
 mod connected;
 mod datagram;
 mod happy_eyeballs;
-mod listener;
+#[cfg(all(target_os = "linux", not(tenon_portable)))]
+mod linux;
 mod liveness;
+mod pair;
+mod poll_event;
+#[cfg(not(any(windows, tenon_portable)))]
 mod poller;
-mod segments;
-mod shm;
+#[cfg(any(not(target_os = "linux"), tenon_portable))]
+mod portable;
 mod socket;
-mod spare;
 mod stream;
-mod ticks;
-mod timeout;
 mod train;
 mod unix_wait;
 mod until;
-mod xdp;
+
+#[cfg(any(not(target_os = "linux"), tenon_portable))]
+use portable as system;
+// Where modules are looked at without regard to the system, this is the one that counts.
+#[cfg(all(target_os = "linux", not(tenon_portable)))]
+use linux as system;
 
 pub use address::{Address, AddressError, Endpoint, Host, Protocol, Transport};
 pub use carrier::Carrier;
 pub use connected::ConnectedSocket;
 pub use datagram::DatagramSocket;
 pub use happy_eyeballs::{AttemptSchedule, FailedAttempts, interleave_families};
-pub use listener::{Accepted, Listener};
 pub use liveness::Liveness;
-pub use poller::{PollEvent, PollRegistry, PollWaker, Poller, Watch};
+pub use pair::{PairedSocket, socket_pair};
+pub use poll_event::{PollEvent, Watch};
+#[cfg(not(any(windows, tenon_portable)))]
+pub use poller::{PollRegistry, PollWaker, Poller};
+#[cfg(any(windows, tenon_portable))]
+pub use portable::poller::{PollRegistry, PollWaker, Poller};
 pub use socket::{Ready, is_deadline};
 pub use stream::Stream;
-pub use tenon_shm::User;
-pub use tenon_xdp::XdpCounters;
-pub use ticks::Ticks;
+pub use system::{Accepted, Listener, Ticks, User, XdpCounters, XdpDatagramSocket};
 pub use train::{Came, Train};
 pub use until::Until;
-pub use xdp::XdpDatagramSocket;

@@ -1,10 +1,11 @@
 //! How a peer that is gone without a word is found out: over TCP the kernel asks it, and gives it up.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustix::net::sockopt;
+
+use crate::fd::BorrowedFd;
 
 /// When the kernel asks a silent peer whether it is there, and when it gives the connection up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +14,8 @@ pub struct Liveness {
     /// one. It is never asked if this is not set.
     pub keep_alive: Option<Duration>,
     /// Time for which a peer may acknowledge nothing of what it was sent, or take nothing, before the connection ends
-    /// with `ETIMEDOUT`. If it is not set the kernel decides, after a quarter of an hour mostly.
+    /// with `ETIMEDOUT`. If it is not set the kernel decides, after a quarter of an hour mostly; systems other than
+    /// Linux always decide themselves.
     pub peer_timeout: Option<Duration>,
 }
 
@@ -41,6 +43,7 @@ impl Liveness {
             sockopt::set_tcp_keepcnt(socket, Self::PROBES)?;
             sockopt::set_socket_keepalive(socket, true)?;
         }
+        #[cfg(target_os = "linux")]
         if let Some(timeout) = self.peer_timeout {
             // Zero means that the kernel decides.
             let millis = timeout.as_millis().clamp(1, i32::MAX as u128) as u32;

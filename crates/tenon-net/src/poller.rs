@@ -8,51 +8,28 @@ use std::time::Duration;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 
+use crate::poll_event::{PollEvent, Watch};
+
 /// The event that only [wakes](PollWaker::wake).
 const WAKE: Token = Token(usize::MAX);
 
 /// Events that are taken from the system at a time.
 const EVENTS_MAX: usize = 256;
 
-/// The events that a socket is watched for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Watch {
-    /// Something to receive, or the end.
-    Receive,
-    /// The same, and room to send.
-    ReceiveAndSend,
-    /// The end of the connection in both directions alone: the thread that serves it receives by itself.
-    HangUp,
-    /// Nothing. A thread that sleeps in `recv` sees everything by itself, and a socket that a poller knows costs each
-    /// message half a microsecond more, at both ends, even if the poller waits for none of what happens.
-    Nothing,
-}
-
 impl Watch {
     fn interest(self) -> Option<Interest> {
         Some(match self {
             Self::Receive => Interest::READABLE,
             Self::ReceiveAndSend => Interest::READABLE | Interest::WRITABLE,
-            // The system tells of a hang-up whatever is asked for, and nothing sends urgent data.
+            // The system tells of a hang-up whatever is asked for, and nothing sends urgent data. Only connections in
+            // shared memory are watched for it alone, which no other system has.
+            #[cfg(target_os = "linux")]
             Self::HangUp => Interest::PRIORITY,
+            #[cfg(not(target_os = "linux"))]
+            Self::HangUp => return None,
             Self::Nothing => return None,
         })
     }
-}
-
-/// Events of a socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PollEvent {
-    /// The number under which it was registered.
-    pub token: usize,
-    /// Something can be received, perhaps the end.
-    pub is_readable: bool,
-    /// There is room to send.
-    pub is_writable: bool,
-    /// The peer sends nothing any more.
-    pub is_read_closed: bool,
-    /// The connection has ended in both directions, or failed.
-    pub is_hung_up: bool,
 }
 
 /// Waits for the sockets that are registered.

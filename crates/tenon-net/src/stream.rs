@@ -4,19 +4,15 @@ mod sending;
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::Shutdown;
 use rustix::net::sockopt::set_tcp_nodelay;
-use rustix::net::{self, AddressFamily, RecvFlags, Shutdown, SocketAddrUnix, SocketType};
 
-use tenon_shm::{Sizes, User};
-
+use crate::fd::{AsFd, OwnedFd};
 use crate::happy_eyeballs::{connect_first, interleave_families};
-use crate::shm::ShmStream;
-use crate::socket::{DeadlineSocket, Ready};
+use crate::socket::{Ready, is_hung_up};
+use crate::system::{DeadlineSocket, ShmStream, User, connect_path};
 use crate::unix_wait::UnixWait;
 use crate::{Address, Endpoint, Host, Liveness, Transport, Until};
 
@@ -74,8 +70,7 @@ impl Stream {
             (Transport::Tcp, Endpoint::Host(host)) => Self::connect_host(host, deadline),
             (Transport::Unix, Endpoint::Path(path)) => connect_path(path, deadline).map(Self::unix),
             (Transport::Shm, Endpoint::Path(path)) => {
-                let shm = ShmStream::join(connect_path(path, deadline)?, deadline)?;
-                Ok(Self(StreamKind::Shm(Box::new(shm))))
+                ShmStream::join(connect_path(path, deadline)?, deadline).map(Self::shm)
             }
             _ => Err(not_a_stream(address)),
         }
@@ -94,7 +89,8 @@ impl Stream {
         Self::tcp(socket, peer)
     }
 
-    fn tcp(socket: DeadlineSocket, peer: SocketAddr) -> io::Result<Self> {
+    /// Creates the stream of a socket that is connected to `peer` by TCP.
+    pub(crate) fn tcp(socket: DeadlineSocket, peer: SocketAddr) -> io::Result<Self> {
         // A reply must not wait for the acknowledgement of the one before it.
         set_tcp_nodelay(&socket, true)?;
         Ok(Self(StreamKind::Socket {
@@ -103,26 +99,17 @@ impl Stream {
         }))
     }
 
-    fn unix(socket: DeadlineSocket) -> Self {
+    /// Creates the stream of a connected Unix socket.
+    pub(crate) fn unix(socket: DeadlineSocket) -> Self {
         Self(StreamKind::Socket {
             socket,
             family: SocketFamily::Unix(UnixWait::default()),
         })
     }
 
-    /// Creates a connection that a listener accepted; `peer` is none on a Unix socket.
-    pub(crate) fn accepted(fd: OwnedFd, peer: Option<SocketAddr>) -> io::Result<Self> {
-        let socket = DeadlineSocket::from(fd);
-        match peer {
-            Some(peer) => Self::tcp(socket, peer),
-            None => Ok(Self::unix(socket)),
-        }
-    }
-
-    /// Creates a connection that a listener accepted, and that is to go on in shared memory.
-    pub(crate) fn invited(fd: OwnedFd, sizes: Sizes) -> io::Result<Self> {
-        let shm = ShmStream::invite(fd, sizes)?;
-        Ok(Self(StreamKind::Shm(Box::new(shm))))
+    /// Creates the stream of a connection in shared memory.
+    pub(crate) fn shm(shm: ShmStream) -> Self {
+        Self(StreamKind::Shm(Box::new(shm)))
     }
 
     /// Returns the transport that carries the bytes.
@@ -165,9 +152,7 @@ impl Stream {
     #[inline]
     pub fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
         match &self.0 {
-            StreamKind::Socket { socket, family } => {
-                family.note(socket.try_recv(room, RecvFlags::empty()))
-            }
+            StreamKind::Socket { socket, family } => family.note(socket.try_recv(room)),
             StreamKind::Shm(shm) => shm.try_recv(room),
         }
     }
@@ -195,7 +180,7 @@ impl Stream {
                     true => Until::from(until.deadline),
                     false => until,
                 };
-                family.note(socket.recv_until_precisely(room, RecvFlags::empty(), until))
+                family.note(socket.recv_until_precisely(room, until))
             }
             StreamKind::Shm(shm) => shm.recv_until(room, until.deadline),
         }
@@ -213,10 +198,10 @@ impl Stream {
             StreamKind::Socket { socket, family } => {
                 if family.polls() {
                     socket.sleep(limit);
-                    return family.note(socket.try_recv(room, RecvFlags::empty()));
+                    return family.note(socket.try_recv(room));
                 }
                 socket.give_up_after(limit)?;
-                family.note(socket.recv(room, RecvFlags::empty()))
+                family.note(socket.recv(room))
             }
             StreamKind::Shm(shm) => shm.recv_within(room, limit),
         }
@@ -285,12 +270,7 @@ impl Stream {
     /// closed, the connection was reset, or its process ended that shared the memory. Over TCP a peer that has closed
     /// its socket looks like one that has ended its sending side, until something is sent to it.
     pub fn is_hung_up(&self) -> bool {
-        let mut polled = [PollFd::new(self, PollFlags::empty())];
-        let now = Timespec::default();
-        match poll(&mut polled, Some(&now)) {
-            Ok(_) => (polled[0].revents()).intersects(PollFlags::HUP | PollFlags::ERR),
-            Err(_) => false,
-        }
+        is_hung_up(self)
     }
 
     /// Has the kernel find out when the peer is gone without a word. Only TCP needs that: the other streams end with the
@@ -314,7 +294,7 @@ impl Stream {
     /// `NotConnected` when the connection is gone.
     pub fn shutdown_send(&self) -> io::Result<()> {
         match &self.0 {
-            StreamKind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Write)?),
+            StreamKind::Socket { socket, .. } => socket.shutdown(Shutdown::Write),
             StreamKind::Shm(shm) => {
                 shm.shutdown_send();
                 Ok(())
@@ -328,7 +308,7 @@ impl Stream {
     /// `NotConnected` when the connection is gone.
     pub fn shutdown_recv(&self) -> io::Result<()> {
         match &self.0 {
-            StreamKind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Read)?),
+            StreamKind::Socket { socket, .. } => socket.shutdown(Shutdown::Read),
             StreamKind::Shm(shm) => shm.shutdown_recv(),
         }
     }
@@ -339,32 +319,16 @@ impl Stream {
     /// `NotConnected` when the connection is gone.
     pub fn shutdown(&self) -> io::Result<()> {
         match &self.0 {
-            StreamKind::Socket { socket, .. } => Ok(net::shutdown(socket, Shutdown::Both)?),
+            StreamKind::Socket { socket, .. } => socket.shutdown(Shutdown::Both),
             StreamKind::Shm(shm) => shm.shutdown(),
         }
     }
 }
 
-impl AsFd for Stream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.0 {
-            StreamKind::Socket { socket, .. } => socket.as_fd(),
-            StreamKind::Shm(shm) => shm.as_fd(),
-        }
-    }
-}
-
-impl AsRawFd for Stream {
-    fn as_raw_fd(&self) -> RawFd {
-        self.as_fd().as_raw_fd()
-    }
-}
-
-fn connect_path(path: &Path, deadline: Instant) -> io::Result<DeadlineSocket> {
-    let socket = DeadlineSocket::open(AddressFamily::UNIX, SocketType::STREAM)?;
-    socket.connect(&SocketAddrUnix::new(path)?, deadline)?;
-    Ok(socket)
-}
+impl_as_fd!(Stream, self => match &self.0 {
+    StreamKind::Socket { socket, .. } => socket.as_fd(),
+    StreamKind::Shm(shm) => shm.as_fd(),
+});
 
 /// Tries the addresses of `host` in the resolver's order; the last failure is reported.
 pub(crate) fn first_that_works<T>(
@@ -383,5 +347,13 @@ pub(crate) fn first_that_works<T>(
 
 pub(crate) fn not_a_stream(address: &Address) -> io::Error {
     let message = format!("{address} does not lead to a stream: use tcp://, unix:// or shm://");
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+/// Returns the error of a server that is to listen at an address of one protocol.
+pub(crate) fn serves_both(address: &Address) -> io::Error {
+    let onc = address.clone().over_onc();
+    let hint = onc.map_or_else(String::new, |onc| format!(": listen at {onc}"));
+    let message = format!("a server has one address for both protocols{hint}");
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }

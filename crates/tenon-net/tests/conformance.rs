@@ -11,18 +11,27 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use place::{fresh_host, fresh_path};
+#[cfg(tenon_portable)]
+use tenon_net::Carrier;
 use tenon_net::{Accepted, Address, DatagramSocket, Listener, Ready, Stream, Transport};
 
+#[cfg(not(tenon_portable))]
 const TRANSPORTS: [Transport; 4] = [
     Transport::Tcp,
     Transport::Unix,
     Transport::Udp,
     Transport::Shm,
 ];
+/// What other systems than Linux have.
+#[cfg(tenon_portable)]
+const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Udp];
 /// Packets past the kernel go between networks that `xdp.rs` makes.
 const NEEDS_NETWORKS: &str = "has tests of its own";
 
+#[cfg(not(tenon_portable))]
 const STREAMS: [Transport; 3] = [Transport::Tcp, Transport::Unix, Transport::Shm];
+#[cfg(tenon_portable)]
+const STREAMS: [Transport; 1] = [Transport::Tcp];
 
 const READ: Ready = Ready {
     readable: true,
@@ -459,6 +468,7 @@ fn bytes_go_both_ways_at_once_through_full_streams() {
     }
 }
 
+#[cfg(not(tenon_portable))]
 #[test]
 fn a_datagram_cut_short_shows_its_length() {
     let (mut client, mut server) = pair(Transport::Udp);
@@ -501,6 +511,27 @@ fn an_address_of_another_kind_is_refused_in_words() {
     }
 }
 
+#[cfg(tenon_portable)]
+#[test]
+fn what_only_linux_has_is_refused_in_words() {
+    for text in ["unix:///run/none", "shm:///run/none", "xdp://127.0.0.1:1"] {
+        let address: Address = text.parse().unwrap();
+        let error = match address.transport() {
+            Transport::Xdp => Carrier::bind(&address).unwrap_err(),
+            _ => Listener::bind(&address).unwrap_err(),
+        };
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("needs Linux"), "{error}");
+        let error = match address.transport() {
+            Transport::Xdp => Carrier::connect(&address, soon()).map(drop),
+            _ => Stream::connect(&address, soon()).map(drop),
+        };
+        let error = error.unwrap_err();
+        assert!(error.to_string().contains("needs Linux"), "{error}");
+    }
+}
+
+#[cfg(not(tenon_portable))]
 #[test]
 fn a_socket_file_lives_as_long_as_its_listener() {
     let path = fresh_path();
@@ -513,6 +544,7 @@ fn a_socket_file_lives_as_long_as_its_listener() {
     assert!(!path.exists());
 }
 
+#[cfg(not(tenon_portable))]
 #[test]
 fn a_stale_socket_file_is_replaced_and_another_file_is_not() {
     let path = fresh_path();

@@ -68,6 +68,7 @@ fn a_silent_address_does_not_keep_from_the_next() {
     }
 }
 
+#[cfg(not(tenon_portable))]
 #[test]
 fn the_socket_of_the_winner_blocks() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

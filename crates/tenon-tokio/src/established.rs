@@ -4,14 +4,22 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream as BlockingUnixStream;
 use std::pin::pin;
 
+use tenon_net::fd::OwnedFd;
+use tenon_net::{PairedSocket, socket_pair};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, Interest, copy, split};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
 
-use crate::watch::watch;
+use crate::watch::{WatchedSource, watch};
+
+/// One of a pair of sockets, as the run time has it.
+#[cfg(unix)]
+type AsyncPairedSocket = UnixStream;
+#[cfg(windows)]
+type AsyncPairedSocket = TcpStream;
 
 /// Returns the two ends of a connection within this process, for tests of a client and a server without addresses:
 /// one for [`Channel::over`](crate::Channel::over), the other for
@@ -22,6 +30,7 @@ use crate::watch::watch;
 ///
 /// # Panics
 /// Outside of a tokio run time with input and output.
+#[cfg(unix)]
 pub fn memory() -> io::Result<(UnixStream, UnixStream)> {
     UnixStream::pair()
 }
@@ -38,15 +47,16 @@ where
         Ok(socket) => return socket.into_std().map(OwnedFd::from),
         Err(stream) => stream,
     };
+    #[cfg(unix)]
     let stream = match downcast::<_, UnixStream>(stream) {
         Ok(socket) => return socket.into_std().map(OwnedFd::from),
         Err(stream) => stream,
     };
-    let (relayed, end) = BlockingUnixStream::pair()?;
+    let (relayed, end) = socket_pair()?;
     // Of its own, as it is asked for other things than the one that bytes go through.
     let hang_up = HangUp(watch(OwnedFd::from(end.try_clone()?), Interest::WRITABLE)?);
     end.set_nonblocking(true)?;
-    let end = UnixStream::from_std(end)?;
+    let end = AsyncPairedSocket::from_std(end)?;
     tokio::spawn(relay(stream, end, hang_up));
     Ok(relayed.into())
 }
@@ -65,7 +75,7 @@ fn downcast<S: 'static, T: 'static>(value: S) -> Result<T, S> {
 }
 
 /// Relays bytes in both directions until the channel or server has closed the connection.
-async fn relay<S: AsyncRead + AsyncWrite>(stream: S, end: UnixStream, hang_up: HangUp) {
+async fn relay<S: AsyncRead + AsyncWrite>(stream: S, end: AsyncPairedSocket, hang_up: HangUp) {
     let (mut reader, mut writer) = split(stream);
     let (mut end_reader, mut end_writer) = end.into_split();
     let incoming = async {
@@ -94,13 +104,13 @@ async fn relay<S: AsyncRead + AsyncWrite>(stream: S, end: UnixStream, hang_up: H
 }
 
 /// Tells when the other end of a pair of sockets is closed in both directions.
-struct HangUp(tokio::io::unix::AsyncFd<crate::watch::EventSource<OwnedFd>>);
+struct HangUp(WatchedSource<OwnedFd>);
 
 impl HangUp {
     /// Has sends of the other end fail.
     fn refuse_to_receive(&self) {
         if let Ok(end) = self.0.get_ref().0.try_clone() {
-            let _ = BlockingUnixStream::from(end).shutdown(Shutdown::Read);
+            let _ = PairedSocket::from(end).shutdown(Shutdown::Read);
         }
     }
 

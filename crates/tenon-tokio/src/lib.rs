@@ -77,10 +77,15 @@
 
 mod client;
 mod established;
+#[cfg(unix)]
+mod event_source;
+#[cfg(windows)]
+mod event_source_windows;
 mod server;
 mod watch;
 
 pub use client::{Channel, Client, ClientView, LeanCalls, MakeAsyncCalls, OncCalls, PendingCall};
+#[cfg(unix)]
 pub use established::memory;
 pub use server::{
     Answer, AsyncService, Call, Request, RequestCodec, RequestedProcedure, Server, ServerBuilder,

@@ -1,7 +1,6 @@
 //! Having the run time watch a socket.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -10,9 +9,14 @@ use std::time::Duration;
 
 use tenon_core::ClientSocket;
 use tenon_net::Stream;
+use tenon_net::fd::{AsFd, OwnedFd};
 use tokio::io::Interest;
-use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
 use tokio::time::{Instant, Sleep, sleep_until};
+
+#[cfg(unix)]
+pub(crate) use crate::event_source::{SourceReadyGuard, WatchedSource, watch};
+#[cfg(windows)]
+pub(crate) use crate::event_source_windows::{SourceReadyGuard, WatchedSource, watch};
 
 /// Time until it is looked again whether packets find room.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
@@ -27,29 +31,6 @@ pub(crate) const SILENCE_MAX: Duration = Duration::from_millis(100);
 pub(crate) fn yield_to_others(cx: &mut Context<'_>) {
     let yielded = pin!(tokio::task::yield_now()).poll(cx);
     debug_assert!(yielded.is_pending(), "a new future to yield is not ready");
-}
-
-/// A socket that the run time watches, for what it is used for.
-///
-/// # Errors
-/// The system has no room for it.
-#[allow(
-    deprecated,
-    reason = "what replaces it is unsafe, as the descriptor must be the same and open until the \
-              end: it is for the sockets that come here, which own theirs and never change it"
-)]
-pub(crate) fn watch<T: AsFd>(socket: T, interest: Interest) -> io::Result<AsyncFd<EventSource<T>>> {
-    AsyncFd::with_interest(EventSource(socket), interest)
-}
-
-/// A socket that owns its descriptor, as the run time wants it.
-#[derive(Debug)]
-pub(crate) struct EventSource<T>(pub(crate) T);
-
-impl<T: AsFd> AsRawFd for EventSource<T> {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_fd().as_raw_fd()
-    }
 }
 
 /// A socket of a channel that the run time watches.
@@ -84,7 +65,7 @@ impl WatchableSocket for ClientSocket {
 #[derive(Debug)]
 pub(crate) struct AsyncSocket<C: AsFd> {
     room: SendReadiness,
-    carrier: AsyncFd<EventSource<C>>,
+    carrier: WatchedSource<C>,
 }
 
 /// The source of notices that there is room to send.
@@ -104,14 +85,14 @@ enum SendReadiness {
 #[derive(Debug, Default)]
 struct WriteInterest {
     /// Another descriptor of the socket, which is watched for room.
-    watched: OnceLock<AsyncFd<EventSource<OwnedFd>>>,
+    watched: OnceLock<WatchedSource<OwnedFd>>,
     /// True if the last attempt to send found no room.
     is_full: AtomicBool,
 }
 
 #[derive(Debug)]
 struct RoomNotifier {
-    watched: AsyncFd<EventSource<OwnedFd>>,
+    watched: WatchedSource<OwnedFd>,
     /// True if the last attempt to send found no room.
     is_awaited: AtomicBool,
 }
@@ -125,7 +106,7 @@ struct RetryTimer {
 
 /// The readiness for an attempt to send or receive. A task that attempted it in vain says so.
 pub(crate) enum IoReadiness<'w, C: AsFd> {
-    Socket(AsyncFdReadyGuard<'w, EventSource<C>>),
+    Socket(SourceReadyGuard<'w, C>),
     /// To receive from shared memory.
     Bytes,
     /// To send into shared memory, or packets.
@@ -255,7 +236,7 @@ impl WriteInterest {
     }
 
     #[cold]
-    fn begin(&self, socket: &impl AsFd) -> io::Result<&AsyncFd<EventSource<OwnedFd>>> {
+    fn begin(&self, socket: &impl AsFd) -> io::Result<&WatchedSource<OwnedFd>> {
         let other = socket.as_fd().try_clone_to_owned()?;
         let watched = watch(other, Interest::WRITABLE)?;
         Ok(self.watched.get_or_init(|| watched))
@@ -286,10 +267,7 @@ impl RetryTimer {
 }
 
 /// Has the run time say when a bell rings once more.
-fn forget<T>(ready: Poll<AsyncFdReadyGuard<'_, T>>) -> Poll<()>
-where
-    T: AsRawFd,
-{
+fn forget<T: AsFd>(ready: Poll<SourceReadyGuard<'_, T>>) -> Poll<()> {
     ready.map(|mut ready| ready.clear_ready())
 }
 

@@ -190,7 +190,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::bpf::{BpfMap, FilterAssembler as BpfProgram, MapKind};
+    use crate::bpf::{BpfMap, BpfProgram, MapKind};
     use crate::headers::{EthernetEndpoint, FrameHeaderTemplate, MacAddress};
     use crate::interface::SOCKETS_MAX;
     use crate::privileges::check_privileges;

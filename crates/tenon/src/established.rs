@@ -3,13 +3,15 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, OwnedFd};
+#[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use rustix::net::{SendFlags, send};
+use tenon_net::fd::{AsFd, OwnedFd};
+use tenon_net::{PairedSocket, socket_pair};
 
 /// Bytes that are read at a time from a stream that is no socket.
 const RELAYED_BYTES: usize = 64 << 10;
@@ -74,7 +76,7 @@ struct OnClose(Option<Box<dyn FnOnce() + Send>>);
 /// # Errors
 /// The process has too many descriptors.
 pub fn memory() -> io::Result<(EstablishedConnection, EstablishedConnection)> {
-    let (one, other) = UnixStream::pair()?;
+    let (one, other) = socket_pair()?;
     Ok((one.into(), other.into()))
 }
 
@@ -125,6 +127,7 @@ impl From<TcpStream> for EstablishedConnection {
     }
 }
 
+#[cfg(unix)]
 impl From<UnixStream> for EstablishedConnection {
     fn from(socket: UnixStream) -> Self {
         OwnedFd::from(socket).into()
@@ -153,7 +156,7 @@ impl StreamHalves {
             writer,
             on_close,
         } = self;
-        let (relayed, end) = UnixStream::pair()?;
+        let (relayed, end) = socket_pair()?;
         let incoming = IncomingEnd(end.try_clone()?);
         let outgoing = OutgoingEnd { end, on_close };
         let builder = |name: &str| thread::Builder::new().name(name.to_owned());
@@ -164,7 +167,7 @@ impl StreamHalves {
 }
 
 /// The socket that takes what is read from the program's stream; ends with it, however reading ends.
-struct IncomingEnd(UnixStream);
+struct IncomingEnd(PairedSocket);
 
 impl Drop for IncomingEnd {
     fn drop(&mut self) {
@@ -175,7 +178,7 @@ impl Drop for IncomingEnd {
 
 /// The socket that supplies what is written to the program's stream; the connection ends with it, however writing ends.
 struct OutgoingEnd {
-    end: UnixStream,
+    end: PairedSocket,
     on_close: OnClose,
 }
 
@@ -232,17 +235,23 @@ fn relay_outgoing(mut writer: Box<dyn Write + Send>, outgoing: &OutgoingEnd) {
     wait_for_hang_up(end);
 }
 
+/// No signal is to come if the connection is closed. Where there is no such flag the socket has been told.
+#[cfg(target_os = "linux")]
+const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const NO_SIGNAL: SendFlags = SendFlags::empty();
+
 /// Sends without a signal to the process if the connection is closed.
-fn send_all(end: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
+fn send_all(end: &PairedSocket, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        let sent = retry_on_intr(|| send(end, bytes, SendFlags::NOSIGNAL))?;
+        let sent = retry_on_intr(|| send(end, bytes, NO_SIGNAL))?;
         bytes = bytes.get(sent..).unwrap_or_default();
     }
     Ok(())
 }
 
 /// Waits until the channel or server has closed the connection in both directions.
-fn wait_for_hang_up(end: &UnixStream) {
+fn wait_for_hang_up(end: &PairedSocket) {
     loop {
         let mut polled = [PollFd::from_borrowed_fd(end.as_fd(), PollFlags::empty())];
         match retry_on_intr(|| poll(&mut polled, None)) {

@@ -2,7 +2,9 @@
 
 use std::io;
 
+#[cfg(unix)]
 use rustix::process::{getgid, getgroups, getuid};
+#[cfg(unix)]
 use rustix::system::uname;
 use tenon::lean::BindRefusal;
 use tenon::wire::DecodeMode;
@@ -137,6 +139,7 @@ fn advice(error: &CallError) -> CallAdvice {
 }
 
 /// Returns the client with AUTH_SYS credentials of this process.
+#[cfg(unix)]
 fn with_own_identity(client: &Client) -> Result<Client, CommandFailure> {
     let system = uname();
     let machine = system.nodename().to_bytes();
@@ -149,4 +152,11 @@ fn with_own_identity(client: &Client) -> Result<Client, CommandFailure> {
     let identity = AuthSys::new(machine, getuid().as_raw(), getgid().as_raw(), &gids)
         .map_err(CommandFailure::new)?;
     Ok(client.with_credential(&Credential::Sys(identity)))
+}
+
+#[cfg(windows)]
+fn with_own_identity(_: &Client) -> Result<Client, CommandFailure> {
+    Err(CommandFailure::usage(
+        "a user of Windows has no number for AUTH_SYS: leave --auth out",
+    ))
 }

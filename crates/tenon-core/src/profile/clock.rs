@@ -8,6 +8,7 @@
 use std::fs;
 use std::sync::OnceLock;
 
+#[cfg(unix)]
 use rustix::time::{ClockId, clock_gettime};
 
 /// Nanoseconds in a second.
@@ -100,6 +101,7 @@ pub fn nanos(ticks: u64, rate: u64) -> u64 {
 }
 
 /// Nanoseconds of the kernel's clock.
+#[cfg(unix)]
 #[inline]
 fn monotonic() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
@@ -107,6 +109,14 @@ fn monotonic() -> u64 {
     (time.tv_sec as u64)
         .wrapping_mul(NANOS)
         .wrapping_add(time.tv_nsec as u64)
+}
+
+/// Nanoseconds since this was asked first: no number that another process can be told.
+#[cfg(windows)]
+fn monotonic() -> u64 {
+    static BEGIN: OnceLock<std::time::Instant> = OnceLock::new();
+    let begin = BEGIN.get_or_init(std::time::Instant::now);
+    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The processor's counter, if the kernel keeps time by it.

@@ -17,7 +17,7 @@ mod random;
 mod registry;
 mod running_handlers;
 mod settings;
-#[cfg(feature = "signal")]
+#[cfg(all(feature = "signal", unix))]
 mod signals;
 mod slow_reader;
 mod slow_sender;
@@ -40,7 +40,7 @@ pub use registry::{
 pub(crate) use registry::{lean_status, onc_status};
 pub use running_handlers::RunningHandlers;
 pub use settings::{ListenSockets, ServerSettings, StartError};
-#[cfg(feature = "signal")]
+#[cfg(all(feature = "signal", unix))]
 pub use signals::{EndSignals, EndSignalsHandle, SecondSignal};
 pub use slow_reader::SlowReader;
 pub use slow_sender::SlowSender;

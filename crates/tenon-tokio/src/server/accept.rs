@@ -7,16 +7,15 @@ use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN};
 use tenon_core::service::Origin;
 use tenon_net::{Accepted, Carrier, Listener, Stream};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
-use tokio::io::unix::AsyncFd;
 use tokio::task::yield_now;
 
 use super::connection::ConnectionTask;
 use super::port::PortTask;
 use super::state::ServerState;
-use crate::watch::{AsyncSocket, EventSource};
+use crate::watch::{AsyncSocket, WatchedSource};
 
 /// Takes connections in for as long as the server serves.
-pub(super) async fn accept(listener: AsyncFd<EventSource<Listener>>, state: Arc<ServerState>) {
+pub(super) async fn accept(listener: WatchedSource<Listener>, state: Arc<ServerState>) {
     let mut taken = 0;
     loop {
         if taken == ACCEPTS_PER_TURN {

@@ -4,17 +4,17 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-#[cfg(feature = "signal")]
+#[cfg(all(feature = "signal", unix))]
 use std::{future::poll_fn, pin::pin, task::Poll};
 
 use tenon_core::resolve::Registered;
-#[cfg(feature = "signal")]
+#[cfg(all(feature = "signal", unix))]
 use tenon_core::serve::SecondSignal;
 use tenon_core::serve::{DRAIN_ON_DROP, ServerCounters, too_many_connections};
 use tenon_net::{Address, ConnectedSocket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
-#[cfg(feature = "signal")]
+#[cfg(all(feature = "signal", unix))]
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle, spawn_blocking};
@@ -170,7 +170,7 @@ impl Server {
     ///
     /// # Errors
     /// The signals cannot be caught. The server still serves then.
-    #[cfg(feature = "signal")]
+    #[cfg(all(feature = "signal", unix))]
     pub async fn serve_until_signal(&self, drain: Duration) -> io::Result<Option<i32>> {
         let [terminate, interrupt] = [SignalKind::terminate(), SignalKind::interrupt()];
         let mut signals = [

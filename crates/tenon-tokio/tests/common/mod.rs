@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use place::{fresh_host, fresh_path};
+use place::fresh_host;
 use serving::Serving;
 use tenon::lean::{Interface, Part};
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
@@ -234,20 +234,27 @@ impl<S: Service> Service for InOrder<S> {
 
 /// A server of threads on TCP and Unix without a service.
 pub fn listening() -> tenon::ServerBuilder {
-    tenon::Server::builder()
+    let builder = tenon::Server::builder()
         .listen(&format!("tcp://{}:0", fresh_host()))
-        .unwrap()
-        .listen(&format!("unix://{}", fresh_path().display()))
-        .unwrap()
+        .unwrap();
+    // What other systems than Linux do not have.
+    #[cfg(not(tenon_portable))]
+    let builder = builder
+        .listen(&format!("unix://{}", place::fresh_path().display()))
+        .unwrap();
+    builder
 }
 
 /// A server of tasks on TCP and Unix without a service.
 pub fn listening_in_tasks() -> tenon_tokio::ServerBuilder {
-    tenon_tokio::Server::builder()
+    let builder = tenon_tokio::Server::builder()
         .listen(&format!("tcp://{}:0", fresh_host()))
-        .unwrap()
-        .listen(&format!("unix://{}", fresh_path().display()))
-        .unwrap()
+        .unwrap();
+    #[cfg(not(tenon_portable))]
+    let builder = builder
+        .listen(&format!("unix://{}", place::fresh_path().display()))
+        .unwrap();
+    builder
 }
 
 /// Every address that a client may write for these: the lean ones, too.

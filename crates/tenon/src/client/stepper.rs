@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+#[cfg(all(unix, not(tenon_portable)))]
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
+use tenon_net::fd::OwnedFd;
 use tenon_net::{PollRegistry, PollWaker, Poller, Stream, Watch};
 
 use super::channel::Channel;
@@ -201,6 +203,7 @@ impl WatchedConnection {
     }
 }
 
+#[cfg(all(unix, not(tenon_portable)))]
 impl AsFd for ChannelStepper {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.registry.as_fd()

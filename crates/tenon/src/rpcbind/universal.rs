@@ -5,9 +5,9 @@
 //! dotted too. `tcp6` and `udp6` do the same behind the text form of an IPv6 address. `local` is
 //! the path of a Unix socket.
 
+#[cfg(unix)]
 use std::ffi::OsStr;
 use std::net::IpAddr;
-use std::os::unix::ffi::OsStrExt;
 
 use tenon_net::{Address, Endpoint, Host, Transport};
 use tenon_wire::{BStr, ByteSlice};
@@ -83,8 +83,9 @@ pub(super) fn address(netid: &BStr, universal: &BStr) -> Result<Address, Univers
     match netid.as_bytes() {
         b"tcp" | b"tcp6" => host(universal).map(Address::tcp),
         b"udp" | b"udp6" => host(universal).map(Address::udp),
+        #[cfg(unix)]
         b"local" if universal.starts_with(b"/") && !universal.contains(&0) => {
-            let path = OsStr::from_bytes(universal.as_bytes());
+            let path = <OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(universal.as_bytes());
             Ok(Address::unix(path))
         }
         _ => Err(error(universal)),

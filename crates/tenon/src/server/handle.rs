@@ -11,7 +11,7 @@ use tenon_core::resolve::{Registered, Registrar};
 use tenon_core::serve::{
     DEPARTURE, DRAIN_ON_DROP, ServerCounters, StartError, too_many_connections,
 };
-#[cfg(feature = "signal")]
+#[cfg(all(feature = "signal", unix))]
 use tenon_core::serve::{EndSignals, EndSignalsHandle};
 use tenon_net::{Address, Carrier, ConnectedSocket};
 use tenon_proto::endpoint::exchange::server::Farewell;
@@ -90,7 +90,7 @@ pub struct Server {
     phase: Mutex<ServerPhase>,
     stopped: Condvar,
     /// Ends the wait for a signal.
-    #[cfg(feature = "signal")]
+    #[cfg(all(feature = "signal", unix))]
     signals: Mutex<Vec<EndSignalsHandle>>,
 }
 
@@ -109,7 +109,7 @@ impl Server {
             registered: Mutex::default(),
             phase: Mutex::new(ServerPhase::Serving),
             stopped: Condvar::new(),
-            #[cfg(feature = "signal")]
+            #[cfg(all(feature = "signal", unix))]
             signals: Mutex::default(),
         }
     }
@@ -218,7 +218,7 @@ impl Server {
         self.state.close_half_closed();
         *lock(&self.phase) = ServerPhase::Stopped;
         self.stopped.notify_all();
-        #[cfg(feature = "signal")]
+        #[cfg(all(feature = "signal", unix))]
         for handle in lock(&self.signals).drain(..) {
             handle.close();
         }
@@ -234,7 +234,7 @@ impl Server {
     ///
     /// # Errors
     /// The signals cannot be caught. The server still serves then.
-    #[cfg(feature = "signal")]
+    #[cfg(all(feature = "signal", unix))]
     pub fn serve_until_signal(&self, drain: Duration) -> io::Result<Option<i32>> {
         let mut signals = EndSignals::catch()?;
         lock(&self.signals).push(signals.handle());

@@ -7,12 +7,11 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 
 use tenon_core::serve::CallTally;
 use tenon_core::service::Origin;
-use tenon_net::{Carrier, Stream, Transport, Watch};
+use tenon_net::{Carrier, Stream, Transport, Watch, impl_as_fd};
 use tenon_proto::connection::DeferredId;
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_sync::Baton;
@@ -203,14 +202,10 @@ impl SocketSlot {
     }
 }
 
-impl AsFd for SocketSlot {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.socket {
-            SlotSocket::Stream(stream) => stream.as_fd(),
-            SlotSocket::Port(carrier) => carrier.as_fd(),
-        }
-    }
-}
+impl_as_fd!(SocketSlot, self => match &self.socket {
+    SlotSocket::Stream(stream) => stream.as_fd(),
+    SlotSocket::Port(carrier) => carrier.as_fd(),
+});
 
 impl fmt::Debug for SocketSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

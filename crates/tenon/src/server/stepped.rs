@@ -1,6 +1,7 @@
 //! A server without threads: a program that has an event loop of its own serves whenever something has come.
 
 use std::fmt;
+#[cfg(all(unix, not(tenon_portable)))]
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,6 +98,7 @@ impl Drop for SteppedServer {
     }
 }
 
+#[cfg(all(unix, not(tenon_portable)))]
 impl AsFd for SteppedServer {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.state.poll_registry.as_fd()

@@ -1,10 +1,10 @@
 //! The state of a connection, which one thread at a time has.
 
-use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use tenon_core::serve::{EndReason, HostShare, ServedStream, ServerShared};
 use tenon_core::wait::{Looking, Waiter, Waiting};
+use tenon_net::fd::OwnedFd;
 use tenon_net::{Transport, Watch};
 
 /// The state of a connection, which one thread at a time has.

@@ -130,11 +130,15 @@ pub fn listening() -> ServerBuilder {
 }
 
 fn listening_at(host: Ipv4Addr) -> ServerBuilder {
-    Server::builder()
+    let builder = Server::builder()
         .listen(&format!("tcp://{host}:0"))
-        .unwrap()
+        .unwrap();
+    // What other systems than Linux do not have.
+    #[cfg(not(tenon_portable))]
+    let builder = builder
         .listen(&format!("unix://{}", fresh_path().display()))
-        .unwrap()
+        .unwrap();
+    builder
         .listen(&format!("udp://{host}:0"))
         .unwrap()
         .limits(limited(|_| ()))

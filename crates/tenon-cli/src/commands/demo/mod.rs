@@ -3,6 +3,7 @@
 
 mod account;
 mod client;
+#[cfg_attr(not(target_os = "linux"), path = "no_networks.rs")]
 mod networks;
 mod process;
 mod report;

@@ -2,19 +2,22 @@
 
 use std::fs::{DirBuilder, remove_dir_all};
 use std::io::{self, BufRead, BufReader};
+#[cfg(unix)]
 use std::os::unix::fs::DirBuilderExt;
+#[cfg(unix)]
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use tenon::Waiting;
 
+use super::service::addresses;
 use crate::failure::CommandFailure;
 
 /// The addresses at which a server listens.
 #[derive(Clone, Copy)]
 pub enum ListenAddresses<'a> {
-    /// At what every process may listen at: TCP, UDP, a Unix socket and shared memory.
+    /// At what every process may listen at ([`addresses`]).
     Usual,
     /// At this address alone.
     Only(&'a str),
@@ -24,7 +27,7 @@ impl ListenAddresses<'_> {
     /// Returns the number of addresses that the server announces.
     fn count(self) -> usize {
         match self {
-            Self::Usual => 4,
+            Self::Usual => addresses(Path::new("")).len(),
             Self::Only(_) => 1,
         }
     }
@@ -43,18 +46,18 @@ impl ServerProcess {
             ListenAddresses::Usual => &[],
             ListenAddresses::Only(address) => &["--at", address],
         };
-        let mut child = Command::new(std::env::current_exe()?)
+        let mut command = Command::new(std::env::current_exe()?);
+        let command = command
             .args(["demo", "--serve", "--wait", &waiting.to_string()])
             .args(at)
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // So Ctrl-C ends this process alone, and the server, of which the input ends with it, takes its folder
-            // along.
-            .process_group(0)
-            .spawn()
-            .map_err(|error| {
-                CommandFailure::new(format!("cannot start the server process: {error}"))
-            })?;
+            .stdout(Stdio::piped());
+        // So Ctrl-C ends this process alone, and the server, of which the input ends with it, takes its folder along.
+        #[cfg(unix)]
+        let command = command.process_group(0);
+        let mut child = command.spawn().map_err(|error| {
+            CommandFailure::new(format!("cannot start the server process: {error}"))
+        })?;
         let mut addresses = Vec::new();
         if let Some(output) = child.stdout.take() {
             let lines = BufReader::new(output).lines().take(places.count());
@@ -109,7 +112,10 @@ pub fn private_directory() -> Result<PrivateDirectory, CommandFailure> {
     loop {
         let name = format!("tenon-demo-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        match DirBuilder::new().mode(0o700).create(&path) {
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        let builder = builder.mode(0o700);
+        match builder.create(&path) {
             Ok(()) => return Ok(PrivateDirectory(path)),
             // Of a process that was killed and had the same number, or of one in another container.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,

@@ -16,16 +16,17 @@ use crate::failure::CommandFailure;
 const PERSON: i32 = 1;
 const MACHINE: i32 = 2;
 
-/// Returns the addresses at which the interface is served by default: over TCP, UDP and a Unix socket in `directory`,
-/// by both protocols, and in shared memory beside it.
+/// Returns the addresses at which the interface is served by default, by both protocols: over TCP and UDP, and on Linux
+/// over a Unix socket in `directory` and in shared memory beside it.
 pub fn addresses(directory: &Path) -> Vec<String> {
-    let file = |name| directory.join(name).display().to_string();
-    vec![
-        "tcp://127.0.0.1:0".to_owned(),
-        "udp://127.0.0.1:0".to_owned(),
-        format!("unix://{}", file("demo.sock")),
-        format!("shm://{}", file("demo.shm")),
-    ]
+    let of_host = ["tcp://127.0.0.1:0", "udp://127.0.0.1:0"].map(str::to_owned);
+    let of_directory = [("unix", "demo.sock"), ("shm", "demo.shm")]
+        .map(|(scheme, name)| format!("{scheme}://{}", directory.join(name).display()));
+    let mut addresses = Vec::from(of_host);
+    if cfg!(target_os = "linux") {
+        addresses.extend(of_directory);
+    }
+    addresses
 }
 
 /// Serves the interface at these addresses.

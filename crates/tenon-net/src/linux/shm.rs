@@ -13,7 +13,8 @@ use tenon_shm::{
     HelloBuffer, JoinError, JoinRefusal, Joined, RingEndpoint, RingViolation, Segment, Sizes, User,
 };
 
-use crate::socket::{DeadlineSocket, Ready, is_out_of_descriptors, poll_until};
+use super::socket::{DeadlineSocket, flags, is_out_of_descriptors};
+use crate::socket::{Ready, poll_until};
 
 /// Looks in vain after which the socket is looked at: a peer that was killed cannot have said so in the memory.
 const LOOKS_MAX: u32 = 1 << 17;
@@ -271,8 +272,10 @@ impl ShmStream {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             was_woken = true;
-            let slept =
-                self.sleep(|bells, flags| self.socket.recv_until(bells, flags, deadline.into()));
+            let slept = self.sleep(|bells, peek| {
+                let receive = |mode| self.socket.recv_with(bells, peek | flags(mode));
+                self.socket.receive_until(deadline.into(), receive)
+            });
             if let Err(late) = slept {
                 return match self.try_recv(room) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(late),
@@ -289,7 +292,7 @@ impl ShmStream {
             done => return done,
         }
         self.socket.give_up_after(limit)?;
-        self.sleep(|bells, flags| match self.socket.recv(bells, flags) {
+        self.sleep(|bells, flags| match self.socket.recv_with(bells, flags) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(bells.len()),
             heard => heard,
         })?;
@@ -464,7 +467,7 @@ impl ShmStream {
     /// As [`Stream::shutdown_recv`](crate::Stream::shutdown_recv).
     pub(crate) fn shutdown_recv(&self) -> io::Result<()> {
         self.set(unusual::NO_RECEIVING);
-        Ok(net::shutdown(&self.socket, Shutdown::Read)?)
+        self.socket.shutdown(Shutdown::Read)
     }
 
     /// As [`Stream::shutdown`](crate::Stream::shutdown).
@@ -472,7 +475,7 @@ impl ShmStream {
         self.set(unusual::NO_RECEIVING | unusual::NO_SENDING);
         self.end.close(|| ring(&self.socket), || ring(&self.room));
         net::shutdown(&self.room, Shutdown::Both)?;
-        Ok(net::shutdown(&self.socket, Shutdown::Both)?)
+        self.socket.shutdown(Shutdown::Both)
     }
 
     /// Ends the connection with a peer that broke the rules.
@@ -516,7 +519,7 @@ impl AsFd for ShmStream {
 
 /// Takes in the bells that are there.
 fn try_take_in(bell: &DeadlineSocket) -> io::Result<usize> {
-    match bell.try_recv(&mut [0; BELLS], RecvFlags::empty()) {
+    match bell.try_recv(&mut [0; BELLS]) {
         Ok(BELLS) => take_in_more(bell),
         taken => taken,
     }
@@ -525,7 +528,7 @@ fn try_take_in(bell: &DeadlineSocket) -> io::Result<usize> {
 /// The same when there were so many that there may be many more.
 #[cold]
 fn take_in_more(bell: &DeadlineSocket) -> io::Result<usize> {
-    bell.try_recv(&mut [0; BELLS_IN_VAIN], RecvFlags::empty())
+    bell.try_recv(&mut [0; BELLS_IN_VAIN])
 }
 
 /// Wakes the thread that waits for the other end of `bell`. If that is full, it will wake up anyhow; if it is gone, it
@@ -589,7 +592,7 @@ mod tests {
         assert!(rung > 2 * BELLS_IN_VAIN, "{rung}");
         let came = client.recv_until(&mut [0; 64], Instant::now());
         assert_eq!(came.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        let left = client.socket.try_recv(&mut [0], RecvFlags::empty());
+        let left = client.socket.try_recv(&mut [0]);
         assert_eq!(left.unwrap(), 1, "it went on to the last bell");
 
         assert_eq!(server.try_send(b"still there").unwrap(), 11);
@@ -604,7 +607,7 @@ mod tests {
         let rung = flood(&server);
         client.take_in_bells();
         let mut left = 0;
-        while let Ok(taken) = client.socket.try_recv(&mut [0; 4096], RecvFlags::empty()) {
+        while let Ok(taken) = client.socket.try_recv(&mut [0; 4096]) {
             left += taken;
         }
         assert_eq!(rung - left, BELLS + BELLS_IN_VAIN);

@@ -13,9 +13,8 @@ use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
 };
 
-use rustix::net::RecvFlags;
-
-use crate::socket::{DeadlineSocket, of_receiving};
+use super::socket::DeadlineSocket;
+use crate::socket::{ReceiveMode, of_receiving};
 use crate::train::{Came, Train};
 
 /// Receives that each brought one datagram before no more than one is expected again.
@@ -92,17 +91,17 @@ impl SegmentationOffload {
         }
     }
 
-    /// Receives what is there, or waits for it if `waiting` does not say otherwise, and returns the address of the
+    /// Receives what is there, or waits for it as `mode` says, and returns the address of the
     /// sender.
     pub(crate) fn receive(
         &self,
         socket: &DeadlineSocket,
         room: &mut [u8],
-        waiting: RecvFlags,
+        mode: ReceiveMode,
     ) -> io::Result<(Came, Option<SocketAddr>)> {
-        let flags = match waiting.contains(RecvFlags::DONTWAIT) {
-            true => MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC,
-            false => MsgFlags::MSG_TRUNC,
+        let flags = match mode {
+            ReceiveMode::NonBlocking => MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC,
+            ReceiveMode::Blocking => MsgFlags::MSG_TRUNC,
         };
         let mut control = cmsg_space!(i32);
         // Room for nothing is no room.

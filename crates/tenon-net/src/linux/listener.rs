@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -17,9 +17,11 @@ use rustix::net::{
 };
 use tenon_shm::{JoinRefusal, Sizes, User};
 
-use crate::socket::{family, is_out_of_descriptors};
-use crate::spare::SpareDescriptor;
-use crate::stream::{first_that_works, not_a_stream};
+use super::shm::ShmStream;
+use super::socket::{DeadlineSocket, is_out_of_descriptors};
+use super::spare::SpareDescriptor;
+use crate::socket::family;
+use crate::stream::{first_that_works, not_a_stream, serves_both};
 use crate::{Address, Endpoint, Stream, Transport};
 
 /// Connections that may wait to be accepted; the kernel lowers it to its own limit.
@@ -202,7 +204,7 @@ impl Listener {
     fn take_in(&self, fd: OwnedFd, peer: Option<SocketAddrAny>) -> io::Result<Option<Stream>> {
         let stream = match self.address.transport() {
             Transport::Unix => match self.may_connect(fd.as_fd())? {
-                true => Stream::accepted(fd, None)?,
+                true => Stream::unix(DeadlineSocket::from(fd)),
                 false => {
                     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                     // A peer that is gone need not be told.
@@ -211,7 +213,7 @@ impl Listener {
                 }
             },
             Transport::Shm => match self.may_connect(fd.as_fd())? {
-                true => Stream::invited(fd, self.sizes)?,
+                true => Stream::shm(ShmStream::invite(fd, self.sizes)?),
                 false => {
                     tenon_shm::refuse(fd.as_fd(), JoinRefusal::User);
                     return Ok(None);
@@ -219,7 +221,7 @@ impl Listener {
             },
             Transport::Tcp | Transport::Udp | Transport::Xdp => {
                 let peer = peer.ok_or(io::ErrorKind::NotConnected)?;
-                Stream::accepted(fd, Some(SocketAddr::try_from(peer)?))?
+                Stream::tcp(DeadlineSocket::from(fd), SocketAddr::try_from(peer)?)?
             }
         };
         Ok(Some(stream))
@@ -309,17 +311,4 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
-}
-
-impl AsRawFd for Listener {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
-    }
-}
-
-fn serves_both(address: &Address) -> io::Error {
-    let onc = address.clone().over_onc();
-    let hint = onc.map_or_else(String::new, |onc| format!(": listen at {onc}"));
-    let message = format!("a server has one address for both protocols{hint}");
-    io::Error::new(io::ErrorKind::InvalidInput, message)
 }

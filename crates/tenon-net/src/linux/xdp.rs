@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -191,12 +191,6 @@ impl XdpDatagramSocket {
 impl AsFd for XdpDatagramSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-impl AsRawFd for XdpDatagramSocket {
-    fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
     }
 }
 

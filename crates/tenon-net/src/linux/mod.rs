@@ -1,0 +1,19 @@
+//! Sockets as Linux has them. What stands here has its like in `portable`, by the same names.
+
+mod listener;
+mod segments;
+mod shm;
+mod socket;
+mod spare;
+mod ticks;
+mod timeout;
+mod xdp;
+
+pub use listener::{Accepted, Listener};
+pub(crate) use segments::SegmentationOffload;
+pub(crate) use shm::ShmStream;
+pub(crate) use socket::{DeadlineSocket, connect_path};
+pub use tenon_shm::User;
+pub use tenon_xdp::XdpCounters;
+pub use ticks::Ticks;
+pub use xdp::XdpDatagramSocket;
