@@ -24,6 +24,7 @@ pub fn services() -> ServiceTable {
         parts: vec![Part {
             name: "point".into(),
             fingerprint: 7,
+            layout: 0,
             procedure: 0,
         }],
         ..Interface::unknown(1, 1)

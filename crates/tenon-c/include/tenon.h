@@ -174,6 +174,7 @@ typedef struct tenon_procedure {
 typedef struct tenon_part {
     const char *name;
     uint64_t fingerprint;
+    uint64_t layout; /* the fingerprint without the names: where it alone is equal, something is renamed or swapped */
     uint32_t procedure;
 } tenon_part;
 

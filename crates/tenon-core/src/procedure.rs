@@ -91,18 +91,18 @@ pub struct LeanInterface {
     program: u32,
     version: u32,
     fingerprint: u64,
-    parts: &'static [(&'static str, u64, u32)],
+    parts: &'static [(&'static str, u64, u64, u32)],
     shared: OnceLock<Arc<Interface>>,
 }
 
 impl LeanInterface {
-    /// A version of a program, its fingerprint, and its parts: the name and the fingerprint of each, and the number of
-    /// a procedure or 0 for a type, as `docs/lean-protocol.md` specifies them.
+    /// A version of a program, its fingerprint, and its parts: of each the name, the fingerprint, the same without
+    /// names, and the number of a procedure or 0 for a type, as `docs/lean-protocol.md` specifies them.
     pub const fn new(
         program: u32,
         version: u32,
         fingerprint: u64,
-        parts: &'static [(&'static str, u64, u32)],
+        parts: &'static [(&'static str, u64, u64, u32)],
     ) -> Self {
         Self {
             program,
@@ -123,9 +123,10 @@ impl LeanInterface {
         let parts = self
             .parts
             .iter()
-            .map(|(name, fingerprint, procedure)| Part {
+            .map(|(name, fingerprint, layout, procedure)| Part {
                 name: (*name).into(),
                 fingerprint: *fingerprint,
+                layout: *layout,
                 procedure: *procedure,
             });
         Interface {

@@ -27,6 +27,8 @@ pub struct FingerprintedPart {
     pub name: String,
     /// Its fingerprint; 0 if it has none.
     pub fingerprint: u64,
+    /// Its fingerprint without the names in it; 0 if it has none.
+    pub layout: u64,
     /// The number of a procedure; 0 for a type.
     pub procedure: u32,
 }
@@ -35,6 +37,8 @@ pub struct FingerprintedPart {
 #[derive(Debug)]
 pub struct Fingerprints<'s> {
     schema: &'s Schema,
+    /// Whether texts have the names of fields, members, arms and procedures.
+    has_names: bool,
     /// All types, those that others are made of first.
     order: Vec<TypeId>,
     /// The text of each type where it is used: what it is, if that is short, or `#` and its
@@ -46,8 +50,13 @@ pub struct Fingerprints<'s> {
 impl<'s> Fingerprints<'s> {
     /// Finds those of all types.
     pub fn new(schema: &'s Schema) -> Self {
+        Self::with_names(schema, true)
+    }
+
+    fn with_names(schema: &'s Schema, has_names: bool) -> Self {
         let mut all = Self {
             schema,
+            has_names,
             order: Vec::new(),
             references: vec![None; schema.types.len()],
             types: vec![UNKNOWN; schema.types.len()],
@@ -114,11 +123,16 @@ impl<'s> Fingerprints<'s> {
         };
         match (arguments, result) {
             (Some(arguments), Some(result)) => {
-                let Procedure { number, name, .. } = procedure;
-                hash(&format!("{number} {name}({arguments}){result}"))
+                let name = self.named(&procedure.name);
+                hash(&format!("{} {name}({arguments}){result}", procedure.number))
             }
             _ => UNKNOWN,
         }
+    }
+
+    /// A name in a text that has names, otherwise nothing.
+    fn named<'n>(&self, name: &'n str) -> &'n str {
+        if self.has_names { name } else { "" }
     }
 
     /// The fingerprint of a version of a program; 0 if it has none.
@@ -138,6 +152,7 @@ impl<'s> Fingerprints<'s> {
     /// enums that it uses, those that others are made of first.
     pub fn parts(&self, version: &Version) -> Vec<FingerprintedPart> {
         let used = self.used_by(version);
+        let layouts = Self::with_names(self.schema, false);
         let types = self
             .order
             .iter()
@@ -145,12 +160,14 @@ impl<'s> Fingerprints<'s> {
         let types = types.map(|id| FingerprintedPart {
             name: self.schema.type_def(*id).name.clone(),
             fingerprint: self.of_type(*id),
+            layout: layouts.of_type(*id),
             procedure: 0,
         });
         let procedures = compared_procedures(version).into_iter();
         let procedures = procedures.map(|procedure| FingerprintedPart {
             name: format!("procedure {}", procedure.name),
             fingerprint: self.of_procedure(procedure),
+            layout: layouts.of_procedure(procedure),
             procedure: procedure.number,
         });
         procedures.chain(types).collect()
@@ -201,7 +218,7 @@ impl<'a> FingerprintTextWriter<'a> {
             TypeKind::Enum(members) => {
                 let mut members: Vec<(i32, &str)> = members
                     .iter()
-                    .map(|member| (member.value, member.name.as_str()))
+                    .map(|member| (member.value, self.all.named(&member.name)))
                     .collect();
                 members.sort_unstable();
                 let members: Vec<String> = members
@@ -251,7 +268,10 @@ impl<'a> FingerprintTextWriter<'a> {
     /// A field: its name and its type.
     fn field(&mut self, field: &Field) -> Option<String> {
         let ty = self.reference(&field.ty, 0)?;
-        Some(format!("{} {ty}", field.name))
+        Some(match self.all.has_names {
+            true => format!("{} {ty}", field.name),
+            false => ty,
+        })
     }
 
     fn fields(&mut self, fields: &[Field]) -> Option<String> {

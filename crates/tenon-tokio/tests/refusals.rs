@@ -24,6 +24,7 @@ fn interface() -> Arc<Interface> {
     let part = |name: &str, procedure| Part {
         name: name.into(),
         fingerprint: 7,
+        layout: 0,
         procedure,
     };
     Arc::new(Interface {

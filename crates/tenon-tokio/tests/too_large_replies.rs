@@ -27,6 +27,7 @@ fn interface() -> Arc<Interface> {
         parts: vec![Part {
             name: "procedure FETCH".into(),
             fingerprint: 7,
+            layout: 0,
             procedure: FETCH,
         }],
         ..Interface::unknown(PROGRAM, 1)

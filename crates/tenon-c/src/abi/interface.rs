@@ -20,6 +20,7 @@ impl CInterface {
             // SAFETY: the caller's promise.
             name: unsafe { bytes(part.name) }.into(),
             fingerprint: part.fingerprint,
+            layout: part.layout,
             procedure: part.procedure,
         };
         Interface {

@@ -104,6 +104,8 @@ pub struct CPart {
     pub name: *const c_char,
     /// The fingerprint of its definition.
     pub fingerprint: u64,
+    /// The same without the names in it.
+    pub layout: u64,
     /// The number of a procedure; 0 for a type.
     pub procedure: u32,
 }

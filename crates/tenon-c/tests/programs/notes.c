@@ -139,7 +139,7 @@ static const tenon_procedure procedures[PROCEDURES] = {
     {12, "unserved", NULL, NULL},
 };
 
-static const tenon_part part = {"note", 0x1111, 0}, other_part = {"note", 0x2222, 0};
+static const tenon_part part = {"note", 0x1111, 0, 0}, other_part = {"note", 0x2222, 0, 0};
 
 const tenon_interface notes = {0x20000abc, 1, "NOTES", 0xaaaa, &part, 1, procedures, PROCEDURES};
 const tenon_interface notes_changed = {0x20000abc, 1, "NOTES", 0xbbbb, &other_part, 1, procedures, PROCEDURES};

@@ -24,6 +24,7 @@ pub fn made_from(schema: &Schema, program: &Program, version: &Version) -> Arc<l
     let parts = parts.map(|part| Part {
         name: part.name.into(),
         fingerprint: part.fingerprint,
+        layout: part.layout,
         procedure: part.procedure,
     });
     Arc::new(lean::Interface {

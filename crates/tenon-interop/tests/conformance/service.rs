@@ -51,6 +51,7 @@ pub fn interface_with(point: u64) -> Interface {
     let part = |name: &str, fingerprint| Part {
         name: name.into(),
         fingerprint,
+        layout: 0,
         procedure: 0,
     };
     Interface {
@@ -69,6 +70,7 @@ pub fn interface_with_echo(echo: u64) -> Interface {
     let procedure = |name: &str, fingerprint, number: u16| Part {
         name: name.into(),
         fingerprint,
+        layout: 0,
         procedure: number.into(),
     };
     let mut interface = interface_with(7);

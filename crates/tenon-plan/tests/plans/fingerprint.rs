@@ -187,6 +187,61 @@ fn whatever_decides_the_bytes_and_what_they_mean_counts() {
     }
 }
 
+/// The fingerprint and the layout fingerprint of the only procedure of an interface.
+fn of_get(interface: &str) -> (u64, u64) {
+    let schema = schema(interface);
+    let parts = Fingerprints::new(&schema).parts(&schema.programs[0].versions[0]);
+    (parts[0].fingerprint, parts[0].layout)
+}
+
+#[test]
+fn names_are_in_the_fingerprint_and_not_in_the_one_of_the_layout() {
+    let original = "enum color { RED = 0, BLUE = 1 };
+        union u switch (color c) { case RED: int i; case BLUE: void; };
+        struct node { u what; int value; int rank; node *next; };
+        program P { version V { node GET(color c, int a) = 1; } = 1; } = 300;";
+    let (fingerprint, layout) = of_get(original);
+    assert!(fingerprint != 0 && layout != 0 && layout != fingerprint);
+    for (from, to) in [
+        ("int value; int rank;", "int rank; int value;"),
+        ("int value;", "int weight;"),
+        ("RED", "PINK"),
+        ("int i;", "int j;"),
+        ("int a)", "int b)"),
+        ("node GET", "node FETCH"),
+    ] {
+        let changed = of_get(&original.replace(from, to));
+        assert_ne!(changed.0, fingerprint, "{from} -> {to}");
+        assert_eq!(changed.1, layout, "{from} -> {to}");
+    }
+    for (from, to) in [
+        ("int value;", "unsigned value;"),
+        ("BLUE = 1 }", "BLUE = 2 }"),
+        ("case RED: int i;", "case RED: hyper i;"),
+        ("int a)", "int a, int b)"),
+        ("node GET", "node *GET"),
+        ("= 1; } = 1;", "= 2; } = 1;"),
+    ] {
+        assert_ne!(
+            of_get(&original.replace(from, to)).1,
+            layout,
+            "{from} -> {to}"
+        );
+    }
+}
+
+/// The text of `struct { int x; int *y; }` without names.
+#[test]
+fn a_layout_fingerprint_is_that_of_the_text_without_names() {
+    let schema =
+        schema("struct t { int x; int *y; }; program P { version V { t G(t) = 1; } = 1; } = 300;");
+    let parts = Fingerprints::new(&schema).parts(&schema.programs[0].versions[0]);
+    let found = parts.iter().find(|part| part.name == "t").unwrap();
+    assert_eq!(found.layout, fnv("struct(int,#feaf4ac630d6dd86)"));
+    let of_t = format!("#{:016x}", found.layout);
+    assert_eq!(parts[0].layout, fnv(&format!("1 ({of_t}){of_t}")));
+}
+
 #[test]
 fn the_parts_of_a_version_are_its_procedures_and_then_types_in_the_order_of_use() {
     let interface = schema(

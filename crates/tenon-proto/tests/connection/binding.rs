@@ -90,6 +90,7 @@ fn with_procedures(procedures: &[(&str, u64, u32)]) -> Arc<Interface> {
         .map(|(name, fingerprint, procedure)| Part {
             name: (*name).into(),
             fingerprint: *fingerprint,
+            layout: 0,
             procedure: *procedure,
         });
     Arc::new(Interface {
@@ -344,6 +345,44 @@ fn differences(ours: Vec<Part>, theirs: Vec<Part>) -> Vec<Difference> {
 }
 
 #[test]
+fn a_rename_is_told_as_what_it_is() {
+    let of = |layout: u64, part: Part| Part { layout, ..part };
+    let renamed = |name: &str| Difference::NamesDiffer(name.into());
+    // A type with a field that was renamed, and a procedure that uses it.
+    let ours = vec![of(5, part("point", 1)), of(6, part("procedure MOVE", 2))];
+    let theirs = vec![of(5, part("point", 3)), of(6, part("procedure MOVE", 4))];
+    let expected = [renamed("point"), renamed("procedure MOVE")];
+    assert_eq!(differences(ours.clone(), theirs), expected);
+    // A procedure with another name.
+    let theirs = vec![of(5, part("point", 1)), of(6, part("procedure SHIFT", 4))];
+    assert_eq!(
+        differences(ours.clone(), theirs),
+        [renamed("procedure MOVE")]
+    );
+    // One that takes something else under another name, and one of which no more is known.
+    for layout in [7, 0] {
+        let theirs = vec![
+            of(5, part("point", 1)),
+            of(layout, part("procedure SHIFT", 4)),
+        ];
+        let expected = [
+            Difference::OnlyOurs("procedure MOVE".into()),
+            Difference::OnlyTheirs("procedure SHIFT".into()),
+        ];
+        assert_eq!(differences(ours.clone(), theirs), expected);
+    }
+    let refusal = BindRefusal::OtherInterface {
+        theirs: 1,
+        ours: 2,
+        differences: vec![renamed("point")],
+    };
+    assert_eq!(
+        refusal.to_string(),
+        "the server was built from another interface: point differs in names alone (renamed or swapped)"
+    );
+}
+
+#[test]
 fn a_table_of_parts_that_is_too_long_is_cut_and_nothing_is_said_of_the_rest() {
     let parts = |count: u64, fingerprint: u64| -> Vec<Part> {
         let names = (0..count).map(|number| format!("a_type_with_a_long_name_{number:04}"));
@@ -380,13 +419,17 @@ fn a_malformed_refusal_breaks_the_protocol() {
         (vec![], 16, short(4, 0)),
         (body[..4].to_vec(), 32, short(8, 0)),
         (
-            [&body[..], &[Double(1), Word(0), Word(9), Double(0)]].concat(),
-            56,
+            [
+                &body[..],
+                &[Double(1), Double(1), Word(0), Word(9), Double(0)],
+            ]
+            .concat(),
+            64,
             short(9, 8),
         ),
         (
-            [&body[..], &[Double(1), Word(0), Word(u32::MAX)]].concat(),
-            56,
+            [&body[..], &[Double(1), Double(1), Word(0), Word(u32::MAX)]].concat(),
+            64,
             short(u32::MAX.into(), 0),
         ),
     ];

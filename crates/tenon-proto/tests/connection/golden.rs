@@ -277,10 +277,12 @@ fn a_service_that_is_not_bound() {
         Word(2),
         Double(0x1122_3344_5566_7788),
         Double(1),
+        Double(0),
         Word(0),
         Word(5),
         Bytes(b"point\0\0\0"),
         Double(2),
+        Double(0),
         Word(7),
         Word(14),
         Bytes(b"procedure MOVE\0\0"),
@@ -298,7 +300,7 @@ fn a_service_that_is_not_bound() {
             24,
             &[Word(2), Word(2), Word(5), Word(0), Double(0)],
         ),
-        ("other interface", other, 80, parts),
+        ("other interface", other, 96, parts),
     ];
     for order in ORDERS {
         for (name, interface, length, body) in &cases {
@@ -324,6 +326,7 @@ fn with_turn() -> Arc<Interface> {
     interface.parts.push(tenon_proto::lean::Part {
         name: "procedure TURN".into(),
         fingerprint: 0x0807_0605_0403_0201,
+        layout: 0,
         procedure: 8,
     });
     Arc::new(interface)

@@ -39,6 +39,7 @@ pub fn part(name: &str, fingerprint: u64) -> Part {
     Part {
         name: name.into(),
         fingerprint,
+        layout: 0,
         procedure: if is_procedure { 7 } else { 0 },
     }
 }

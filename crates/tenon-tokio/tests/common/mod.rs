@@ -75,6 +75,7 @@ pub fn interface_of(fingerprint: u64) -> Interface {
         parts: vec![Part {
             name: "point".into(),
             fingerprint,
+            layout: 0,
             procedure: 0,
         }],
         ..Interface::unknown(PROGRAM, VERSION)

@@ -58,6 +58,7 @@ pub fn interface() -> Interface {
         parts: vec![Part {
             name: "point".into(),
             fingerprint: 1,
+            layout: 0,
             procedure: 0,
         }],
         ..Interface::unknown(PROGRAM, VERSION)

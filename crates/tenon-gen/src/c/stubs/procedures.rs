@@ -170,9 +170,11 @@ impl<'a> StubPrinter<'a> {
                 w.line(format!("static const tenon_part tenon_parts_{name}[] = {{"));
                 w.indented(|w| {
                     for part in &parts {
-                        let (name, fingerprint) = (literal(&part.name), part.fingerprint);
-                        let procedure = part.procedure;
-                        w.line(format!("{{ {name}, {fingerprint:#018x}u, {procedure} }},"));
+                        let (name, procedure) = (literal(&part.name), part.procedure);
+                        let (fingerprint, layout) = (part.fingerprint, part.layout);
+                        w.line(format!(
+                            "{{ {name}, {fingerprint:#018x}u, {layout:#018x}u, {procedure} }},"
+                        ));
                     }
                 });
                 w.line("};");

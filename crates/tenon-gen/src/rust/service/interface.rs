@@ -10,8 +10,9 @@ pub fn write(w: &mut SourceWriter, lean: LeanMarshalling<'_>, of: &ServiceVersio
     let digits = |fingerprint: u64| format!("{fingerprint:#018x}");
     let parts = lean.fingerprints.parts(of.version);
     let parts = parts.into_iter().map(|part| {
-        let (name, digits) = (literal(&part.name), digits(part.fingerprint));
-        Expr::text(format!("({name}, {digits}, {})", part.procedure))
+        let (name, procedure) = (literal(&part.name), part.procedure);
+        let (fingerprint, layout) = (digits(part.fingerprint), digits(part.layout));
+        Expr::text(format!("({name}, {fingerprint}, {layout}, {procedure})"))
     });
     let fingerprint = digits(lean.fingerprints.of_version(of.version));
     let [program, number, fingerprint] =

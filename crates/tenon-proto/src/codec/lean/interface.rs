@@ -34,6 +34,9 @@ pub struct Part {
     pub name: BString,
     /// Its fingerprint; 0 if it is not known, and then it is not compared.
     pub fingerprint: u64,
+    /// Its fingerprint without the names in it; 0 if it is not known. Where it is equal and the other is not, something
+    /// is renamed or swapped.
+    pub layout: u64,
     /// The number of a procedure; 0 for a type.
     pub procedure: u32,
 }
@@ -82,6 +85,23 @@ impl Interface {
 impl Part {
     fn is_procedure(&self) -> bool {
         self.procedure != 0
+    }
+
+    /// Returns whether it is known to lie as `other` does.
+    fn has_layout_of(&self, other: &Self) -> bool {
+        self.layout == other.layout && self.layout != 0
+    }
+
+    /// Returns whether it is a type that goes by another name among `others`, which is the same type.
+    fn is_type_among(&self, others: &[Self]) -> bool {
+        let mut types = others.iter().filter(|other| !other.is_procedure());
+        !self.is_procedure() && types.any(|other| other.fingerprint == self.fingerprint)
+    }
+
+    /// Returns whether it is a procedure that `others` have under another name.
+    fn is_renamed_among(&self, others: &[Self]) -> bool {
+        let other = find_procedure(others, self.procedure);
+        self.is_procedure() && other.is_some_and(|other| self.has_layout_of(other))
     }
 }
 
@@ -246,6 +266,8 @@ pub enum BindRefusal {
 pub enum Difference {
     /// Both have a part of this name, and it differs.
     Differs(BString),
+    /// Both have this part, and it differs in names alone: its own or those within it.
+    NamesDiffer(BString),
     /// Only the client has it.
     OnlyOurs(BString),
     /// Only the server has it.
@@ -255,7 +277,10 @@ pub enum Difference {
 impl Difference {
     fn name(&self) -> &BString {
         match self {
-            Self::Differs(name) | Self::OnlyOurs(name) | Self::OnlyTheirs(name) => name,
+            Self::Differs(name)
+            | Self::NamesDiffer(name)
+            | Self::OnlyOurs(name)
+            | Self::OnlyTheirs(name) => name,
         }
     }
 }
@@ -264,6 +289,7 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Differs(name) => write!(f, "{name} differs"),
+            Self::NamesDiffer(name) => write!(f, "{name} differs in names alone"),
             Self::OnlyOurs(name) => write!(f, "it lacks {name}"),
             Self::OnlyTheirs(name) => write!(f, "it has {} beside", EscapedText(name.as_ref())),
         }
@@ -284,8 +310,14 @@ impl fmt::Display for DifferenceList<'_> {
             write!(f, "{comma}{difference}")?;
         }
         match self.0.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, ", and {more} more"),
+            0 => {}
+            more => write!(f, ", and {more} more")?,
+        }
+        let is_of_names =
+            |difference: &Difference| matches!(difference, Difference::NamesDiffer(_));
+        match self.0.iter().all(is_of_names) {
+            true => f.write_str(" (renamed or swapped)"),
+            false => Ok(()),
         }
     }
 }
@@ -345,6 +377,7 @@ impl UnboundReason<'_> {
 
 fn put_part(part: &Part, buffer: &mut Buffer, order: ByteOrder) {
     buffer.extend(&order.bytes_of_u64(part.fingerprint));
+    buffer.extend(&order.bytes_of_u64(part.layout));
     buffer.extend(&order.bytes_of_u32(part.procedure));
     buffer.extend(&order.bytes_of_u32(part.name.len() as u32));
     buffer.extend(&part.name);
@@ -352,13 +385,14 @@ fn put_part(part: &Part, buffer: &mut Buffer, order: ByteOrder) {
 }
 
 fn get_part(input: &mut FieldReader<'_>) -> Result<Part, Fault> {
-    let fingerprint = input.u64()?;
+    let (fingerprint, layout) = (input.u64()?, input.u64()?);
     let procedure = input.u32()?;
     let length = input.u32()?;
     let name = input.bytes(length)?.into();
     Ok(Part {
         name,
         fingerprint,
+        layout,
         procedure,
     })
 }
@@ -453,36 +487,32 @@ fn agreed_procedures(ours: &[Part], theirs: &[Part]) -> Vec<u16> {
 /// Returns what differs between the parts of two interfaces. If those of the other are not all there, nothing can be
 /// said of what is missing.
 fn differences(ours: &[Part], theirs: &[Part], is_complete: bool) -> Vec<Difference> {
-    let by_name = |parts: &[Part]| -> HashMap<BString, u64> {
-        let entries = parts.iter();
-        entries
-            .map(|part| (part.name.clone(), part.fingerprint))
-            .collect()
-    };
     if ours.is_empty() || theirs.is_empty() {
         return Vec::new();
     }
     let (our_names, their_names) = (by_name(ours), by_name(theirs));
-    // A type that goes by another name is the same type.
-    let is_among = |part: &Part, others: &[Part]| {
-        let mut types = others.iter().filter(|other| !other.is_procedure());
-        !part.is_procedure() && types.any(|other| other.fingerprint == part.fingerprint)
-    };
     let types = ours.iter().filter(|part| !part.is_procedure());
     let procedures = ours.iter().filter(|part| part.is_procedure());
     let in_ours = types.chain(procedures).filter_map(|part| {
         let name = part.name.clone();
         match their_names.get(&part.name) {
-            Some(theirs) if *theirs == part.fingerprint => None,
-            None if is_among(part, theirs) => None,
+            Some(other) if other.fingerprint == part.fingerprint => None,
+            Some(other) if part.has_layout_of(other) => Some(Difference::NamesDiffer(name)),
             Some(_) => Some(Difference::Differs(name)),
+            None if part.is_type_among(theirs) => None,
+            None if part.is_renamed_among(theirs) => Some(Difference::NamesDiffer(name)),
             None if is_complete => Some(Difference::OnlyOurs(name)),
             None => None,
         }
     });
-    let in_theirs = theirs
-        .iter()
-        .filter(|part| !our_names.contains_key(&part.name) && !is_among(part, ours))
-        .map(|part| Difference::OnlyTheirs(part.name.clone()));
+    let in_theirs = theirs.iter().filter(|part| {
+        let has_ours = part.is_type_among(ours) || part.is_renamed_among(ours);
+        !our_names.contains_key(&part.name) && !has_ours
+    });
+    let in_theirs = in_theirs.map(|part| Difference::OnlyTheirs(part.name.clone()));
     in_ours.chain(in_theirs).collect()
+}
+
+fn by_name(parts: &[Part]) -> HashMap<&BString, &Part> {
+    parts.iter().map(|part| (&part.name, part)).collect()
 }

@@ -31,6 +31,7 @@ pub fn part(name: &str, fingerprint: u64, procedure: u32) -> Part {
     Part {
         name: name.into(),
         fingerprint,
+        layout: 0,
         procedure,
     }
 }
