@@ -21,6 +21,7 @@ use tenon::{
     Address, CallError, CallErrorKind, CallInfo, ChannelOptions, Client, Protocol, Refusal,
     ServerCounters, ServerLimits, Service,
 };
+use tenon_proto::lean::Preamble;
 use tokio::runtime::{Builder, Runtime};
 
 /// A server of either driver.
@@ -263,6 +264,29 @@ fn a_connection_without_a_request_is_closed_soon() {
             server.counters().late_first_requests == 2
         });
         assert_eq!(server.counters().idle_connections, 0, "{server}");
+    }
+}
+
+/// A peer that has only said that it speaks the lean protocol, and is told that the server does, has not called.
+#[test]
+fn a_preamble_is_no_first_request() {
+    let limits = ServerLimits {
+        first_request_timeout: Some(Duration::from_millis(300)),
+        ..ServerLimits::default()
+    };
+    let preamble = Preamble::client(1 << 20).encode();
+    for server in both(&limits, common::obliging) {
+        let (mut by_tcp, mut by_unix) = (tcp(&server), unix(&server));
+        by_tcp.write_all(&preamble).unwrap();
+        by_unix.write_all(&preamble).unwrap();
+        for stream in [&mut by_tcp as &mut dyn Read, &mut by_unix] {
+            let mut told = Vec::new();
+            stream.read_to_end(&mut told).unwrap();
+            assert_eq!(told[..8], preamble[..8], "{server}: its own preamble");
+        }
+        eventually("they are counted", || {
+            server.counters().late_first_requests == 2
+        });
     }
 }
 
