@@ -266,14 +266,14 @@ pub static BORROWED_V1_INTERFACE: LeanInterface = LeanInterface::new(
     BORROWED_V1,
     0x8aec000f13152189,
     &[
-        ("procedure LENGTH", 0xd2ece6bcac3e6a69, 1),
-        ("procedure SUM", 0xa82b295372b9c9ca, 2),
-        ("procedure MEAN", 0xcf11bc47942ed810, 3),
-        ("procedure MEAN_OF", 0xaf7180ac7087e0b6, 4),
-        ("procedure PLUS", 0xa9356ce0aad4109b, 5),
-        ("procedure ECHO", 0x454c74664c6e7f31, 6),
-        ("reading", 0x9ee121368d089972, 0),
-        ("found", 0xf0d52b869a169b83, 0),
+        ("procedure LENGTH", 0xd2ece6bcac3e6a69, 0xb5e39dcc85c6771d, 1),
+        ("procedure SUM", 0xa82b295372b9c9ca, 0xd20ad8d476050e78, 2),
+        ("procedure MEAN", 0xcf11bc47942ed810, 0xb305d5f08ead820f, 3),
+        ("procedure MEAN_OF", 0xaf7180ac7087e0b6, 0x01dacbd45c704008, 4),
+        ("procedure PLUS", 0xa9356ce0aad4109b, 0x901745c290948534, 5),
+        ("procedure ECHO", 0x454c74664c6e7f31, 0xd052b2db0b374a80, 6),
+        ("reading", 0x9ee121368d089972, 0x530683e11d62bc97, 0),
+        ("found", 0xf0d52b869a169b83, 0x7d89a4b98c479a4a, 0),
     ],
 );
 

@@ -261,12 +261,12 @@ pub static DEMO_V1_INTERFACE: LeanInterface = LeanInterface::new(
     DEMO_V1,
     0x8674f7aac266e7b0,
     &[
-        ("procedure SAY_HELLO", 0xad0a19225cb6caf6, 1),
-        ("procedure AVERAGE", 0x19e4df3b573b9a17, 2),
-        ("procedure COUNT_TO", 0x33fc10a263dacb02, 3),
-        ("procedure LOOK_UP", 0xc0ea6e5365c8f6d6, 4),
-        ("kind", 0x63e1d7c217a5c5f0, 0),
-        ("entry", 0x1b41dee35d5fde63, 0),
+        ("procedure SAY_HELLO", 0xad0a19225cb6caf6, 0x352f4a373fafd10a, 1),
+        ("procedure AVERAGE", 0x19e4df3b573b9a17, 0xd70bd9da4c107148, 2),
+        ("procedure COUNT_TO", 0x33fc10a263dacb02, 0xab30b447ecec6297, 3),
+        ("procedure LOOK_UP", 0xc0ea6e5365c8f6d6, 0xc2cf3a2912972822, 4),
+        ("kind", 0x63e1d7c217a5c5f0, 0x75029c8dc5b5ad9c, 0),
+        ("entry", 0x1b41dee35d5fde63, 0x3ee7fd3194cfc4a5, 0),
     ],
 );
 
