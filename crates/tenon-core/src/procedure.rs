@@ -124,7 +124,10 @@ impl LeanInterface {
             .parts
             .iter()
             .map(|(name, fingerprint, layout, procedure)| Part {
-                name: (*name).into(),
+                name: match procedure {
+                    0 => (*name).into(),
+                    _ => format!("procedure {name}").into(),
+                },
                 fingerprint: *fingerprint,
                 layout: *layout,
                 procedure: *procedure,

@@ -171,12 +171,22 @@ pub static FILES_V1_INTERFACE: LeanInterface = LeanInterface::new(
     FILES_V1,
     0x4d5ccd8727f3e387,
     &[
-        ("procedure FILES_READ", 0x1534335ccd68d9ef, 0x1a387c52ef8a0b89, 1),
-        ("procedure FILES_WRITE", 0x88d9d21d6e54951c, 0x5a7ab0ec56b96391, 2),
-        ("procedure FILES_STATE", 0xa7ac9ebcbd8badd6, 0x836f55f38469d581, 3),
+        ("FILES_READ", 0x1534335ccd68d9ef, 0x1a387c52ef8a0b89, 1),
+        ("FILES_WRITE", 0x88d9d21d6e54951c, 0x5a7ab0ec56b96391, 2),
+        ("FILES_STATE", 0xa7ac9ebcbd8badd6, 0x836f55f38469d581, 3),
         ("position", 0xdb996e54f687aa93, 0x569b5397e84a8d6e, 0),
-        ("FILES_READ_result", 0x017aedc914ee2d97, 0x9b0812e19c733c76, 0),
-        ("FILES_STATE_result", 0x46a8a2a31b8e98ee, 0xdf30be692b5d1d3c, 0),
+        (
+            "FILES_READ_result",
+            0x017aedc914ee2d97,
+            0x9b0812e19c733c76,
+            0,
+        ),
+        (
+            "FILES_STATE_result",
+            0x46a8a2a31b8e98ee,
+            0xdf30be692b5d1d3c,
+            0,
+        ),
     ],
 );
 

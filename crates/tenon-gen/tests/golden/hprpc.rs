@@ -242,11 +242,16 @@ pub static HPRPC_VERSION_INTERFACE: LeanInterface = LeanInterface::new(
     HPRPC_VERSION,
     0x64f9055cc421250d,
     &[
-        ("procedure SAY_HELLO", 0x42530826a957a787, 0xa4af53848db7b243, 1),
-        ("procedure AVERAGE", 0x5e5d954f50dbe78d, 0xa7a51a26ccd1bcc6, 2),
-        ("procedure GET_RAND_NUMS", 0xc0459b1a1789bf66, 0x03ec1700a0dc0848, 3),
-        ("procedure SEND_RCV_LARGE_DATA", 0x45fb2f617bba4901, 0xa04ee8846cdd7df8, 4),
-        ("procedure MAX_RESULT", 0xdadcf37ec3d4d521, 0xf3353f24ac9d22af, 5),
+        ("SAY_HELLO", 0x42530826a957a787, 0xa4af53848db7b243, 1),
+        ("AVERAGE", 0x5e5d954f50dbe78d, 0xa7a51a26ccd1bcc6, 2),
+        ("GET_RAND_NUMS", 0xc0459b1a1789bf66, 0x03ec1700a0dc0848, 3),
+        (
+            "SEND_RCV_LARGE_DATA",
+            0x45fb2f617bba4901,
+            0xa04ee8846cdd7df8,
+            4,
+        ),
+        ("MAX_RESULT", 0xdadcf37ec3d4d521, 0xf3353f24ac9d22af, 5),
         ("LargeData", 0xbe8d651b51346b0c, 0xe218028d8fbe9c17, 0),
     ],
 );

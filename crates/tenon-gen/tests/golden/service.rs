@@ -61,8 +61,8 @@ pub static STORE_V1_INTERFACE: LeanInterface = LeanInterface::new(
     STORE_V1,
     0xaff56b459a6de305,
     &[
-        ("procedure STOREPROC_GET", 0x28ee9cb641869cf8, 0x6a01216f7af7cf2d, 1),
-        ("procedure STOREPROC_PUT", 0xf97d21766caebcd5, 0x5f25a64bfef3b947, 2),
+        ("STOREPROC_GET", 0x28ee9cb641869cf8, 0x6a01216f7af7cf2d, 1),
+        ("STOREPROC_PUT", 0xf97d21766caebcd5, 0x5f25a64bfef3b947, 2),
         ("args", 0xc9a93540dc969f35, 0x9fcee09c102f8ba4, 0),
     ],
 );
@@ -425,9 +425,14 @@ pub static STORE_V2_INTERFACE: LeanInterface = LeanInterface::new(
     STORE_V2,
     0x3beae630957b4e0a,
     &[
-        ("procedure STOREPROC_GET", 0x3973d64037b35ec5, 0xa4af53848db7b243, 1),
-        ("procedure STOREPROC_COUNT", 0xb9297303ce3a310a, 0x97dff11879995ea9, 7),
-        ("procedure STOREPROC_FAR", 0x7ec1a725ca9fc120, 0x7a6309bbeb823cff, 65536),
+        ("STOREPROC_GET", 0x3973d64037b35ec5, 0xa4af53848db7b243, 1),
+        ("STOREPROC_COUNT", 0xb9297303ce3a310a, 0x97dff11879995ea9, 7),
+        (
+            "STOREPROC_FAR",
+            0x7ec1a725ca9fc120,
+            0x7a6309bbeb823cff,
+            65536,
+        ),
     ],
 );
 

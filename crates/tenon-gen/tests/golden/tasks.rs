@@ -104,12 +104,12 @@ pub static TASKS_V1_INTERFACE: LeanInterface = LeanInterface::new(
     TASKS_V1,
     0x27c3f32f6cf1770d,
     &[
-        ("procedure TASKS_DO", 0xc9c9d0f5962ecd60, 0x3cf5d0f0ba5ec251, 1),
-        ("procedure TASKS_ADD", 0x5bdc8ad4a57655e8, 0x7b2f58d8d72571c3, 2),
-        ("procedure TASKS_SORT", 0x7209ac32acb053b2, 0xf1f6444d627c8613, 3),
-        ("procedure TASKS_NAME", 0x738c737f986b578f, 0xd0f1b7257d102b94, 4),
-        ("procedure TASKS_MEET", 0x421b40dd9acc35a5, 0x17d0ad4607faaa4d, 5),
-        ("procedure TASKS_FORGET", 0x2f841211fa5eb63c, 0x3033c95999424daa, 6),
+        ("TASKS_DO", 0xc9c9d0f5962ecd60, 0x3cf5d0f0ba5ec251, 1),
+        ("TASKS_ADD", 0x5bdc8ad4a57655e8, 0x7b2f58d8d72571c3, 2),
+        ("TASKS_SORT", 0x7209ac32acb053b2, 0xf1f6444d627c8613, 3),
+        ("TASKS_NAME", 0x738c737f986b578f, 0xd0f1b7257d102b94, 4),
+        ("TASKS_MEET", 0x421b40dd9acc35a5, 0x17d0ad4607faaa4d, 5),
+        ("TASKS_FORGET", 0x2f841211fa5eb63c, 0x3033c95999424daa, 6),
         ("job", 0x135cb01d379cf5db, 0xc7516041385d1fb3, 0),
     ],
 );

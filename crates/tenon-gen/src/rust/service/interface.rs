@@ -10,9 +10,14 @@ pub fn write(w: &mut SourceWriter, lean: LeanMarshalling<'_>, of: &ServiceVersio
     let digits = |fingerprint: u64| format!("{fingerprint:#018x}");
     let parts = lean.fingerprints.parts(of.version);
     let parts = parts.into_iter().map(|part| {
-        let (name, procedure) = (literal(&part.name), part.procedure);
+        // The number says that it is a procedure.
+        let name = part.name.strip_prefix("procedure ").unwrap_or(&part.name);
+        let (name, procedure) = (literal(name), part.procedure.to_string());
         let (fingerprint, layout) = (digits(part.fingerprint), digits(part.layout));
-        Expr::text(format!("({name}, {fingerprint}, {layout}, {procedure})"))
+        Expr::call(
+            "",
+            [&name, &fingerprint, &layout, &procedure].map(Expr::text),
+        )
     });
     let fingerprint = digits(lean.fingerprints.of_version(of.version));
     let [program, number, fingerprint] =

@@ -792,12 +792,12 @@ static const tenon_procedure tenon_procedures_files_1[] = {
 };
 
 static const tenon_part tenon_parts_files_1[] = {
-	{ "procedure FILES_READ", 0x1534335ccd68d9efu, 1 },
-	{ "procedure FILES_WRITE", 0x88d9d21d6e54951cu, 2 },
-	{ "procedure FILES_STATE", 0xa7ac9ebcbd8badd6u, 3 },
-	{ "position", 0xdb996e54f687aa93u, 0 },
-	{ "FILES_READ_result", 0x017aedc914ee2d97u, 0 },
-	{ "FILES_STATE_result", 0x46a8a2a31b8e98eeu, 0 },
+	{ "procedure FILES_READ", 0x1534335ccd68d9efu, 0x1a387c52ef8a0b89u, 1 },
+	{ "procedure FILES_WRITE", 0x88d9d21d6e54951cu, 0x5a7ab0ec56b96391u, 2 },
+	{ "procedure FILES_STATE", 0xa7ac9ebcbd8badd6u, 0x836f55f38469d581u, 3 },
+	{ "position", 0xdb996e54f687aa93u, 0x569b5397e84a8d6eu, 0 },
+	{ "FILES_READ_result", 0x017aedc914ee2d97u, 0x9b0812e19c733c76u, 0 },
+	{ "FILES_STATE_result", 0x46a8a2a31b8e98eeu, 0xdf30be692b5d1d3cu, 0 },
 };
 
 const tenon_interface files_1_interface = {

@@ -1180,14 +1180,14 @@ static const tenon_procedure tenon_procedures_terms_1[] = {
 };
 
 static const tenon_part tenon_parts_terms_1[] = {
-	{ "procedure SIMPLIFY", 0x903404cf86832a5au, 1 },
-	{ "procedure REVERSE", 0x77e5012e7f49c70fu, 2 },
-	{ "kind", 0x4872813bea374418u, 0 },
-	{ "link", 0x8d044be84e652579u, 0 },
-	{ "chain", 0x9e55a76e5d79221du, 0 },
-	{ "group", 0x539d77096b2ea4f2u, 0 },
-	{ "pair", 0xe9b9e0bab798268au, 0 },
-	{ "term", 0xbd2c18dbf5b2f14eu, 0 },
+	{ "procedure SIMPLIFY", 0x903404cf86832a5au, 0x06689be936331859u, 1 },
+	{ "procedure REVERSE", 0x77e5012e7f49c70fu, 0xad6148717811aa0eu, 2 },
+	{ "kind", 0x4872813bea374418u, 0x68a5d2243fba4c47u, 0 },
+	{ "link", 0x8d044be84e652579u, 0x557c065967216ec9u, 0 },
+	{ "chain", 0x9e55a76e5d79221du, 0x5e88ba93e68234cbu, 0 },
+	{ "group", 0x539d77096b2ea4f2u, 0xac8a2db108cdb61fu, 0 },
+	{ "pair", 0xe9b9e0bab798268au, 0xbcc6c869d760dbdbu, 0 },
+	{ "term", 0xbd2c18dbf5b2f14eu, 0xd8acd3e11735a053u, 0 },
 };
 
 const tenon_interface terms_1_interface = {

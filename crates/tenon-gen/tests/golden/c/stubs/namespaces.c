@@ -1386,15 +1386,15 @@ static const tenon_procedure tenon_procedures_shapes_drawing_1[] = {
 };
 
 static const tenon_part tenon_parts_shapes_drawing_1[] = {
-	{ "procedure shapes_PAINT", 0x016b589e82c3cc8eu, 1 },
-	{ "procedure shapes_FRAME", 0x12bba614bb1f1edau, 2 },
-	{ "color", 0x6fa43a5e895feacbu, 0 },
-	{ "shapes::color", 0x4dee73fbe09fd0d4u, 0 },
-	{ "shapes::point", 0x6a7a0fadbef93d42u, 0 },
-	{ "shapes::solid::polygon", 0x9014a0c7c1daff7eu, 0 },
-	{ "shapes::solid::face", 0x4baa7625e6c91c59u, 0 },
-	{ "core::wrapped_inside", 0xa19117cc5c936e84u, 0 },
-	{ "core::wrapped", 0x8e62fe515de38a1au, 0 },
+	{ "procedure shapes_PAINT", 0x016b589e82c3cc8eu, 0xc33a0506600747edu, 1 },
+	{ "procedure shapes_FRAME", 0x12bba614bb1f1edau, 0x073493444a926a21u, 2 },
+	{ "color", 0x6fa43a5e895feacbu, 0x591a358e602abd68u, 0 },
+	{ "shapes::color", 0x4dee73fbe09fd0d4u, 0x75029c8dc5b5ad9cu, 0 },
+	{ "shapes::point", 0x6a7a0fadbef93d42u, 0x22d64726aed0926bu, 0 },
+	{ "shapes::solid::polygon", 0x9014a0c7c1daff7eu, 0xfb9621382ab4b7e4u, 0 },
+	{ "shapes::solid::face", 0x4baa7625e6c91c59u, 0xbbd1833835d06918u, 0 },
+	{ "core::wrapped_inside", 0xa19117cc5c936e84u, 0xbb41e4927cdc262du, 0 },
+	{ "core::wrapped", 0x8e62fe515de38a1au, 0xcd3b84f9d784a4f9u, 0 },
 };
 
 const tenon_interface shapes_drawing_1_interface = {

@@ -629,9 +629,9 @@ static const tenon_procedure tenon_procedures_store_program_1[] = {
 };
 
 static const tenon_part tenon_parts_store_program_1[] = {
-	{ "procedure STOREPROC_GET", 0x28ee9cb641869cf8u, 1 },
-	{ "procedure STOREPROC_PUT", 0xf97d21766caebcd5u, 2 },
-	{ "args", 0xc9a93540dc969f35u, 0 },
+	{ "procedure STOREPROC_GET", 0x28ee9cb641869cf8u, 0x6a01216f7af7cf2du, 1 },
+	{ "procedure STOREPROC_PUT", 0xf97d21766caebcd5u, 0x5f25a64bfef3b947u, 2 },
+	{ "args", 0xc9a93540dc969f35u, 0x9fcee09c102f8ba4u, 0 },
 };
 
 const tenon_interface store_program_1_interface = {
@@ -722,9 +722,9 @@ static const tenon_procedure tenon_procedures_store_program_2[] = {
 };
 
 static const tenon_part tenon_parts_store_program_2[] = {
-	{ "procedure STOREPROC_GET", 0x3973d64037b35ec5u, 1 },
-	{ "procedure STOREPROC_COUNT", 0xb9297303ce3a310au, 7 },
-	{ "procedure STOREPROC_FAR", 0x7ec1a725ca9fc120u, 65536 },
+	{ "procedure STOREPROC_GET", 0x3973d64037b35ec5u, 0xa4af53848db7b243u, 1 },
+	{ "procedure STOREPROC_COUNT", 0xb9297303ce3a310au, 0x97dff11879995ea9u, 7 },
+	{ "procedure STOREPROC_FAR", 0x7ec1a725ca9fc120u, 0x7a6309bbeb823cffu, 65536 },
 };
 
 const tenon_interface store_program_2_interface = {
