@@ -131,9 +131,9 @@ pub static GREETER_V1_INTERFACE: LeanInterface = LeanInterface::new(
     GREETER_V1,
     0x0cd43f6a9dae95d0,
     &[
-        ("procedure GREET", 0x544f8e6db14b01d9, 1),
-        ("visitor", 0xc647921762435f78, 0),
-        ("greeting", 0x3a907cf78a8c2f65, 0),
+        ("GREET", 0x544f8e6db14b01d9, 0x923d8f1f0d396295, 1),
+        ("visitor", 0xc647921762435f78, 0x788a818bb1cd61f3, 0),
+        ("greeting", 0x3a907cf78a8c2f65, 0xb50d5280ea486cb4, 0),
     ],
 );
 
