@@ -52,7 +52,8 @@ fn server() -> Option<Server> {
     )
 }
 
-/// A megabyte is 740 packets each way, and an acknowledgement for every eighth of them.
+/// A megabyte is 740 packets each way, and an acknowledgement for every eighth of them: more than 1,600 system calls if
+/// each packet took one. How many are received together depends on how fast the machine is: 60 to 170 were seen.
 #[test]
 fn a_megabyte_there_and_back_makes_few_system_calls() {
     const CALLS: u32 = 20;
@@ -60,7 +61,7 @@ fn a_megabyte_there_and_back_makes_few_system_calls() {
     let address = format!("lean+{}", server.addresses()[0]);
     let child = "make_the_large_calls_that_are_ordered";
     expect_system_calls(child, &address, CALLS, |counts| {
-        all(counts) / u64::from(CALLS) < 100
+        all(counts) / u64::from(CALLS) < 250
     });
 }
 

@@ -117,7 +117,7 @@ fn what_finds_no_room_goes_out_with_the_steps() {
             continue;
         }
         let client = Client::connect(&address, PROGRAM, VERSION).unwrap();
-        let client = client.with_timeout(Duration::from_secs(5));
+        let client = client.with_timeout(Duration::from_secs(60));
         let mut stepper = client.channel().stepper().unwrap();
         // What a lean server takes is known once it has said something.
         finish(&mut stepper, vec![start(&client, ECHO, b"once")]);

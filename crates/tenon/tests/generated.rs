@@ -268,6 +268,7 @@ fn with_another_kind() -> Arc<Interface> {
     for part in &mut interface.parts {
         if part.name == "kind" || part.procedure == LOOK_UP {
             part.fingerprint ^= 1;
+            part.layout ^= 1;
         }
     }
     interface.into()
