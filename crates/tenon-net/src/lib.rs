@@ -10,6 +10,7 @@
 #[macro_use]
 pub mod fd;
 
+mod accepted;
 mod address;
 mod carrier;
 mod connected;
@@ -36,6 +37,7 @@ use portable as system;
 #[cfg(all(target_os = "linux", not(tenon_portable)))]
 use linux as system;
 
+pub use accepted::Accepted;
 pub use address::{Address, AddressError, Endpoint, Host, Protocol, Transport};
 pub use carrier::Carrier;
 pub use connected::ConnectedSocket;
@@ -50,6 +52,6 @@ pub use poller::{PollRegistry, PollWaker, Poller};
 pub use portable::poller::{PollRegistry, PollWaker, Poller};
 pub use socket::{Ready, is_deadline};
 pub use stream::Stream;
-pub use system::{Accepted, Listener, Ticks, User, XdpCounters, XdpDatagramSocket};
+pub use system::{Listener, Ticks, User, XdpCounters, XdpDatagramSocket};
 pub use train::{Came, Train};
 pub use until::Until;

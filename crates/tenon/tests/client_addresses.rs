@@ -294,7 +294,7 @@ fn datagrams_go_to_the_first_address_that_answers(hosts: &Hosts) {
 fn all_addresses_are_told_with_their_causes(hosts: &Hosts) {
     hosts.set(&["127.0.0.2", "127.0.0.3"]);
     let _silent = UdpSocket::bind(("127.0.0.2", PORT)).unwrap();
-    // The kernel tells of closed ports so many times a second, and other tests have it do so, too.
+    // Machines were seen that stood still for half a second in the middle of a system call.
     let limit = Duration::from_millis(2500);
     for scheme in ["tcp", "udp", "lean+udp"] {
         let error = connect_by_name(scheme, options().connect_timeout(limit)).unwrap_err();

@@ -20,12 +20,10 @@ use tenon_shm::{JoinRefusal, Sizes, User};
 use super::shm::ShmStream;
 use super::socket::{DeadlineSocket, is_out_of_descriptors};
 use super::spare::SpareDescriptor;
+use crate::accepted::{Accepted, BACKLOG};
 use crate::socket::family;
 use crate::stream::{first_that_works, not_a_stream, serves_both};
 use crate::{Address, Endpoint, Stream, Transport};
-
-/// Connections that may wait to be accepted; the kernel lowers it to its own limit.
-const BACKLOG: i32 = 4096;
 
 /// The permission bits of a file's mode.
 const PERMISSIONS: u32 = 0o777;
@@ -43,16 +41,6 @@ pub struct Listener {
     sizes: Sizes,
     spare: SpareDescriptor,
     _file: Option<SocketFile>,
-}
-
-/// A connection that was accepted.
-#[derive(Debug)]
-pub enum Accepted {
-    /// It is to be served.
-    Stream(Stream),
-    /// No descriptor is left for it: it was accepted by the one that is kept for this, and is to be closed before the
-    /// next is accepted. `None` if it is closed already, as one that would have gone on in shared memory.
-    Excess(Option<Stream>),
 }
 
 impl Listener {

@@ -9,7 +9,7 @@ mod ticks;
 mod timeout;
 mod xdp;
 
-pub use listener::{Accepted, Listener};
+pub use listener::Listener;
 pub(crate) use segments::SegmentationOffload;
 pub(crate) use shm::ShmStream;
 pub(crate) use socket::{DeadlineSocket, connect_path};

@@ -7,27 +7,16 @@ use rustix::net::{self, SocketType};
 use socket2::SockRef;
 
 use super::socket::DeadlineSocket;
+use crate::accepted::{Accepted, BACKLOG};
 use crate::socket::{Ready, family};
 use crate::stream::{first_that_works, not_a_stream, serves_both};
 use crate::{Address, Endpoint, Stream, Transport};
-
-/// Connections that may wait to be accepted; the system lowers it to its own limit.
-const BACKLOG: i32 = 4096;
 
 /// A listening socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: DeadlineSocket,
     address: Address,
-}
-
-/// A connection that was accepted.
-#[derive(Debug)]
-pub enum Accepted {
-    /// It is to be served.
-    Stream(Stream),
-    /// No descriptor is left for it. No listener of this system reports that: the connection waits.
-    Excess(Option<Stream>),
 }
 
 impl Listener {

@@ -9,5 +9,5 @@ mod socket;
 
 pub(crate) use absent::{SegmentationOffload, ShmStream, connect_path};
 pub use absent::{Ticks, User, XdpCounters, XdpDatagramSocket};
-pub use listener::{Accepted, Listener};
+pub use listener::Listener;
 pub(crate) use socket::DeadlineSocket;

@@ -3,7 +3,7 @@
 
 mod account;
 mod client;
-#[cfg_attr(not(target_os = "linux"), path = "no_networks.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "networks_portable.rs")]
 mod networks;
 mod process;
 mod report;
