@@ -1,4 +1,4 @@
-//! Descriptors of sockets by one name on every system: on Windows, where they are called sockets, too.
+//! Descriptors of sockets under one name on every system; Windows calls them sockets.
 
 pub use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 

@@ -1,5 +1,5 @@
-//! A socket that the run time watches, by another handle of the socket: on Windows the run time watches streams of its
-//! own type alone, and does not mind if the socket below is one for datagrams or a listener.
+//! A socket that the run time watches, by another handle of the socket. On Windows the run time watches only streams of its
+//! own type; it finds out in the same way when a listener or a socket for datagrams is ready.
 
 use std::io;
 use std::net::TcpStream as BlockingTcpStream;

@@ -1,4 +1,4 @@
-//! Sockets as Linux has them. What stands here has its like in `portable`, by the same names.
+//! Sockets of Linux. `portable` has the same items for other systems, under the same names.
 
 mod listener;
 mod segments;

@@ -1,5 +1,5 @@
-//! What only Linux has: types without values in the place of what it has, so that code above need not ask which system
-//! it is compiled for.
+//! Stand-ins for transports and clocks that only Linux has: types without values, so that the code above is the same for
+//! every system.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -61,7 +61,7 @@ pub(crate) enum ShmStream {}
 #[derive(Debug)]
 pub enum XdpDatagramSocket {}
 
-/// Several datagrams with one system call, which this system does not do: they are sent and received one by one.
+/// The place of segmentation offload, which this system does not have: datagrams are sent and received one by one.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentationOffload;
 

@@ -1,5 +1,5 @@
-//! Sockets of systems other than Linux: TCP and UDP, by calls that every system has. What stands here has its like in
-//! `linux`, by the same names; what a system does not have is a type without values.
+//! Sockets of systems other than Linux: TCP and UDP, by calls that every system has. `linux` has the same items under the
+//! same names; a transport that only Linux has is a type without values here.
 
 mod absent;
 mod listener;

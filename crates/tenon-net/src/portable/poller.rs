@@ -1,4 +1,5 @@
-//! Waits for many sockets at once by `poll`, on systems where what tells of changes alone takes more than a descriptor.
+//! Waits for many sockets at once by `poll`, on Windows: its completion ports report operations that were begun, and not
+//! sockets that are ready.
 //!
 //! A socket that has been told of is not polled again before it was used: each receive, and each send that found no
 //! room, has it polled once more ([`rearm`]). To a caller that is what an edge-triggered poller does: nothing that comes
