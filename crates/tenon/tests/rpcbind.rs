@@ -2,15 +2,14 @@
 //! Needs root for that, and rpcbind with rpcinfo (`apt-get install rpcbind`).
 #![allow(clippy::unwrap_used)]
 
-#[path = "common/caller.rs"]
-mod caller;
+mod common;
 
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Output, Stdio};
 
-use caller::*;
+use common::caller::*;
 use rustix::process::{Pid, Signal, kill_process};
 use tenon::rpcbind::{Rpcbind, RpcbindError, RpcbindVersion};
 use tenon::{Address, Client, ConnectError, Server, StartError};

@@ -9,9 +9,11 @@ use rustix::system::uname;
 use tenon::lean::BindRefusal;
 use tenon::wire::DecodeMode;
 use tenon::{
-    Address, AuthSys, BindError, CallError, ChannelOptions, Client, ConnectError, Credential,
-    Misbehavior, Protocol, Transport,
+    Address, BindError, CallError, ChannelOptions, Client, ConnectError, Misbehavior, Protocol,
+    Transport,
 };
+#[cfg(unix)]
+use tenon::{AuthSys, Credential};
 
 use crate::args::{AuthArg, CallOptionArgs};
 use crate::failure::CommandFailure;

@@ -119,6 +119,22 @@ pub fn torture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interfaces/torture.x")
 }
 
+/// Holds a text to the golden file at `path`, or writes it there if `UPDATE_EXPECT` is set.
+///
+/// # Panics
+/// If they differ.
+pub fn expect_golden(path: &Path, text: &str) {
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(path, text).expect("the golden file can be written");
+    }
+    let known = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        known == text,
+        "{} differs from what is generated now; see it with UPDATE_EXPECT=1 and git diff",
+        path.display()
+    );
+}
+
 /// The last part of a path.
 pub fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! An end that is killed at every step of what it does with the memory: behind each of its stores, and between a
 //! store and the bell that is to follow it. The other end gets what was published and not a byte of anything else,
 //! is never told that rules were broken, and finds that it may sleep, where the system wakes it, as it closes the
-//! sockets of the dead. `crates/tenon/tests/shm.rs` and `shm_killed.rs` have the sockets.
+//! sockets of the dead. `crates/tenon/tests/shm` has the sockets.
 //!
 //! The rings are compiled here once more, with [atomics that stop](sync) in place of the processor's. Lines of the
 //! annex are copied by words: nobody looks at them before a cell refers to them.

@@ -11,7 +11,7 @@ use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::{Frame, Receiver};
 use tenon_proto::connection::{CallDraft, Connection, LeanCall, TransmitBatch, WireProtocol};
 
-use super::{ECHO, PATIENCE};
+use super::obliging::{ECHO, PATIENCE};
 
 /// A lean client that sends what it is told to, however many calls the server takes.
 pub struct Raw {

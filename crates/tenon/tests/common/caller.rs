@@ -1,19 +1,4 @@
 //! A caller made by hand, byte by byte, and a service that does what a test asks for.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
-#![allow(clippy::unwrap_used)]
-
-#[allow(
-    clippy::duplicate_mod,
-    reason = "test files that have two kinds of peers have it twice"
-)]
-#[path = "gate.rs"]
-pub mod gate;
-#[allow(
-    clippy::duplicate_mod,
-    reason = "test files that have two kinds of peers have it twice"
-)]
-#[path = "place.rs"]
-pub mod place;
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream, UdpSocket};
@@ -22,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use place::{fresh_host, fresh_path};
+use super::gate;
+pub use super::place::{fresh_host, fresh_path};
 use tenon::wire::{DecodeError, Decoder, Encoder};
 use tenon::{
     AuthStat, CallInfo, Credential, Refusal, Server, ServerBuilder, ServerLimits, Service,

@@ -1,8 +1,8 @@
 //! Counts system calls: what a child process makes, as strace sees it.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Says to a test that it is the child, and how many calls it is to make.
@@ -23,6 +23,13 @@ pub fn orders() -> Option<Orders> {
     Some(Orders { address, calls })
 }
 
+/// Waits until no other test of this process counts: whatever is late, as another one takes the processor, waits or
+/// repeats what it has sent, which counts.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// System calls by name.
 pub type Counts = BTreeMap<String, u64>;
 
@@ -39,6 +46,7 @@ pub fn expect_system_calls(
     calls: u32,
     is_well: impl Fn(&Counts) -> bool,
 ) {
+    let _alone = alone();
     let end = Instant::now() + PATIENCE;
     loop {
         let counts = system_calls_of(child, address, calls);

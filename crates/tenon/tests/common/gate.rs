@@ -1,5 +1,4 @@
 //! Gates: calls are held at them until a test lets them go on, however long that takes.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};

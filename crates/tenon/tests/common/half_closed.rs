@@ -1,5 +1,4 @@
 //! A client by hand that goes on sending while its server stops, and that a reset would cost its replies.
-#![allow(clippy::unwrap_used)]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,5 +1,4 @@
 //! A lean server over a plain socket that says only what its script tells it to say.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -14,8 +13,8 @@ use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{Caller, Connection, DeferredId, Event, ReplyDraft, ServiceTable};
 
-use crate::caller::{PATIENCE, PROGRAM, VERSION};
-use crate::lean_caller::{config_of, interface, take_out};
+use super::caller::{PATIENCE, PROGRAM, VERSION};
+use super::lean_caller::{config_of, interface, take_out};
 
 /// What a client sent that a script has to see.
 #[derive(Debug)]

@@ -1,12 +1,11 @@
 //! Lean calls of the same kind again and again, for what counts their costs.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use std::sync::Arc;
 
 use tenon::{Address, ChannelOptions, Client, LeanInput};
 
-use crate::caller::{PROGRAM, VERSION};
-use crate::lean_caller::{ECHO, interface};
+use super::caller::{PROGRAM, VERSION};
+use super::lean_caller::{ECHO, interface};
 
 /// Bytes of the larger call and its result.
 const LARGE: usize = 1440;

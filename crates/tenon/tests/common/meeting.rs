@@ -1,5 +1,4 @@
 //! A place where handlers meet: each of them stays until so many are there at the same time.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! Stands between clients and a server, and loses, doubles, delays and reorders real datagrams. What
 //! happens to one is decided by a seed.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,27 +1,18 @@
 //! A server that comes and goes at the same addresses, and clients of it that speak either protocol.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
-#![allow(clippy::unwrap_used)]
 
-#[allow(
-    clippy::duplicate_mod,
-    reason = "test files that have two kinds of peers have it twice"
-)]
-#[path = "place.rs"]
-pub mod place;
-#[allow(
-    clippy::duplicate_mod,
-    reason = "test files that have two kinds of peers have it twice"
-)]
-#[path = "serving.rs"]
-pub mod serving;
-
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use place::{fresh_host, fresh_path};
-use serving::{Serving, rest};
+use super::caller::PATIENCE;
+use super::place::{fresh_host, fresh_path};
+use super::serving::{Serving, rest};
 use tenon::lean::Interface;
-use tenon::{CallError, CallOptions, ChannelOptions, Client, Protocol, Refusal, Server};
+use tenon::{
+    CallError, CallOptions, ChannelOptions, Client, Protocol, Refusal, Server, StartError,
+};
 
 pub const PROGRAM: u32 = 0x2000_0077;
 pub const VERSION: u32 = 1;
@@ -63,13 +54,23 @@ impl Place {
     where
         F: Fn(u32, &[u8]) -> Result<Vec<u8>, Refusal> + Send + Sync + 'static,
     {
-        let interface = interface();
-        let builder = Server::builder().listen(&self.tcp).unwrap();
-        let builder = builder.listen(&self.unix).unwrap();
-        builder
-            .service(Serving { interface, body })
-            .start()
-            .unwrap()
+        let body = Arc::new(body);
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let (interface, body) = (interface(), Arc::clone(&body));
+            let body = move |procedure, arguments: &[u8]| body(procedure, arguments);
+            let builder = Server::builder().listen(&self.tcp).unwrap();
+            let builder = builder.listen(&self.unix).unwrap();
+            match builder.service(Serving { interface, body }).start() {
+                // Another test may be starting a program, which has the sockets of this process until it runs.
+                Err(StartError::Listen { cause, .. })
+                    if cause.kind() == ErrorKind::AddrInUse && Instant::now() < deadline =>
+                {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                started => return started.unwrap(),
+            }
+        }
     }
 
     /// Starts a server there whose results are the arguments.

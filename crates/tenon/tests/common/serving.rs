@@ -1,5 +1,4 @@
 //! A service that is a function, the same in both protocols.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! A path over TCP on which everything takes a while, in either direction.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

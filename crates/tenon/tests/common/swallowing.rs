@@ -1,7 +1,5 @@
 //! Stands between clients and a server over TCP, and swallows from some moment on what it is sent, in both directions
 //! and without a word, as a network does that has forgotten a connection.
-#![allow(dead_code, reason = "every test file uses its own part of this module")]
-#![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -106,16 +106,26 @@ impl Drop for ServerProcess {
 /// A folder that goes away with the server.
 pub struct PrivateDirectory(PathBuf);
 
+#[cfg(unix)]
+fn private_builder() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    builder
+}
+
+/// A user's folder for temporary files is private already.
+#[cfg(windows)]
+fn private_builder() -> DirBuilder {
+    DirBuilder::new()
+}
+
 /// Makes a folder that only this user can enter.
 pub fn private_directory() -> Result<PrivateDirectory, CommandFailure> {
     let mut number = 0_u32;
     loop {
         let name = format!("tenon-demo-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        let builder = builder.mode(0o700);
-        match builder.create(&path) {
+        match private_builder().create(&path) {
             Ok(()) => return Ok(PrivateDirectory(path)),
             // Of a process that was killed and had the same number, or of one in another container.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,

@@ -1,0 +1,100 @@
+//! Accounts of calls that tasks make, of servers of threads and of tasks: that they are known at both ends,
+//! and that no nanosecond is missing.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use crate::common::obliging::{
+    ECHO, FAIL, Patient, SLEEP, call, connect, every_way, in_time, listening, listening_in_tasks,
+    obliging,
+};
+use tenon::{Account, Part, Protocol, Trace, Way};
+use tokio::task::JoinSet;
+
+fn check_sum(trace: &Trace) {
+    let sum: u64 = trace.parts().map(|(_, nanos)| nanos).sum();
+    assert_eq!(sum, trace.round_trip(), "{trace:?}");
+}
+
+fn nanos(trace: &Trace, wanted: Part) -> u64 {
+    let mut parts = trace.parts();
+    parts.find(|(part, _)| *part == wanted).unwrap().1
+}
+
+/// Checks an account of `calls` at this address.
+async fn check(address: &str, calls: usize) {
+    let client = connect(address).await;
+    // So that the server's preamble has come.
+    call(&client, ECHO, b"").await.unwrap();
+    let way = match client.protocol() {
+        Protocol::Onc => Way::Client,
+        Protocol::Lean => Way::Whole,
+    };
+    let account = Account::of_every_call();
+    let followed = client.with_account(&account);
+    call(&followed, 0, b"").await.unwrap();
+    let slept = 20_u32;
+    call(&followed, SLEEP, &slept.to_be_bytes()).await.unwrap();
+    call(&followed, FAIL, b"").await.unwrap_err();
+    let [null, sleep] = account.traces()[..] else {
+        panic!("{address}: {:?}", account.traces());
+    };
+    assert_eq!((null.way(), sleep.way()), (way, way), "{address}");
+    let waited = match way {
+        Way::Whole | Way::TwoClocks => Part::Serve,
+        Way::Client => Part::Wait,
+    };
+    let slept = u64::from(slept) * 1_000_000;
+    // Two clocks that count the same time differ by a little.
+    assert!(nanos(&sleep, waited) >= slept - slept / 20);
+    account.clear();
+    let mut tasks = JoinSet::new();
+    for _ in 0..calls {
+        let client = followed.clone();
+        tasks.spawn(async move { call(&client, ECHO, b"abcd").await.unwrap() });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    let traces = account.traces();
+    assert_eq!(traces.len(), calls);
+    for trace in &traces {
+        check_sum(trace);
+        assert_eq!(trace.way(), way, "{address}: {trace:?}");
+    }
+    let summary = account.summary().unwrap();
+    assert_eq!((summary.calls, summary.left_out), (calls, 0), "{address}");
+    // A call that is given up has no result to account for.
+    account.clear();
+    {
+        let mut dropped = pin!(call(&followed, SLEEP, &[0, 0, 0, 9]));
+        let begun = poll_fn(|cx| Poll::Ready(dropped.as_mut().poll(cx)));
+        assert!(begun.await.is_pending());
+    }
+    call(&client, ECHO, b"").await.unwrap();
+    assert_eq!(account.traces(), []);
+}
+
+#[tokio::test]
+async fn calls_of_tasks_are_accounted_for_at_a_server_of_threads() {
+    let builder = listening().listen("udp://127.0.0.1:0").unwrap();
+    let server = builder.service(obliging()).start().unwrap();
+    for address in every_way(server.addresses()) {
+        in_time(check(&address, 50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_of_tasks_are_accounted_for_at_a_server_of_tasks() {
+    let listening = || listening_in_tasks().listen("udp://127.0.0.1:0").unwrap();
+    for builder in [
+        listening().sync_service(obliging()),
+        listening().service(Patient::default()),
+    ] {
+        let server = builder.start().await.unwrap();
+        for address in every_way(server.addresses()) {
+            in_time(check(&address, 50)).await;
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Clients that live in tasks.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod calls;
+mod exchange;
+mod in_flight;
+mod limits;
+mod liveness;
+mod peers;
+mod ready;
+mod restarts;
+mod system_calls;

@@ -1,0 +1,13 @@
+//! What is generated for tasks.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../../tenon-gen/tests/golden/tasks.rs"]
+mod tasks;
+#[path = "../../../tenon-gen/tests/golden/tasks_onc.rs"]
+mod tasks_onc;
+
+mod calls;
+mod interface;
+mod services;

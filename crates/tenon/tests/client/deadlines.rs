@@ -1,0 +1,44 @@
+//! Deadlines of blocking calls are kept to about a millisecond.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::onc_peer::{Peer, start};
+use tenon::{CallError, Client};
+
+/// Returns how late the quickest of several calls comes back, and the latest of as many sleeps beside them: a busy machine
+/// wakes any thread late.
+fn lateness(client: &Client, limit: Duration) -> (Duration, Duration) {
+    let hasty = client.with_timeout(limit);
+    let call = || {
+        let begun = Instant::now();
+        let error = start(&hasty, 1).wait().unwrap_err();
+        assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
+        let took = begun.elapsed();
+        assert!(took >= limit, "{took:?} of {limit:?}");
+        took - limit
+    };
+    let sleep = || {
+        let begun = Instant::now();
+        thread::sleep(limit);
+        begun.elapsed() - limit
+    };
+    let pairs: Vec<_> = (0..10).map(|_| (call(), sleep())).collect();
+    let quickest = pairs.iter().map(|(call, _)| *call).min();
+    let latest = pairs.iter().map(|(_, sleep)| *sleep).max();
+    quickest.zip(latest).unwrap()
+}
+
+#[test]
+fn a_call_to_a_silent_server_comes_back_in_time() {
+    let (client, peer) = Peer::with_one_line(|mut line| while line.call().is_some() {});
+    for millis in [1, 10, 25, 50, 100] {
+        let (late, slept) = lateness(&client, Duration::from_millis(millis));
+        assert!(
+            late < slept + Duration::from_micros(1500),
+            "{late:?} after {millis} ms, where sleeps are {slept:?} late"
+        );
+    }
+    drop(client);
+    peer.join();
+}

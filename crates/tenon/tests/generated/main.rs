@@ -1,0 +1,25 @@
+//! What is generated from interface files: its calls, and stubs that stand in the repository.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../../tenon-gen/tests/golden/borrowed.rs"]
+mod borrowed;
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../../tenon-gen/tests/golden/demo.rs"]
+mod demo;
+#[path = "../../../tenon-gen/tests/golden/directions.rs"]
+mod directions;
+#[path = "../../../tenon-gen/tests/golden/mount3.rs"]
+mod mount3;
+#[path = "../../../tenon-gen/tests/golden/reserved.rs"]
+mod reserved;
+#[path = "../../../tenon-gen/tests/golden/results.rs"]
+mod results;
+#[path = "../../../tenon-gen/tests/golden/service.rs"]
+mod service;
+
+mod calls;
+mod doc_stubs;
+mod interface;
+mod reserved_results;
+mod rpcbind;
