@@ -12,7 +12,9 @@ use tenon_exec::random::{Random, schemas, text};
 use tenon_gen::rust::{self, Form};
 use tenon_idl::Style;
 use tenon_plan::{Pass, Plans, Representation, lower};
-use tenon_schema::{Field, Origin, Schema, Type, TypeDef, TypeId, TypeKind};
+use tenon_schema::{
+    Field, FieldAnnotations, Origin, Schema, Type, TypeAnnotations, TypeDef, TypeId, TypeKind,
+};
 
 /// Interfaces of this repository.
 const OWN: [&str; 4] = ["hprpc", "torture", "nfs3", "mount3"];
@@ -205,9 +207,11 @@ fn wrap_types(schema: &mut Schema) -> String {
             name: format!("Wrapped{index}"),
             doc: String::new(),
             origin: Origin::default(),
+            annotations: TypeAnnotations::default(),
             kind: TypeKind::Struct(vec![Field {
                 name: "value".to_owned(),
                 doc: String::new(),
+                annotations: FieldAnnotations::default(),
                 ty: Type::Named(TypeId(index as u32)),
             }]),
         });

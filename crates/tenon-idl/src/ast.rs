@@ -19,6 +19,7 @@ pub(crate) struct Definition {
     /// Its name in the namespace; after `resolve::namespaces` its whole path.
     pub name: SpannedName,
     pub doc: String,
+    pub annotations: Vec<Annotation>,
     /// The position of the token it starts at, which orders it among macros and `%` lines.
     pub position: usize,
     /// The position of the token behind it.
@@ -54,6 +55,7 @@ pub(crate) enum TypeBody {
 pub(crate) struct EnumeratorDef {
     pub name: SpannedName,
     pub doc: String,
+    pub annotations: Vec<Annotation>,
     pub value: Option<Expression>,
 }
 
@@ -77,6 +79,7 @@ pub(crate) struct UnionArm {
 pub(crate) struct Declaration {
     pub name: SpannedName,
     pub doc: String,
+    pub annotations: Vec<Annotation>,
     pub ty: TypeUse,
 }
 
@@ -128,6 +131,7 @@ pub(crate) struct ProgramDef {
 pub(crate) struct VersionDef {
     pub name: SpannedName,
     pub doc: String,
+    pub annotations: Vec<Annotation>,
     pub number: Expression,
     pub procedures: Vec<ProcedureDef>,
 }
@@ -136,6 +140,7 @@ pub(crate) struct VersionDef {
 pub(crate) struct ProcedureDef {
     pub name: SpannedName,
     pub doc: String,
+    pub annotations: Vec<Annotation>,
     pub number: Expression,
     pub arguments: Vec<ProcedureParameter>,
     /// `None` is `void`.
@@ -161,6 +166,28 @@ pub(crate) enum ParameterDirection {
     Out,
     /// With both.
     InOut,
+}
+
+/// A statement in a comment of the form `/*@ ... */`.
+#[derive(Debug, Clone)]
+pub(crate) struct Annotation {
+    /// The span of its word.
+    pub span: Span,
+    pub kind: AnnotationKind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum AnnotationKind {
+    Idempotent,
+    Raises(Vec<SpannedName>),
+    /// Of the arguments, of the result.
+    Stream(bool, bool),
+    /// The reason, which may be empty.
+    Deprecated(String),
+    Sensitive,
+    Alias(Vec<SpannedName>),
+    /// A member of an enum is one; a field has one.
+    Default(Option<Expression>),
 }
 
 /// A constant expression. RFC 4506 has numbers and names only; the rest is dialect.

@@ -2,7 +2,7 @@
 //!
 //! A comment belongs to the definition, field, member or procedure that starts on the line behind
 //! it, or to the one that it follows on the same line. An empty line separates them. A notice of
-//! copyright belongs to the file and documents nothing in it.
+//! copyright belongs to the file and documents nothing in it. Annotations are found in the same places.
 
 use crate::preprocess::TokenTrivia;
 use crate::source::{SourceMap, Span};
@@ -17,6 +17,30 @@ pub(crate) struct DocComments<'a> {
 impl DocComments<'_> {
     /// Returns the text of the comments in front of the token at `position`, which stands at `span`.
     pub(crate) fn leading(&self, position: usize, span: Span) -> String {
+        self.join(self.in_front(position, span))
+    }
+
+    /// Returns the annotations of an item: in front of its token `first`, which stands at `start`, and behind it on the
+    /// line of `end`, its last token. The token behind the item is `last`. The same may be there twice.
+    pub(crate) fn annotations(
+        &self,
+        (first, start): (usize, Span),
+        (last, end): (usize, Span),
+    ) -> Vec<Span> {
+        let leading = self.in_front(first, start).iter().copied();
+        let leading = leading.chain(self.on_line_in_front(first, start));
+        let all = leading.chain(self.behind(first, last, end));
+        let spans = all.map(|comment| comment.span);
+        spans.filter(|span| self.is_annotation(*span)).collect()
+    }
+
+    /// Returns whether a comment has annotations: it begins with `/*@`.
+    pub(crate) fn is_annotation(&self, comment: Span) -> bool {
+        self.sources.text(comment).starts_with("/*@")
+    }
+
+    /// Returns the comments that belong to the token at `position`, which stands at `span`, and are in front of it.
+    fn in_front(&self, position: usize, span: Span) -> &[TokenTrivia] {
         let end = self.first_behind(position, span);
         let mut line = self.sources.physical_line(span);
         let mut start = end;
@@ -32,12 +56,16 @@ impl DocComments<'_> {
             line = self.sources.physical_line(comment.span);
             start -= 1;
         }
-        self.join(&self.list[start..end])
+        &self.list[start..end]
     }
 
     /// Returns the text of the comments behind an item: those between the tokens `first` and `last` (the
     /// token behind it) that stand on the line of `end`, its last token.
     pub(crate) fn trailing(&self, first: usize, last: usize, end: Span) -> String {
+        self.join(&self.behind(first, last, end))
+    }
+
+    fn behind(&self, first: usize, last: usize, end: Span) -> Vec<TokenTrivia> {
         let from = self
             .list
             .partition_point(|comment| comment.position <= first);
@@ -55,7 +83,20 @@ impl DocComments<'_> {
             comment.position == position && self.sources.physical_line(comment.span) == line
         };
         let count = self.list[from..].iter().take_while(on_line).count();
-        self.on_line_of(&self.list[from..from + count], name)
+        self.join(&self.on_line_of(&self.list[from..from + count], name))
+    }
+
+    /// Returns the comments between the token at `position`, which stands at `span`, and the one in front of it that are
+    /// on its line.
+    fn on_line_in_front(&self, position: usize, span: Span) -> impl Iterator<Item = TokenTrivia> {
+        let line = self.sources.physical_line(span);
+        let end = self.first_behind(position, span);
+        let comments = self.list[..end].iter().rev().copied();
+        comments.take_while(move |comment| {
+            comment.position == position
+                && comment.span.file == span.file
+                && self.sources.physical_line(comment.span) == line
+        })
     }
 
     /// Returns the index of the first comment behind `span`, where `position` is that of the token
@@ -67,15 +108,14 @@ impl DocComments<'_> {
         })
     }
 
-    fn on_line_of(&self, comments: &[TokenTrivia], end: Span) -> String {
+    fn on_line_of(&self, comments: &[TokenTrivia], end: Span) -> Vec<TokenTrivia> {
         let line = self.sources.physical_line(end);
         let on_line = |comment: &TokenTrivia| {
             !comment.first_on_line
                 && comment.span.file == end.file
                 && self.sources.physical_line(comment.span) == line
         };
-        let found: Vec<TokenTrivia> = comments.iter().copied().filter(on_line).collect();
-        self.join(&found)
+        comments.iter().copied().filter(on_line).collect()
     }
 
     fn last_line(&self, span: Span) -> u32 {
@@ -86,9 +126,10 @@ impl DocComments<'_> {
     }
 
     fn join(&self, comments: &[TokenTrivia]) -> String {
-        let texts = comments
+        let documenting = comments
             .iter()
-            .map(|comment| strip(self.sources.text(comment.span)));
+            .filter(|comment| !self.is_annotation(comment.span));
+        let texts = documenting.map(|comment| strip(self.sources.text(comment.span)));
         let texts: Vec<String> = texts
             .filter(|text| !text.is_empty() && !is_notice(text))
             .collect();

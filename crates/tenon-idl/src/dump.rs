@@ -34,32 +34,39 @@ fn write_schema(out: &mut String, schema: &Schema) -> std::fmt::Result {
 
 fn write_type(out: &mut String, schema: &Schema, def: &TypeDef) -> std::fmt::Result {
     let name = &def.name;
+    let said = comment(&def.annotations.statements());
     match &def.kind {
         TypeKind::Enum(members) => {
-            writeln!(out, "enum {name}")?;
+            writeln!(out, "enum {name}{said}")?;
             for member in members {
-                writeln!(out, "    {} = {}", member.name, member.value)?;
+                let said = comment(&member.annotations.statements());
+                writeln!(out, "    {} = {}{said}", member.name, member.value)?;
             }
             Ok(())
         }
         TypeKind::Struct(fields) => {
-            writeln!(out, "struct {name}")?;
+            writeln!(out, "struct {name}{said}")?;
             for field in fields {
                 writeln!(out, "    {}", field_text(schema, field))?;
             }
             Ok(())
         }
-        TypeKind::Union(union) => write_union(out, schema, name, union),
-        TypeKind::Typedef(ty) => writeln!(out, "typedef {name}: {}", type_text(schema, ty)),
+        TypeKind::Union(union) => write_union(out, schema, (name, &said), union),
+        TypeKind::Typedef(ty) => writeln!(out, "typedef {name}: {}{said}", type_text(schema, ty)),
         TypeKind::External => writeln!(out, "external {name}"),
     }
 }
 
-fn write_union(out: &mut String, schema: &Schema, name: &str, union: &Union) -> std::fmt::Result {
+fn write_union(
+    out: &mut String,
+    schema: &Schema,
+    (name, said): (&str, &str),
+    union: &Union,
+) -> std::fmt::Result {
     let discriminant = type_text(schema, &union.discriminant_type);
     writeln!(
         out,
-        "union {name} switch {}: {discriminant}",
+        "union {name} switch {}: {discriminant}{said}",
         union.discriminant
     )?;
     for arm in &union.arms {
@@ -78,7 +85,12 @@ fn write_union(out: &mut String, schema: &Schema, name: &str, union: &Union) -> 
 fn write_program(out: &mut String, schema: &Schema, program: &Program) -> std::fmt::Result {
     writeln!(out, "program {} = {}", program.name, program.number)?;
     for version in &program.versions {
-        writeln!(out, "    version {} = {}", version.name, version.number)?;
+        let said = comment(&version.annotations.statements());
+        writeln!(
+            out,
+            "    version {} = {}{said}",
+            version.name, version.number
+        )?;
         for procedure in &version.procedures {
             let arguments = procedure.arguments.iter();
             let arguments = arguments.map(|argument| field_text(schema, argument));
@@ -86,9 +98,10 @@ fn write_program(out: &mut String, schema: &Schema, program: &Program) -> std::f
             let result = procedure.result.as_ref();
             let result = result.map_or("void".to_string(), |ty| type_text(schema, ty));
             let (number, name) = (procedure.number, &procedure.name);
+            let said = comment(&procedure.annotations.statements(schema));
             writeln!(
                 out,
-                "        {number} {name}({}) -> {result}",
+                "        {number} {name}({}) -> {result}{said}",
                 arguments.join(", ")
             )?;
         }
@@ -101,7 +114,16 @@ fn held_text(schema: &Schema, field: Option<&Field>) -> String {
 }
 
 fn field_text(schema: &Schema, field: &Field) -> String {
-    format!("{}: {}", field.name, type_text(schema, &field.ty))
+    let said = comment(&field.annotations.statements());
+    format!("{}: {}{said}", field.name, type_text(schema, &field.ty))
+}
+
+/// Returns annotations as a comment behind what they are about; nothing if there are none.
+fn comment(statements: &[String]) -> String {
+    match statements {
+        [] => String::new(),
+        _ => format!(" /*@ {} */", statements.join("; ")),
+    }
 }
 
 fn type_text(schema: &Schema, ty: &Type) -> String {

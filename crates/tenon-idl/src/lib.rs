@@ -39,6 +39,7 @@ mod parser;
 mod preprocess;
 mod render;
 mod resolve;
+mod similar;
 mod source;
 mod token;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tenon_schema::{Schema, TypeId, TypeKind, local_name};
+use tenon_schema::{Field, Schema, TypeDef, TypeId, TypeKind, local_name};
 use thiserror::Error;
 
 use crate::blocks::BlockAnalysis;
@@ -122,7 +122,30 @@ fn named(schema: &Schema, plan: &Plan, id: TypeId) -> String {
         TypeKind::External => "external",
     };
     let head = format!("{kind} {}", def.name);
-    part(schema, &head, plan, Layout::of_type(schema, id))
+    let text = part(schema, &head, plan, Layout::of_type(schema, id));
+    text + &annotations(def)
+}
+
+/// Returns the annotations of a type and of its parts, a line for each.
+fn annotations(def: &TypeDef) -> String {
+    let parts: Vec<(&str, Vec<String>)> = match &def.kind {
+        TypeKind::Enum(members) => members
+            .iter()
+            .map(|member| (&*member.name, member.annotations.statements()))
+            .collect(),
+        TypeKind::Struct(fields) => fields.iter().map(of_field).collect(),
+        TypeKind::Union(union) => union.fields().map(of_field).collect(),
+        TypeKind::Typedef(_) | TypeKind::External => Vec::new(),
+    };
+    let own = (local_name(&def.name), def.annotations.statements());
+    let all = std::iter::once(own).chain(parts);
+    let said = all.filter(|(_, statements)| !statements.is_empty());
+    said.map(|(name, statements)| format!("  {name}: {}\n", statements.join("; ")))
+        .collect()
+}
+
+fn of_field(field: &Field) -> (&str, Vec<String>) {
+    (&field.name, field.annotations.statements())
 }
 
 fn procedure(schema: &Schema, plan: &ProcedurePlan) -> String {
@@ -141,6 +164,10 @@ fn procedure(schema: &Schema, plan: &ProcedurePlan) -> String {
         program.name,
         program.number
     );
+    let statements = procedure.annotations.statements(schema);
+    if !statements.is_empty() {
+        let _ = writeln!(out, "  {}", statements.join("; "));
+    }
     let arguments = Layout::Record(&procedure.arguments);
     out += &part(schema, "arguments", &plan.arguments, arguments);
     let result = procedure.result.as_ref();

@@ -6,7 +6,9 @@
 //! fields, of enum members, of arms and of procedures. Names of types, comments and typedefs are free.
 //! It protects from mistakes, not from malice.
 
-use tenon_schema::{Field, Length, Procedure, Schema, Type, TypeId, TypeKind, Union, Version};
+use tenon_schema::{
+    Field, Length, Procedure, Schema, Streams, Type, TypeId, TypeKind, Union, Version,
+};
 
 use crate::graph::{components, contained};
 use crate::links::{is_link, linked_list, memory_fields};
@@ -121,10 +123,15 @@ impl<'s> Fingerprints<'s> {
             Some(ty) => writer.reference(ty, 0),
             None => Some("void".to_owned()),
         };
-        match (arguments, result) {
-            (Some(arguments), Some(result)) => {
+        let errors = writer.errors(&procedure.annotations.raises);
+        match (arguments, result, errors) {
+            (Some(arguments), Some(result), Some(errors)) => {
                 let name = self.named(&procedure.name);
-                hash(&format!("{} {name}({arguments}){result}", procedure.number))
+                let streams = streams(procedure.annotations.streams);
+                hash(&format!(
+                    "{} {name}({arguments}){result}{streams}{errors}",
+                    procedure.number
+                ))
             }
             _ => UNKNOWN,
         }
@@ -177,10 +184,15 @@ impl<'s> Fingerprints<'s> {
     fn used_by(&self, version: &Version) -> Vec<bool> {
         let arguments = version.procedures.iter().flat_map(|p| &p.arguments);
         let results = version.procedures.iter().flat_map(|p| &p.result);
+        let raised = version
+            .procedures
+            .iter()
+            .flat_map(|p| &p.annotations.raises);
         let mut left: Vec<TypeId> = arguments
             .map(|field| &field.ty)
             .chain(results)
             .filter_map(Type::innermost_name)
+            .chain(raised.copied())
             .collect();
         let mut used = vec![false; self.schema.types.len()];
         while let Some(id) = left.pop() {
@@ -193,6 +205,16 @@ impl<'s> Fingerprints<'s> {
             }
         }
         used
+    }
+}
+
+/// The directions in which a procedure has a stream: nothing if it has none.
+fn streams(of: Streams) -> &'static str {
+    match (of.arguments, of.result) {
+        (false, false) => "",
+        (true, false) => " stream(arguments)",
+        (false, true) => " stream(result)",
+        (true, true) => " stream(arguments,result)",
     }
 }
 
@@ -293,6 +315,25 @@ impl<'a> FingerprintTextWriter<'a> {
             })
             .collect();
         texts.map(|texts| texts.join(","))
+    }
+
+    /// The errors of a procedure, in the order of their numbers: nothing if it has none.
+    fn errors(&mut self, raised: &[TypeId]) -> Option<String> {
+        if raised.is_empty() {
+            return Some(String::new());
+        }
+        let texts: Option<Vec<String>> = raised
+            .iter()
+            .map(|id| {
+                let ty = self.reference(&Type::Named(*id), 0)?;
+                let name = &self.all.schema.type_def(*id).name;
+                Some(match self.all.has_names {
+                    true => format!("{name} {ty}"),
+                    false => ty,
+                })
+            })
+            .collect();
+        texts.map(|texts| format!(" raises({})", texts.join(",")))
     }
 
     /// A type as it is used. `depth` counts the typedefs on the way.

@@ -5,10 +5,16 @@
 //! language in one place of its own. Names of types, constants and programs that stand in a namespace begin with its
 //! path: `outer::inner::name`. [`namespace`] and [`local_name`] split them.
 
+mod annotations;
 pub mod written;
 
 use std::fmt;
 use std::sync::Arc;
+
+pub use annotations::{
+    DefaultValue, FieldAnnotations, MemberAnnotations, ProcedureAnnotations, Streams,
+    TypeAnnotations, VersionAnnotations,
+};
 
 /// A type of [`Schema::types`], by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,6 +42,8 @@ pub struct TypeDef {
     pub doc: String,
     /// The file and line of its definition.
     pub origin: Origin,
+    /// What the interface says of it for tools.
+    pub annotations: TypeAnnotations,
     /// The kind of the type, with its components.
     pub kind: TypeKind,
 }
@@ -73,6 +81,8 @@ pub struct EnumMember {
     pub name: String,
     /// The comment in front of or behind it.
     pub doc: String,
+    /// What the interface says of it for tools.
+    pub annotations: MemberAnnotations,
     /// The value; two members may share one.
     pub value: i32,
 }
@@ -84,6 +94,8 @@ pub struct Field {
     pub name: String,
     /// The comment in front of or behind it.
     pub doc: String,
+    /// What the interface says of it for tools.
+    pub annotations: FieldAnnotations,
     /// Its type.
     pub ty: Type,
 }
@@ -214,6 +226,8 @@ pub struct Version {
     pub name: String,
     /// The comment in front of it.
     pub doc: String,
+    /// What the interface says of it for tools.
+    pub annotations: VersionAnnotations,
     /// The version number.
     pub number: u32,
     /// Its procedures, in order. Procedure 0 may be missing; servers answer it all the same.
@@ -227,6 +241,8 @@ pub struct Procedure {
     pub name: String,
     /// The comment in front of or behind it.
     pub doc: String,
+    /// What the interface says of it for tools.
+    pub annotations: ProcedureAnnotations,
     /// The procedure number.
     pub number: u32,
     /// Its arguments; `void` is none. An argument without a name is called `arg1`, `arg2`, ...

@@ -126,7 +126,7 @@ fn a_legal_interface_that_nothing_can_carry_is_refused_with_its_place() {
 #[test]
 fn items_that_messages_do_not_pay_for_are_warned_of() {
     let file = Temporary::file(
-        "unpaid.x",
+        "amplifying.x",
         "union u switch (int k) {\ncase 0: opaque x[4096];\ndefault: void;\n};\ntypedef u us<>;\n",
     );
     let run = tenon(&["check", file.path()]);
@@ -180,6 +180,24 @@ fn definitions_and_include_folders_reach_the_preprocessor() {
         |arguments: &[&str]| tenon(&[&["explain", file.path(), "word"], arguments].concat()).ok();
     assert!(explain(&[]).contains("i32"));
     assert!(explain(&["-D", "WIDE"]).contains("i64"));
+}
+
+#[test]
+fn annotations_are_explained_and_wrong_ones_are_errors() {
+    let text = "struct lost { string key<8>; /*@ sensitive */\n};\n\
+                program P { version V {\n/*@ idempotent; raises lost */\nint GET(int) = 1; } = 1; } = 1;\n";
+    let file = Temporary::file("annotated.x", text);
+    let explained = tenon(&["explain", file.path()]).ok();
+    for line in ["  key: sensitive", "  idempotent; raises lost"] {
+        assert!(explained.lines().any(|it| it == line), "{explained}");
+    }
+    let wrong = Temporary::file("wrong.x", &text.replace("idempotent", "idempotant"));
+    let said = tenon(&["check", wrong.path()]).fails_with(1);
+    assert!(
+        said.contains("there is no annotation called `idempotant`"),
+        "{said}"
+    );
+    assert!(said.contains("did you mean `idempotent`?"), "{said}");
 }
 
 #[test]
@@ -507,10 +525,10 @@ fn warnings_are_errors_on_request() {
     // What the parser does not know counts, too.
     let text = "union block switch (int kind) { case 0: opaque data[4096]; default: void; };\n\
                 struct blocks { block all<>; };\n";
-    let unpaid = Temporary::file("unpaid.x", text);
-    tenon(&["check", unpaid.path()]).ok();
-    tenon(&["check", "--deny-warnings", unpaid.path()]).fails_with(1);
-    let json = tenon(&["check", "--deny-warnings", "--json", unpaid.path()]);
+    let amplifying = Temporary::file("amplifying.x", text);
+    tenon(&["check", amplifying.path()]).ok();
+    tenon(&["check", "--deny-warnings", amplifying.path()]).fails_with(1);
+    let json = tenon(&["check", "--deny-warnings", "--json", amplifying.path()]);
     assert_eq!(json.status, Some(1));
     assert!(json.stdout.contains("\"warning\""), "{}", json.stdout);
 }

@@ -1,7 +1,8 @@
 //! Random interfaces: types of every kind, nested in each other at random.
 
 use tenon_schema::{
-    Arm, Case, EnumMember, Field, Length, Origin, Schema, Type, TypeDef, TypeId, TypeKind, Union,
+    Arm, Case, EnumMember, Field, FieldAnnotations, Length, MemberAnnotations, Origin, Schema,
+    Type, TypeAnnotations, TypeDef, TypeId, TypeKind, Union,
 };
 
 use super::Random;
@@ -59,6 +60,7 @@ fn field(name: &str, ty: Type) -> Field {
     Field {
         name: name.to_owned(),
         doc: String::new(),
+        annotations: FieldAnnotations::default(),
         ty,
     }
 }
@@ -69,6 +71,7 @@ impl SchemaGenerator<'_> {
             name: format!("type{id}"),
             doc: String::new(),
             origin: Origin::default(),
+            annotations: TypeAnnotations::default(),
             kind: self.kind(id),
         });
         Schema {
@@ -101,6 +104,7 @@ impl SchemaGenerator<'_> {
         let members = (0..=self.below(4)).map(|member| EnumMember {
             name: format!("TYPE{id}_MEMBER{member}"),
             doc: String::new(),
+            annotations: MemberAnnotations::default(),
             value: member as i32 * 3 - 2,
         });
         let members: Vec<_> = members.collect();

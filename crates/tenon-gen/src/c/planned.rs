@@ -3,7 +3,9 @@
 
 use tenon_plan::Scalar;
 use tenon_schema::written::{Spelling, WrittenType};
-use tenon_schema::{Field, Length, Origin, Schema, Type, TypeDef, TypeId, TypeKind, Union};
+use tenon_schema::{
+    Field, Length, Origin, Schema, Type, TypeAnnotations, TypeDef, TypeId, TypeKind, Union,
+};
 
 use super::Interface;
 
@@ -96,6 +98,7 @@ impl LoweringSchema {
             name: spelling.bound.clone().unwrap_or_default(),
             doc: String::new(),
             origin: Origin::default(),
+            annotations: TypeAnnotations::default(),
             kind: TypeKind::External,
         });
     }

@@ -136,6 +136,8 @@ impl MemberTable<'_> {
 
 #[cfg(test)]
 mod tests {
+    use tenon_schema::MemberAnnotations;
+
     use super::*;
 
     /// Returns the names of the tables of such members, their places, and the number of members in each.
@@ -143,6 +145,7 @@ mod tests {
         let member = |value| EnumMember {
             name: String::new(),
             doc: String::new(),
+            annotations: MemberAnnotations::default(),
             value,
         };
         let name = String::from("Member");

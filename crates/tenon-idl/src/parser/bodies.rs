@@ -53,6 +53,7 @@ impl Parser<'_> {
         self.cursor.eat(",");
         Ok(EnumeratorDef {
             doc: self.doc(start),
+            annotations: self.annotations(start),
             name,
             value,
         })

@@ -1,9 +1,12 @@
 //! Tokens to the syntax tree, by recursive descent with error recovery.
 
+mod annotations;
 mod bodies;
 mod namespaces;
 mod programs;
 mod types;
+
+use std::collections::HashSet;
 
 use crate::ast::{
     ConstantDef, Definition, DefinitionKind, Expression, ExpressionKind, SpannedName,
@@ -14,7 +17,7 @@ use crate::docs::DocComments;
 use crate::expression::{self, ExpressionContext};
 use crate::options::Options;
 use crate::preprocess::{MacroConstant, TranslationUnit};
-use crate::source::{SourceMap, Span};
+use crate::source::{FileId, SourceMap, Span};
 use crate::token::{Token, TokenKind};
 
 use namespaces::NamespaceScope;
@@ -44,10 +47,12 @@ pub(crate) fn parse(
         diagnostics,
         depth: 0,
         scope: NamespaceScope::outermost(),
+        attached: HashSet::new(),
     };
     // A macro's position is that of the next token, so that it comes first of two that are equal.
     let mut definitions = parser.macro_constants(unit);
     definitions.extend(parser.specification());
+    parser.check_annotations();
     definitions.sort_by_key(|definition| definition.position);
     definitions
 }
@@ -60,6 +65,8 @@ struct Parser<'a> {
     /// Number of type bodies and namespaces that are open around the current token.
     depth: usize,
     scope: NamespaceScope,
+    /// The comments with annotations that belong to something, each by its file and its first byte.
+    attached: HashSet<(FileId, u32)>,
 }
 
 /// The start of an item, to find its documentation.
@@ -99,6 +106,7 @@ impl Parser<'_> {
             _ => return Err(self.no_definition()),
         };
         definition.doc = self.doc(start);
+        definition.annotations = self.annotations(start);
         definition.namespace.clone_from(&self.scope.namespace);
         definition.position = start.position;
         definition.end = self.cursor.position();
@@ -391,6 +399,7 @@ impl Definition {
             namespace: String::new(),
             name,
             doc: String::new(),
+            annotations: Vec::new(),
             position: 0,
             end: 0,
             kind,

@@ -58,6 +58,7 @@ impl Parser<'_> {
         let number = self.number("the version")?;
         Ok(VersionDef {
             doc: self.doc(start),
+            annotations: self.annotations(start),
             name,
             number,
             procedures,
@@ -86,6 +87,7 @@ impl Parser<'_> {
         let number = self.number("the procedure")?;
         Ok(ProcedureDef {
             doc: self.doc(start),
+            annotations: self.annotations(start),
             name,
             number,
             arguments,

@@ -117,6 +117,7 @@ impl Parser<'_> {
         let mut declaration = self.declarator(specifier, "the name of the field")?;
         self.semicolon()?;
         declaration.doc = self.doc(start);
+        declaration.annotations = self.annotations(start);
         Ok(Some(declaration))
     }
 
@@ -255,6 +256,7 @@ impl Parser<'_> {
         Ok(Declaration {
             name,
             doc: String::new(),
+            annotations: Vec::new(),
             ty,
         })
     }

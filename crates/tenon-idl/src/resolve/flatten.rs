@@ -109,6 +109,7 @@ impl TypeFlattener {
             namespace: outer.namespace.clone(),
             name: name.clone(),
             doc: format!("What `{}` returns.", procedure.text),
+            annotations: Vec::new(),
             position: outer.position,
             end: outer.end,
             kind: DefinitionKind::Type(TypeBody::Struct(fields)),
@@ -166,6 +167,7 @@ impl TypeFlattener {
             namespace: outer.namespace.clone(),
             name,
             doc: String::new(),
+            annotations: Vec::new(),
             position: outer.position,
             end: outer.end,
             kind: DefinitionKind::Type(*body),
@@ -196,8 +198,12 @@ fn output(argument: &ProcedureParameter) -> Option<Declaration> {
 }
 
 fn declaration(name: SpannedName, ty: TypeUse) -> Declaration {
-    let doc = String::new();
-    Declaration { name, doc, ty }
+    Declaration {
+        name,
+        doc: String::new(),
+        annotations: Vec::new(),
+        ty,
+    }
 }
 
 /// Truncates a name: nested types would otherwise get names as long as the file.

@@ -1,5 +1,6 @@
 //! The syntax tree to a [`Schema`]: resolves names, evaluates constants, checks types.
 
+mod annotations;
 mod checks;
 mod constants;
 mod endless;
@@ -8,7 +9,6 @@ mod foreign;
 mod known;
 mod namespaces;
 mod programs;
-mod similar;
 mod types;
 mod unions;
 mod written;
@@ -16,7 +16,9 @@ mod written;
 use std::collections::HashMap;
 
 use tenon_schema::written::Written;
-use tenon_schema::{Constant, ConstantValue, Passthrough, Schema, TypeDef, TypeId, TypeKind};
+use tenon_schema::{
+    Constant, ConstantValue, Passthrough, Schema, TypeAnnotations, TypeDef, TypeId, TypeKind,
+};
 
 use crate::ast::{Definition, DefinitionKind, SpannedName, TypeBody};
 use crate::diagnostics::{Diagnostic, DiagnosticCollector};
@@ -51,6 +53,7 @@ pub(crate) fn resolve(
         ends: Vec::new(),
         labels: Vec::new(),
         programs: Vec::new(),
+        defaults: Vec::new(),
         foreign: ForeignExpressions::default(),
         has_lines_of_c: !passthrough.is_empty(),
     };
@@ -59,6 +62,8 @@ pub(crate) fn resolve(
     for definition in &definitions {
         resolver.definition(definition);
     }
+    resolver.check_type_aliases(&definitions);
+    resolver.check_defaults();
     resolver.check_labels();
     resolver.check_programs_apart();
     endless::check_ends(&mut resolver);
@@ -89,6 +94,8 @@ struct SchemaResolver<'a> {
     ends: Vec<usize>,
     labels: Vec<UnionLabels>,
     programs: Vec<programs::ProgramIdentity>,
+    /// The default values of fields, which are checked when all types are known.
+    defaults: Vec<annotations::GivenDefault>,
     /// The expressions that are left to C.
     foreign: ForeignExpressions,
     /// There are `%` lines, which may declare anything.
@@ -112,6 +119,8 @@ impl SchemaResolver<'_> {
         let name = &definition.name;
         if !self.names.contains_key(&name.text) {
             let id = self.add_type(name, definition.doc.clone());
+            self.schema.types[id.0 as usize].annotations =
+                self.type_annotations(&definition.annotations);
             self.names.insert(name.text.clone(), id);
         }
     }
@@ -124,12 +133,18 @@ impl SchemaResolver<'_> {
             name: name.text.clone(),
             doc,
             origin: self.sources.origin(name.span),
+            annotations: TypeAnnotations::default(),
             kind: TypeKind::External,
         });
         id
     }
 
     fn definition(&mut self, definition: &Definition) {
+        match &definition.kind {
+            DefinitionKind::Constant(_) => self.refuse_annotations(definition, "a constant"),
+            DefinitionKind::Program(_) => self.refuse_annotations(definition, "a program"),
+            DefinitionKind::Type(_) | DefinitionKind::Typedef(_) => {}
+        }
         match &definition.kind {
             DefinitionKind::Constant(_) => self.constant(definition),
             DefinitionKind::Program(program) => {

@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::{
-    Declaration, Definition, DefinitionKind, Expression, ExpressionKind, LengthBound, ProgramDef,
-    SpannedName, TypeBody, TypeUse, TypeUseKind, UnionBody,
+    Annotation, AnnotationKind, Declaration, Definition, DefinitionKind, Expression,
+    ExpressionKind, LengthBound, ProgramDef, SpannedName, TypeBody, TypeUse, TypeUseKind,
+    UnionBody,
 };
 
 /// Replaces all names, of definitions and of uses, by their whole paths. A name that is not defined stays as it is,
@@ -179,6 +180,7 @@ impl NameQualifier<'_> {
             self.expression(&mut version.number);
             for procedure in &mut version.procedures {
                 self.expression(&mut procedure.number);
+                self.annotations(&mut procedure.annotations);
                 let arguments = procedure
                     .arguments
                     .iter_mut()
@@ -197,17 +199,32 @@ impl NameQualifier<'_> {
                     .filter_map(|member| member.value.as_mut());
                 values.for_each(|value| self.expression(value));
             }
-            TypeBody::Struct(fields) => fields
-                .iter_mut()
-                .for_each(|field| self.type_use(&mut field.ty)),
+            TypeBody::Struct(fields) => fields.iter_mut().for_each(|field| self.field(field)),
             TypeBody::Union(union) => {
-                self.type_use(&mut union.discriminant.ty);
+                self.field(&mut union.discriminant);
                 for arm in &mut union.arms {
                     arm.cases.iter_mut().for_each(|case| self.expression(case));
                 }
                 let arms = union.arms.iter_mut().filter_map(|arm| arm.field.as_mut());
                 let fields = arms.chain(union.default.iter_mut().flatten());
-                fields.for_each(|field| self.type_use(&mut field.ty));
+                fields.for_each(|field| self.field(field));
+            }
+        }
+    }
+
+    fn field(&mut self, field: &mut Declaration) {
+        self.type_use(&mut field.ty);
+        self.annotations(&mut field.annotations);
+    }
+
+    fn annotations(&mut self, annotations: &mut [Annotation]) {
+        for annotation in annotations {
+            match &mut annotation.kind {
+                AnnotationKind::Raises(names) => {
+                    names.iter_mut().for_each(|name| self.type_name(name));
+                }
+                AnnotationKind::Default(Some(value)) => self.expression(value),
+                _ => {}
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tenon_schema::{Field, Procedure, Program, Version};
+use tenon_schema::{Field, FieldAnnotations, Procedure, Program, Version};
 
 use crate::ast::{self, Definition, Expression, ProcedureParameter, SpannedName};
 use crate::diagnostics::Diagnostic;
@@ -54,6 +54,7 @@ impl SchemaResolver<'_> {
         Version {
             name: version.name.text.clone(),
             doc: version.doc.clone(),
+            annotations: self.version_annotations(&version.annotations),
             number,
             procedures,
         }
@@ -73,6 +74,7 @@ impl SchemaResolver<'_> {
         Procedure {
             name: procedure.name.text.clone(),
             doc: procedure.doc.clone(),
+            annotations: self.procedure_annotations(procedure),
             number,
             arguments: arguments
                 .map(|(index, argument)| self.argument(index, argument))
@@ -98,6 +100,7 @@ impl SchemaResolver<'_> {
         Field {
             name: name.unwrap_or_else(|| format!("arg{}", index + 1)),
             doc: String::new(),
+            annotations: FieldAnnotations::default(),
             ty: self.type_use(&argument.ty),
         }
     }

@@ -10,9 +10,10 @@ use crate::ast::{
 use crate::diagnostics::Diagnostic;
 use crate::expression::EvaluationError;
 use crate::options::Undeclared;
+use crate::similar;
 use crate::source::Span;
 
-use super::{SchemaResolver, constants, known, similar};
+use super::{SchemaResolver, constants, known};
 
 impl SchemaResolver<'_> {
     pub(super) fn type_use(&mut self, ty: &TypeUse) -> Type {
@@ -179,6 +180,12 @@ impl SchemaResolver<'_> {
             "field",
             declarations.iter().map(|declaration| &declaration.name),
         );
+        self.check_aliases(
+            "field",
+            declarations
+                .iter()
+                .map(|declaration| (&declaration.name, &*declaration.annotations)),
+        );
         declarations
             .iter()
             .map(|declaration| self.field(declaration))
@@ -186,10 +193,12 @@ impl SchemaResolver<'_> {
     }
 
     pub(super) fn field(&mut self, declaration: &Declaration) -> Field {
+        let ty = self.type_use(&declaration.ty);
         Field {
             name: declaration.name.text.clone(),
             doc: declaration.doc.clone(),
-            ty: self.type_use(&declaration.ty),
+            annotations: self.field_annotations(declaration, &ty),
+            ty,
         }
     }
 
@@ -210,6 +219,13 @@ impl SchemaResolver<'_> {
     }
 
     pub(super) fn members(&mut self, members: &[EnumeratorDef]) -> Vec<EnumMember> {
+        self.check_aliases(
+            "member",
+            members
+                .iter()
+                .map(|member| (&member.name, &*member.annotations)),
+        );
+        self.check_one_default(members);
         let mut next = Some(0);
         let mut resolved = Vec::new();
         for member in members {
@@ -222,6 +238,7 @@ impl SchemaResolver<'_> {
             resolved.push(EnumMember {
                 name: member.name.text.clone(),
                 doc: member.doc.clone(),
+                annotations: self.member_annotations(&member.annotations),
                 value: value.map_or(0, |value| self.member_value(value, member.name.span)),
             });
         }

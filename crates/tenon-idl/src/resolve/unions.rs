@@ -49,7 +49,11 @@ impl SchemaResolver<'_> {
         let default = default.map(|field| field.as_ref().map(|field| self.field(field)));
         let fields = union.arms.iter().filter_map(|arm| arm.field.as_ref());
         let fields = fields.chain(union.default.iter().flatten());
-        self.refuse_twice("field", fields.map(|field| &field.name));
+        self.refuse_twice("field", fields.clone().map(|field| &field.name));
+        self.check_aliases(
+            "field",
+            fields.map(|field| (&field.name, &*field.annotations)),
+        );
         self.refuse_same_values(&labels);
         self.labels.push(labels);
         Union {

@@ -1,5 +1,6 @@
 //! Reading interface files.
 
+mod annotations;
 mod dialects;
 mod for_c;
 mod language;

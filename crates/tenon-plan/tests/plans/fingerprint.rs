@@ -295,6 +295,50 @@ fn a_procedure_has_the_text_that_the_specification_says() {
 }
 
 #[test]
+fn streams_and_errors_are_in_the_text_of_a_procedure_and_other_annotations_are_not() {
+    let of = |annotation: &str| {
+        let text = format!(
+            "struct lost {{ int a; }}; struct late {{ int a; }}; \
+             program P {{ version V {{ /*@ {annotation} */ int F(hyper) = 1; }} = 1; }} = 1;"
+        );
+        of_procedures(&text)[0].1
+    };
+    let lost = used("struct(a int)");
+    for (annotation, behind) in [
+        ("", String::new()),
+        ("idempotent; deprecated \"now\"", String::new()),
+        ("stream arguments", " stream(arguments)".to_owned()),
+        ("stream result", " stream(result)".to_owned()),
+        (
+            "stream result, arguments",
+            " stream(arguments,result)".to_owned(),
+        ),
+        ("raises lost", format!(" raises(lost {lost})")),
+        (
+            "raises late, lost; stream result",
+            format!(" stream(result) raises(late {lost},lost {lost})"),
+        ),
+    ] {
+        assert_eq!(
+            of(annotation),
+            fnv(&format!("1 F(hyper)int{behind}")),
+            "{annotation}"
+        );
+    }
+}
+
+#[test]
+fn errors_are_parts_of_a_version() {
+    let schema = schema(
+        "struct lost { int a; }; struct unused { int a; }; \
+         program P { version V { /*@ raises lost */ int F(hyper) = 1; } = 1; } = 1;",
+    );
+    let parts = Fingerprints::new(&schema).parts(&schema.programs[0].versions[0]);
+    let names: Vec<&str> = parts.iter().map(|part| &*part.name).collect();
+    assert_eq!(names, ["procedure F", "lost"]);
+}
+
+#[test]
 fn a_change_concerns_the_procedures_that_use_what_is_changed() {
     let original = "struct point { int x; int y; }; struct note { string text<9>; };
         program P { version V { void MOVE(point) = 1; note SAY(note) = 2; } = 1; } = 300;";

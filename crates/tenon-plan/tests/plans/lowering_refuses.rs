@@ -2,7 +2,8 @@
 
 use tenon_plan::{LowerError, Representation, WireSize, lower};
 use tenon_schema::{
-    Arm, Case, Field, Length, Origin, Schema, Type, TypeDef, TypeId, TypeKind, Union,
+    Arm, Case, Field, FieldAnnotations, Length, Origin, Schema, Type, TypeAnnotations, TypeDef,
+    TypeId, TypeKind, Union,
 };
 
 fn schema(kinds: Vec<TypeKind>) -> Schema {
@@ -10,6 +11,7 @@ fn schema(kinds: Vec<TypeKind>) -> Schema {
         name: format!("t{id}"),
         doc: String::new(),
         origin: Origin::default(),
+        annotations: TypeAnnotations::default(),
         kind,
     };
     Schema {
@@ -22,6 +24,7 @@ fn field(ty: Type) -> Field {
     Field {
         name: "f".to_owned(),
         doc: String::new(),
+        annotations: FieldAnnotations::default(),
         ty,
     }
 }

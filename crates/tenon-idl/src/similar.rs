@@ -24,14 +24,21 @@ const COMPARED_MAX: usize = 1000;
 
 /// Returns the type most similar to `word`, which no type is called: of those of the language and of the `declared`
 /// ones that with the smallest edit distance, if it is small for a name of this length.
-pub(super) fn similar<'n>(word: &str, declared: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub(crate) fn similar<'n>(word: &str, declared: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    closest(word, declared.take(COMPARED_MAX).chain(BUILT_IN))
+}
+
+/// Returns the candidate with the smallest edit distance from `word`, if that is small for a word of this length.
+pub(crate) fn closest<'n>(
+    word: &str,
+    candidates: impl Iterator<Item = &'n str>,
+) -> Option<&'n str> {
     let slips_max = match word.len() {
         0..3 => return None,
         3..8 => 1,
         8..=BYTES_MAX => 2,
         _ => return None,
     };
-    let candidates = declared.take(COMPARED_MAX).chain(BUILT_IN);
     let near = candidates.filter(|name| name.len().abs_diff(word.len()) <= slips_max);
     let with_slips = near.map(|name| (slips(word.as_bytes(), name.as_bytes()), name));
     let closest = with_slips.min_by_key(|(slips, _)| *slips);

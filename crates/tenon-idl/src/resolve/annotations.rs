@@ -1,0 +1,284 @@
+//! Annotations: which may stand where, and what they mean.
+
+use std::collections::HashMap;
+
+use tenon_schema::{
+    DefaultValue, FieldAnnotations, MemberAnnotations, ProcedureAnnotations, Streams, Type,
+    TypeAnnotations, TypeId, TypeKind, VersionAnnotations,
+};
+
+use crate::ast::{
+    Annotation, AnnotationKind, Declaration, Definition, DefinitionKind, EnumeratorDef, Expression,
+    ExpressionKind, ProcedureDef, SpannedName,
+};
+use crate::diagnostics::Diagnostic;
+use crate::source::Span;
+
+use super::SchemaResolver;
+
+/// A default value, and the type that it is of.
+pub(super) struct GivenDefault {
+    span: Span,
+    ty: Type,
+    value: DefaultValue,
+}
+
+impl SchemaResolver<'_> {
+    pub(super) fn type_annotations(&mut self, annotations: &[Annotation]) -> TypeAnnotations {
+        let mut of = TypeAnnotations::default();
+        for annotation in annotations {
+            match &annotation.kind {
+                AnnotationKind::Deprecated(reason) => of.deprecated = Some(reason.clone()),
+                AnnotationKind::Alias(names) => of.aliases = texts(names),
+                _ => self.report_misplaced(annotation, "a type"),
+            }
+        }
+        of
+    }
+
+    pub(super) fn field_annotations(&mut self, field: &Declaration, ty: &Type) -> FieldAnnotations {
+        let mut of = FieldAnnotations::default();
+        for annotation in &field.annotations {
+            match &annotation.kind {
+                AnnotationKind::Deprecated(reason) => of.deprecated = Some(reason.clone()),
+                AnnotationKind::Alias(names) => of.aliases = texts(names),
+                AnnotationKind::Sensitive => of.sensitive = true,
+                AnnotationKind::Default(Some(value)) => of.default = self.default_value(value, ty),
+                AnnotationKind::Default(None) => {
+                    let error =
+                        Diagnostic::error(annotation.span, "the default of a field has a value");
+                    self.diagnostics.push(error.hint("write `default 7`"));
+                }
+                _ => self.report_misplaced(annotation, "a field"),
+            }
+        }
+        of
+    }
+
+    pub(super) fn member_annotations(&mut self, annotations: &[Annotation]) -> MemberAnnotations {
+        let mut of = MemberAnnotations::default();
+        for annotation in annotations {
+            match &annotation.kind {
+                AnnotationKind::Deprecated(reason) => of.deprecated = Some(reason.clone()),
+                AnnotationKind::Alias(names) => of.aliases = texts(names),
+                AnnotationKind::Default(None) => of.is_default = true,
+                AnnotationKind::Default(Some(_)) => {
+                    let message = "a member of an enum is the default, and has no other one";
+                    let error = Diagnostic::error(annotation.span, message);
+                    self.diagnostics.push(error.hint("write `default` alone"));
+                }
+                _ => self.report_misplaced(annotation, "a member of an enum"),
+            }
+        }
+        of
+    }
+
+    pub(super) fn version_annotations(&mut self, annotations: &[Annotation]) -> VersionAnnotations {
+        let mut of = VersionAnnotations::default();
+        for annotation in annotations {
+            match &annotation.kind {
+                AnnotationKind::Deprecated(reason) => of.deprecated = Some(reason.clone()),
+                _ => self.report_misplaced(annotation, "a version"),
+            }
+        }
+        of
+    }
+
+    pub(super) fn procedure_annotations(
+        &mut self,
+        procedure: &ProcedureDef,
+    ) -> ProcedureAnnotations {
+        let mut of = ProcedureAnnotations::default();
+        for annotation in &procedure.annotations {
+            match &annotation.kind {
+                AnnotationKind::Deprecated(reason) => of.deprecated = Some(reason.clone()),
+                AnnotationKind::Idempotent => of.idempotent = true,
+                AnnotationKind::Raises(names) => of.raises = self.raised(names),
+                AnnotationKind::Stream(arguments, result) => {
+                    let streams = Streams {
+                        arguments: *arguments,
+                        result: *result,
+                    };
+                    self.check_streams(annotation, procedure, streams);
+                    of.streams = streams;
+                }
+                _ => self.report_misplaced(annotation, "a procedure"),
+            }
+        }
+        of
+    }
+
+    pub(super) fn refuse_annotations(&mut self, definition: &Definition, what: &str) {
+        for annotation in &definition.annotations {
+            self.report_misplaced(annotation, what);
+        }
+    }
+
+    fn report_misplaced(&mut self, annotation: &Annotation, what: &str) {
+        let (word, place) = match annotation.kind {
+            AnnotationKind::Idempotent => ("idempotent", "a procedure"),
+            AnnotationKind::Raises(_) => ("raises", "a procedure"),
+            AnnotationKind::Stream(..) => ("stream", "a procedure"),
+            AnnotationKind::Deprecated(_) => (
+                "deprecated",
+                "a type, a field, a member of an enum, a procedure or a version",
+            ),
+            AnnotationKind::Sensitive => ("sensitive", "a field"),
+            AnnotationKind::Alias(_) => ("alias", "a type, a field or a member of an enum"),
+            AnnotationKind::Default(_) => ("default", "a field or a member of an enum"),
+        };
+        let message = format!("`{word}` says nothing of {what}");
+        let error = Diagnostic::error(annotation.span, message);
+        self.diagnostics
+            .push(error.hint(format!("it belongs to {place}")));
+    }
+
+    /// Resolves the types of errors.
+    fn raised(&mut self, names: &[SpannedName]) -> Vec<TypeId> {
+        self.refuse_twice("error", names.iter());
+        let mut raised = Vec::new();
+        for name in names {
+            match self.names.get(&name.text) {
+                Some(id) if (id.0 as usize) < self.declared => raised.push(*id),
+                _ => {
+                    let message = format!("the error `{}` is no type of this interface", name.text);
+                    let error = Diagnostic::error(name.span, message);
+                    let hint = "define a struct of this name, which is what the error carries";
+                    self.diagnostics.push(error.hint(hint));
+                }
+            }
+        }
+        raised
+    }
+
+    fn check_streams(&mut self, annotation: &Annotation, procedure: &ProcedureDef, of: Streams) {
+        if of.arguments && procedure.arguments.is_empty() {
+            let message = "a procedure without arguments has no stream of them";
+            let error = Diagnostic::error(annotation.span, message);
+            let hint = "the last argument is the item of the stream";
+            self.diagnostics.push(error.hint(hint));
+        }
+        if of.result && procedure.result.is_none() {
+            let message = "a procedure without a result has no stream of results";
+            let error = Diagnostic::error(annotation.span, message);
+            self.diagnostics
+                .push(error.hint("the result is the item of the stream"));
+        }
+    }
+
+    /// Reports former names that are in use, or stand twice, among siblings.
+    pub(super) fn check_aliases<'n>(
+        &mut self,
+        what: &str,
+        siblings: impl Iterator<Item = (&'n SpannedName, &'n [Annotation])> + Clone,
+    ) {
+        let names = siblings.clone().map(|(name, _)| (&*name.text, name.span));
+        let mut seen: HashMap<&str, Span> = names.collect();
+        let annotations = siblings.flat_map(|(_, annotations)| annotations);
+        let aliases = annotations.filter_map(|annotation| match &annotation.kind {
+            AnnotationKind::Alias(names) => Some(names),
+            _ => None,
+        });
+        for alias in aliases.flatten() {
+            if let Some(first) = seen.insert(&alias.text, alias.span) {
+                let message = format!("a {what} has the name `{}` already", alias.text);
+                let error = Diagnostic::error(alias.span, message);
+                self.diagnostics.push(error.related(first, "this one"));
+            }
+        }
+    }
+
+    pub(super) fn check_type_aliases(&mut self, definitions: &[Definition]) {
+        let types = definitions.iter().filter(|definition| {
+            matches!(
+                definition.kind,
+                DefinitionKind::Type(_) | DefinitionKind::Typedef(_)
+            )
+        });
+        self.check_aliases("type", types.map(|it| (&it.name, &*it.annotations)));
+    }
+
+    pub(super) fn check_one_default(&mut self, members: &[EnumeratorDef]) {
+        let all = members.iter().flat_map(|member| &member.annotations);
+        let mut defaults = all.filter(|it| matches!(it.kind, AnnotationKind::Default(None)));
+        let Some(first) = defaults.next() else { return };
+        for second in defaults {
+            let error = Diagnostic::error(second.span, "an enum has one default");
+            self.diagnostics
+                .push(error.related(first.span, "the first one"));
+        }
+    }
+
+    /// Evaluates the default value of a field of a type, and notes it for the check.
+    fn default_value(&mut self, expression: &Expression, ty: &Type) -> Option<DefaultValue> {
+        let value = match &expression.kind {
+            ExpressionKind::Text(text) => DefaultValue::Text(text.clone()),
+            ExpressionKind::Name(name) if matches!(&**name, "TRUE" | "FALSE") => {
+                DefaultValue::Number(i128::from(name == "TRUE"))
+            }
+            _ => DefaultValue::Number(self.number(expression, "default")?),
+        };
+        self.defaults.push(GivenDefault {
+            span: expression.span,
+            ty: ty.clone(),
+            value: value.clone(),
+        });
+        Some(value)
+    }
+
+    /// Reports default values that their types do not have.
+    pub(super) fn check_defaults(&mut self) {
+        for given in std::mem::take(&mut self.defaults) {
+            if let Some(message) = self.unfit(&given) {
+                self.diagnostics
+                    .push(Diagnostic::error(given.span, message));
+            }
+        }
+    }
+
+    /// Returns why a type does not have a value.
+    fn unfit(&self, given: &GivenDefault) -> Option<String> {
+        let range = match (self.schema.resolve(&given.ty), &given.value) {
+            (Type::String(max), DefaultValue::Text(text)) => {
+                return (text.len() > *max as usize)
+                    .then(|| format!("the default is longer than {max} bytes"));
+            }
+            (Type::Named(id), DefaultValue::Number(number)) => {
+                return match &self.schema.type_def(*id).kind {
+                    TypeKind::Enum(members) => {
+                        let is_member = members.iter().any(|it| i128::from(it.value) == *number);
+                        let message = || format!("no member of this enum is {number}");
+                        (!is_member).then(message)
+                    }
+                    _ => Some("only numbers, booleans, enums and strings have defaults".to_owned()),
+                };
+            }
+            (Type::Bool, DefaultValue::Number(_)) => 0..=1,
+            (Type::Int | Type::Float | Type::Double, DefaultValue::Number(_)) => {
+                i128::from(i32::MIN)..=i128::from(i32::MAX)
+            }
+            (Type::Uint, DefaultValue::Number(_)) => 0..=i128::from(u32::MAX),
+            (Type::Hyper, DefaultValue::Number(_)) => i128::from(i64::MIN)..=i128::from(i64::MAX),
+            (Type::Uhyper, DefaultValue::Number(_)) => 0..=i128::from(u64::MAX),
+            (Type::Short, DefaultValue::Number(_)) => i128::from(i16::MIN)..=i128::from(i16::MAX),
+            (Type::Ushort, DefaultValue::Number(_)) => 0..=i128::from(u16::MAX),
+            (Type::Char, DefaultValue::Number(_)) => i128::from(i8::MIN)..=i128::from(i8::MAX),
+            (Type::Uchar, DefaultValue::Number(_)) => 0..=i128::from(u8::MAX),
+            (Type::String(_), _) => return Some("the default of a string is a string".to_owned()),
+            (_, DefaultValue::Text(_)) => {
+                return Some("only a string has a default that is a string".to_owned());
+            }
+            _ => return Some("only numbers, booleans, enums and strings have defaults".to_owned()),
+        };
+        let DefaultValue::Number(number) = given.value else {
+            return None;
+        };
+        let (least, most) = (range.start(), range.end());
+        (!range.contains(&number))
+            .then(|| format!("the default is {number}, not {least} to {most}"))
+    }
+}
+
+fn texts(names: &[SpannedName]) -> Vec<String> {
+    names.iter().map(|name| name.text.clone()).collect()
+}
