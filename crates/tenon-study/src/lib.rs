@@ -12,6 +12,7 @@ pub mod design;
 mod engine;
 mod entry;
 pub mod measure;
+mod model;
 mod pace;
 mod paper;
 mod report;

@@ -2,6 +2,7 @@
 //! Implications of Design Alternatives for Remote Procedure Call Stubs", measured on a MicroVAX-II
 //! under Ultrix 2.0.
 
+use tenon_plan::cost::Symbol;
 use tenon_plan::{Mover, Moves, Unit};
 
 use crate::design::{DataMovement, StubDesign, StubEngine};
@@ -31,6 +32,22 @@ pub fn milliseconds(design: StubDesign, work: Workload) -> Option<f64> {
         (StubEngine::Machine, _) | (_, DataMovement::EveryPass) => return None,
     };
     Some(row[column(work)]).filter(|cell| !cell.is_nan())
+}
+
+/// Returns a parameter of Table 6 in microseconds. For a byte of a block it has `b(1024)`, 382 in all.
+pub fn parameter(symbol: Symbol) -> Option<f64> {
+    Some(match symbol {
+        Symbol::Bytewise => 15.0,
+        Symbol::Item => 10.0,
+        Symbol::Loop => 3.0,
+        Symbol::Procedure => 25.0,
+        Symbol::CopyByte => 382.0 / 1024.0,
+        Symbol::Copy => 40.0,
+        Symbol::Begin => 45.0,
+        Symbol::Array => 128.0,
+        Symbol::Operation => 23.0,
+        _ => return None,
+    })
 }
 
 /// Returns the figure of Table 3: per cent of the time that are due to interpretation.

@@ -7,6 +7,7 @@ use crate::design::{DESIGNS, StubDesign};
 use crate::engine::{self, DesignInterfaces, PreparedWorkload};
 use crate::entry::CodecBenchmarks;
 use crate::measure::{BenchmarkGroup, MeasurementEffort, QuartileSummary, TurnTimings};
+use crate::model::StudyModel;
 use crate::pace;
 use crate::work::{SampleValues, Workload};
 
@@ -42,6 +43,8 @@ pub enum StudyDirection {
 pub struct StudyResults {
     pub(crate) options: StudyOptions,
     cells: Vec<StudyCell>,
+    /// What the cost model says, if it was [asked](crate::cost::predict).
+    pub(crate) model: StudyModel,
 }
 
 /// One design at one work, one way.
@@ -130,7 +133,11 @@ pub fn study(
             );
         }
     }
-    Ok(StudyResults { options, cells })
+    Ok(StudyResults {
+        options,
+        cells,
+        model: StudyModel::default(),
+    })
 }
 
 fn run(

@@ -38,8 +38,8 @@ pub enum EngineArg {
 #[derive(Debug, Args)]
 pub struct CostArgs {
     /// The interface file; `-` reads it from stdin
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub file: PathBuf,
+    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "export")]
+    pub file: Option<PathBuf>,
 
     /// A type or procedure; all procedures if left out, or all types if there are none
     pub name: Option<String>,
@@ -71,6 +71,15 @@ pub struct CostArgs {
     /// Measure this machine for a moment only, and do not keep what is found
     #[arg(long)]
     pub quick: bool,
+
+    /// Predict for the machine whose parameters are in FILE, which `--export` has written there
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["calibrate", "quick", "check", "export"])]
+    pub machine: Option<PathBuf>,
+
+    /// Write the parameters of this machine to FILE, which `--machine` takes on another one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "quick")]
+    pub export: Option<PathBuf>,
 
     /// Measure the messages, with random values, beside what is predicted of them
     #[arg(long, conflicts_with_all = ["name", "length", "lengths", "arms"])]

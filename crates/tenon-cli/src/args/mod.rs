@@ -149,7 +149,7 @@ Examples:
 
 The procedure is carried out every time: do not ask for one that changes what it should not.
 Arguments are written as for `tenon call`. docs/account.md says how to read the tables.")]
-    Account(AccountArgs),
+    CallProfile(AccountArgs),
 
     /// Run a server and a client process and show calls over every transport, by both protocols
     #[command(after_help = "\
@@ -181,7 +181,7 @@ value as all others; then they take turns. The tables are those of the paper, an
 given as multiples of one design's, here and in the paper.
 
 Examples:
-  tenon study                          tables 1 to 4, in some ten seconds
+  tenon study                          tables 1 to 6, in some ten seconds
   tenon study --quick                  does it work? The figures are not to be believed
   tenon study --svg plots/             draws the tables, too
   tenon study --representation lean    nobody has to change the order of bytes
@@ -192,7 +192,7 @@ For figures to be believed, build with --release and leave the machine alone. do
 to read them.")]
     Study(StudyArgs),
 
-    /// Predict what marshalling costs on this machine, from the plans
+    /// Predict what marshalling costs on this machine or another one, from the plans
     #[command(after_help = "\
 Examples:
   tenon cost nfs3.x                            what each procedure's messages should take
@@ -200,6 +200,8 @@ Examples:
   tenon cost nfs3.x NFSPROC3_READ --lengths data=8192 --arm post_op_attr=FALSE
   tenon cost nfs3.x --engine interp            by the interpreter
   tenon cost nfs3.x --check                    measured (predicted), with the errors
+  tenon cost --export server.json              the parameters of this machine, for others
+  tenon cost nfs3.x --machine server.json      what it should take there
 
 The first use measures this machine for some seconds; what it finds is kept in
 $XDG_CACHE_HOME/tenon/cost.json or ~/.cache/tenon/cost.json. Lengths and arms are those of the

@@ -1,6 +1,7 @@
 //! `tenon cost`.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
 use tenon_plan::Representation;
 use tenon_plan::cost::{Assumptions, Engine};
@@ -16,7 +17,10 @@ use crate::failure::CommandFailure;
 use crate::output;
 
 pub fn run(args: &CostArgs) -> Result<(), CommandFailure> {
-    let schema = args.interface.schema(&args.file)?;
+    let Some(file) = &args.file else {
+        return calibrations(args).map(drop);
+    };
+    let schema = args.interface.schema(file)?;
     if !args.check {
         verify(args, &schema)?;
     }
@@ -124,9 +128,12 @@ fn effort(args: &CostArgs) -> MeasurementEffort {
     }
 }
 
-/// Returns the parameters of this machine, and what its processor is called.
+/// Returns the parameters of a machine, and what its processor is called.
 fn calibrations(args: &CostArgs) -> Result<([EngineCalibration; 2], String), CommandFailure> {
     let engine = engine(args);
+    if let Some(file) = &args.machine {
+        return imported(file, engine, args.representation.plan());
+    }
     let mut store = CalibrationStore::open();
     let processor = store.processor().to_owned();
     let representation = args.representation.plan();
@@ -135,7 +142,32 @@ fn calibrations(args: &CostArgs) -> Result<([EngineCalibration; 2], String), Com
         (false, true) => kept(&mut store, engine, representation),
         (false, false) => known(&mut store, engine, representation),
     };
-    Ok((calibrations?, processor))
+    let calibrations = calibrations?;
+    if let Some(file) = &args.export {
+        store.export(file).map_err(CommandFailure::new)?;
+    }
+    Ok((calibrations, processor))
+}
+
+/// Returns the parameters of another machine.
+fn imported(
+    file: &Path,
+    engine: Engine,
+    representation: Representation,
+) -> Result<([EngineCalibration; 2], String), CommandFailure> {
+    let store = CalibrationStore::import(file).map_err(CommandFailure::new)?;
+    let found = store.find(engine, representation.name).ok_or_else(|| {
+        let (engine, name) = (engine.name(), representation.name);
+        let message = format!(
+            "{} has no parameters of the engine `{engine}` with `{name}`",
+            file.display()
+        );
+        let hint = format!(
+            "write them there: tenon cost --engine {engine} --representation {name} --export FILE"
+        );
+        CommandFailure::new(message).hint(hint)
+    });
+    Ok((found?, store.processor().to_owned()))
 }
 
 /// Returns the calibrations of an engine on this machine, measured and kept if there are none.
@@ -164,7 +196,8 @@ fn kept(
     Ok(new)
 }
 
-fn measured(
+/// Measures an engine on this machine.
+pub fn measured(
     store: &CalibrationStore,
     engine: Engine,
     representation: Representation,

@@ -36,13 +36,11 @@ pub fn run(args: &StudyArgs) -> Result<(), CommandFailure> {
         },
         effort,
     };
-    let store = (!args.quick).then(CalibrationStore::open);
+    let store = CalibrationStore::open();
     let mut progress = StudyProgress::new();
     let done = study(options, |doing, part| progress.show(doing, part));
     let mut study = done.map_err(CommandFailure::new)?;
-    if let Some(store) = store {
-        predict(&mut study, store, args.representation)?;
-    }
+    predict(&mut study, store, args)?;
     if let Some(folder) = &args.svg {
         draw(&study, folder)?;
     }
@@ -56,13 +54,18 @@ pub fn run(args: &StudyArgs) -> Result<(), CommandFailure> {
     }
 }
 
-/// Has the cost model say what it thinks, which measures this machine if that was never done.
+/// Has the cost model say what it thinks, which measures this machine if that was never done; for a moment, if the study
+/// was quick.
 fn predict(
     study: &mut StudyResults,
     mut store: CalibrationStore,
-    representation: RepresentationArg,
+    args: &StudyArgs,
 ) -> Result<(), CommandFailure> {
-    let of = |engine| cost::known(&mut store, engine, representation.plan());
+    let representation = args.representation.plan();
+    let of = |engine| match args.quick {
+        true => cost::measured(&store, engine, representation, MeasurementEffort::QUICK),
+        false => cost::known(&mut store, engine, representation),
+    };
     let calibrations = Engine::ALL.map(of);
     let [compiled, machine, interpreter] = calibrations;
     let calibrations = [compiled?, machine?, interpreter?];

@@ -137,10 +137,13 @@ fn what_is_quick_needs_no_place_to_be_kept_in() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_shown_all_the_same() {
+fn what_cannot_be_kept_is_shown_all_the_same_and_can_be_exported() {
     let nowhere = [("XDG_CACHE_HOME", "/dev/null"), ("HOME", "")];
     let arguments = ["cost", "interfaces/demo.x", "AVERAGE", "--engine", "interp"];
-    let run = tenon_with(&arguments, &nowhere);
+    let folder = Cache::new("export");
+    let file = folder.0.join("machine.json");
+    let file = file.to_str().expect("the path is UTF-8");
+    let run = tenon_with(&[&arguments[..], &["--export", file]].concat(), &nowhere);
     assert!(
         run.stderr.contains("/dev/null/tenon/cost.json"),
         "{}",
@@ -151,7 +154,44 @@ fn what_cannot_be_kept_is_shown_all_the_same() {
         "{}",
         run.stderr
     );
-    assert!(run.ok().contains("the arguments of AVERAGE"));
+    let here = run.ok();
+    assert!(here.contains("the arguments of AVERAGE"));
+    predict_for_another_machine(file, &here);
+}
+
+/// The parameters in `file` say what they said `here`, under the name of their machine.
+fn predict_for_another_machine(file: &str, here: &str) {
+    let text = fs::read_to_string(file).expect("it was exported");
+    let mut json: Json = serde_json::from_str(&text).expect("what is exported is JSON");
+    let this = json["processor"].as_str().expect("a name").to_owned();
+    json["processor"] = "Another 9000".into();
+    fs::write(file, json.to_string()).expect("the folder is there");
+    let arguments = ["interfaces/demo.x", "AVERAGE", "--machine", file];
+    let there = Cache::new("another").cost(&[&arguments[..], &["--engine", "interp"]].concat());
+    assert_eq!(there.ok(), here.replace(&this, "Another 9000"));
+    let said = Cache::new("another").cost(&arguments).fails_with(1);
+    assert!(
+        said.contains("no parameters of the engine `compiled` with `xdr`"),
+        "{said}"
+    );
+    assert!(said.contains("--export FILE"), "{said}");
+    fs::write(file, "{}").expect("the folder is there");
+    let said = Cache::new("another").cost(&arguments).fails_with(1);
+    assert!(said.contains("has no parameters of a machine"), "{said}");
+}
+
+#[test]
+fn an_export_needs_no_interface_and_everything_else_does() {
+    let said = Cache::new("without").cost(&["--quick"]).fails_with(2);
+    assert!(said.contains("<FILE"), "{said}");
+    let both = [
+        "interfaces/demo.x",
+        "--machine",
+        "there.json",
+        "--calibrate",
+    ];
+    let said = Cache::new("without").cost(&both).fails_with(2);
+    assert!(said.contains("cannot be used with"), "{said}");
 }
 
 #[test]

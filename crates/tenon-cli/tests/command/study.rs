@@ -78,6 +78,26 @@ fn tables_are_printed_in_the_form_of_the_paper_and_json_goes_to_a_file() {
             let is_whole = |row: &&str| row.matches('|').count() == 2 + WORKS.len();
             assert!(rows.iter().all(is_whole), "{text}");
         }
+        equations_are_there(&text, direction);
+    }
+    let (_, parameters) = text.split_once("### Table 6").expect("a table");
+    for (parameter, in_paper) in [("`L_b`", "15000"), ("`p`", "25000"), ("`i`", "-")] {
+        let mut rows = parameters.lines();
+        let row = rows.find(|row| row.contains(parameter)).expect(parameter);
+        assert!(row.contains(&format!(" {in_paper} |")), "{row}");
+    }
+}
+
+/// Each design has its equation, with what it takes beside what was predicted.
+fn equations_are_there(text: &str, direction: &str) {
+    let title = format!("### Table 5, {direction}: equations of (A[256] I)");
+    let (_, table) = text.split_once(&title).expect("a table");
+    for design in DESIGNS {
+        let mut rows = table.lines();
+        let row = rows.find(|row| row.starts_with(&format!("| {design}")));
+        let row = row.unwrap_or_else(|| panic!("{design}: {table}"));
+        assert!(row.contains(" + ") || row.contains("w"), "{row}");
+        assert!(row.contains(" (") && row.contains(" ["), "{row}");
     }
 }
 

@@ -97,6 +97,14 @@ impl PlannedInterface {
         Tally::of(equations, &message, KnownValue::new(value))
     }
 
+    /// Returns the equation of a type as a message, without a name, and those of the types in it.
+    pub fn equation(&self, direction: Direction, id: TypeId) -> String {
+        let message = deriving(&self.interface, self.engine, direction).message(id);
+        let below = self.equations[direction as usize].below(&message);
+        let below = below.iter().map(|it| format!("; {} = {it}", it.owner));
+        message.to_string() + &below.collect::<String>()
+    }
+
     /// Times values as messages in both directions, and tells how many nanoseconds a yardstick is in
     /// each. `fastest` is the least that one is known to have been.
     ///

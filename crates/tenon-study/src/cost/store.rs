@@ -1,4 +1,4 @@
-//! Where calibrations are kept: a file in the user's cache.
+//! Where calibrations are kept: a file in the user's cache, and files that carry them to other machines.
 
 use std::env;
 use std::fs;
@@ -15,7 +15,7 @@ use super::{PredictionErrors, processor};
 /// The version on which a machine's parameters depend beside the machine.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The calibrations of this machine.
+/// The calibrations of one machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalibrationStore {
     /// None where the environment names no place.
@@ -33,6 +33,15 @@ pub enum StoreError {
     /// The file cannot be written.
     #[error("cannot write {0}: {1}")]
     Write(PathBuf, io::Error),
+    /// The file cannot be read.
+    #[error("cannot read {0}: {1}")]
+    Read(PathBuf, io::Error),
+    /// The file is not one that was exported.
+    #[error("{0} has no parameters of a machine")]
+    Malformed(PathBuf),
+    /// The model of the file has other parameters.
+    #[error("{0} was exported by tenon {1}, and this is {VERSION}")]
+    Version(PathBuf, String),
 }
 
 impl CalibrationStore {
@@ -48,22 +57,49 @@ impl CalibrationStore {
 
     fn at(file: Option<PathBuf>) -> Self {
         let processor = processor::model();
-        let text = file.as_deref().map(fs::read_to_string);
-        let text = text.and_then(Result::ok).unwrap_or_default();
-        let json: Json = serde_json::from_str(&text).unwrap_or_default();
-        let is_ours = json["version"] == VERSION
-            && json["parameters"] == *letters()
-            && json["processor"] == *processor;
-        let all = match is_ours {
-            true => json["calibrations"].as_array().map(Vec::as_slice),
-            false => None,
-        };
-        let all = all.unwrap_or_default().iter().filter_map(read).collect();
+        let kept = file.as_deref().and_then(|file| Self::import(file).ok());
+        let ours = kept.filter(|kept| kept.processor == processor);
         Self {
             file,
             processor,
-            all,
+            all: ours.map(|kept| kept.all).unwrap_or_default(),
         }
+    }
+
+    /// Returns the calibrations that were [exported](Self::export) to a file, of whichever machine. What is kept beside
+    /// them is not kept in that file.
+    ///
+    /// # Errors
+    /// The file cannot be read, another version has written it, or it is something else.
+    pub fn import(file: &Path) -> Result<Self, StoreError> {
+        let text = fs::read_to_string(file);
+        let text = text.map_err(|error| StoreError::Read(file.to_owned(), error))?;
+        let malformed = || StoreError::Malformed(file.to_owned());
+        let json: Json = serde_json::from_str(&text).map_err(|_| malformed())?;
+        let version = json["version"].as_str().ok_or_else(malformed)?;
+        if version != VERSION || json["parameters"] != *letters() {
+            return Err(StoreError::Version(file.to_owned(), version.to_owned()));
+        }
+        let processor = json["processor"].as_str().ok_or_else(malformed)?;
+        let all = json["calibrations"].as_array().ok_or_else(malformed)?;
+        Ok(Self {
+            file: None,
+            processor: processor.to_owned(),
+            all: all
+                .iter()
+                .map(read)
+                .collect::<Option<_>>()
+                .ok_or_else(malformed)?,
+        })
+    }
+
+    /// Writes all calibrations to a file, for [`import`](Self::import) on another machine.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn export(&self, file: &Path) -> Result<(), StoreError> {
+        let written = write_whole(file, &self.text());
+        written.map_err(|error| StoreError::Write(file.to_owned(), error))
     }
 
     /// Returns the name that the processor reports.
@@ -97,17 +133,18 @@ impl CalibrationStore {
             });
             self.all.push(new.clone());
         }
+        let file = self.file.as_deref().ok_or(StoreError::NoPlace)?;
+        self.export(file).map(|()| file)
+    }
+
+    fn text(&self) -> String {
         let json = json!({
             "version": VERSION,
             "parameters": letters(),
             "processor": self.processor,
             "calibrations": self.all.iter().map(write).collect::<Vec<_>>(),
         });
-        let file = self.file.as_deref().ok_or(StoreError::NoPlace)?;
-        match write_whole(file, &format!("{json:#}\n")) {
-            Ok(()) => Ok(file),
-            Err(error) => Err(StoreError::Write(file.to_owned(), error)),
-        }
+        format!("{json:#}\n")
     }
 }
 
@@ -225,6 +262,43 @@ mod tests {
         assert_eq!(next.find(ENGINE, "xdr"), Some(calibrations()));
         assert_eq!(next.find(ENGINE, "lean"), None);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_exported_is_imported_on_any_machine() {
+        let file = env::temp_dir().join(format!("tenon-machine-{}.json", std::process::id()));
+        let mut store = CalibrationStore::at(None);
+        let _ = store.keep(&calibrations());
+        store.processor = "another".to_owned();
+        store.export(&file).unwrap();
+        let there = CalibrationStore::import(&file).unwrap();
+        assert_eq!(there.processor(), "another");
+        assert_eq!(there.find(ENGINE, "xdr"), Some(calibrations()));
+        // As the kept file of this machine, it would be of another one.
+        assert_eq!(
+            CalibrationStore::at(Some(file.clone())).find(ENGINE, "xdr"),
+            None
+        );
+        let text = fs::read_to_string(&file).unwrap();
+        for (damaged, said) in [
+            (
+                text.replace(VERSION, "0.0.0"),
+                "was exported by tenon 0.0.0",
+            ),
+            (
+                text.replace("yardstick", "yard"),
+                "no parameters of a machine",
+            ),
+            ("{}".to_owned(), "no parameters of a machine"),
+            ("nothing".to_owned(), "no parameters of a machine"),
+        ] {
+            fs::write(&file, damaged).unwrap();
+            let error = CalibrationStore::import(&file).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        fs::remove_file(&file).unwrap();
+        let error = CalibrationStore::import(&file).unwrap_err();
+        assert!(matches!(error, StoreError::Read(..)), "{error}");
     }
 
     #[test]

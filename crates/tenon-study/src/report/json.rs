@@ -9,7 +9,8 @@ use crate::study::{StudyCell, StudyDirection, StudyResults};
 use crate::work::Workload;
 
 impl StudyResults {
-    /// Returns everything: the times (Tables 1 and 2), their multiples of the baseline, and Tables 3 and 4.
+    /// Returns everything: the times (Tables 1 and 2), their multiples of the baseline, Tables 3 and 4, and Tables 5
+    /// and 6 if the cost model was asked.
     pub fn json(&self) -> Value {
         let effort = self.options.effort;
         let share = |rows: Vec<Value>| Value::Array(rows);
@@ -23,6 +24,8 @@ impl StudyResults {
             "cells": self.cells().iter().map(|cell| self.cell_json(cell)).collect::<Vec<_>>(),
             "percent_interpretation": share(self.interpretations_json()),
             "percent_procedure_calls": share(self.calls_json()),
+            "equations": share(self.equations_json()),
+            "parameters": share(self.parameters_json()),
         })
     }
 
@@ -37,6 +40,33 @@ impl StudyResults {
             "over_baseline": self.multiple(cell).map(|it| figure(&it)),
             "paper_ms": paper::milliseconds(cell.design, cell.work),
         })
+    }
+
+    fn equations_json(&self) -> Vec<Value> {
+        let equations = self.model.equations.iter();
+        let equations = equations.map(|it| {
+            json!({
+                "design": it.design.name(),
+                "direction": it.direction.name(),
+                "equation": it.text,
+            })
+        });
+        equations.collect()
+    }
+
+    fn parameters_json(&self) -> Vec<Value> {
+        let parameters = self.model.parameters.iter();
+        let parameters = parameters.map(|it| {
+            json!({
+                "engine": it.engine.name(),
+                "direction": it.direction.name(),
+                "symbol": it.symbol.letter(),
+                "meaning": it.symbol.meaning(),
+                "ns": it.nanoseconds,
+                "paper_us": paper::parameter(it.symbol),
+            })
+        });
+        parameters.collect()
     }
 
     fn interpretations_json(&self) -> Vec<Value> {

@@ -1,11 +1,13 @@
-//! The paper's tables 1 to 4 in Markdown that is also readable as it is.
+//! The paper's tables 1 to 6 in Markdown that is also readable as it is.
 
+use tenon_plan::cost::Symbol;
 use tenon_plan::{Mover, Moves, Unit};
 
 use super::figures::{BASELINE, PaperComparison, movements, procedural};
 use crate::DESIGNS;
 use crate::cost::PredictionErrors;
 use crate::design::{DataMovement, StubDesign, StubEngine};
+use crate::model::ModelParameter;
 use crate::paper;
 use crate::study::{StudyCell, StudyDirection, StudyResults};
 use crate::work::Workload;
@@ -14,10 +16,10 @@ use crate::work::Workload;
 type Grid = Vec<Vec<String>>;
 
 impl StudyResults {
-    /// Tables 1 to 4, for encoding, then for decoding.
+    /// Tables 1 to 5, for encoding, then for decoding, and Table 6, the last two if the cost model was asked.
     pub fn tables(&self) -> String {
         let both = StudyDirection::ALL.map(|direction| self.tables_of(direction));
-        self.explained() + &both.concat() + &self.predictions()
+        self.explained() + &both.concat() + &self.table_6() + &self.predictions()
     }
 
     /// Returns a table of the predictions' errors, if there are predictions.
@@ -58,10 +60,6 @@ impl StudyResults {
 
     fn tables_of(&self, direction: StudyDirection) -> String {
         let name = direction.name();
-        let titled = |title: &str, grid: Grid| match grid.len() {
-            0 | 1 => String::new(),
-            _ => format!("\n### {title}\n\n{}", aligned(&grid)),
-        };
         [
             titled(
                 &format!("Table 1, {name}: (I) by compiled stubs, ns"),
@@ -83,8 +81,58 @@ impl StudyResults {
                 &format!("Table 4, {name}: per cent due to procedure calls, here / in the paper"),
                 self.calls(direction),
             ),
+            titled(
+                &format!("Table 5, {name}: equations of (A[256] I), and ns measured (predicted)"),
+                self.equations(direction),
+            ),
         ]
         .concat()
+    }
+
+    /// Returns Table 5.
+    fn equations(&self, direction: StudyDirection) -> Grid {
+        let equations = self.model.equations.iter();
+        let equations = equations.filter(|equation| equation.direction == direction);
+        let rows = equations.filter_map(|equation| {
+            let cell = self.cell(equation.design, Workload::Numbers, direction)?;
+            let name = equation.design.name();
+            Some(vec![name, equation.text.clone(), self.time(cell)])
+        });
+        let heading = ["stub", "equation", "time"].map(str::to_owned).to_vec();
+        [heading].into_iter().chain(rows).collect()
+    }
+
+    /// Returns Table 6.
+    fn table_6(&self) -> String {
+        let columns = [
+            StubEngine::Interpreted,
+            StubEngine::Compiled,
+            StubEngine::Machine,
+        ];
+        let value = |engine, direction, symbol| {
+            let mut known = self.model.parameters.iter();
+            let is_it = |it: &&ModelParameter| {
+                (it.engine, it.direction, it.symbol) == (engine, direction, symbol)
+            };
+            let found = known.find(is_it);
+            found.map_or("-".to_owned(), |it| format!("{:.3}", it.nanoseconds))
+        };
+        let occurs = |symbol: &Symbol| self.model.parameters.iter().any(|it| it.symbol == *symbol);
+        let rows = Symbol::ALL.into_iter().filter(occurs).map(|symbol| {
+            let mut row = vec![format!("`{}` {}", symbol.letter(), symbol.meaning())];
+            row.extend(columns.map(|engine| {
+                let ways = StudyDirection::ALL.map(|way| value(engine, way, symbol));
+                ways.join(" / ")
+            }));
+            let paper = paper::parameter(symbol);
+            row.push(paper.map_or("-".to_owned(), |it| nanoseconds(1000.0 * it)));
+            row
+        });
+        let mut heading = vec!["parameter".to_owned()];
+        heading.extend(columns.map(|engine| engine.name().to_owned()));
+        heading.push("the paper".to_owned());
+        let title = "Table 6: parameters, ns to encode / to decode, in the nearest cache";
+        titled(title, [heading].into_iter().chain(rows).collect())
     }
 
     fn time(&self, cell: &StudyCell) -> String {
@@ -164,6 +212,14 @@ impl StudyResults {
     fn row(&self, name: &str, figure: impl Fn(Workload) -> Option<String>) -> Vec<String> {
         let cells = Workload::ALL.map(|work| figure(work).unwrap_or_else(|| "-".to_owned()));
         with_name(name, cells)
+    }
+}
+
+/// Returns a table with its title; nothing if there are no rows.
+fn titled(title: &str, grid: Grid) -> String {
+    match grid.len() {
+        0 | 1 => String::new(),
+        _ => format!("\n### {title}\n\n{}", aligned(&grid)),
     }
 }
 
