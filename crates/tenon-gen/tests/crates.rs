@@ -27,7 +27,7 @@ fn write_crate_beside(name: &str, source: &str, dependencies: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let tenon = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenon");
     let manifest = format!(
-        "[package]\nname = {name:?}\nedition = \"2024\"\n[workspace]\n[dependencies]\ntenon.path = {tenon:?}\n{dependencies}"
+        "[package]\nname = {name:?}\nedition = \"2024\"\n[workspace]\n[dependencies]\ntenon-rpc.path = {tenon:?}\n{dependencies}"
     );
     std::fs::create_dir_all(folder.join("src")).expect("the folder can be made");
     std::fs::write(folder.join("Cargo.toml"), manifest).expect("the manifest can be written");
@@ -115,7 +115,7 @@ fn stubs_with_every_choice_compile() {
         ..Options::default()
     };
     let tokio = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenon-tokio");
-    let tokio = format!("tenon-tokio.path = {tokio:?}\n");
+    let tokio = format!("tenon-rpc-tokio.path = {tokio:?}\n");
     let folder = write_crate_beside("choices", "", &tokio);
     let modules = write_stubs(&folder, &usual(), &options);
     let source = String::from("//! Stubs.\n#![deny(warnings, missing_docs)]\n") + &modules;

@@ -24,7 +24,7 @@ use crate::failure::CommandFailure;
 use crate::output;
 
 const FILE: &str = "demo.x";
-const TEXT: &str = include_str!("../../../../../interfaces/demo.x");
+const TEXT: &str = include_str!("demo.x");
 
 pub fn run(args: &DemoArgs) -> Result<(), CommandFailure> {
     match args.serve {
