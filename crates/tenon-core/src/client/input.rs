@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use tenon_net::{Came, Transport};
+use tenon_net::{ReceivedTrain, Transport};
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::{Detached, Receiver};
 use tenon_proto::lean::{ByteOrder, Stamps};
@@ -87,7 +87,7 @@ impl Input {
     /// # Errors
     /// Nothing was received; the end of the stream; the peer speaks another protocol.
     #[inline]
-    pub fn handle_received(&mut self, came: io::Result<Came>) -> io::Result<()> {
+    pub fn handle_received(&mut self, came: io::Result<ReceivedTrain>) -> io::Result<()> {
         match self {
             Self::Stream(receiver) => handle_stream(receiver, came),
             Self::Datagram(input) => input.handle_received(came),
@@ -136,11 +136,12 @@ pub fn may_have_more(transport: Transport, received: usize, room: usize) -> bool
 /// # Errors
 /// Nothing was received; the end of the stream; the peer speaks another protocol.
 #[inline(always)]
-pub fn handle_stream(receiver: &mut Receiver, came: io::Result<Came>) -> io::Result<()> {
+pub fn handle_stream(receiver: &mut Receiver, came: io::Result<ReceivedTrain>) -> io::Result<()> {
     match came {
         Ok(came) if came.length > 0 => receiver
             .handle_received(came.length)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)),
+        Ok(_) if receiver.is_out_of_memory() => Err(io::ErrorKind::OutOfMemory.into()),
         Ok(_) => Err(end_of_stream(receiver)),
         Err(error) if is_for_now(&error) => Err(error),
         Err(error) => Err(may_not_be_lean(receiver, error)),

@@ -14,6 +14,7 @@ mod client_allocations;
 mod client_lean_allocations;
 mod generated_allocations;
 mod generated_borrowed;
+mod out_of_memory;
 mod server_allocations;
 mod server_crowds;
 mod server_hostile;
@@ -60,6 +61,14 @@ fn generated_borrowed() {
     run(
         "generated_borrowed",
         generated_borrowed::what_is_only_looked_at_takes_no_memory,
+    );
+}
+
+#[test]
+fn out_of_memory() {
+    run(
+        "out_of_memory",
+        out_of_memory::a_message_without_memory_ends_its_connection_alone,
     );
 }
 

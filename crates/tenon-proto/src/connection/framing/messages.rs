@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::detached::{Detached, DetachedFrame};
 use super::frame::Frame;
-use super::storage::ReceiveBuffer;
+use super::storage::{OutOfMemory, ReceiveBuffer};
 use crate::codec::lean::{
     ALIGNMENT, ByteOrder, CommonHeader, Fault, Flags, HEADER, Header, Kind, Message, PIECE,
     PREAMBLE, Preamble, Violation, check_magic, padding_of,
@@ -202,7 +202,8 @@ impl MessageReader {
         }
     }
 
-    /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the reader has then.
+    /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the reader has then, and
+    /// the allocator has them.
     /// The room is not empty once [`next_frame`](Self::next_frame) has returned nothing: it grows with what has
     /// arrived, up to the limit.
     #[inline]
@@ -242,6 +243,9 @@ impl MessageReader {
         }
         if lacks_room {
             self.start = self.storage.make_room(self.start);
+            if self.storage.lacks(1) {
+                return None;
+            }
         }
         let most = self.receive_max();
         let room = self.storage.room();
@@ -430,12 +434,16 @@ impl MessageReader {
         other.clear();
         let message = last.begin - HEADER..self.start;
         let rest = self.start..self.storage.end();
-        if rest.len() > message.len() {
-            other.append(self.storage.get(message));
+        let is_message_copied = rest.len() > message.len();
+        let copied = if is_message_copied { message } else { rest };
+        if other.append(self.storage.get(copied)).is_err() {
+            self.run_out();
+            return None;
+        }
+        if is_message_copied {
             last.begin = other.base() + HEADER;
             return Some(self.detached(other, &last));
         }
-        other.append(self.storage.get(rest));
         self.start = other.base();
         let storage = std::mem::replace(&mut self.storage, other);
         Some(self.detached(storage, &last))
@@ -488,6 +496,26 @@ impl MessageReader {
         memory
     }
 
+    /// Forgets everything, as there was no memory for something that must not be lost: nothing is received any more.
+    #[cold]
+    fn run_out(&mut self) {
+        self.suspended.clear();
+        self.release();
+        self.storage.run_out();
+        self.start = self.storage.base();
+        self.state = MessageReaderState::Header;
+    }
+
+    /// Returns whether something was lost that there was no memory for: nothing is received any more.
+    pub(super) fn has_run_out(&self) -> bool {
+        self.storage.has_run_out()
+    }
+
+    /// Returns whether there is no room to receive into.
+    pub(super) fn lacks_room(&self) -> bool {
+        self.storage.lacks(1)
+    }
+
     /// Takes out what was received and not handed out.
     pub(super) fn take_unread(&mut self, take: impl FnOnce(&[u8])) {
         take(self.received_of_next());
@@ -496,8 +524,10 @@ impl MessageReader {
 
     /// Takes in bytes that were received before the protocol was known, which come first.
     pub(super) fn preload(&mut self, bytes: &[u8]) {
-        self.storage.append(bytes);
-        self.start = self.storage.base();
+        match self.storage.append(bytes) {
+            Ok(()) => self.start = self.storage.base(),
+            Err(OutOfMemory) => self.run_out(),
+        }
     }
 
     #[inline]
@@ -606,8 +636,13 @@ impl MessageReader {
             let at = self.at + joining.wire_bytes;
             let header = self.decode(bytes, at)?;
             if header.kind != Kind::Piece || !joining.continues_with(&header) {
-                self.suspend(joining, end..next);
-                return Ok(PieceStep::Taken);
+                return match self.suspend(joining, end..next) {
+                    Ok(()) => Ok(PieceStep::Taken),
+                    Err(OutOfMemory) => {
+                        self.run_out();
+                        Ok(PieceStep::Incomplete)
+                    }
+                };
             }
             joining.go_on(&header, self.limit, at)?;
             joining.gap += HEADER;
@@ -629,18 +664,21 @@ impl MessageReader {
 
     /// Lets the message at `start` wait while something else arrives. `gap` is what stands between its pieces and what
     /// was received behind them. The shorter of both is copied.
-    fn suspend(&mut self, joining: PartialMessage, gap: Range<usize>) {
+    ///
+    /// # Errors
+    /// There is no memory for the copy.
+    fn suspend(&mut self, joining: PartialMessage, gap: Range<usize>) -> Result<(), OutOfMemory> {
         let message = self.start..gap.start;
         let rest = gap.end..self.storage.end();
         let mut other = self.storage.fresh();
         let (storage, start);
         if rest.len() > message.len() {
-            other.append(self.storage.get(message));
+            other.append(self.storage.get(message))?;
             start = other.base();
             storage = other;
             self.start = gap.end;
         } else {
-            other.append(self.storage.get(rest));
+            other.append(self.storage.get(rest))?;
             self.storage.truncate(gap.start);
             start = std::mem::replace(&mut self.start, other.base());
             storage = std::mem::replace(&mut self.storage, other);
@@ -653,6 +691,7 @@ impl MessageReader {
             storage,
             start,
         });
+        Ok(())
     }
 
     /// Goes on with a suspended message; the header of its next piece is at `start`.
@@ -663,7 +702,10 @@ impl MessageReader {
         let begin = self.start + HEADER;
         let arrived = self.storage.received(begin);
         let taken = joining.left.min(arrived.len());
-        let start = other.storage.append_behind(other.start, &arrived[..taken]);
+        let Ok(start) = (other.storage).append_behind(other.start, &arrived[..taken]) else {
+            self.run_out();
+            return Ok(PieceStep::Incomplete);
+        };
         joining.left -= taken;
         self.at += header.message_length();
         if joining.left > 0 {

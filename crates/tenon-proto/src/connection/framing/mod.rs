@@ -23,7 +23,7 @@ pub use frame::Frame;
 pub use messages::{MessageReader, PARTIAL_MESSAGES_MAX};
 pub use records::RecordReader;
 pub use storage::ROOM_FIRST;
-pub(crate) use storage::ReceiveBuffer;
+pub(crate) use storage::{OutOfMemory, ReceiveBuffer};
 
 /// Bytes that are received at once while the protocol is not known: the first storage of either reader holds them.
 const FIRST_RECEIVE_MAX: usize = 8 << 10;
@@ -120,6 +120,9 @@ impl LayerBuffers {
                 return None;
             }
             self.wire.make_room(self.wire.base());
+            if self.wire.lacks(1) {
+                return None;
+            }
         }
         Some(self.wire.room())
     }
@@ -153,11 +156,13 @@ impl Receiver {
         }
     }
 
-    /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the receiver has then.
+    /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the receiver has then, and
+    /// the allocator has them.
     #[inline(always)]
     pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         if let Some(layered) = &mut self.layered {
-            return layered.room_within(may_have);
+            let has_run_out = with_reader!(&self.reader, reader => reader.has_run_out());
+            return layered.room_within(|capacity| !has_run_out && may_have(capacity));
         }
         match &mut self.reader {
             ProtocolReader::Lean(reader) => reader.room_within(may_have),
@@ -170,10 +175,22 @@ impl Receiver {
         }
     }
 
-    /// Returns where to put received bytes, however much memory that takes within the limit of a message.
+    /// Returns where to put received bytes, however much memory that takes within the limit of a message. It is empty
+    /// if the allocator has no memory.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         self.room_within(|_| true).unwrap_or_default()
+    }
+
+    /// Returns whether the last [room](Self::room) was empty: there was no memory, and the connection is over.
+    #[cold]
+    pub fn is_out_of_memory(&self) -> bool {
+        match &self.layered {
+            Some(layered) => {
+                layered.wire.lacks(1) || with_reader!(&self.reader, reader => reader.has_run_out())
+            }
+            None => with_reader!(&self.reader, reader => reader.lacks_room()),
+        }
     }
 
     /// Reports that the first `bytes` of the [room](Self::room_within) have been received.
@@ -246,7 +263,9 @@ impl Receiver {
         let mut wire = ReceiveBuffer::new(1, ROOM_FIRST);
         with_reader!(&mut self.reader, reader => reader.take_unread(|bytes| {
             wire = ReceiveBuffer::new(1, bytes.len());
-            wire.append(bytes);
+            if wire.append(bytes).is_err() {
+                wire.run_out();
+            }
         }));
         self.layered = Some(Box::new(LayerBuffers {
             wire,

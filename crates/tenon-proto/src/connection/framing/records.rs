@@ -51,7 +51,8 @@ impl RecordReader {
         }
     }
 
-    /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the reader has then.
+    /// Returns where to put received bytes, if `may_have` agrees to the bytes of memory that the reader has then, and
+    /// the allocator has them.
     /// The room is not empty once [`next_record`](Self::next_record) has returned nothing: it grows with what has
     /// arrived, up to the limit.
     #[inline]
@@ -68,6 +69,9 @@ impl RecordReader {
         }
         if lacks_room {
             self.make_room();
+            if self.storage.lacks(1) {
+                return None;
+            }
         }
         Some(self.storage.room())
     }
@@ -173,6 +177,16 @@ impl RecordReader {
         memory
     }
 
+    /// Returns whether something was lost that there was no memory for: nothing is received any more.
+    pub(super) fn has_run_out(&self) -> bool {
+        self.storage.has_run_out()
+    }
+
+    /// Returns whether there is no room to receive into.
+    pub(super) fn lacks_room(&self) -> bool {
+        self.storage.lacks(1)
+    }
+
     /// Takes out what was received and not handed out.
     pub(super) fn take_unread(&mut self, take: impl FnOnce(&[u8])) {
         take(self.unread());
@@ -213,12 +227,20 @@ impl RecordReader {
         other.clear();
         let record = self.record.clone();
         let rest = self.next..self.storage.end();
+        let copied = if rest.len() > record.len() {
+            record.clone()
+        } else {
+            rest.clone()
+        };
+        if other.append(self.storage.get(copied)).is_err() {
+            self.storage.run_out();
+            self.restart();
+            return None;
+        }
         if rest.len() > record.len() {
-            other.append(self.storage.get(record));
             let place = other.base()..other.end();
             return Some(Detached::new(other, Some(DetachedFrame::Record(place))));
         }
-        other.append(self.storage.get(rest));
         let storage = std::mem::replace(&mut self.storage, other);
         self.restart();
         Some(Detached::new(storage, Some(DetachedFrame::Record(record))))

@@ -5,6 +5,10 @@ use std::ops::Range;
 /// Bytes of a storage that has grown for the first time; most messages need no more.
 pub const ROOM_FIRST: usize = 16 << 10;
 
+/// The allocator has no memory for received bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutOfMemory;
+
 /// Memory for received bytes of a stream. It follows what has arrived and not what a message
 /// promises: it is doubled when it is full.
 #[derive(Debug)]
@@ -16,6 +20,7 @@ pub(crate) struct ReceiveBuffer {
     /// Behind the last byte received.
     filled: usize,
     alignment: usize,
+    /// 0 if it has [run out](Self::run_out).
     capacity_max: usize,
 }
 
@@ -130,7 +135,8 @@ impl ReceiveBuffer {
     }
 
     /// Moves what is kept, from `from` on, to the base, or doubles the storage if it is full; says
-    /// where the base is.
+    /// where the base is. There is no room for a byte more then if the storage may not become larger, or the allocator
+    /// has no memory.
     #[cold]
     pub(crate) fn make_room(&mut self, from: usize) -> usize {
         if from > self.base {
@@ -144,28 +150,49 @@ impl ReceiveBuffer {
     }
 
     /// Appends `bytes` to all that is kept, growing as they need it.
-    pub(crate) fn append(&mut self, bytes: &[u8]) {
-        self.append_behind(self.base, bytes);
+    ///
+    /// # Errors
+    /// There is no memory for them; some may have been appended.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
+        self.append_behind(self.base, bytes).map(drop)
     }
 
     /// Appends `bytes` to what is kept from `from` on, growing as they need it, and returns where that begins then: at
     /// the base, if it had to be moved to find room.
-    pub(crate) fn append_behind(&mut self, mut from: usize, mut bytes: &[u8]) -> usize {
+    ///
+    /// # Errors
+    /// As those of [`append`](Self::append). The caller has checked that the storage may become so large.
+    pub(crate) fn append_behind(
+        &mut self,
+        mut from: usize,
+        mut bytes: &[u8],
+    ) -> Result<usize, OutOfMemory> {
         while !bytes.is_empty() {
             if self.lacks(1) {
                 from = self.make_room(from);
             }
             let room = self.room();
             let step = room.len().min(bytes.len());
+            if step == 0 {
+                return Err(OutOfMemory);
+            }
             room[..step].copy_from_slice(&bytes[..step]);
             self.fill(step);
             bytes = &bytes[step..];
-            if step == 0 {
-                // Larger than it may become: the caller has checked its limit.
-                return from;
-            }
         }
-        from
+        Ok(from)
+    }
+
+    /// Forgets everything and never has room again: there was no memory for something that must not be lost.
+    #[cold]
+    pub(crate) fn run_out(&mut self) {
+        self.release();
+        self.capacity_max = 0;
+    }
+
+    /// Returns whether it has [run out](Self::run_out).
+    pub(crate) fn has_run_out(&self) -> bool {
+        self.capacity_max == 0
     }
 
     /// A storage that holds what is in `range` of this one and has no room for more.
@@ -206,16 +233,24 @@ impl ReceiveBuffer {
     }
 
     fn capacity_doubled(&self) -> usize {
-        (self.bytes.len() * 2).clamp(ROOM_FIRST, self.capacity_max)
+        (self.bytes.len() * 2)
+            .max(ROOM_FIRST)
+            .min(self.capacity_max)
     }
 
+    /// Doubles the storage, if the allocator has memory for that.
     fn grow(&mut self) {
-        let grown = vec![0; self.capacity_doubled()];
-        let base = aligned(&grown, self.alignment);
-        let before = std::mem::replace(&mut self.bytes, grown);
-        let kept = &before[self.base..self.filled];
-        self.bytes[base..base + kept.len()].copy_from_slice(kept);
-        (self.base, self.filled) = (base, base + kept.len());
+        let capacity = self.capacity_doubled();
+        let more = capacity.saturating_sub(self.bytes.len());
+        if self.bytes.try_reserve_exact(more).is_err() {
+            return;
+        }
+        self.bytes.resize(capacity, 0);
+        let base = aligned(&self.bytes, self.alignment);
+        if base != self.base {
+            self.bytes.copy_within(self.base..self.filled, base);
+            (self.base, self.filled) = (base, base + self.filled - self.base);
+        }
     }
 }
 
