@@ -39,7 +39,7 @@ where
     thread::scope(|scope| {
         let spawn = |call| {
             let calls = round.of_thread();
-            scope.spawn(move || call_alone(call, calls, barrier))
+            scope.spawn(move || call_repeatedly(call, calls, barrier))
         };
         let threads: Vec<_> = callers.iter_mut().map(spawn).collect();
         round.restart();
@@ -54,7 +54,7 @@ where
     })
 }
 
-fn call_alone(
+fn call_repeatedly(
     call: &mut (impl FnMut() -> Outcome + Send),
     mut calls: Round,
     barrier: &Barrier,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use libfuzzer_sys::fuzz_target;
 use tenon_proto::config::{ConnectionConfig, Role};
 use tenon_proto::connection::CallDraft;
-use tenon_proto::endpoint::exchange::Whole;
+use tenon_proto::endpoint::exchange::ReassembledMessage;
 use tenon_proto::endpoint::{CallFailure, ClientEndpoint, DatagramCallId, Retransmission};
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     let mut model = Model {
         endpoint: ClientEndpoint::onc(seed, Retransmission::default()),
         template: CallTemplate::new(1, 1, &Credential::None),
-        whole: Whole::of(&ConnectionConfig::client(), Role::Client),
+        whole: ReassembledMessage::of(&ConnectionConfig::client(), Role::Client),
         in_flight: BTreeMap::new(),
         now: Instant::now(),
         calls: 0,
@@ -40,7 +40,7 @@ fuzz_target!(|data: &[u8]| {
 struct Model {
     endpoint: ClientEndpoint<u64>,
     template: CallTemplate,
-    whole: Whole,
+    whole: ReassembledMessage,
     /// The waiter and the deadline of every call, by its number.
     in_flight: BTreeMap<u32, (u64, Instant)>,
     now: Instant,

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use tenon_fuzz::connection::services;
 use tenon_proto::config::{ConnectionConfig, Role};
 use tenon_proto::connection::ReplyDraft;
-use tenon_proto::endpoint::exchange::Whole;
+use tenon_proto::endpoint::exchange::ReassembledMessage;
 use tenon_proto::endpoint::exchange::server::{ServerLimits, ServerSecrets};
 use tenon_proto::endpoint::{DuplicateLimits, ServerEndpoint};
 use tenon_proto::onc::message::{ReplyBody, ReplyHeader};
@@ -43,7 +43,7 @@ fuzz_target!(|data: &[u8]| {
 
 struct Server {
     endpoint: ServerEndpoint<std::net::SocketAddr>,
-    whole: Whole,
+    whole: ReassembledMessage,
     now: Instant,
 }
 
@@ -64,7 +64,7 @@ impl Server {
         let limits = ServerLimits::default();
         Self {
             endpoint: ServerEndpoint::new(&config, limits, duplicates, secrets, true, now),
-            whole: Whole::of(&config, Role::Server),
+            whole: ReassembledMessage::of(&config, Role::Server),
             now,
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenon_bench::contestant::{Contestant, Plan};
 
 use crate::Maker;
-use crate::row::Figures;
+use crate::row::CodecStats;
 
 /// Rounds that each pair of programs calls, in turns. The first, which warms up, does not count.
 const ROUNDS: usize = 14;
@@ -99,13 +99,13 @@ impl Call {
     ///
     /// # Errors
     /// A contestant, which the error names, fails or gives a wrong answer.
-    pub fn measure(&self) -> Result<Vec<Figures>, Box<dyn Error>> {
+    pub fn measure(&self) -> Result<Vec<CodecStats>, Box<dyn Error>> {
         let mut contestants = Vec::new();
         for (name, makers) in MIXES {
             let started = Contestant::start(&self.plan(name, makers), Ok);
             contestants.push(started.map_err(|error| format!("{name}: {error}"))?);
         }
-        let mut figures: Vec<Figures> = MIXES.map(|(name, _)| Figures::new(name)).into();
+        let mut figures: Vec<CodecStats> = MIXES.map(|(name, _)| CodecStats::new(name)).into();
         for round in 0..ROUNDS {
             for (contestant, figures) in contestants.iter_mut().zip(&mut figures) {
                 let measured = contestant.round(ROUND);

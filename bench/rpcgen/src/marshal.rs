@@ -5,7 +5,7 @@ use std::error::Error;
 use tenon_bench::contestant::Pinned;
 
 use crate::Maker;
-use crate::row::Figures;
+use crate::row::CodecStats;
 
 /// Rounds that each program works, in turns. The first, in which it finds out how often it fits
 /// into a round, does not count.
@@ -68,7 +68,7 @@ impl Marshal {
     }
 
     /// Lets the programs work in turns.
-    pub fn measure(&self) -> Result<Vec<Figures>, Box<dyn Error>> {
+    pub fn measure(&self) -> Result<Vec<CodecStats>, Box<dyn Error>> {
         let (mut programs, mut figures, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
         for (name, maker, operation) in self.contestants() {
             let program = maker.program("marshal").display().to_string();
@@ -76,7 +76,7 @@ impl Marshal {
             let command: Vec<String> = [program].into_iter().chain(arguments).collect();
             let (program, said) = Pinned::start(&command, 1)?;
             programs.push(program);
-            figures.push(Figures::new(name));
+            figures.push(CodecStats::new(name));
             bytes.push(said);
         }
         if bytes.iter().any(|said| *said != bytes[0]) {

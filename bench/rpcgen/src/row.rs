@@ -88,22 +88,22 @@ pub struct Row {
     pub table: String,
     pub work: &'static str,
     /// rpcgen's figures come first.
-    pub figures: Vec<Figures>,
+    pub figures: Vec<CodecStats>,
 }
 
 /// What one contestant reached.
 #[derive(Debug)]
-pub struct Figures {
+pub struct CodecStats {
     /// Who.
     pub name: &'static str,
     /// Nanoseconds in each round.
     pub nanoseconds: Vec<f64>,
 }
 
-impl Figures {
+impl CodecStats {
     /// No rounds yet.
-    pub fn new(name: &'static str) -> Figures {
-        Figures {
+    pub fn new(name: &'static str) -> CodecStats {
+        CodecStats {
             name,
             nanoseconds: Vec::new(),
         }
@@ -128,7 +128,7 @@ impl Row {
         let Some((rpcgen, others)) = self.figures.split_first() else {
             return Vec::new();
         };
-        let ratio = |other: &Figures| {
+        let ratio = |other: &CodecStats| {
             let (over, name) = match other.name {
                 "tenon" => (rpcgen, "rpcgen_over_tenon".to_owned()),
                 MALLOC => (&others[0], "tenon_over_malloc".to_owned()),

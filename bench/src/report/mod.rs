@@ -51,7 +51,7 @@ pub struct Measured {
     /// What counts in it.
     pub unit: Unit,
     /// What each contestant reached.
-    pub figures: Vec<Figures>,
+    pub figures: Vec<CodecStats>,
     /// What is compared besides each contestant with Tenon.
     pub further: Vec<Ratio>,
     /// Who did not take part, and why.
@@ -60,17 +60,17 @@ pub struct Measured {
 
 /// The rounds of one contestant.
 #[derive(Debug)]
-pub struct Figures {
+pub struct CodecStats {
     /// Who.
     pub name: &'static str,
     /// In order.
     pub rounds: Vec<Round>,
 }
 
-impl Figures {
+impl CodecStats {
     /// No rounds yet.
-    pub fn new(name: &'static str) -> Figures {
-        Figures {
+    pub fn new(name: &'static str) -> CodecStats {
+        CodecStats {
             name,
             rounds: Vec::new(),
         }
@@ -82,7 +82,7 @@ impl Figures {
 }
 
 impl Measured {
-    fn of(&self, name: &str) -> Option<&Figures> {
+    fn of(&self, name: &str) -> Option<&CodecStats> {
         self.figures.iter().find(|figures| figures.name == name)
     }
 
@@ -181,7 +181,7 @@ impl Group<'_> {
     }
 
     /// One of each contestant's figures.
-    fn figures(&self, text: &mut String, title: &str, figure: impl Fn(&Figures) -> f64) {
+    fn figures(&self, text: &mut String, title: &str, figure: impl Fn(&CodecStats) -> f64) {
         let names = distinct(self.rows.iter().flat_map(|row| &row.figures), |it| it.name);
         let cell = |row: &Measured, name: &str| match row.of(name) {
             Some(figures) => format!("{:.1}", figure(figures)),

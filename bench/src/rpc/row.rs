@@ -9,7 +9,7 @@ use tenon_bench_common::protocol::Protocol;
 
 use super::mode::Mode;
 use super::system::System;
-use crate::report::{Figures, Measured, Unit};
+use crate::report::{CodecStats, Measured, Unit};
 use tenon_bench::contestant::{Contestant, Plan};
 
 /// Bytes that a UDP datagram holds, at most.
@@ -121,13 +121,14 @@ impl Row {
         &self,
         systems: &[System],
         length: Duration,
-    ) -> Result<Vec<Figures>, Box<dyn Error>> {
+    ) -> Result<Vec<CodecStats>, Box<dyn Error>> {
         let mut contestants = Vec::new();
         for system in systems {
             let started = Contestant::start(&self.plan(*system), Ok);
             contestants.push(started.map_err(|error| format!("{}: {error}", system.name()))?);
         }
-        let mut figures: Vec<Figures> = systems.iter().map(|s| Figures::new(s.name())).collect();
+        let mut figures: Vec<CodecStats> =
+            systems.iter().map(|s| CodecStats::new(s.name())).collect();
         for round in 0..self.mode.rounds() {
             for (contestant, figures) in contestants.iter_mut().zip(&mut figures) {
                 let measured = contestant.round(length);

@@ -197,7 +197,7 @@ typedef struct tenon_interface {
 typedef enum tenon_waiting {
     TENON_ADAPTIVE = 0, /* look for about as long as waking up would take, then sleep */
     TENON_BLOCK = 1,    /* sleep */
-    TENON_SPIN = 2      /* look until something comes: only for who has processors to spare */
+    TENON_SPIN = 2      /* look until something comes: for programs with processors to spare */
 } tenon_waiting;
 
 /* Who calls, by AUTH_SYS. Only ONC RPC carries it. */

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use tenon_net::fd::OwnedFd;
 use tenon_net::{
-    Address, Came, Carrier, ConnectedSocket, Protocol, Ready, Stream, Train, Transport, Until,
-    impl_as_fd,
+    Address, Carrier, ConnectedSocket, PacketTrain, Protocol, Ready, ReceivedTrain, Stream,
+    Transport, Until, impl_as_fd,
 };
 use tenon_proto::connection::TransmitBatch;
 
@@ -46,9 +46,9 @@ impl ClientSocket {
     /// # Errors
     /// `TimedOut` at the deadline; `ConnectionRefused` if nothing listens where datagrams went and none has come.
     #[inline]
-    pub fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<Came> {
+    pub fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<ReceivedTrain> {
         match self {
-            Self::Stream(stream) => stream.recv_until(room, until).map(Came::one),
+            Self::Stream(stream) => stream.recv_until(room, until).map(ReceivedTrain::one),
             Self::Datagram(carrier) => match carrier.recv_until(room, until) {
                 Err(refused) if is_refusal(&refused) => receive_behind(refused, carrier, room),
                 received => received,
@@ -61,9 +61,9 @@ impl ClientSocket {
     /// # Errors
     /// `WouldBlock` if nothing is there; as [`recv_until`](Self::recv_until).
     #[inline]
-    pub fn try_recv(&self, room: &mut [u8]) -> io::Result<Came> {
+    pub fn try_recv(&self, room: &mut [u8]) -> io::Result<ReceivedTrain> {
         match self {
-            Self::Stream(stream) => stream.try_recv(room).map(Came::one),
+            Self::Stream(stream) => stream.try_recv(room).map(ReceivedTrain::one),
             Self::Datagram(carrier) => match carrier.try_recv(room) {
                 Err(refused) if is_refusal(&refused) => receive_behind(refused, carrier, room),
                 received => received,
@@ -112,7 +112,7 @@ impl ClientSocket {
     /// # Errors
     /// As [`Carrier::try_send`]; `InvalidInput` if this is a stream.
     #[inline]
-    pub fn try_send_train(&self, train: Train<'_>) -> io::Result<usize> {
+    pub fn try_send_train(&self, train: PacketTrain<'_>) -> io::Result<usize> {
         match self {
             Self::Stream(_) => Err(io::ErrorKind::InvalidInput.into()),
             Self::Datagram(carrier) => carrier.try_send(train),
@@ -189,6 +189,10 @@ fn is_refusal(error: &io::Error) -> bool {
 /// Receives the datagram that is there. That an earlier one of ours met a closed port is reported before what has
 /// come, but counts only if nothing has.
 #[cold]
-fn receive_behind(refused: io::Error, carrier: &Carrier, room: &mut [u8]) -> io::Result<Came> {
+fn receive_behind(
+    refused: io::Error,
+    carrier: &Carrier,
+    room: &mut [u8],
+) -> io::Result<ReceivedTrain> {
     carrier.try_recv(room).map_err(|_| refused)
 }

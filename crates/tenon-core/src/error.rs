@@ -178,7 +178,7 @@ pub enum Misbehavior {
         /// The violation, and its place in the answer.
         violation: lean::Violation,
     },
-    /// Its stream makes no sense any more.
+    /// Its stream is malformed.
     #[error("{0}; if the peer is right, raise ChannelOptions::receive_max")]
     Record(RecordError),
     /// Its result is not what the interface says.
@@ -274,8 +274,8 @@ impl ConnectionFailure {
         }
     }
 
-    /// Returns why a connection ended for a call of so many bytes, if it is a long one that was sent whole: the peer may
-    /// have ended the connection because of it.
+    /// Returns why a connection ended for a call of so many bytes, if it is a long one that was sent whole: the peer
+    /// may have ended the connection because of it.
     #[must_use]
     pub fn of_long_call(self, size: Option<usize>, own_limit: usize) -> Self {
         match (self, size) {

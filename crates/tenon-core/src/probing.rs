@@ -11,19 +11,19 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use tenon_net::{Address, AttemptSchedule, Carrier, FailedAttempts, Protocol, Train};
+use tenon_net::{Address, AttemptSchedule, Carrier, FailedAttempts, PacketTrain, Protocol};
 use tenon_proto::config::Role;
 use tenon_proto::connection::CallDraft;
 use tenon_proto::endpoint::ClientEndpoint;
-use tenon_proto::endpoint::exchange::Whole;
+use tenon_proto::endpoint::exchange::ReassembledMessage;
 use tenon_wire::Buffer;
 
 use crate::caller::Caller;
 use crate::client::datagram_endpoint;
 use crate::options::ChannelOptions;
 
-/// The program that a probe calls if it is not known which one there is: rpcbind (RFC 1833). A server that does not have
-/// it says so, and has answered.
+/// The program that a probe calls if it is not known which one there is: rpcbind (RFC 1833). A server that does not
+/// have it says so, and has answered.
 const ANY_PROGRAM: (u32, u32) = (100_000, 2);
 
 /// Probe that is sent to find out whether a server is there.
@@ -99,7 +99,7 @@ struct ProbeRace {
     candidates: Vec<AddressCandidate>,
     failures: FailedAttempts,
     room: Vec<u8>,
-    whole: Whole,
+    whole: ReassembledMessage,
 }
 
 impl ProbeRace {
@@ -108,7 +108,7 @@ impl ProbeRace {
             candidates: Vec::new(),
             failures: FailedAttempts::default(),
             room: vec![0; Carrier::RECEIVE_MAX],
-            whole: Whole::of(&options.connection_config(), Role::Client),
+            whole: ReassembledMessage::of(&options.connection_config(), Role::Client),
         }
     }
 
@@ -191,7 +191,7 @@ impl AddressCandidate {
         }
         let mut datagram = Buffer::default();
         while self.endpoint.poll_transmit(now, &mut datagram) {
-            match self.carrier.try_send(Train::one(datagram.as_slice())) {
+            match self.carrier.try_send(PacketTrain::one(datagram.as_slice())) {
                 // What finds no room is sent again later, as if it were lost.
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
                 _ => datagram.clear(),
@@ -201,7 +201,7 @@ impl AddressCandidate {
     }
 
     /// Receives what is there, and sends what is due.
-    fn look(&mut self, room: &mut [u8], whole: &mut Whole) -> ProbeOutcome {
+    fn look(&mut self, room: &mut [u8], whole: &mut ReassembledMessage) -> ProbeOutcome {
         loop {
             let came = match self.carrier.try_recv_ready(room) {
                 Ok(came) => came,
@@ -228,9 +228,9 @@ impl AddressCandidate {
     /// Ends the conversation that the probe has begun, and returns the socket.
     fn end(mut self) -> Carrier {
         let mut goodbye = Buffer::default();
-        if self.endpoint.say_goodbye(&mut goodbye) {
+        if self.endpoint.send_close(&mut goodbye) {
             // A server that does not hear of it forgets the conversation in time.
-            let _ = self.carrier.try_send(Train::one(goodbye.as_slice()));
+            let _ = self.carrier.try_send(PacketTrain::one(goodbye.as_slice()));
         }
         self.carrier
     }

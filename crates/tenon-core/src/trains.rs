@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tenon_net::Train;
+use tenon_net::PacketTrain;
 use tenon_wire::Buffer;
 
 /// Bytes of a train at most: the largest datagram there is, of which the system makes several packets.
@@ -13,7 +13,7 @@ const PACKETS_MAX: usize = 64;
 
 /// Packets of a protocol engine, gathered into trains. `A` is the address of their receiver.
 #[derive(Debug)]
-pub struct Trains<A> {
+pub struct PacketTrains<A> {
     bytes: Buffer,
     /// Offset of a packet that did not fit into the train, and its receiver.
     next: Option<(usize, A)>,
@@ -24,7 +24,7 @@ pub struct Trains<A> {
     kept_for: Option<A>,
 }
 
-impl<A> Default for Trains<A> {
+impl<A> Default for PacketTrains<A> {
     fn default() -> Self {
         Self {
             bytes: Buffer::default(),
@@ -36,7 +36,7 @@ impl<A> Default for Trains<A> {
     }
 }
 
-impl<A: PartialEq> Trains<A> {
+impl<A: PartialEq> PacketTrains<A> {
     /// Returns whether a packet waits that did not fit into the train.
     #[inline]
     pub fn has_next(&self) -> bool {
@@ -48,7 +48,7 @@ impl<A: PartialEq> Trains<A> {
     pub fn next(
         &mut self,
         mut poll: impl FnMut(&mut Buffer) -> Option<A>,
-    ) -> Option<(Train<'_>, A)> {
+    ) -> Option<(PacketTrain<'_>, A)> {
         if let Some(to) = self.kept_for.take() {
             return Some((self.train(), to));
         }
@@ -92,8 +92,8 @@ impl<A: PartialEq> Trains<A> {
 
     /// Returns the train that was handed out last.
     #[inline]
-    pub fn train(&self) -> Train<'_> {
-        Train {
+    pub fn train(&self) -> PacketTrain<'_> {
+        PacketTrain {
             bytes: &self.bytes.as_slice()[self.train.clone()],
             size: self.size,
         }
@@ -121,7 +121,7 @@ mod tests {
     /// The trains of packets of these lengths, each for one of two peers.
     fn trains(packets: &[(usize, char)]) -> Vec<(char, Vec<usize>)> {
         let mut left = packets.iter().enumerate();
-        let mut trains = Trains::default();
+        let mut trains = PacketTrains::default();
         let mut found = Vec::new();
         while let Some((train, to)) = trains.next(|out| {
             let (index, (length, to)) = left.next()?;
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn what_was_not_sent_of_a_train_is_the_next_one() {
         let mut left = [3_u8, 2, 1].into_iter();
-        let mut trains = Trains::default();
+        let mut trains = PacketTrains::default();
         let mut poll = |out: &mut Buffer| {
             let value = left.next()?;
             out.extend(&[value; 8]);

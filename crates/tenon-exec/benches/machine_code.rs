@@ -1,4 +1,4 @@
-//! What a message costs by machine code. Prints a table; `cargo bench -p tenon-exec --bench machine_code`.
+//! What a message costs by machine code. Prints a table; `cargo bench -p tenon-rpc-exec --bench machine_code`.
 //! How long the code takes to make, `bench/run marshal` says.
 
 use std::hint::black_box;

@@ -36,6 +36,7 @@
 //! Programs that encode or decode many messages of one type keep them as [`Frame`]s. A message that has been encoded
 //! or decoded a thousand times is compiled to machine code, without being asked for.
 
+mod amplification;
 mod example;
 pub mod frame;
 mod interface;
@@ -46,11 +47,10 @@ pub mod layout;
 mod procedure;
 mod program;
 pub mod random;
-mod unpaid;
 mod value;
 
+pub use amplification::{AmplifyingType, amplifying_types};
 pub use frame::{Frame, Message, Slot};
 pub use interface::Interface;
 pub use procedure::{FindError, Procedure};
-pub use unpaid::{Unpaid, unpaid};
 pub use value::{Union, Value};

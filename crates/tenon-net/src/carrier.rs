@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::socket::Ready;
-use crate::train::{Came, Train};
+use crate::train::{PacketTrain, ReceivedTrain};
 use crate::{Address, DatagramSocket, Transport, Until, XdpDatagramSocket};
 
 /// A socket that carries packets, of one peer (a client's) or of all (a server's).
@@ -99,7 +99,7 @@ impl Carrier {
     /// # Errors
     /// As [`DatagramSocket::try_send`], if not even the first was sent.
     #[inline]
-    pub fn try_send(&self, train: Train<'_>) -> io::Result<usize> {
+    pub fn try_send(&self, train: PacketTrain<'_>) -> io::Result<usize> {
         match self {
             Self::Udp(socket) if train.is_one() => {
                 socket.try_send(train.bytes).map(|()| train.bytes.len())
@@ -114,7 +114,7 @@ impl Carrier {
     /// # Errors
     /// As [`try_send`](Self::try_send).
     #[inline]
-    pub fn try_send_to(&self, train: Train<'_>, to: SocketAddr) -> io::Result<usize> {
+    pub fn try_send_to(&self, train: PacketTrain<'_>, to: SocketAddr) -> io::Result<usize> {
         match self {
             Self::Udp(socket) if train.is_one() => {
                 let sent = socket.try_send_to(train.bytes, to);
@@ -140,12 +140,12 @@ impl Carrier {
     /// # Errors
     /// As [`DatagramSocket::try_recv`].
     #[inline]
-    pub fn try_recv(&self, room: &mut [u8]) -> io::Result<Came> {
+    pub fn try_recv(&self, room: &mut [u8]) -> io::Result<ReceivedTrain> {
         match self {
             Self::Udp(socket) if socket.expects_train() => {
                 socket.try_recv_train(room).map(|(came, _)| came)
             }
-            Self::Udp(socket) => socket.try_recv(room).map(Came::one),
+            Self::Udp(socket) => socket.try_recv(room).map(ReceivedTrain::one),
             Self::Xdp(socket) => unnamed(socket.try_recv_from(room)),
         }
     }
@@ -155,7 +155,7 @@ impl Carrier {
     /// # Errors
     /// As [`DatagramSocket::try_recv`].
     #[inline]
-    pub fn try_recv_ready(&self, room: &mut [u8]) -> io::Result<Came> {
+    pub fn try_recv_ready(&self, room: &mut [u8]) -> io::Result<ReceivedTrain> {
         match self {
             Self::Udp(_) => self.try_recv(room),
             Self::Xdp(socket) => unnamed(socket.try_recv_ready_from(room)),
@@ -167,10 +167,10 @@ impl Carrier {
     /// # Errors
     /// As [`DatagramSocket::recv_until`].
     #[inline]
-    pub fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<Came> {
+    pub fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<ReceivedTrain> {
         match self {
             Self::Udp(socket) if socket.expects_train() => socket.recv_train_until(room, until),
-            Self::Udp(socket) => socket.recv_until(room, until).map(Came::one),
+            Self::Udp(socket) => socket.recv_until(room, until).map(ReceivedTrain::one),
             Self::Xdp(socket) => unnamed(socket.recv_from_until(room, until.deadline)),
         }
     }
@@ -180,12 +180,12 @@ impl Carrier {
     /// # Errors
     /// As [`DatagramSocket::try_recv_from`].
     #[inline]
-    pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(Came, SocketAddr)> {
+    pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(ReceivedTrain, SocketAddr)> {
         match self {
             Self::Udp(socket) if socket.expects_train() => named(socket.try_recv_train(room)?),
             Self::Udp(socket) => {
                 let (length, from) = socket.try_recv_from(room)?;
-                Ok((Came::one(length), from))
+                Ok((ReceivedTrain::one(length), from))
             }
             Self::Xdp(socket) => one(socket.try_recv_from(room)),
         }
@@ -195,7 +195,7 @@ impl Carrier {
     ///
     /// # Errors
     /// As [`DatagramSocket::try_recv_from`].
-    pub fn try_recv_ready_from(&self, room: &mut [u8]) -> io::Result<(Came, SocketAddr)> {
+    pub fn try_recv_ready_from(&self, room: &mut [u8]) -> io::Result<(ReceivedTrain, SocketAddr)> {
         match self {
             Self::Udp(_) => self.try_recv_from(room),
             Self::Xdp(socket) => one(socket.try_recv_ready_from(room)),
@@ -211,14 +211,14 @@ impl Carrier {
         &self,
         room: &mut [u8],
         limit: Duration,
-    ) -> io::Result<(Came, SocketAddr)> {
+    ) -> io::Result<(ReceivedTrain, SocketAddr)> {
         match self {
             Self::Udp(socket) if socket.expects_train() => {
                 named(socket.recv_train_within(room, limit)?)
             }
             Self::Udp(socket) => {
                 let (length, from) = socket.recv_from_within(room, limit)?;
-                Ok((Came::one(length), from))
+                Ok((ReceivedTrain::one(length), from))
             }
             Self::Xdp(socket) => one(socket.recv_from_within(room, limit)),
         }
@@ -262,17 +262,19 @@ impl_as_fd!(Carrier, self => match self {
     Self::Xdp(socket) => socket.as_fd(),
 });
 
-fn named((came, from): (Came, Option<SocketAddr>)) -> io::Result<(Came, SocketAddr)> {
+fn named(
+    (came, from): (ReceivedTrain, Option<SocketAddr>),
+) -> io::Result<(ReceivedTrain, SocketAddr)> {
     let from = from.ok_or(io::ErrorKind::InvalidData)?;
     Ok((came, from))
 }
 
 #[inline]
-fn one(received: io::Result<(usize, SocketAddr)>) -> io::Result<(Came, SocketAddr)> {
-    received.map(|(length, from)| (Came::one(length), from))
+fn one(received: io::Result<(usize, SocketAddr)>) -> io::Result<(ReceivedTrain, SocketAddr)> {
+    received.map(|(length, from)| (ReceivedTrain::one(length), from))
 }
 
 #[inline]
-fn unnamed(received: io::Result<(usize, SocketAddr)>) -> io::Result<Came> {
-    received.map(|(length, _)| Came::one(length))
+fn unnamed(received: io::Result<(usize, SocketAddr)>) -> io::Result<ReceivedTrain> {
+    received.map(|(length, _)| ReceivedTrain::one(length))
 }

@@ -10,7 +10,7 @@ use rustix::net::{self, AddressFamily, Shutdown, SocketType};
 use crate::socket::{Ready, ReceiveMode, family};
 use crate::stream::first_that_works;
 use crate::system::{DeadlineSocket, SegmentationOffload};
-use crate::train::{Came, Train};
+use crate::train::{PacketTrain, ReceivedTrain};
 use crate::{Address, Host, Transport, Until};
 
 /// A UDP socket. One thread at a time receives with a deadline.
@@ -98,7 +98,7 @@ impl DatagramSocket {
     /// As [`try_send`](Self::try_send), if not even the first was sent.
     pub(crate) fn try_send_train(
         &self,
-        train: Train<'_>,
+        train: PacketTrain<'_>,
         to: Option<SocketAddr>,
     ) -> io::Result<usize> {
         if train.bytes.len() <= Self::SIZE_MAX
@@ -177,7 +177,7 @@ impl DatagramSocket {
     }
 
     /// Returns whether several datagrams may be there together: they are received by those of the methods below that
-    /// know [`Came`].
+    /// know [`ReceivedTrain`].
     #[inline]
     pub(crate) fn expects_train(&self) -> bool {
         self.segments.is_expecting()
@@ -185,13 +185,20 @@ impl DatagramSocket {
 
     /// As [`try_recv_from`](Self::try_recv_from), several datagrams at a time; of a connected socket the
     /// sender may not be known.
-    pub(crate) fn try_recv_train(&self, room: &mut [u8]) -> io::Result<(Came, Option<SocketAddr>)> {
+    pub(crate) fn try_recv_train(
+        &self,
+        room: &mut [u8],
+    ) -> io::Result<(ReceivedTrain, Option<SocketAddr>)> {
         self.segments
             .receive(&self.socket, room, ReceiveMode::NonBlocking)
     }
 
     /// As [`recv_until`](Self::recv_until), several datagrams at a time.
-    pub(crate) fn recv_train_until(&self, room: &mut [u8], until: Until) -> io::Result<Came> {
+    pub(crate) fn recv_train_until(
+        &self,
+        room: &mut [u8],
+        until: Until,
+    ) -> io::Result<ReceivedTrain> {
         let received = self.socket.receive_until(until, |mode| {
             self.segments.receive(&self.socket, room, mode)
         });
@@ -203,7 +210,7 @@ impl DatagramSocket {
         &self,
         room: &mut [u8],
         limit: Duration,
-    ) -> io::Result<(Came, Option<SocketAddr>)> {
+    ) -> io::Result<(ReceivedTrain, Option<SocketAddr>)> {
         self.socket.give_up_after(limit)?;
         self.segments
             .receive(&self.socket, room, ReceiveMode::Blocking)

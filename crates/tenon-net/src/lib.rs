@@ -53,5 +53,5 @@ pub use portable::poller::{PollRegistry, PollWaker, Poller};
 pub use socket::{Ready, is_deadline};
 pub use stream::Stream;
 pub use system::{Listener, Ticks, User, XdpCounters, XdpDatagramSocket};
-pub use train::{Came, Train};
+pub use train::{PacketTrain, ReceivedTrain};
 pub use until::Until;

@@ -233,15 +233,15 @@ impl Stream {
     ///
     /// # Errors
     /// The process has too many descriptors.
-    pub fn room_bell(&self) -> io::Result<Option<OwnedFd>> {
+    pub fn room_notifier(&self) -> io::Result<Option<OwnedFd>> {
         match &self.0 {
             StreamKind::Socket { .. } => Ok(None),
-            StreamKind::Shm(shm) => shm.room_bell().map(Some),
+            StreamKind::Shm(shm) => shm.room_notifier().map(Some),
         }
     }
 
-    /// Says that this end does not send before the [bell](Self::room_bell) is readable, and returns whether it will be
-    /// when there is room: not if there is.
+    /// Says that this end does not send before the [notifier](Self::room_notifier) is readable, and returns whether it
+    /// will be when there is room: not if there is.
     pub fn park_sender(&self) -> bool {
         match &self.0 {
             StreamKind::Socket { .. } => true,
@@ -249,7 +249,7 @@ impl Stream {
         }
     }
 
-    /// Empties the [bell](Self::room_bell).
+    /// Empties the [notifier](Self::room_notifier).
     pub fn take_in_room(&self) {
         match &self.0 {
             StreamKind::Socket { .. } => {}
@@ -273,8 +273,8 @@ impl Stream {
         is_hung_up(self)
     }
 
-    /// Has the kernel find out when the peer is gone without a word. Only TCP needs that: the other streams end with the
-    /// process at their other end.
+    /// Has the kernel find out when the peer is gone without a word. Only TCP needs that: the other streams end with
+    /// the process at their other end.
     ///
     /// # Errors
     /// What the system reports.

@@ -3,14 +3,14 @@
 /// Packets that go out together, to the same peer: one behind the other, each of `size` bytes but the last,
 /// which has at most as many. A single packet is one, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Train<'p> {
+pub struct PacketTrain<'p> {
     /// The packets.
     pub bytes: &'p [u8],
     /// Bytes of each but the last; not 0.
     pub size: usize,
 }
 
-impl<'p> Train<'p> {
+impl<'p> PacketTrain<'p> {
     /// Returns a single packet.
     #[inline]
     pub fn one(packet: &'p [u8]) -> Self {
@@ -42,16 +42,16 @@ impl<'p> Train<'p> {
 }
 
 /// Packets that came together, from the same peer: they lie in the room that was given for them as those of a
-/// [`Train`] do.
+/// [`PacketTrain`] do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Came {
+pub struct ReceivedTrain {
     /// Bytes of all together.
     pub length: usize,
     /// Bytes of each but the last.
     pub size: usize,
 }
 
-impl Came {
+impl ReceivedTrain {
     /// Returns a single packet, or bytes of a stream.
     #[inline]
     pub fn one(length: usize) -> Self {

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tenon_net::{Address, Came, Carrier, Train};
+use tenon_net::{Address, Carrier, PacketTrain, ReceivedTrain};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -46,7 +46,7 @@ fn bytes(count: usize, size: usize, rest: usize) -> Vec<u8> {
 }
 
 /// Takes what came apart, and says how many packets it was.
-fn take_apart(room: &[u8], came: Came, whole: &mut Vec<u8>, size: usize) -> usize {
+fn take_apart(room: &[u8], came: ReceivedTrain, whole: &mut Vec<u8>, size: usize) -> usize {
     let packets = room[..came.length].chunks(came.size);
     for packet in packets.clone() {
         assert!(packet.len() <= size);
@@ -60,7 +60,7 @@ fn take_apart(room: &[u8], came: Came, whole: &mut Vec<u8>, size: usize) -> usiz
 }
 
 /// Sends all of a train, which may take several attempts.
-fn send(mut train: Train<'_>, mut attempt: impl FnMut(Train<'_>) -> usize) {
+fn send(mut train: PacketTrain<'_>, mut attempt: impl FnMut(PacketTrain<'_>) -> usize) {
     while !train.bytes.is_empty() {
         let sent = attempt(train);
         assert!(sent.is_multiple_of(train.size) || sent == train.bytes.len());
@@ -76,7 +76,7 @@ fn exchange_trains(expects: bool) -> usize {
     for (count, size, rest) in TRAINS {
         let expected = bytes(count, size, rest);
         let packets = count + usize::from(rest > 0);
-        let train = Train {
+        let train = PacketTrain {
             bytes: &expected,
             size,
         };
@@ -131,7 +131,7 @@ fn trains_arrive_together_where_they_are_expected() {
 fn what_is_refused_on_the_way_to_one_peer_is_not_refused_to_others() {
     let ends = Ends::new();
     let bytes = bytes(10, 1448, 0);
-    let train = Train {
+    let train = PacketTrain {
         bytes: &bytes,
         size: 1448,
     };
@@ -140,7 +140,7 @@ fn what_is_refused_on_the_way_to_one_peer_is_not_refused_to_others() {
 
     let mut room = vec![0; Carrier::RECEIVE_MAX];
     ends.client.expect_train(1448);
-    ends.client.try_send(Train::one(b"here")).unwrap();
+    ends.client.try_send(PacketTrain::one(b"here")).unwrap();
     let (_, to) = ends.server.recv_from_within(&mut room, PATIENCE).unwrap();
     assert_eq!(ends.server.try_send_to(train, to).unwrap(), bytes.len());
     let until = Instant::now() + PATIENCE;
@@ -155,9 +155,9 @@ fn a_train_that_nobody_waits_for_leaves_the_next_receive_what_it_was() {
     let mut room = vec![0; Carrier::RECEIVE_MAX];
     for round in 0..600_usize {
         let packet = vec![round as u8; 100 + round];
-        ends.client.try_send(Train::one(&packet)).unwrap();
+        ends.client.try_send(PacketTrain::one(&packet)).unwrap();
         let (came, _) = ends.server.recv_from_within(&mut room, PATIENCE).unwrap();
-        assert_eq!(came, Came::one(packet.len()));
+        assert_eq!(came, ReceivedTrain::one(packet.len()));
         assert_eq!(room[..came.length], packet);
     }
     let nothing = ends.server.try_recv_from(&mut room).unwrap_err();

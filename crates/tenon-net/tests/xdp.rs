@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pair::Pair;
-use tenon_net::{Address, Carrier, Ready, Train, Transport};
+use tenon_net::{Address, Carrier, PacketTrain, Ready, Transport};
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(60)
@@ -26,11 +26,11 @@ fn ends(test: &str) -> Option<(Pair, Carrier, Carrier, SocketAddr)> {
     assert!(!address.to_string().ends_with(":0"));
     assert!(address.to_string().starts_with("xdp://198.18."));
     let client = pair.in_client(|| Carrier::connect(&address, soon()).unwrap());
-    client.try_send(Train::one(b"hello")).unwrap();
+    client.try_send(PacketTrain::one(b"hello")).unwrap();
     let (came, from) = receive(&server);
     assert_eq!(came, b"hello");
     assert_eq!(from.ip(), pair.client_at);
-    server.try_send_to(Train::one(b"you"), from).unwrap();
+    server.try_send_to(PacketTrain::one(b"you"), from).unwrap();
     let mut room = [0; 100];
     assert_eq!(
         client.recv_until(&mut room, soon().into()).unwrap().length,
@@ -54,7 +54,7 @@ fn trains_arrive_packet_by_packet() {
         return;
     };
     let bytes: Vec<u8> = (0..100_000u32).map(|n| (n / 1000) as u8).collect();
-    let train = Train {
+    let train = PacketTrain {
         bytes: &bytes,
         size: 1448,
     };
@@ -70,7 +70,7 @@ fn trains_arrive_packet_by_packet() {
     }
     // More than finds room: what was sent is whole packets, and the rest may be sent later.
     let long = vec![7; 3000 * 1000];
-    let sent = client.try_send(Train {
+    let sent = client.try_send(PacketTrain {
         bytes: &long,
         size: 1000,
     });
@@ -110,7 +110,7 @@ fn what_is_there_comes_even_behind_the_deadline() {
     else {
         return;
     };
-    server.try_send_to(Train::one(b"late"), peer).unwrap();
+    server.try_send_to(PacketTrain::one(b"late"), peer).unwrap();
     client
         .wait(
             Ready {
@@ -146,7 +146,7 @@ fn trains_of_a_kernel_arrive_packet_by_packet() {
     // Of these a frame holds several, of those none does.
     for size in [100, 1448] {
         let bytes: Vec<u8> = (0..10 * size).map(|n| (n / size) as u8).collect();
-        let train = Train {
+        let train = PacketTrain {
             bytes: &bytes,
             size,
         };

@@ -45,7 +45,7 @@ pub enum HelloError {
     #[error("it offers version {0} of shared memory, and this program knows version 4")]
     Version(u16),
     /// It says of the rings what cannot be.
-    #[error("its hello makes no sense: {0}")]
+    #[error("malformed hello: {0}")]
     Sizes(#[from] RingSizesError),
     /// It refuses the connection.
     #[error("it refuses the connection: {0}")]

@@ -3,11 +3,11 @@
 //!
 //! Neither waits for the other to begin, so nothing takes longer than connecting does. The server hands over what it
 //! made itself and takes nothing in return; it need not trust any descriptor of a client's. The client looks at what it
-//! got before it uses it. Both sockets stay: the first is the sign that the peer lives and the bell that wakes its
+//! got before it uses it. Both sockets stay: the first is the sign that the peer lives and the notifier that wakes its
 //! receiver, the second wakes its sender.
 //!
-//! Sockets are the bells, and not eventfds, because an eventfd belongs to both: the peer could fill it and make it
-//! blocking, and the end that rings would sleep for ever. Whether a socket may block is said with each call.
+//! Sockets are the notifiers, and not eventfds, because an eventfd belongs to both: the peer could fill it and make
+//! it blocking, and the end that notifies would sleep for ever. Whether a socket may block is said with each call.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -29,7 +29,7 @@ use crate::hello::{self, HELLO, HelloError, JoinRefusal};
 use crate::layout::Sizes;
 use crate::segment::{Segment, SegmentError};
 
-/// Descriptors that a server hands over: the memory and the bell.
+/// Descriptors that a server hands over: the memory and the notifier.
 const HANDED: usize = 2;
 
 /// Descriptors that there is room for, so that too many are noticed.
@@ -40,8 +40,8 @@ const HANDED_MAX: usize = 8;
 pub struct Joined {
     /// The rings.
     pub end: RingEndpoint<Segment>,
-    /// The socket that wakes the peer's sender, and is rung to wake the own one.
-    pub bell: OwnedFd,
+    /// The socket that wakes the peer's sender, and is written to, to wake the own one.
+    pub notifier: OwnedFd,
 }
 
 /// The process and the user of a peer when it connected, as the kernel says.
@@ -62,12 +62,12 @@ pub enum JoinError {
     /// The peer said something else than hello.
     #[error("the peer: {0}")]
     Hello(#[from] HelloError),
-    /// The peer handed over something else than memory and a bell.
+    /// The peer handed over something else than memory and a notifier.
     #[error("the peer handed over {0} descriptors and not 2")]
     Handed(usize),
-    /// The descriptor in the bell's place is no bell.
-    #[error("the peer handed over a bell that is no Unix socket")]
-    Bell,
+    /// The descriptor in the notifier's place is none.
+    #[error("the peer handed over a notifier that is no Unix socket")]
+    Notifier,
     /// The descriptor in the memory's place is no memory that can be used.
     #[error(transparent)]
     Segment(#[from] SegmentError),
@@ -117,14 +117,14 @@ pub fn invite(socket: BorrowedFd<'_>, sizes: Sizes) -> io::Result<Joined> {
     let (segment, file) = Segment::create(sizes.segment())?;
     let end = RingEndpoint::new(segment, sizes, ConnectionRole::Server);
     end.park_receiver();
-    let (bell, its_bell) = net::socketpair(
+    let (notifier, its_notifier) = net::socketpair(
         AddressFamily::UNIX,
         SocketType::STREAM,
         SocketFlags::CLOEXEC,
         None,
     )?;
     let hello = hello::of_server(sizes);
-    let handed = [file.as_fd(), its_bell.as_fd()];
+    let handed = [file.as_fd(), its_notifier.as_fd()];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(HANDED))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
     if !beside.push(SendAncillaryMessage::ScmRights(&handed)) {
@@ -133,7 +133,7 @@ pub fn invite(socket: BorrowedFd<'_>, sizes: Sizes) -> io::Result<Joined> {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     let sent = retry_on_intr(|| net::sendmsg(socket, &[IoSlice::new(&hello)], &mut beside, flags))?;
     match sent == hello.len() {
-        true => Ok(Joined { end, bell }),
+        true => Ok(Joined { end, notifier }),
         // A socket that nothing was sent through takes more than that.
         false => Err(io::ErrorKind::WriteZero.into()),
     }
@@ -190,14 +190,14 @@ pub fn join(socket: BorrowedFd<'_>, deadline: Instant) -> Result<Joined, JoinErr
     // A server that has refused may be gone already; what it said can still be read.
     let _ = retry_on_intr(|| net::send(socket, &hello::of_client(), flags));
     let (sizes, handed) = receive_hello(socket, deadline)?;
-    let [file, bell] =
+    let [file, notifier] =
         <[OwnedFd; HANDED]>::try_from(handed).map_err(|handed| JoinError::Handed(handed.len()))?;
-    if !is_unix_stream(bell.as_fd()) {
-        return Err(JoinError::Bell);
+    if !is_unix_stream(notifier.as_fd()) {
+        return Err(JoinError::Notifier);
     }
     let segment = Segment::open(file.as_fd(), sizes.segment())?;
     let end = RingEndpoint::new(segment, sizes, ConnectionRole::Client);
-    Ok(Joined { end, bell })
+    Ok(Joined { end, notifier })
 }
 
 /// Returns whether waiting for `fd` and sending through it is waiting for and sending through a socket.

@@ -63,7 +63,7 @@ fn good_memory() -> OwnedFd {
     memory(sizes().segment() as u64, SEALS)
 }
 
-fn bell() -> OwnedFd {
+fn notifier() -> OwnedFd {
     UnixStream::pair().unwrap().0.into()
 }
 
@@ -103,7 +103,7 @@ fn check(hello: &[u8], descriptors: &[OwnedFd], reason: &str) {
 }
 
 fn hostile_servers() {
-    let handed = || [good_memory(), bell()];
+    let handed = || [good_memory(), notifier()];
     joined(&ordinary(), &handed()).unwrap();
 
     check(b"HTTP/1.1 400 Bad Request\r\n\r\n12345", &handed(), "HTTP");
@@ -134,18 +134,18 @@ fn hostile_servers() {
     check(&ordinary(), &[good_memory()], "1 descriptors");
     check(
         &ordinary(),
-        &[good_memory(), bell(), bell()],
+        &[good_memory(), notifier(), notifier()],
         "3 descriptors",
     );
-    let many: Vec<_> = (0..40).map(|_| bell()).collect();
+    let many: Vec<_> = (0..40).map(|_| notifier()).collect();
     check(&ordinary(), &many, "Too many references");
-    check(&ordinary(), &[bell(), good_memory()], "no Unix socket");
+    check(&ordinary(), &[notifier(), good_memory()], "no Unix socket");
     check(&ordinary(), &[good_memory(), pipe()], "no Unix socket");
     check(&ordinary(), &[good_memory(), a_file()], "no Unix socket");
 
-    check(&ordinary(), &[a_file(), bell()], "no ordinary memory");
-    check(&ordinary(), &[pipe(), bell()], "no ordinary memory");
-    check(&ordinary(), &[bell(), bell()], "no ordinary memory");
+    check(&ordinary(), &[a_file(), notifier()], "no ordinary memory");
+    check(&ordinary(), &[pipe(), notifier()], "no ordinary memory");
+    check(&ordinary(), &[notifier(), notifier()], "no ordinary memory");
     let size = sizes().segment() as u64;
     for seals in [
         SealFlags::empty(),
@@ -154,18 +154,22 @@ fn hostile_servers() {
         SealFlags::GROW | SealFlags::SEAL,
         SealFlags::SHRINK | SealFlags::GROW,
     ] {
-        check(&ordinary(), &[memory(size, seals), bell()], "not sealed");
+        check(
+            &ordinary(),
+            &[memory(size, seals), notifier()],
+            "not sealed",
+        );
     }
     for wrong in [0, 1, size - 1, size + 1, size + 4096, 1 << 40] {
         check(
             &ordinary(),
-            &[memory(wrong, SEALS), bell()],
+            &[memory(wrong, SEALS), notifier()],
             "and not 12288",
         );
     }
     let read_only = memory(size, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE);
     fcntl_add_seals(&read_only, SealFlags::SEAL).unwrap();
-    let error = joined(&ordinary(), &[read_only, bell()]).unwrap_err();
+    let error = joined(&ordinary(), &[read_only, notifier()]).unwrap_err();
     assert!(
         matches!(error, JoinError::Segment(SegmentError::System(_))),
         "{error}"

@@ -212,10 +212,10 @@ fn agree(server: RingEndpoint<Memory>, client: RingEndpoint<Memory>) {
 
 /// A counter of wakes.
 #[derive(Default)]
-struct Bell(Cell<u32>);
+struct Notifier(Cell<u32>);
 
-impl Bell {
-    fn ring(&self) {
+impl Notifier {
+    fn notify(&self) {
         self.0.set(self.0.get() + 1);
     }
 
@@ -227,56 +227,56 @@ impl Bell {
 #[test]
 fn whoever_sleeps_for_bytes_is_woken_once() {
     let (server, client, _) = small();
-    let bell = Bell::default();
-    client.send(b"a", || bell.ring()).unwrap();
-    assert_eq!(bell.taken(), 0, "nobody sleeps");
+    let notifier = Notifier::default();
+    client.send(b"a", || notifier.notify()).unwrap();
+    assert_eq!(notifier.taken(), 0, "nobody sleeps");
     assert!(!server.park_receiver(), "there is something");
-    client.send(b"b", || bell.ring()).unwrap();
-    assert_eq!(bell.taken(), 0);
+    client.send(b"b", || notifier.notify()).unwrap();
+    assert_eq!(notifier.taken(), 0);
     receive(&server, 9);
     assert!(server.park_receiver());
-    client.send(b"c", || bell.ring()).unwrap();
-    client.send(b"d", || bell.ring()).unwrap();
-    assert_eq!(bell.taken(), 1);
+    client.send(b"c", || notifier.notify()).unwrap();
+    client.send(b"d", || notifier.notify()).unwrap();
+    assert_eq!(notifier.taken(), 1);
     assert_eq!(receive(&server, 9), b"cd");
     assert!(server.park_receiver());
     server.unpark_receiver();
-    client.send(b"e", || bell.ring()).unwrap();
-    assert_eq!(bell.taken(), 0);
+    client.send(b"e", || notifier.notify()).unwrap();
+    assert_eq!(notifier.taken(), 0);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn whoever_sleeps_for_room_is_woken_when_there_is_a_quarter() {
     let (server, client, _) = small();
-    let bell = Bell::default();
+    let notifier = Notifier::default();
     assert!(!client.park_sender(), "there is room");
     client.send(&pattern(FULL, 0), quietly).unwrap();
     assert!(client.park_sender());
     let mut room = [0; FULL / 8];
-    server.receive(&mut room, || bell.ring()).unwrap();
-    assert_eq!(bell.taken(), 0);
-    server.receive(&mut room, || bell.ring()).unwrap();
-    assert_eq!(bell.taken(), 1);
-    server.receive(&mut room, || bell.ring()).unwrap();
-    assert_eq!(bell.taken(), 0);
+    server.receive(&mut room, || notifier.notify()).unwrap();
+    assert_eq!(notifier.taken(), 0);
+    server.receive(&mut room, || notifier.notify()).unwrap();
+    assert_eq!(notifier.taken(), 1);
+    server.receive(&mut room, || notifier.notify()).unwrap();
+    assert_eq!(notifier.taken(), 0);
     assert!(!client.park_sender());
 }
 
 #[test]
 fn an_end_wakes_everybody() {
     let (server, client, _) = small();
-    let bell = Bell::default();
+    let notifier = Notifier::default();
     client.send(&pattern(FULL, 0), quietly).unwrap();
     assert!(client.park_sender());
     assert!(client.park_receiver());
-    server.end_sending(|| bell.ring());
-    assert_eq!(bell.taken(), 1);
+    server.end_sending(|| notifier.notify());
+    assert_eq!(notifier.taken(), 1);
     assert!(client.peer_sends_nothing() && !client.peer_receives_nothing());
     assert!(!client.park_receiver(), "nothing will come");
-    let senders = Bell::default();
-    server.close(|| bell.ring(), || senders.ring());
-    assert_eq!((bell.taken(), senders.taken()), (0, 1));
+    let senders = Notifier::default();
+    server.close(|| notifier.notify(), || senders.notify());
+    assert_eq!((notifier.taken(), senders.taken()), (0, 1));
     assert!(client.peer_receives_nothing());
     assert!(!client.park_sender());
 }
@@ -401,7 +401,7 @@ fn what_is_referred_to_is_taken_in_parts_too() {
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn a_full_annex_takes_nothing_and_loses_nothing() {
     let (server, client, _) = large();
-    let bell = Bell::default();
+    let notifier = Notifier::default();
     let message = pattern(ANNEX + REFERRED_MOST + 800, 1);
     assert_eq!(client.send(&message, quietly).unwrap(), ANNEX);
     assert_eq!(client.send(&message[ANNEX..], quietly).unwrap(), 0);
@@ -409,10 +409,10 @@ fn a_full_annex_takes_nothing_and_loses_nothing() {
     assert!(client.park_sender());
     // What a cell refers to is given back as a whole.
     let mut taken = vec![0; REFERRED_MOST - 1];
-    server.receive(&mut taken, || bell.ring()).unwrap();
-    assert_eq!(bell.taken(), 0);
-    server.receive(&mut [0], || bell.ring()).unwrap();
-    assert_eq!(bell.taken(), 1);
+    server.receive(&mut taken, || notifier.notify()).unwrap();
+    assert_eq!(notifier.taken(), 0);
+    server.receive(&mut [0], || notifier.notify()).unwrap();
+    assert_eq!(notifier.taken(), 1);
     assert!(taken == message[..REFERRED_MOST - 1]);
     let rest = &message[ANNEX..];
     assert_eq!(client.send(rest, quietly).unwrap(), REFERRED_MOST);
@@ -427,12 +427,12 @@ fn a_full_annex_takes_nothing_and_loses_nothing() {
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn whoever_sleeps_for_a_long_message_is_woken() {
     let (server, client, _) = large();
-    let bell = Bell::default();
+    let notifier = Notifier::default();
     for size in [REFERRED_LEAST, REFERRED_MOST, 2 * REFERRED_MOST, 20_000] {
         assert!(server.park_receiver());
         let message = pattern(size, 1);
-        client.send(&message, || bell.ring()).unwrap();
-        assert_eq!(bell.taken(), 1, "{size}");
+        client.send(&message, || notifier.notify()).unwrap();
+        assert_eq!(notifier.taken(), 1, "{size}");
         assert_eq!(receive(&server, size), message);
     }
 }

@@ -60,8 +60,8 @@ impl WatchableSocket for ClientSocket {
     }
 }
 
-/// A carrier of messages that the run time watches, whether the system knows when it is ready or, as with shared memory,
-/// only the peer does, which says so if it was told that no task looks.
+/// A carrier of messages that the run time watches, whether the system knows when it is ready or, as with shared
+/// memory, only the peer does, which says so if it was told that no task looks.
 #[derive(Debug)]
 pub(crate) struct AsyncSocket<C: AsFd> {
     room: SendReadiness,
@@ -74,7 +74,7 @@ enum SendReadiness {
     /// The system, of the stream.
     System(WriteInterest),
     /// The peer, of shared memory.
-    Bell(RoomNotifier),
+    Notifier(RoomNotifier),
     /// None, of packets: there nearly always is room. Of UDP the system would call for every packet that has left; of
     /// what goes past the kernel it says nothing.
     Retry(RetryTimer),
@@ -132,14 +132,14 @@ impl<C: WatchableSocket> AsyncSocket<C> {
     /// The system has no room for it.
     pub(crate) fn new(carrier: C) -> io::Result<Self> {
         let room = match carrier.stream() {
-            Some(stream) => match stream.room_bell()? {
-                Some(bell) => SendReadiness::Bell(RoomNotifier::new(bell)?),
+            Some(stream) => match stream.room_notifier()? {
+                Some(notifier) => SendReadiness::Notifier(RoomNotifier::new(notifier)?),
                 None => SendReadiness::System(WriteInterest::default()),
             },
             None => SendReadiness::Retry(RetryTimer::default()),
         };
         let interest = match &room {
-            SendReadiness::System(_) | SendReadiness::Bell(_) => Interest::READABLE,
+            SendReadiness::System(_) | SendReadiness::Notifier(_) => Interest::READABLE,
             SendReadiness::Retry(_) => Interest::READABLE | Interest::ERROR,
         };
         Ok(Self {
@@ -169,7 +169,7 @@ impl<C: WatchableSocket> AsyncSocket<C> {
     ) -> Poll<io::Result<IoReadiness<'_, C>>> {
         let memory = match &self.room {
             SendReadiness::System(_) | SendReadiness::Retry(_) => None,
-            SendReadiness::Bell(_) => self.get_ref().stream(),
+            SendReadiness::Notifier(_) => self.get_ref().stream(),
         };
         let Some(memory) = memory else {
             return self.carrier.poll_read_ready(cx).map_ok(IoReadiness::Socket);
@@ -186,8 +186,8 @@ impl<C: WatchableSocket> AsyncSocket<C> {
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<IoReadiness<'_, C>>> {
-        let (bell, memory) = match (&self.room, self.get_ref().stream()) {
-            (SendReadiness::Bell(bell), Some(memory)) => (bell, memory),
+        let (notifier, memory) = match (&self.room, self.get_ref().stream()) {
+            (SendReadiness::Notifier(notifier), Some(memory)) => (notifier, memory),
             (SendReadiness::Retry(again), _) => {
                 return match again.must_wait(cx) {
                     true => Poll::Pending,
@@ -200,25 +200,26 @@ impl<C: WatchableSocket> AsyncSocket<C> {
                     false => Poll::Ready(Ok(IoReadiness::Room(&outlet.is_full))),
                 };
             }
-            (SendReadiness::Bell(_), None) => {
-                unreachable!("only streams in shared memory have bells")
+            (SendReadiness::Notifier(_), None) => {
+                unreachable!("only streams in shared memory have one")
             }
         };
-        while bell.is_awaited.load(Ordering::Relaxed) {
+        while notifier.is_awaited.load(Ordering::Relaxed) {
             if !memory.park_sender() {
-                bell.is_awaited.store(false, Ordering::Relaxed);
-            } else if forget(bell.watched.poll_read_ready(cx)?).is_pending() {
+                notifier.is_awaited.store(false, Ordering::Relaxed);
+            } else if forget(notifier.watched.poll_read_ready(cx)?).is_pending() {
                 return Poll::Pending;
             } else {
                 memory.take_in_room();
             }
         }
-        Poll::Ready(Ok(IoReadiness::Room(&bell.is_awaited)))
+        Poll::Ready(Ok(IoReadiness::Room(&notifier.is_awaited)))
     }
 }
 
 impl WriteInterest {
-    /// Has the task called when there is room, if the last attempt found none; returns false if there may be some again.
+    /// Has the task called when there is room, if the last attempt found none; returns false if there may be some
+    /// again.
     fn must_wait(&self, socket: &impl AsFd, cx: &mut Context<'_>) -> io::Result<bool> {
         if !self.is_full.load(Ordering::Relaxed) {
             return Ok(false);
@@ -244,9 +245,9 @@ impl WriteInterest {
 }
 
 impl RoomNotifier {
-    fn new(bell: OwnedFd) -> io::Result<Self> {
+    fn new(notifier: OwnedFd) -> io::Result<Self> {
         Ok(Self {
-            watched: watch(bell, Interest::READABLE)?,
+            watched: watch(notifier, Interest::READABLE)?,
             is_awaited: AtomicBool::new(false),
         })
     }
@@ -266,7 +267,7 @@ impl RetryTimer {
     }
 }
 
-/// Has the run time say when a bell rings once more.
+/// Has the run time say when a notification comes once more.
 fn forget<T: AsFd>(ready: Poll<SourceReadyGuard<'_, T>>) -> Poll<()> {
     ready.map(|mut ready| ready.clear_ready())
 }

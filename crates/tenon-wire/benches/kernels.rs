@@ -1,4 +1,4 @@
-//! Benchmarks of the kernels beside a copy of the same bytes: `cargo bench -p tenon-wire`.
+//! Benchmarks of the kernels beside a copy of the same bytes: `cargo bench -p tenon-rpc-wire`.
 //!
 //! The contestants take turns, so that a slow moment of the machine meets all of them. Printed are
 //! medians, in bytes read per nanosecond (GB/s).

@@ -88,7 +88,7 @@
 //! | refuse a call, or identify the caller | [`Refusal`], [`CallInfo`] |
 //! | know which side was at fault, and whether the call may have been executed | [`CallError`] |
 //! | choose between waking up late and keeping a processor busy | [`Waiting`] |
-//! | see where the time of calls goes | [`Account`] |
+//! | see where the time of calls goes | [`CallProfile`] |
 //! | find a server by its program's number | [`rpcbind`] |
 //! | move values by hand | [`wire`] |
 //!
@@ -119,7 +119,9 @@ pub use tenon_core::client::ChannelCounters;
 pub use tenon_core::error::{CallError, CallErrorKind, ConnectError, LeanException, Misbehavior};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
 pub use tenon_core::procedure::{CallCodec, CalledProcedure, LeanInterface, ProcedureCall};
-pub use tenon_core::profile::{Account, Figures, Owner, Part, PartFigures, Summary, Trace, Way};
+pub use tenon_core::profile::{
+    CallProfile, Owner, Part, PartStats, ProfileStats, Summary, Trace, Way,
+};
 pub use tenon_core::serve::{EndOfStream, ServerCounters, ServerLimits, StartError};
 pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};
 pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};

@@ -20,7 +20,7 @@ pub enum AuthArg {
 pub enum WaitArg {
     /// Sleep until it comes
     Block,
-    /// Look until it comes: for who has processors to spare at both ends
+    /// Look until it comes: when both ends have processors to spare
     Spin,
     /// Look for about as long as waking up takes, then sleep
     Adaptive,

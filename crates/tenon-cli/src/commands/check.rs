@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::json;
-use tenon_exec::Unpaid;
+use tenon_exec::AmplifyingType;
 use tenon_idl::{Parsed, Severity};
 use tenon_plan::{LowerError, Representation};
 use tenon_schema::{Origin, Schema};
@@ -85,8 +85,8 @@ fn check(args: &CheckArgs, file: &Path) -> Result<bool, CommandFailure> {
 fn warn_of_memory(args: &CheckArgs, file: &Path, schema: &Schema) -> Result<bool, CommandFailure> {
     let mut warned = HashSet::new();
     for representation in [Representation::XDR, Representation::LEAN] {
-        for unpaid in tenon_exec::unpaid(schema, representation) {
-            let Unpaid { name, bytes } = &unpaid;
+        for amplifying in tenon_exec::amplifying_types(schema, representation) {
+            let AmplifyingType { name, bytes } = &amplifying;
             let message = format!(
                 "{name}: an item may take {bytes} bytes of memory more than its bytes in a message pay for, so \
                  that some receivers refuse many of them"

@@ -26,7 +26,7 @@ pub struct Answered<W> {
 
 /// Message that was taken out of what was received.
 #[derive(Debug)]
-pub enum Taken<W> {
+pub enum NextMessage<W> {
     /// There is no whole message.
     Nothing,
     /// An answer.
@@ -50,18 +50,21 @@ impl Input {
         &mut self,
         calls: &mut Calls<W>,
         own: Option<(W, CallId)>,
-    ) -> Result<Taken<W>, ConnectionFailure> {
+    ) -> Result<NextMessage<W>, ConnectionFailure> {
         match (self, calls) {
             (Self::Stream(receiver), Calls::Stream(connection)) => {
                 next_message(connection, receiver)
             }
             (Self::Datagram(input), Calls::Datagram(calls)) => {
                 if !input.advance() {
-                    return Ok(Taken::Nothing);
+                    return Ok(NextMessage::Nothing);
                 }
-                Ok(next_answer(calls, input, own).map_or(Taken::Other, Taken::Answered))
+                Ok(
+                    next_answer(calls, input, own)
+                        .map_or(NextMessage::Other, NextMessage::Answered),
+                )
             }
-            _ => Ok(Taken::Nothing),
+            _ => Ok(NextMessage::Nothing),
         }
     }
 }
@@ -71,14 +74,14 @@ impl Input {
 fn next_message<W: Copy + PartialEq>(
     connection: &mut Connection<W>,
     receiver: &mut Receiver,
-) -> Result<Taken<W>, ConnectionFailure> {
+) -> Result<NextMessage<W>, ConnectionFailure> {
     if let Some(answer) = connection.next_plain_reply(receiver) {
         let PlainAnswer {
             waiter,
             order,
             place,
         } = answer;
-        return Ok(Taken::Answered(Answered {
+        return Ok(NextMessage::Answered(Answered {
             waiter,
             outcome: Ok(ReplyPlace {
                 place,
@@ -95,11 +98,11 @@ fn next_message<W: Copy + PartialEq>(
 fn next_rare_message<W: Copy + PartialEq>(
     connection: &mut Connection<W>,
     receiver: &mut Receiver,
-) -> Result<Taken<W>, ConnectionFailure> {
+) -> Result<NextMessage<W>, ConnectionFailure> {
     let services = ServiceTable::default();
     let frame = receiver.next_frame();
     let Some(frame) = frame.map_err(ConnectionError::from)? else {
-        return Ok(Taken::Nothing);
+        return Ok(NextMessage::Nothing);
     };
     Ok(match connection.handle_frame(frame, &services)? {
         Event::Answered(answer) => {
@@ -110,20 +113,20 @@ fn next_rare_message<W: Copy + PartialEq>(
                 let end = receiver.last_content().len();
                 reply.place = end - length..end;
             }
-            Taken::Answered(answered)
+            NextMessage::Answered(answered)
         }
         Event::PeerClosing(closing) => closing_event(closing)?,
         Event::Unbegun(AbandonedCall {
             waiter,
             unsent: Some(unsent),
             ..
-        }) => Taken::Unbegun(Box::new(unsent), waiter),
-        _ => Taken::Other,
+        }) => NextMessage::Unbegun(Box::new(unsent), waiter),
+        _ => NextMessage::Other,
     })
 }
 
 #[cold]
-fn closing_event<W>(closing: PeerClosing<'_, W>) -> Result<Taken<W>, ConnectionFailure> {
+fn closing_event<W>(closing: PeerClosing<'_, W>) -> Result<NextMessage<W>, ConnectionFailure> {
     let cause = io::Error::new(
         io::ErrorKind::ConnectionAborted,
         format!("the peer closed the connection: {}", closing.close),
@@ -133,7 +136,7 @@ fn closing_event<W>(closing: PeerClosing<'_, W>) -> Result<Taken<W>, ConnectionF
         return Err(cause.into());
     }
     let unbegun = closing.unbegun.into_iter().map(|call| call.waiter);
-    Ok(Taken::Closing(
+    Ok(NextMessage::Closing(
         CallError::Disconnected {
             cause: Arc::new(cause),
             may_have_executed: false,

@@ -4,9 +4,9 @@ use std::io;
 use std::ops::Range;
 use std::time::Instant;
 
-use tenon_net::{Came, Carrier};
+use tenon_net::{Carrier, ReceivedTrain};
 use tenon_proto::config::{ConnectionConfig, Role};
-use tenon_proto::endpoint::exchange::{Whole, is_one_of_many};
+use tenon_proto::endpoint::exchange::{ReassembledMessage, is_one_of_many};
 
 /// Room for the largest datagram there is, or for several that come together, and what of it is filled.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct DatagramInput {
     /// True if there is another behind it.
     has_next: bool,
     /// Memory in which the packet exchange joins an answer of several packets.
-    pub whole: Whole,
+    pub whole: ReassembledMessage,
 }
 
 impl DatagramInput {
@@ -33,7 +33,7 @@ impl DatagramInput {
             size: 0,
             datagram: 0..0,
             has_next: false,
-            whole: Whole::of(config, Role::Client),
+            whole: ReassembledMessage::of(config, Role::Client),
         }
     }
 
@@ -45,7 +45,7 @@ impl DatagramInput {
 
     /// Takes in what was received.
     #[inline]
-    pub fn handle_received(&mut self, came: io::Result<Came>) -> io::Result<()> {
+    pub fn handle_received(&mut self, came: io::Result<ReceivedTrain>) -> io::Result<()> {
         let came = came?;
         (self.length, self.size) = (came.length, came.size);
         self.datagram = 0..0;
@@ -86,7 +86,7 @@ impl DatagramInput {
 
     /// Returns the datagram that was handed out last, and where an answer is joined.
     #[inline]
-    pub fn last_datagram(&mut self) -> (&[u8], &mut Whole) {
+    pub fn last_datagram(&mut self) -> (&[u8], &mut ReassembledMessage) {
         (&self.room[self.datagram.clone()], &mut self.whole)
     }
 

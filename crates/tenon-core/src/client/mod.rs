@@ -13,7 +13,7 @@ mod outgoing;
 mod seal;
 mod silence;
 
-pub use answers::{Answered, Taken};
+pub use answers::{Answered, NextMessage};
 pub(crate) use calls::datagram_endpoint;
 pub use calls::{CallId, Calls, DatagramCalls};
 pub use counters::ChannelCounters;
@@ -21,3 +21,9 @@ pub use input::{Input, ReplyPlace, handle_stream, may_have_more};
 pub use outcome::{Outcome, ResultBytes, Results};
 pub use outgoing::Outgoing;
 pub use seal::seal;
+
+use std::time::Duration;
+
+/// A connection that was not used for so long is checked before a call is entrusted to it: the peer may have closed it
+/// meanwhile.
+pub const STALE_AFTER: Duration = Duration::from_millis(100);

@@ -7,7 +7,7 @@ use tenon_proto::connection::TransmitBatch;
 use tenon_wire::Buffer;
 
 use super::calls::Calls;
-use crate::trains::Trains;
+use crate::trains::PacketTrains;
 
 /// Output of a channel that is being sent. A sender that finds no room leaves the rest to others.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub enum Outgoing {
     /// Messages of a stream.
     Stream(Box<TransmitBatch>),
     /// Datagrams.
-    Datagram(Box<Trains<()>>),
+    Datagram(Box<PacketTrains<()>>),
 }
 
 impl Outgoing {

@@ -1,19 +1,19 @@
 //! A call that is followed while its caller does other things.
 
-use super::account::Account;
+use super::call_profile::CallProfile;
 use super::steps::{CallTimestamps, Note, Probe, Step, StepRecorder};
 
 /// A call that an account follows, whichever thread brings it further.
 #[derive(Debug)]
 pub struct Followed {
-    account: Account,
+    account: CallProfile,
     steps: StepRecorder,
 }
 
 impl Followed {
     /// Follows a call that is entered now.
     #[cold]
-    fn begin(account: &Account) -> Self {
+    fn begin(account: &CallProfile) -> Self {
         Self {
             account: account.clone(),
             steps: StepRecorder::begin(),
@@ -45,7 +45,7 @@ impl Followed {
     }
 }
 
-impl Account {
+impl CallProfile {
     /// Follows the call that begins now if it is to be followed, while its caller may do other things.
     #[cold]
     pub fn begin(&self) -> Option<Followed> {

@@ -3,16 +3,16 @@
 //!
 //! A call of which no account is kept pays one branch for that.
 
-mod account;
+mod call_profile;
 mod clock;
 mod followed;
 mod steps;
 mod summary;
 mod trace;
 
-pub use account::Account;
+pub use call_profile::CallProfile;
 pub use clock::{clock, now};
 pub use followed::Followed;
 pub use steps::{AtEnd, NoProbe, Note, Probe, Step, StepRecorder};
-pub use summary::{Figures, PartFigures, Summary};
+pub use summary::{PartStats, ProfileStats, Summary};
 pub use trace::{Owner, Part, Trace, Way};

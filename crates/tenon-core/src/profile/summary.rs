@@ -13,28 +13,28 @@ pub struct Summary {
     /// Extent of what is known of their way.
     pub way: Way,
     /// Time from when they were entered until they were left.
-    pub round_trip: Figures,
+    pub round_trip: ProfileStats,
     /// The client's system call that sent them, see [`Trace::send`].
-    pub send: Figures,
+    pub send: ProfileStats,
     /// The parts of their way, in order. Their typical times add up to the round trip's. A
     /// [hand-over](Part::HandOver) that none of them had is left out.
-    pub parts: Vec<PartFigures>,
+    pub parts: Vec<PartStats>,
 }
 
-/// Figures of a part of the way.
+/// Statistics of a part of the way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct PartFigures {
+pub struct PartStats {
     /// The part.
     pub part: Part,
     /// Time that it took.
-    pub figures: Figures,
+    pub figures: ProfileStats,
 }
 
 /// Distribution of a duration, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct Figures {
+pub struct ProfileStats {
     /// The mean over the middle half of the calls, by their round trips: unlike medians, the typical times
     /// of parts add up.
     pub typical: f64,
@@ -60,22 +60,22 @@ impl Summary {
         let had = |index| same.iter().any(|trace| nanos_at(trace, index) > 0);
         let parts = way.parts().iter().enumerate();
         let parts = parts.filter(|(index, part)| **part != Part::HandOver || had(*index));
-        let parts = parts.map(|(index, part)| PartFigures {
+        let parts = parts.map(|(index, part)| PartStats {
             part: *part,
-            figures: Figures::of(&same, |trace| nanos_at(trace, index)),
+            figures: ProfileStats::of(&same, |trace| nanos_at(trace, index)),
         });
         Some(Self {
             calls: same.len(),
             left_out: traces.len() - same.len(),
             way,
-            round_trip: Figures::of(&same, Trace::round_trip),
-            send: Figures::of(&same, Trace::send),
+            round_trip: ProfileStats::of(&same, Trace::round_trip),
+            send: ProfileStats::of(&same, Trace::send),
             parts: parts.collect(),
         })
     }
 }
 
-impl Figures {
+impl ProfileStats {
     /// Of at least one call, sorted by round trip.
     fn of(sorted: &[&Trace], value: impl Fn(&Trace) -> u64) -> Self {
         let middle = &sorted[sorted.len() / 4..sorted.len() - sorted.len() / 4];
@@ -133,7 +133,7 @@ mod tests {
                 .expect("the part")
                 .figures
         };
-        let turn = Figures {
+        let turn = ProfileStats {
             typical: figures(Part::Turn).typical,
             median: 2,
             p99: 2,

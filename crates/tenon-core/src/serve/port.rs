@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Instant;
 
-use tenon_net::{Came, Carrier, Train, Transport};
+use tenon_net::{Carrier, PacketTrain, ReceivedTrain, Transport};
 use tenon_proto::config::{ConnectionConfig, Role};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
-use tenon_proto::endpoint::exchange::server::{Farewell, ServerLimits as ExchangeLimits};
-use tenon_proto::endpoint::exchange::{DATAGRAM_HERE, Whole, is_one_of_many};
+use tenon_proto::endpoint::exchange::server::{CloseRecipients, ServerLimits as ExchangeLimits};
+use tenon_proto::endpoint::exchange::{DATAGRAM_HERE, ReassembledMessage, is_one_of_many};
 use tenon_proto::endpoint::{DatagramCallKey, EndpointCounters, ServerEndpoint};
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
@@ -18,7 +18,7 @@ use super::limits::ServerLimits;
 use super::random::server_secrets;
 use super::registry::{CallToServe, ServiceRegistry};
 use super::stream::ServerShared;
-use crate::trains::Trains;
+use crate::trains::PacketTrains;
 
 /// Bytes of memory that the largest request of the exchange takes beside its message.
 const BESIDE_MESSAGE: usize = 64 << 10;
@@ -27,7 +27,7 @@ const BESIDE_MESSAGE: usize = 64 << 10;
 #[derive(Debug)]
 pub struct ServedPort {
     endpoint: ServerEndpoint<SocketAddr>,
-    trains: Trains<SocketAddr>,
+    trains: PacketTrains<SocketAddr>,
     received: ReceivedDatagrams,
 }
 
@@ -35,12 +35,12 @@ pub struct ServedPort {
 #[derive(Debug)]
 struct ReceivedDatagrams {
     memory: Vec<u8>,
-    came: Came,
+    came: ReceivedTrain,
     from: Option<SocketAddr>,
     /// Offset of the next datagram.
     next: usize,
     /// Message that several datagrams have made whole.
-    whole: Whole,
+    whole: ReassembledMessage,
     /// Memory for a call that is copied, as other datagrams came with it.
     spare: Buffer,
     config: ConnectionConfig,
@@ -67,7 +67,7 @@ enum MessageMemory {
     /// All that was received, and where in it the arguments end.
     Memory(Vec<u8>, usize),
     /// The same of several packets.
-    Whole(Whole, usize),
+    Reassembled(ReassembledMessage, usize),
     Copied(Buffer),
 }
 
@@ -76,7 +76,7 @@ impl FoundCall {
     pub fn message(&self) -> &[u8] {
         match &self.message {
             MessageMemory::Memory(memory, end) => &memory[..*end],
-            MessageMemory::Whole(whole, end) => &whole.message()[..*end],
+            MessageMemory::Reassembled(whole, end) => &whole.message()[..*end],
             MessageMemory::Copied(buffer) => buffer.as_slice(),
         }
     }
@@ -104,10 +104,10 @@ impl ReceivedDatagrams {
     fn new(config: &ConnectionConfig) -> Self {
         Self {
             memory: Vec::new(),
-            came: Came { length: 0, size: 0 },
+            came: ReceivedTrain { length: 0, size: 0 },
             from: None,
             next: 0,
-            whole: Whole::of(config, Role::Server),
+            whole: ReassembledMessage::of(config, Role::Server),
             spare: Buffer::default(),
             config: config.clone(),
         }
@@ -121,7 +121,7 @@ impl ReceivedDatagrams {
         &mut self.memory
     }
 
-    fn set(&mut self, came: Came, from: SocketAddr) {
+    fn set(&mut self, came: ReceivedTrain, from: SocketAddr) {
         (self.came, self.from, self.next) = (came, Some(from), 0);
     }
 
@@ -162,7 +162,7 @@ impl ServedPort {
         );
         Self {
             endpoint,
-            trains: Trains::default(),
+            trains: PacketTrains::default(),
             received: ReceivedDatagrams::new(&shared.config),
         }
     }
@@ -183,7 +183,7 @@ impl ServedPort {
 
     /// Takes in that something was received into the [room](Self::room).
     #[inline]
-    pub fn handle_received(&mut self, came: Came, from: SocketAddr) {
+    pub fn handle_received(&mut self, came: ReceivedTrain, from: SocketAddr) {
         self.received.set(came, from);
     }
 
@@ -221,8 +221,8 @@ impl ServedPort {
             (_, false) => {
                 // Behind the arguments is what pads the last packet.
                 let end = end_in(whole.message()).unwrap_or(whole.message().len());
-                let spare = Whole::of(&received.config, Role::Server);
-                MessageMemory::Whole(std::mem::replace(whole, spare), end)
+                let spare = ReassembledMessage::of(&received.config, Role::Server);
+                MessageMemory::Reassembled(std::mem::replace(whole, spare), end)
             }
             (Some(end), true) if is_last && place.start == 0 => {
                 MessageMemory::Memory(std::mem::take(&mut received.memory), end)
@@ -249,7 +249,9 @@ impl ServedPort {
             MessageMemory::Memory(memory, _) if self.received.memory.is_empty() => {
                 self.received.memory = memory;
             }
-            MessageMemory::Whole(mut whole, _) if self.received.whole.message().is_empty() => {
+            MessageMemory::Reassembled(mut whole, _)
+                if self.received.whole.message().is_empty() =>
+            {
                 whole.clear();
                 self.received.whole = whole;
             }
@@ -257,7 +259,7 @@ impl ServedPort {
                 copy.clear();
                 self.received.spare = copy;
             }
-            MessageMemory::Memory(..) | MessageMemory::Whole(..) => {}
+            MessageMemory::Memory(..) | MessageMemory::Reassembled(..) => {}
         }
     }
 
@@ -299,7 +301,7 @@ impl ServedPort {
     }
 
     /// Tells clients that the server stops.
-    pub fn close(&mut self, to: Farewell) {
+    pub fn close(&mut self, to: CloseRecipients) {
         self.endpoint.close(to);
     }
 
@@ -312,7 +314,7 @@ impl ServedPort {
     }
 
     /// Returns the packets that are to be sent next, and the address of their receiver.
-    pub fn next_train(&mut self) -> Option<(Train<'_>, SocketAddr)> {
+    pub fn next_train(&mut self) -> Option<(PacketTrain<'_>, SocketAddr)> {
         let Self {
             endpoint, trains, ..
         } = self;

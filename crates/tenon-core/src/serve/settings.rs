@@ -45,7 +45,7 @@ pub enum StartError {
     #[error("no listen address configured; call ServerBuilder::listen, or no_listener")]
     NoAddress,
     /// Two services have the same program and version.
-    #[error("version {version} of program {program} is served twice")]
+    #[error("version {version} of program {program} is registered twice")]
     Twice {
         /// The program's number.
         program: u32,
@@ -109,7 +109,7 @@ impl ServerSettings {
         Ok(())
     }
 
-    /// Serves a service, too. That a version of a program is served twice is said at the start.
+    /// Serves a service, too. That a version of a program is registered twice is said at the start.
     pub fn add(&mut self, service: Box<dyn Service>) {
         let (program, version) = (service.program(), service.version());
         if !self.registry.add(service) {
@@ -117,7 +117,7 @@ impl ServerSettings {
         }
     }
 
-    /// Notes that a version of a program is served twice.
+    /// Notes that a version of a program is registered twice.
     pub fn note_twice(&mut self, program: u32, version: u32) {
         self.twice = Some((program, version));
     }
@@ -225,8 +225,8 @@ macro_rules! server_settings {
         }
 
         /// Gives the files of `unix://` and `shm://` these permissions, such as `0o660`, whatever the umask is: a
-        /// process that may write to the file may connect. It never has others, not even for a moment. By default they are what the
-        /// umask leaves of `0o777`.
+        /// process that may write to the file may connect. It never has others, not even for a moment. By default they
+        /// are what the umask leaves of `0o777`.
         #[must_use]
         pub fn socket_mode(mut self, mode: u32) -> Self {
             self.settings.socket_mode = Some(mode);

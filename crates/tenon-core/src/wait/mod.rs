@@ -18,7 +18,7 @@ use std::thread;
 pub use counters::WaitCounters;
 pub use counters::WaitTally;
 pub use spinners::{LOOKS, Looking, Spinners};
-pub use waiter::{Company, Polled, Spun, Waiter};
+pub use waiter::{Polled, Spun, WaitContext, Waiter};
 
 /// Wait policy of the threads that receive from a peer. Said of a channel by
 /// [`ChannelOptions::waiting`](crate::options::ChannelOptions::waiting) and of a server by
@@ -72,7 +72,7 @@ impl fmt::Display for Waiting {
 
 /// A text that is not the name of a way to wait.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no way to wait: block, spin or adaptive")]
+#[error("{0:?} is no wait policy: write block, spin or adaptive")]
 pub struct WaitingError(String);
 
 impl FromStr for Waiting {
@@ -105,7 +105,7 @@ mod tests {
         let error = "Spin".parse::<Waiting>().unwrap_err().to_string();
         assert_eq!(
             error,
-            r#""Spin" is no way to wait: block, spin or adaptive"#
+            r#""Spin" is no wait policy: write block, spin or adaptive"#
         );
     }
 }

@@ -55,7 +55,7 @@ impl<'a> FrameReader<'a> {
         }
     }
 
-    fn pay(&mut self, count: usize, bytes: usize) -> Result<(), MemoryLimitExceeded> {
+    fn charge(&mut self, count: usize, bytes: usize) -> Result<(), MemoryLimitExceeded> {
         let price = count.checked_mul(bytes).ok_or(MemoryLimitExceeded)?;
         self.left = self.left.checked_sub(price).ok_or(MemoryLimitExceeded)?;
         Ok(())
@@ -63,7 +63,7 @@ impl<'a> FrameReader<'a> {
 
     unsafe fn elements(&mut self, element: Layout<'a>, count: u32, at: *const u8) -> ReadResult {
         let count = count as usize;
-        self.pay(count, size_of::<Value>())?;
+        self.charge(count, size_of::<Value>())?;
         let stride = self.layouts.extent(self.interface.schema(), element).size as usize;
         let mut items = Vec::with_capacity(count);
         for index in 0..count {
@@ -74,7 +74,7 @@ impl<'a> FrameReader<'a> {
     }
 
     unsafe fn record(&mut self, fields: &'a [Field], starts: &[u64], at: *const u8) -> ReadResult {
-        self.pay(fields.len(), size_of::<Value>())?;
+        self.charge(fields.len(), size_of::<Value>())?;
         let mut values = Vec::with_capacity(fields.len());
         for (field, start) in fields.iter().zip(starts) {
             // SAFETY: the caller's promise: the fields lie where the layout says.
@@ -100,7 +100,7 @@ impl<'a> FrameReader<'a> {
     }
 
     unsafe fn union(&mut self, id: TypeId, union: &'a Union, at: *const u8) -> ReadResult {
-        self.pay(1, size_of::<crate::Union>())?;
+        self.charge(1, size_of::<crate::Union>())?;
         let scalar = Scalar::of(self.interface.schema(), &union.discriminant_type);
         let (Some(scalar), [arms]) = (scalar, self.layouts.starts(id)) else {
             unreachable!("unions without a discriminant are not lowered");
@@ -130,7 +130,7 @@ impl<'a> FrameReader<'a> {
         unsafe {
             match self.layouts.boxed_arm(schema, id, position, held) {
                 Some(_) => {
-                    self.pay(1, size_of::<Value>())?;
+                    self.charge(1, size_of::<Value>())?;
                     self.value(held, at.cast::<*const u8>().read())
                 }
                 None => self.value(held, at),
@@ -161,7 +161,7 @@ impl<'a> FrameReader<'a> {
                     if held.is_null() {
                         return Ok(Value::Optional(None));
                     }
-                    self.pay(1, size_of::<Value>())?;
+                    self.charge(1, size_of::<Value>())?;
                     Ok(Value::some(self.used(to, held)?))
                 }
                 Type::Named(id) => self.named(*id, at),
@@ -177,7 +177,7 @@ impl<'a> FrameReader<'a> {
     }
 
     unsafe fn bytes(&mut self, count: u32, at: *const u8) -> Result<Vec<u8>, MemoryLimitExceeded> {
-        self.pay(count as usize, 1)?;
+        self.charge(count as usize, 1)?;
         // SAFETY: the caller's promise: so many bytes lie there.
         Ok(unsafe { slice::from_raw_parts(at, count as usize) }.to_vec())
     }

@@ -54,9 +54,9 @@ impl DecodeContext<'_> {
     }
 
     /// Takes the price of memory out of the budget, as
-    /// [`Decoder::pay`](tenon_wire::Decoder::pay) does.
+    /// [`Decoder::charge`](tenon_wire::Decoder::charge) does.
     #[inline(always)]
-    pub fn pay(&mut self, price: u64) -> Option<()> {
+    pub fn charge(&mut self, price: u64) -> Option<()> {
         self.memory_left = self.memory_left.checked_sub(price)?;
         Some(())
     }

@@ -154,7 +154,7 @@ unsafe extern "C" fn put_opaque<const PADDING: usize, const SWAPPED: bool>(
 unsafe extern "C" fn take(context: *mut DecodeContext<'_>, bytes: u64, price: u64) -> *mut u8 {
     // SAFETY: see above.
     unsafe {
-        match (*context).pay(price) {
+        match (*context).charge(price) {
             Some(()) => (*context).arena.take(bytes as usize).as_ptr(),
             None => ptr::null_mut(),
         }

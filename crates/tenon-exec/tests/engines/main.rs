@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod amplification;
 mod hostile;
 mod jit_differential;
 mod jit_frames;
@@ -17,4 +18,3 @@ mod repository_interfaces;
 mod representations;
 mod round_trip;
 mod slots;
-mod unpaid;

@@ -34,7 +34,7 @@ impl<'a> Form<'a> {
 }
 
 impl Marker {
-    /// Of XDR, which the run time takes if nothing else is said.
+    /// Of XDR, which the run time takes by default.
     pub fn xdr() -> Self {
         Self {
             path: "Xdr".to_owned(),

@@ -16,7 +16,7 @@ use crate::rows::fresh_path;
 const LISTEN: Duration = Duration::from_millis(2);
 
 /// How often who waits for datagrams looks whether that is over.
-const GLANCE: Duration = Duration::from_millis(20);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Which bytes are touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,7 +201,7 @@ impl Relay {
         let to_server = UdpSocket::bind("127.0.0.1:0").unwrap();
         to_server.connect(server).unwrap();
         for socket in [&socket, &to_server] {
-            socket.set_read_timeout(Some(GLANCE)).unwrap();
+            socket.set_read_timeout(Some(RECHECK_INTERVAL)).unwrap();
         }
         let client = Arc::new(Mutex::new(None));
         let is_cut = Arc::new(AtomicBool::new(false));

@@ -15,7 +15,7 @@ use nix::sys::socket::{
 
 use super::socket::DeadlineSocket;
 use crate::socket::{ReceiveMode, of_receiving};
-use crate::train::{Came, Train};
+use crate::train::{PacketTrain, ReceivedTrain};
 
 /// Receives that each brought one datagram before no more than one is expected again.
 const SINGLE_MAX: u32 = 256;
@@ -44,7 +44,7 @@ impl SegmentationOffload {
     pub(crate) fn send(
         &self,
         socket: &DeadlineSocket,
-        train: Train<'_>,
+        train: PacketTrain<'_>,
         to: Option<SocketAddr>,
     ) -> Option<io::Result<usize>> {
         let size = u16::try_from(train.size).ok()?;
@@ -98,7 +98,7 @@ impl SegmentationOffload {
         socket: &DeadlineSocket,
         room: &mut [u8],
         mode: ReceiveMode,
-    ) -> io::Result<(Came, Option<SocketAddr>)> {
+    ) -> io::Result<(ReceivedTrain, Option<SocketAddr>)> {
         let flags = match mode {
             ReceiveMode::NonBlocking => MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC,
             ReceiveMode::Blocking => MsgFlags::MSG_TRUNC,
@@ -116,12 +116,12 @@ impl SegmentationOffload {
         });
         let (length, from) = (received.bytes, received.address);
         let size = size.filter(|size| *size > 0).unwrap_or(length);
-        let came = Came { length, size };
+        let came = ReceivedTrain { length, size };
         self.count(socket, came);
         Ok((came, from.as_ref().and_then(socket_address)))
     }
 
-    fn count(&self, socket: &DeadlineSocket, came: Came) {
+    fn count(&self, socket: &DeadlineSocket, came: ReceivedTrain) {
         if came.size < came.length {
             return self.singles.store(0, Relaxed);
         }

@@ -26,14 +26,14 @@ const LOOKS_FOR_ROOM: u32 = 256;
 /// As many as there are where they mostly were in vain, as the peer waits for this processor for example.
 const LOOKS_FOR_ROOM_LEAST: u32 = 8;
 
-/// Bells that are taken in at a time, of a peer that rings as it should.
-const BELLS: usize = 64;
+/// Notifications that are taken in at a time, of a peer that notifies as it should.
+const NOTIFICATIONS: usize = 64;
 
-/// As many of a peer that rings for nothing, which may put very many into the socket at once.
-const BELLS_IN_VAIN: usize = 16 << 10;
+/// As many of a peer that notifies for nothing, which may put very many into the socket at once.
+const NOTIFICATIONS_IN_VAIN: usize = 16 << 10;
 
-/// Receives of [`ShmStream::refresh`] at most: a peer that rings without end must not keep it for ever. A peer that has
-/// gone cannot have left so many bells, as its socket does not hold them.
+/// Receives of [`ShmStream::refresh`] at most: a peer that notifies without end must not keep it for ever. A peer that
+/// has gone cannot have left so many notifications, as its socket does not hold them.
 const REFRESH_RECEIVES_MAX: usize = 1024;
 
 /// Deviations from a connection's normal state, a bit each.
@@ -69,9 +69,9 @@ pub(crate) struct ShmStream {
     looks: AtomicU32,
     /// Looks for room before the sender sleeps.
     looks_for_room: AtomicU32,
-    /// The sign that the peer lives, and the bell that wakes the receiving thread.
+    /// The sign that the peer lives, and the notifier that wakes the receiving thread.
     socket: DeadlineSocket,
-    /// The bell that wakes the sending thread.
+    /// The notifier that wakes the sending thread.
     room: DeadlineSocket,
     peer: User,
     greeting: Mutex<HelloBuffer>,
@@ -85,8 +85,8 @@ impl ShmStream {
         Self::new(socket, joined, 0)
     }
 
-    /// Hands memory over to the client that is connected through `fd`. If no descriptors are left for that, the client is
-    /// told.
+    /// Hands memory over to the client that is connected through `fd`. If no descriptors are left for that, the client
+    /// is told.
     pub(crate) fn invite(fd: OwnedFd, sizes: Sizes) -> io::Result<Self> {
         let joined = tenon_shm::invite(fd.as_fd(), sizes).inspect_err(|error| {
             if is_out_of_descriptors(error) {
@@ -105,7 +105,7 @@ impl ShmStream {
             looks_for_room: AtomicU32::new(LOOKS_FOR_ROOM),
             peer: User::at(socket.as_fd())?,
             socket,
-            room: DeadlineSocket::from(joined.bell),
+            room: DeadlineSocket::from(joined.notifier),
             greeting: Mutex::default(),
             violation: OnceLock::new(),
         })
@@ -120,14 +120,14 @@ impl ShmStream {
     #[inline]
     pub(crate) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
         self.may_send()?;
-        let sent = self.end.send(bytes, || ring(&self.socket));
+        let sent = self.end.send(bytes, || notify(&self.socket));
         self.sent(sent, bytes.is_empty())
     }
 
     /// As [`Stream::try_send_pieces`](crate::Stream::try_send_pieces).
     pub(crate) fn try_send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         self.may_send()?;
-        let sent = self.end.send_pieces(pieces, || ring(&self.socket));
+        let sent = self.end.send_pieces(pieces, || notify(&self.socket));
         self.sent(sent, pieces.iter().all(|piece| piece.is_empty()))
     }
 
@@ -180,7 +180,7 @@ impl ShmStream {
 
     #[inline]
     fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
-        let received = self.end.receive(room, || ring(&self.room));
+        let received = self.end.receive(room, || notify(&self.room));
         received.map_err(|violation| self.break_off(violation))
     }
 
@@ -195,7 +195,7 @@ impl ShmStream {
         self.looks.store(looks, Ordering::Relaxed);
         if looks >= LOOKS_MAX {
             self.looks.store(0, Ordering::Relaxed);
-            self.take_in_bells();
+            self.take_in_notifications();
         }
         Err(io::ErrorKind::WouldBlock.into())
     }
@@ -213,7 +213,7 @@ impl ShmStream {
         }
         if self.has(unusual::PARKED) {
             self.unpark();
-            self.take_in_bells();
+            self.take_in_notifications();
         }
         match self.receive(room)? {
             0 if self.has(unusual::ENDS_RECEIVING) => Ok(0),
@@ -241,15 +241,15 @@ impl ShmStream {
 
     /// Empties the socket, which may say that the peer is gone.
     #[cold]
-    fn take_in_bells(&self) {
+    fn take_in_notifications(&self) {
         if !self.has(unusual::NO_HELLO) {
             self.heard(try_take_in(&self.socket));
         }
     }
 
-    /// Notes the result of receiving bells.
-    fn heard(&self, bells: io::Result<usize>) {
-        match bells {
+    /// Notes the result of receiving notifications.
+    fn heard(&self, notifications: io::Result<usize>) {
+        match notifications {
             // That is how a socket that is shut down here reads, too.
             Ok(0) if self.has(unusual::NO_RECEIVING) => {}
             Ok(0) => self.set(unusual::GONE),
@@ -272,8 +272,8 @@ impl ShmStream {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             was_woken = true;
-            let slept = self.sleep(|bells, peek| {
-                let receive = |mode| self.socket.recv_with(bells, peek | flags(mode));
+            let slept = self.sleep(|notifications, peek| {
+                let receive = |mode| self.socket.recv_with(notifications, peek | flags(mode));
                 self.socket.receive_until(deadline.into(), receive)
             });
             if let Err(late) = slept {
@@ -292,14 +292,16 @@ impl ShmStream {
             done => return done,
         }
         self.socket.give_up_after(limit)?;
-        self.sleep(|bells, flags| match self.socket.recv_with(bells, flags) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(bells.len()),
-            heard => heard,
-        })?;
+        self.sleep(
+            |notifications, flags| match self.socket.recv_with(notifications, flags) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(notifications.len()),
+                heard => heard,
+            },
+        )?;
         self.try_recv(room)
     }
 
-    /// Sleeps until a bell rings, if nothing has come.
+    /// Sleeps until a notification comes, if nothing has come.
     ///
     /// # Errors
     /// `TimedOut` if that is what `sleep` reports.
@@ -315,10 +317,10 @@ impl ShmStream {
             true => RecvFlags::PEEK,
             false => RecvFlags::empty(),
         };
-        let woken = sleep(&mut [0; BELLS], flags);
+        let woken = sleep(&mut [0; NOTIFICATIONS], flags);
         self.unpark();
         let woken = match woken {
-            Ok(BELLS) if flags.is_empty() => take_in_more(&self.socket),
+            Ok(NOTIFICATIONS) if flags.is_empty() => take_in_more(&self.socket),
             woken => woken,
         };
         match woken {
@@ -351,8 +353,8 @@ impl ShmStream {
         self.end.unpark_receiver();
     }
 
-    /// Looks whether the peer is gone. That is known at the end of the socket, behind the hello and the bells of the
-    /// peer, so these are taken in, all that a socket holds.
+    /// Looks whether the peer is gone. That is known at the end of the socket, behind the hello and the notifications
+    /// of the peer, so these are taken in, all that a socket holds.
     pub(crate) fn refresh(&self) {
         if self.has(unusual::NO_HELLO) && !matches!(self.take_in_hello(), Ok(true)) {
             // The next receive goes on with the hello, or reports what is wrong with it.
@@ -382,7 +384,9 @@ impl ShmStream {
                 writable: wanted.writable && !self.park_sender(),
             };
             let waited = match ready == Ready::default() {
-                true => self.wait_for_bells(wanted, deadline).map(|()| ready),
+                true => self
+                    .wait_for_notifications(wanted, deadline)
+                    .map(|()| ready),
                 false => Ok(ready),
             };
             if wanted.readable {
@@ -423,7 +427,7 @@ impl ShmStream {
         !self.has(unusual::ENDS_SENDING) && self.end.park_sender()
     }
 
-    fn wait_for_bells(&self, wanted: Ready, deadline: Instant) -> io::Result<()> {
+    fn wait_for_notifications(&self, wanted: Ready, deadline: Instant) -> io::Result<()> {
         let flags = |is_wanted| match is_wanted {
             true => PollFlags::IN,
             false => PollFlags::empty(),
@@ -437,7 +441,7 @@ impl ShmStream {
             (true, true) => poll_until(&mut [socket, room], deadline)?,
         }
         if wanted.readable {
-            self.take_in_bells();
+            self.take_in_notifications();
         }
         if wanted.writable {
             self.take_in_room();
@@ -453,15 +457,15 @@ impl ShmStream {
         }
     }
 
-    /// As [`Stream::room_bell`](crate::Stream::room_bell).
-    pub(crate) fn room_bell(&self) -> io::Result<OwnedFd> {
+    /// As [`Stream::room_notifier`](crate::Stream::room_notifier).
+    pub(crate) fn room_notifier(&self) -> io::Result<OwnedFd> {
         self.room.as_fd().try_clone_to_owned()
     }
 
     /// As [`Stream::shutdown_send`](crate::Stream::shutdown_send).
     pub(crate) fn shutdown_send(&self) {
         self.set(unusual::NO_SENDING);
-        self.end.end_sending(|| ring(&self.socket));
+        self.end.end_sending(|| notify(&self.socket));
     }
 
     /// As [`Stream::shutdown_recv`](crate::Stream::shutdown_recv).
@@ -473,7 +477,8 @@ impl ShmStream {
     /// As [`Stream::shutdown`](crate::Stream::shutdown).
     pub(crate) fn shutdown(&self) -> io::Result<()> {
         self.set(unusual::NO_RECEIVING | unusual::NO_SENDING);
-        self.end.close(|| ring(&self.socket), || ring(&self.room));
+        self.end
+            .close(|| notify(&self.socket), || notify(&self.room));
         net::shutdown(&self.room, Shutdown::Both)?;
         self.socket.shutdown(Shutdown::Both)
     }
@@ -507,7 +512,8 @@ impl ShmStream {
 impl Drop for ShmStream {
     fn drop(&mut self) {
         // So a peer that does not sleep notices, too.
-        self.end.close(|| ring(&self.socket), || ring(&self.room));
+        self.end
+            .close(|| notify(&self.socket), || notify(&self.room));
     }
 }
 
@@ -517,25 +523,25 @@ impl AsFd for ShmStream {
     }
 }
 
-/// Takes in the bells that are there.
-fn try_take_in(bell: &DeadlineSocket) -> io::Result<usize> {
-    match bell.try_recv(&mut [0; BELLS]) {
-        Ok(BELLS) => take_in_more(bell),
+/// Takes in the notifications that are there.
+fn try_take_in(notifier: &DeadlineSocket) -> io::Result<usize> {
+    match notifier.try_recv(&mut [0; NOTIFICATIONS]) {
+        Ok(NOTIFICATIONS) => take_in_more(notifier),
         taken => taken,
     }
 }
 
 /// The same when there were so many that there may be many more.
 #[cold]
-fn take_in_more(bell: &DeadlineSocket) -> io::Result<usize> {
-    bell.try_recv(&mut [0; BELLS_IN_VAIN])
+fn take_in_more(notifier: &DeadlineSocket) -> io::Result<usize> {
+    notifier.try_recv(&mut [0; NOTIFICATIONS_IN_VAIN])
 }
 
-/// Wakes the thread that waits for the other end of `bell`. If that is full, it will wake up anyhow; if it is gone, it
-/// need not.
+/// Wakes the thread that waits for the other end of `notifier`. If that is full, it will wake up anyhow; if it is gone,
+/// it need not.
 #[cold]
-fn ring(bell: &DeadlineSocket) {
-    let _ = bell.try_send(&[1]);
+fn notify(notifier: &DeadlineSocket) {
+    let _ = notifier.try_send(&[1]);
 }
 
 fn broken(violation: &str) -> io::Error {
@@ -548,9 +554,10 @@ fn not_joined(error: JoinError) -> io::Error {
         JoinError::Late => io::ErrorKind::TimedOut,
         JoinError::Closed => io::ErrorKind::UnexpectedEof,
         JoinError::Hello(tenon_shm::HelloError::Refused(_)) => io::ErrorKind::PermissionDenied,
-        JoinError::Hello(_) | JoinError::Handed(_) | JoinError::Bell | JoinError::Segment(_) => {
-            io::ErrorKind::InvalidData
-        }
+        JoinError::Hello(_)
+        | JoinError::Handed(_)
+        | JoinError::Notifier
+        | JoinError::Segment(_) => io::ErrorKind::InvalidData,
     };
     match error {
         JoinError::System(error) => error,
@@ -588,12 +595,12 @@ mod tests {
     #[test]
     fn a_peer_that_rings_for_nothing_holds_nobody_past_a_deadline() {
         let (server, client) = ends();
-        let rung = flood(&server);
-        assert!(rung > 2 * BELLS_IN_VAIN, "{rung}");
+        let sent = flood(&server);
+        assert!(sent > 2 * NOTIFICATIONS_IN_VAIN, "{sent}");
         let came = client.recv_until(&mut [0; 64], Instant::now());
         assert_eq!(came.unwrap_err().kind(), io::ErrorKind::TimedOut);
         let left = client.socket.try_recv(&mut [0]);
-        assert_eq!(left.unwrap(), 1, "it went on to the last bell");
+        assert_eq!(left.unwrap(), 1, "it went on to the last notification");
 
         assert_eq!(server.try_send(b"still there").unwrap(), 11);
         let mut room = [0; 64];
@@ -602,34 +609,43 @@ mod tests {
     }
 
     #[test]
-    fn many_bells_are_taken_in_at_once() {
+    fn many_notifications_are_taken_in_at_once() {
         let (server, client) = ends();
-        let rung = flood(&server);
-        client.take_in_bells();
+        let sent = flood(&server);
+        client.take_in_notifications();
         let mut left = 0;
         while let Ok(taken) = client.socket.try_recv(&mut [0; 4096]) {
             left += taken;
         }
-        assert_eq!(rung - left, BELLS + BELLS_IN_VAIN);
+        assert_eq!(sent - left, NOTIFICATIONS + NOTIFICATIONS_IN_VAIN);
     }
 
-    /// A process that is killed says nothing in the memory; its socket ends, behind what it has rung.
+    /// A process that is killed says nothing in the memory; its socket ends, behind its notifications.
     fn kill(peer: &ShmStream) {
         net::shutdown(&peer.socket, Shutdown::Both).unwrap();
     }
 
     #[test]
-    fn a_refresh_sees_a_peer_that_was_killed_behind_its_bells() {
-        for bells in [0, 1, BELLS, BELLS + 1, BELLS + BELLS_IN_VAIN + 1] {
+    fn a_refresh_sees_a_peer_that_was_killed_behind_its_notifications() {
+        for notifications in [
+            0,
+            1,
+            NOTIFICATIONS,
+            NOTIFICATIONS + 1,
+            NOTIFICATIONS + NOTIFICATIONS_IN_VAIN + 1,
+        ] {
             let (server, client) = ends();
-            let mut rung = 0;
-            while rung < bells {
-                rung += client.socket.try_send(&vec![1; bells - rung]).unwrap();
+            let mut sent = 0;
+            while sent < notifications {
+                sent += client
+                    .socket
+                    .try_send(&vec![1; notifications - sent])
+                    .unwrap();
             }
             kill(&client);
             server.refresh();
             let received = server.try_recv(&mut [0; 64]);
-            assert_eq!(received.unwrap(), 0, "{bells} bells");
+            assert_eq!(received.unwrap(), 0, "{notifications} notifications");
         }
     }
 

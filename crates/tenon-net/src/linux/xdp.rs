@@ -11,7 +11,7 @@ use tenon_xdp::{XdpCounters, XdpSocket};
 
 use crate::socket::{Ready, poll_until};
 use crate::stream::first_that_works;
-use crate::train::Train;
+use crate::train::PacketTrain;
 use crate::{Address, Host, Transport};
 
 /// Time that the kernel takes at most to send some of what is on its way out.
@@ -69,7 +69,7 @@ impl XdpDatagramSocket {
     /// # Errors
     /// `WouldBlock` when there is no room; what the system reports.
     #[inline]
-    pub fn try_send(&self, train: Train<'_>) -> io::Result<usize> {
+    pub fn try_send(&self, train: PacketTrain<'_>) -> io::Result<usize> {
         match train.is_one() {
             true => {
                 let sent = self.socket.try_send(train.bytes);
@@ -84,7 +84,7 @@ impl XdpDatagramSocket {
     /// # Errors
     /// As [`try_send`](Self::try_send).
     #[inline]
-    pub fn try_send_to(&self, train: Train<'_>, to: SocketAddr) -> io::Result<usize> {
+    pub fn try_send_to(&self, train: PacketTrain<'_>, to: SocketAddr) -> io::Result<usize> {
         match train.is_one() {
             true => {
                 let sent = self.socket.try_send_to(train.bytes, to);

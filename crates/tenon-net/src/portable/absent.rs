@@ -1,5 +1,5 @@
-//! Stand-ins for transports and clocks that only Linux has: types without values, so that the code above is the same for
-//! every system.
+//! Stand-ins for transports and clocks that only Linux has: types without values, so that the code above is the same
+//! for every system.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use super::socket::DeadlineSocket;
 use crate::Address;
 use crate::fd::{BorrowedFd, OwnedFd};
 use crate::socket::{Ready, ReceiveMode};
-use crate::train::{Came, Train};
+use crate::train::{PacketTrain, ReceivedTrain};
 
 /// The process and the user of a peer when it connected, as the kernel says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,7 @@ absent!(ShmStream {
     pub(crate) fn wait(Ready, Instant) -> io::Result<Ready>;
     pub(crate) fn park() -> bool;
     pub(crate) fn park_sender() -> bool;
-    pub(crate) fn room_bell() -> io::Result<OwnedFd>;
+    pub(crate) fn room_notifier() -> io::Result<OwnedFd>;
     pub(crate) fn take_in_room();
     pub(crate) fn refresh();
     pub(crate) fn shutdown_send();
@@ -123,8 +123,8 @@ impl_as_fd!(ShmStream, self => match *self {});
 absent!(XdpDatagramSocket {
     pub fn address() -> Address;
     pub fn counters() -> XdpCounters;
-    pub fn try_send(Train<'_>) -> io::Result<usize>;
-    pub fn try_send_to(Train<'_>, SocketAddr) -> io::Result<usize>;
+    pub fn try_send(PacketTrain<'_>) -> io::Result<usize>;
+    pub fn try_send_to(PacketTrain<'_>, SocketAddr) -> io::Result<usize>;
     pub fn look(u32);
     pub fn try_recv_from(&mut [u8]) -> io::Result<(usize, SocketAddr)>;
     pub fn try_recv_ready_from(&mut [u8]) -> io::Result<(usize, SocketAddr)>;
@@ -166,7 +166,7 @@ impl SegmentationOffload {
     pub(crate) fn send(
         &self,
         _: &DeadlineSocket,
-        _: Train<'_>,
+        _: PacketTrain<'_>,
         _: Option<SocketAddr>,
     ) -> Option<io::Result<usize>> {
         None
@@ -183,8 +183,8 @@ impl SegmentationOffload {
         socket: &DeadlineSocket,
         room: &mut [u8],
         mode: ReceiveMode,
-    ) -> io::Result<(Came, Option<SocketAddr>)> {
+    ) -> io::Result<(ReceivedTrain, Option<SocketAddr>)> {
         let (length, from) = socket.recv_datagram_from(room, mode)?;
-        Ok((Came::one(length), Some(from)))
+        Ok((ReceivedTrain::one(length), Some(from)))
     }
 }

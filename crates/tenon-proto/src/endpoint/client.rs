@@ -7,7 +7,7 @@ use tenon_wire::Buffer;
 
 use super::call_failure::{CallFailure, FailedCall};
 use super::exchange::DropReason;
-use super::exchange::Whole;
+use super::exchange::ReassembledMessage;
 use super::exchange::client::{self as exchange, ClientEvent, ClientLimits, ClientSecrets};
 use super::onc_client::{OncDatagramCalls, Retransmission};
 use crate::codec::lean::{Features, Preamble};
@@ -102,7 +102,7 @@ impl<W> ClientEndpoint<W> {
         &mut self,
         now: Instant,
         datagram: &'d [u8],
-        whole: &'d mut Whole,
+        whole: &'d mut ReassembledMessage,
     ) -> Option<Answer<'d, W>> {
         match &mut self.0 {
             ClientProtocol::Onc(calls) => calls.handle_datagram(datagram),
@@ -245,11 +245,12 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// Ends the conversation of the packet exchange; appends the datagram that tells the server. False if there is none.
-    pub fn say_goodbye(&mut self, out: &mut Buffer) -> bool {
+    /// Ends the conversation of the packet exchange; appends the datagram that tells the server. False if there is
+    /// none.
+    pub fn send_close(&mut self, out: &mut Buffer) -> bool {
         match &mut self.0 {
             ClientProtocol::Onc(_) => false,
-            ClientProtocol::Exchange(calls) => calls.engine.say_goodbye(out),
+            ClientProtocol::Exchange(calls) => calls.engine.send_close(out),
         }
     }
 

@@ -8,9 +8,10 @@ use tenon_wire::Buffer;
 
 use super::duplicates::{CacheEntry, CacheLookup, DuplicateCache, DuplicateKey, DuplicateLimits};
 use super::exchange::server::{
-    self as exchange, Farewell, PeerAddress, ServerEngine, ServerEvent, ServerLimits, ServerSecrets,
+    self as exchange, CloseRecipients, PeerAddress, ServerEngine, ServerEvent, ServerLimits,
+    ServerSecrets,
 };
-use super::exchange::{Whole, is_packet};
+use super::exchange::{ReassembledMessage, is_packet};
 use crate::codec::onc::message::{BadCall, Refused};
 use crate::codec::onc::record::{self, FRAGMENT_MAX};
 use crate::codec::onc::reply::OncReplyDraft;
@@ -125,7 +126,7 @@ impl<A: PeerAddress> ServerEndpoint<A> {
         from: A,
         datagram: &'d [u8],
         services: &ServiceTable,
-        whole: &'d mut Whole,
+        whole: &'d mut ReassembledMessage,
     ) -> Option<DatagramCall<'d, A>> {
         if !is_packet(datagram) {
             return self.handle_message(now, from, datagram, services);
@@ -333,9 +334,9 @@ impl<A: PeerAddress> ServerEndpoint<A> {
 
     /// Takes no calls any more, and has clients of the exchange told that the server stops. Calls that were let through
     /// are still answered, and so are their repetitions.
-    pub fn close(&mut self, to: Farewell) {
+    pub fn close(&mut self, to: CloseRecipients) {
         self.is_closed = true;
-        self.exchange.say_goodbye(to);
+        self.exchange.send_close(to);
     }
 
     /// Returns whether an answer is still to be sent, or one of several packets has not arrived and is sent again by

@@ -8,7 +8,7 @@ use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{CallDraft, LeanCall, ReplyDraft, ServiceTable};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tenon_proto::endpoint::{ClientEndpoint, Retransmission, ServerEndpoint};
-use tenon_proto::exchange::Whole;
+use tenon_proto::exchange::ReassembledMessage;
 use tenon_proto::exchange::client::{ClientLimits, ClientSecrets};
 use tenon_proto::exchange::server::{ServerLimits, ServerSecrets};
 use tenon_proto::lean::{ByteOrder, Extras, Interface, MessageDraft, Preamble};
@@ -29,7 +29,7 @@ struct Ends {
     call: Buffer,
     reply: Buffer,
     wire: Buffer,
-    whole: Whole,
+    whole: ReassembledMessage,
     packets: usize,
     answers: usize,
 }
@@ -63,7 +63,7 @@ impl Ends {
             call: Buffer::default(),
             reply: Buffer::default(),
             wire: Buffer::default(),
-            whole: Whole::new(&Preamble::client(0)),
+            whole: ReassembledMessage::new(&Preamble::client(0)),
             packets: 0,
             answers: 0,
         }

@@ -26,13 +26,13 @@ fn lean() -> (End, End) {
 
 /// What a message that was taken in meant.
 #[derive(Debug, PartialEq, Eq)]
-enum Taken {
+enum TakenEvent {
     Call(Vec<u8>),
     Reply(u32, Vec<u8>),
     Other,
 }
 
-fn take_all(end: &mut End) -> Vec<Taken> {
+fn take_all(end: &mut End) -> Vec<TakenEvent> {
     let mut taken = Vec::new();
     while let Some(frame) = end.receiver.next_frame().unwrap() {
         let event = end.connection.handle_frame(frame, &end.services).unwrap();
@@ -41,12 +41,12 @@ fn take_all(end: &mut End) -> Vec<Taken> {
                 let arguments = call.arguments.to_vec();
                 let mut reply = End::<u32>::reply(call.caller, call.arguments);
                 end.connection.push_reply(&mut reply);
-                Taken::Call(arguments)
+                TakenEvent::Call(arguments)
             }
             Event::Answered(answer) => {
-                Taken::Reply(answer.waiter, answer.outcome.unwrap().to_vec())
+                TakenEvent::Reply(answer.waiter, answer.outcome.unwrap().to_vec())
             }
-            _ => Taken::Other,
+            _ => TakenEvent::Other,
         });
     }
     taken
@@ -64,7 +64,7 @@ fn long(length: usize) -> Vec<u8> {
     (0..length).map(|at| ((at * 7) >> 3) as u8).collect()
 }
 
-fn receive_all(end: &mut End, bytes: &[u8]) -> Vec<Taken> {
+fn receive_all(end: &mut End, bytes: &[u8]) -> Vec<TakenEvent> {
     let mut taken = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -95,10 +95,13 @@ fn a_long_message_is_sent_in_pieces_of_64_kib() {
         }
         assert_eq!(batches, length.div_ceil(PIECE));
         let taken = receive_all(&mut server, &bytes);
-        assert_eq!(taken, [Taken::Other, Taken::Call(arguments.clone())]);
+        assert_eq!(
+            taken,
+            [TakenEvent::Other, TakenEvent::Call(arguments.clone())]
+        );
         let bytes = server.transmit_all();
         let taken = receive_all(&mut client, &bytes);
-        assert_eq!(taken, [Taken::Other, Taken::Reply(1, arguments)]);
+        assert_eq!(taken, [TakenEvent::Other, TakenEvent::Reply(1, arguments)]);
     }
 }
 
@@ -113,7 +116,7 @@ fn what_is_short_overtakes_what_is_long() {
     let first = client.transmit();
     assert!(first.len() <= 200 + HEADER + PIECE);
     let mut taken = receive_all(&mut server, &first);
-    assert_eq!(taken, [Taken::Other], "the service is bound");
+    assert_eq!(taken, [TakenEvent::Other], "the service is bound");
 
     let ping = client.connection.ping();
     client
@@ -121,7 +124,10 @@ fn what_is_short_overtakes_what_is_long() {
         .unwrap();
     let second = client.transmit();
     taken = receive_all(&mut server, &second);
-    assert_eq!(taken, [Taken::Other, Taken::Call(b"short".to_vec())]);
+    assert_eq!(
+        taken,
+        [TakenEvent::Other, TakenEvent::Call(b"short".to_vec())]
+    );
     let answers = server.transmit_all();
     assert!(answers.len() < 1000);
     let mut at = 0;
@@ -137,7 +143,7 @@ fn what_is_short_overtakes_what_is_long() {
 
     let rest = client.transmit_all();
     taken = receive_all(&mut server, &rest);
-    assert_eq!(taken, [Taken::Call(arguments)]);
+    assert_eq!(taken, [TakenEvent::Call(arguments)]);
 }
 
 #[test]
@@ -156,7 +162,7 @@ fn long_messages_take_turns() {
     let order: Vec<u8> = taken
         .iter()
         .filter_map(|taken| match taken {
-            Taken::Call(arguments) => Some(arguments[3]),
+            TakenEvent::Call(arguments) => Some(arguments[3]),
             _ => None,
         })
         .collect();
@@ -175,7 +181,9 @@ fn more_long_messages_than_may_be_begun_wait() {
     }
     let bytes = client.transmit_all();
     let taken = receive_all(&mut server, &bytes);
-    let calls_taken = taken.iter().filter(|taken| matches!(taken, Taken::Call(_)));
+    let calls_taken = taken
+        .iter()
+        .filter(|taken| matches!(taken, TakenEvent::Call(_)));
     assert_eq!(calls_taken.count(), calls as usize);
 }
 

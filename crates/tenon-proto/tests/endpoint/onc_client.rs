@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tenon_proto::connection::{CallDraft, LeanCall, ReplyError, StartError};
 use tenon_proto::endpoint::{CallFailure, ClientEndpoint, DatagramCallId, Retransmission};
-use tenon_proto::exchange::Whole;
+use tenon_proto::exchange::ReassembledMessage;
 use tenon_proto::lean::{ByteOrder, Features, Interface, Preamble};
 use tenon_proto::onc::auth::{AuthStat, Credential};
 use tenon_proto::onc::message::{CallTemplate, Refused};
@@ -89,8 +89,8 @@ fn client() -> Client<&'static str> {
 }
 
 /// Room for answers of several packets, which ONC RPC has none of.
-fn whole() -> Whole {
-    Whole::new(&Preamble::client(0))
+fn whole() -> ReassembledMessage {
+    ReassembledMessage::new(&Preamble::client(0))
 }
 
 /// The reply of a success without a verifier.

@@ -10,8 +10,8 @@ use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tenon_proto::endpoint::{
     DATAGRAM_SIZE_MAX, DatagramCallKey, EndpointCounters, ReplyTooLarge, ServerEndpoint,
 };
-use tenon_proto::exchange::Whole;
-use tenon_proto::exchange::server::{Farewell, ServerLimits, ServerSecrets};
+use tenon_proto::exchange::ReassembledMessage;
+use tenon_proto::exchange::server::{CloseRecipients, ServerLimits, ServerSecrets};
 use tenon_proto::lean::Preamble;
 use tenon_wire::Buffer;
 
@@ -61,7 +61,7 @@ impl Server {
 
     /// Takes in a datagram; returns the call for a service, if it is one.
     fn receive(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<(Key, Caller)> {
-        let mut whole = Whole::new(&Preamble::server(0, 0));
+        let mut whole = ReassembledMessage::new(&Preamble::server(0, 0));
         let call =
             self.endpoint
                 .handle_datagram(self.now, from, datagram, &self.services, &mut whole)?;
@@ -101,7 +101,7 @@ fn call(xid: u32) -> Vec<u8> {
 fn a_call_reaches_its_service_and_its_reply_the_client() {
     let mut server = Server::new(true);
     let datagram = words(&[9, 0, 2, 300, 5, 7, 0, 0, 0, 0, 0xaaaa, 0xbbbb]);
-    let mut whole = Whole::new(&Preamble::server(0, 0));
+    let mut whole = ReassembledMessage::new(&Preamble::server(0, 0));
     let received = server.endpoint.handle_datagram(
         server.now,
         client(),
@@ -252,7 +252,7 @@ fn a_reply_that_fits_into_no_datagram_becomes_a_refusal() {
 fn a_server_that_stops_answers_what_it_has_and_takes_nothing_new() {
     let mut server = Server::new(true);
     let running = server.receive(client(), &call(9)).unwrap();
-    server.endpoint.close(Farewell::ToIdle);
+    server.endpoint.close(CloseRecipients::ToIdle);
     assert!(server.receive(client(), &call(10)).is_none());
     assert_eq!(server.transmit(), None, "the next server gets it");
     server.answer(running, b"");

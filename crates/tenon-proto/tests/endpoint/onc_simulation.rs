@@ -12,7 +12,7 @@ use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tenon_proto::endpoint::{
     CallFailure, ClientEndpoint, DatagramCallId, DatagramCallKey, Retransmission, ServerEndpoint,
 };
-use tenon_proto::exchange::Whole;
+use tenon_proto::exchange::ReassembledMessage;
 use tenon_proto::exchange::server::{ServerLimits, ServerSecrets};
 use tenon_proto::lean::Preamble;
 use tenon_proto::onc::auth::Credential;
@@ -163,8 +163,8 @@ fn decode(bytes: &[u8]) -> Option<u64> {
     (bytes == encode(number)).then_some(number)
 }
 
-fn whole() -> Whole {
-    Whole::new(&Preamble::client(0))
+fn whole() -> ReassembledMessage {
+    ReassembledMessage::new(&Preamble::client(0))
 }
 
 impl Simulation {

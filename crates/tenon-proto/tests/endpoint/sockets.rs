@@ -13,7 +13,7 @@ use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{CallDraft, LeanCall, ReplyDraft, ServiceTable, StartError};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tenon_proto::endpoint::{ClientEndpoint, ServerEndpoint};
-use tenon_proto::exchange::Whole;
+use tenon_proto::exchange::ReassembledMessage;
 use tenon_proto::exchange::client::{ClientLimits, ClientSecrets};
 use tenon_proto::exchange::server::{ServerLimits, ServerSecrets};
 use tenon_proto::lean::{ByteOrder, Interface, Preamble};
@@ -25,8 +25,8 @@ use crate::exchange::support::request;
 const MESSAGE_MAX: usize = 4 << 20;
 const PAUSE: Duration = Duration::from_micros(200);
 
-fn whole() -> Whole {
-    Whole::new(&Preamble::client(MESSAGE_MAX as u32))
+fn whole() -> ReassembledMessage {
+    ReassembledMessage::new(&Preamble::client(MESSAGE_MAX as u32))
 }
 
 /// A datagram's room, at a multiple of 8 in memory.

@@ -1,5 +1,5 @@
 //! An end that is killed at every step of what it does with the memory: behind each of its stores, and between a
-//! store and the bell that is to follow it. The other end gets what was published and not a byte of anything else,
+//! store and the notifier that is to follow it. The other end gets what was published and not a byte of anything else,
 //! is never told that rules were broken, and finds that it may sleep, where the system wakes it, as it closes the
 //! sockets of the dead. `crates/tenon/tests/shm` has the sockets.
 //!
@@ -103,8 +103,8 @@ impl Pair {
         pair
     }
 
-    /// Rings, which is a step of its own: whoever is killed before it has not rung.
-    fn ring(&self) {
+    /// Notifies, which is a step of its own: an end that is killed before it has not.
+    fn notify(&self) {
         step();
         self.has_rung.set(true);
     }
@@ -210,7 +210,7 @@ fn of_a_message_that_is_cut_off_only_what_was_published_comes() {
                     pair
                 };
                 let message = pattern(size, 1);
-                let act = |pair: &Pair| pair.victim.send(&message, || pair.ring()).unwrap();
+                let act = |pair: &Pair| pair.victim.send(&message, || pair.notify()).unwrap();
                 let seen = at_every_step(make, act, |pair, done| {
                     if let Some(sent) = done {
                         assert_eq!((sent, pair.has_rung.get()), (size, sleeps));
@@ -242,7 +242,7 @@ fn of_what_fills_the_ring_only_what_was_published_comes() {
     for (ring, size) in [(SMALL, full(SMALL)), (LARGE, LARGE / 2)] {
         let message = pattern(size + 700, 2);
         let make = || Pair::new(ring, ConnectionRole::Client, 0);
-        let act = |pair: &Pair| pair.victim.send(&message, || pair.ring()).unwrap();
+        let act = |pair: &Pair| pair.victim.send(&message, || pair.notify()).unwrap();
         let seen = at_every_step(make, act, |pair, done| {
             assert!(done.is_none_or(|sent| sent == size));
             let received = pair.received();
@@ -266,7 +266,7 @@ fn of_pieces_that_are_cut_off_only_what_was_published_comes() {
         let message = pattern(20_003, 4);
         let pieces = [&message[..3], &message[3..]];
         let make = || Pair::new(ring, ConnectionRole::Server, 0);
-        let act = |pair: &Pair| pair.victim.send_pieces(&pieces, || pair.ring()).unwrap();
+        let act = |pair: &Pair| pair.victim.send_pieces(&pieces, || pair.notify()).unwrap();
         let seen = at_every_step(make, act, |pair, _| {
             let received = pair.received();
             assert!(received == message[..received.len()]);
@@ -297,7 +297,7 @@ fn a_receiver_that_is_cut_off_makes_no_room_that_is_not_there() {
             };
             let act = |pair: &Pair| {
                 let mut room = vec![0; taken];
-                let received = pair.victim.receive(&mut room, || pair.ring()).unwrap();
+                let received = pair.victim.receive(&mut room, || pair.notify()).unwrap();
                 let expected = pattern(size, 3).repeat(filled / size);
                 assert!(room[..received] == expected[..taken]);
             };
@@ -369,9 +369,9 @@ fn whoever_is_cut_off_while_it_goes_to_sleep_or_wakes_up_holds_nobody_up() {
 fn an_end_that_is_cut_off_is_there_or_not() {
     type Act = fn(&Pair);
     let acts: [(Act, bool); 2] = [
-        (|pair| pair.victim.end_sending(|| pair.ring()), false),
+        (|pair| pair.victim.end_sending(|| pair.notify()), false),
         (
-            |pair| pair.victim.close(|| pair.ring(), || pair.ring()),
+            |pair| pair.victim.close(|| pair.notify(), || pair.notify()),
             true,
         ),
     ];

@@ -16,7 +16,7 @@ thread_local! {
 /// What unwinds when no step is left.
 struct Gone;
 
-/// What can be seen from outside: a store, or a bell.
+/// What can be seen from outside: a store, or a notifier.
 pub fn step() {
     match LEFT.get() {
         None => {}

@@ -31,21 +31,21 @@ impl Deref for Memory {
     }
 }
 
-/// What the system has for a bell: it is remembered that it was rung.
+/// What the system has for a notifier: it is remembered that it was notified.
 #[derive(Clone)]
-struct Bell(Arc<(Mutex<bool>, Condvar)>);
+struct Notifier(Arc<(Mutex<bool>, Condvar)>);
 
-impl Bell {
+impl Notifier {
     fn new() -> Self {
         Self(Arc::new((Mutex::new(false), Condvar::new())))
     }
 
-    fn ring(&self) {
+    fn notify(&self) {
         *self.0.0.lock().unwrap() = true;
         self.0.1.notify_one();
     }
 
-    /// Sleeps until it was rung; loom finds out who sleeps for ever.
+    /// Sleeps until it was notified; loom finds out who sleeps for ever.
     fn wait(&self) {
         let mut is_rung = self.0.0.lock().unwrap();
         while !*is_rung {
@@ -70,10 +70,10 @@ fn pair_of(ring: usize) -> (RingEndpoint<Memory>, RingEndpoint<Memory>) {
 }
 
 /// Sends all of `bytes`, sleeping when there is no room.
-fn send_all(end: &RingEndpoint<Memory>, bytes: &[u8], theirs: &Bell, own: &Bell) {
+fn send_all(end: &RingEndpoint<Memory>, bytes: &[u8], theirs: &Notifier, own: &Notifier) {
     let mut sent = 0;
     while sent < bytes.len() {
-        sent += end.send(&bytes[sent..], || theirs.ring()).unwrap();
+        sent += end.send(&bytes[sent..], || theirs.notify()).unwrap();
         if sent < bytes.len() && end.park_sender() {
             own.wait();
             end.unpark_sender();
@@ -86,13 +86,13 @@ fn receive_all(
     end: &RingEndpoint<Memory>,
     length: usize,
     most: usize,
-    theirs: &Bell,
-    own: &Bell,
+    theirs: &Notifier,
+    own: &Notifier,
 ) -> Vec<u8> {
     let mut all = Vec::new();
     while all.len() < length {
         let mut room = vec![0; most];
-        let received = end.receive(&mut room, || theirs.ring()).unwrap();
+        let received = end.receive(&mut room, || theirs.notify()).unwrap();
         all.extend_from_slice(&room[..received]);
         if received == 0 && end.park_receiver() {
             own.wait();
@@ -113,7 +113,7 @@ fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
 fn a_receiver_that_sleeps_is_woken() {
     explore(3, || {
         let (server, client) = pair();
-        let (bytes, room) = (Bell::new(), Bell::new());
+        let (bytes, room) = (Notifier::new(), Notifier::new());
         let sender = thread::spawn({
             let (bytes, room) = (bytes.clone(), room.clone());
             move || {
@@ -132,7 +132,7 @@ fn a_receiver_that_sleeps_is_woken() {
 fn a_sender_that_sleeps_is_woken() {
     explore(2, || {
         let (server, client) = pair();
-        let (bytes, room) = (Bell::new(), Bell::new());
+        let (bytes, room) = (Notifier::new(), Notifier::new());
         let sender = thread::spawn({
             let (bytes, room) = (bytes.clone(), room.clone());
             move || send_all(&client, &ASCENDING, &bytes, &room)
@@ -148,7 +148,7 @@ fn a_sender_that_sleeps_is_woken() {
 fn a_ring_that_is_filled_again_and_again_goes_on() {
     explore(2, || {
         let (server, client) = pair();
-        let (bytes, room) = (Bell::new(), Bell::new());
+        let (bytes, room) = (Notifier::new(), Notifier::new());
         let sender = thread::spawn({
             let (bytes, room) = (bytes.clone(), room.clone());
             move || send_all(&client, &[7; 72], &bytes, &room)
@@ -164,7 +164,7 @@ fn a_ring_that_is_filled_again_and_again_goes_on() {
 fn what_lies_in_the_annex_comes_with_what_refers_to_it() {
     explore(2, || {
         let (server, client) = pair_of(2 * RING);
-        let (bytes, room) = (Bell::new(), Bell::new());
+        let (bytes, room) = (Notifier::new(), Notifier::new());
         let sender = thread::spawn({
             let (bytes, room) = (bytes.clone(), room.clone());
             move || {
@@ -184,19 +184,19 @@ fn what_lies_in_the_annex_comes_with_what_refers_to_it() {
 fn an_end_comes_behind_the_last_byte() {
     explore(3, || {
         let (server, client) = pair();
-        let (bytes, room) = (Bell::new(), Bell::new());
+        let (bytes, room) = (Notifier::new(), Notifier::new());
         let sender = thread::spawn({
             let bytes = bytes.clone();
             move || {
-                client.send(b"last", || bytes.ring()).unwrap();
-                client.close(|| bytes.ring(), || ());
+                client.send(b"last", || bytes.notify()).unwrap();
+                client.close(|| bytes.notify(), || ());
             }
         });
         let mut all = Vec::new();
         loop {
             let mut place = [0; 8];
             let ended = server.peer_sends_nothing();
-            let received = server.receive(&mut place, || room.ring()).unwrap();
+            let received = server.receive(&mut place, || room.notify()).unwrap();
             all.extend_from_slice(&place[..received]);
             match received {
                 0 if ended => break,

@@ -91,7 +91,7 @@ impl ChannelDriver {
         }
         loop {
             let step = match &self.link_state {
-                LinkState::Up(socket) => self.attend(&Arc::clone(socket), cx),
+                LinkState::Up(socket) => self.drive(&Arc::clone(socket), cx),
                 LinkState::Down | LinkState::Connecting(_) => self.connect(cx),
             };
             let went_off = self.mind_time(cx);
@@ -108,7 +108,7 @@ impl ChannelDriver {
     }
 
     /// Receives and sends.
-    fn attend(&mut self, socket: &Arc<WatchedSocket>, cx: &mut Context<'_>) -> DriverStep {
+    fn drive(&mut self, socket: &Arc<WatchedSocket>, cx: &mut Context<'_>) -> DriverStep {
         if let Err(failure) = self.receive(socket, cx) {
             self.shared.lock().break_link(socket, &failure);
         }
@@ -195,7 +195,7 @@ impl ChannelDriver {
             let mut ready = ready?;
             let received = self.shared.receive(half)?;
             if received != ReceiveProgress::Nothing {
-                half.note_come(&self.shared.waits);
+                half.note_received(&self.shared.waits);
                 self.has_moved = true;
             }
             if received != ReceiveProgress::MayHaveMore {
@@ -249,7 +249,7 @@ impl ChannelDriver {
         }
         match &mut state.calls {
             Calls::Stream(connection) => connection.close(CloseReason::DONE, ""),
-            Calls::Datagram(_) => state.say_goodbye(),
+            Calls::Datagram(_) => state.send_close(),
         }
         // A peer that has no room for it sees that the connection ends.
         let (state, _) = self.shared.transmit(state);

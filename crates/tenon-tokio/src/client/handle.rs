@@ -9,7 +9,7 @@ use tenon_core::client::{Results, buffers, seal};
 use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::{CallOptions, ChannelOptions};
 use tenon_core::procedure::{Ping, ProcedureCall};
-use tenon_core::profile::{Account, Followed, Step};
+use tenon_core::profile::{CallProfile, Followed, Step};
 use tenon_core::timer::CallTimer;
 use tenon_core::{Destination, LeanInput};
 use tenon_net::Protocol;
@@ -40,7 +40,7 @@ use super::ticket::{PendingCall, ReplyFuture};
 pub struct Client {
     channel: Channel,
     caller: Caller,
-    account: Option<Account>,
+    account: Option<CallProfile>,
 }
 
 /// A client as some calls use it, with options of their own.
@@ -147,7 +147,7 @@ impl Client {
 
     /// Returns the same client with an account of where the time of its calls goes.
     #[must_use]
-    pub fn with_account(&self, account: &Account) -> Self {
+    pub fn with_account(&self, account: &CallProfile) -> Self {
         Self {
             account: Some(account.clone()),
             ..self.clone()

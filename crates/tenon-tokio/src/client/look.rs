@@ -1,11 +1,11 @@
 //! Looking for a reply within one poll: where the peer answers within some microseconds, that is several times as quick
 //! as having the run time sleep and be woken.
 //!
-//! A look takes at most 20 us within one poll, and goes on in the next one once other tasks have run. Its end is learned
-//! as that of a thread is: if its peer takes longer, a channel soon does not look any more. The reader's role is given
-//! back before the poll ends. A future looks only if its call is the only one in flight and its task has made the last
-//! call of the channel too; for several calls the driver looks. Neither does if the run time's thread calls over
-//! several channels: it would keep the others waiting.
+//! A look takes at most 20 us within one poll, and goes on in the next one once other tasks have run. Its end is
+//! learned as that of a thread is: if its peer takes longer, a channel soon does not look any more. The reader's role
+//! is given back before the poll ends. A future looks only if its call is the only one in flight and its task has made
+//! the last call of the channel too; for several calls the driver looks. Neither does if the run time's thread calls
+//! over several channels: it would keep the others waiting.
 
 use std::cell::Cell;
 use std::ptr;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_core::error::ConnectionFailure;
-use tenon_core::wait::{Company, LOOKS, Looking, Polled, Spinners, WaitTally};
+use tenon_core::wait::{LOOKS, Looking, Polled, Spinners, WaitContext, WaitTally};
 use tenon_net::{Stream, Transport};
 
 use super::channel::SharedChannel;
@@ -79,7 +79,7 @@ impl SharedChannel {
     ) -> Result<ReplyPoll, ConnectionFailure> {
         loop {
             match half.look(&self.waits) {
-                Polled::Came(received) => self.handle_received(half, received)?,
+                Polled::Ready(received) => self.handle_received(half, received)?,
                 Polled::Yields => return Ok(ReplyPoll::Yields),
                 Polled::Sleep if half.park() => return Ok(ReplyPoll::Sleeps),
                 Polled::Sleep => self.receive(half)?,
@@ -140,18 +140,18 @@ impl ReaderState {
             looks = LOOKS;
             socket.try_recv(room)
         };
-        let company = company(socket.transport(), waits);
-        match waiter.look_within_poll(&company, LOOK_MAX, SILENCE_MAX, look) {
-            Polled::Came(came) => Polled::Came(self.handle_received(came, length)),
+        let context = wait_context(socket.transport(), waits);
+        match waiter.look_within_poll(&context, LOOK_MAX, SILENCE_MAX, look) {
+            Polled::Ready(came) => Polled::Ready(self.handle_received(came, length)),
             Polled::Yields => Polled::Yields,
             Polled::Sleep => Polled::Sleep,
         }
     }
 
     /// Notes that something was received without looking for it.
-    pub(super) fn note_come(&mut self, waits: &WaitTally) {
-        let company = company(self.socket.get_ref().transport(), waits);
-        self.waiter.note_come(&company);
+    pub(super) fn note_received(&mut self, waits: &WaitTally) {
+        let context = wait_context(self.socket.get_ref().transport(), waits);
+        self.waiter.note_received(&context);
         if let Some(since) = self.slept_since.take() {
             self.waiter.note_slept(since.elapsed());
         }
@@ -179,8 +179,8 @@ impl ChannelState {
     }
 }
 
-fn company(transport: Transport, tally: &WaitTally) -> Company<'_> {
-    Company {
+fn wait_context(transport: Transport, tally: &WaitTally) -> WaitContext<'_> {
+    WaitContext {
         spinners: Spinners::of_callers(),
         looking: Looking::at(transport),
         tally,

@@ -4,9 +4,9 @@
 use std::io;
 
 use tenon_core::client::buffers::take_spare;
-use tenon_core::client::{Answered, Input, Outcome, Results, Taken};
+use tenon_core::client::{Answered, Input, NextMessage, Outcome, Results};
 use tenon_core::error::{ConnectionFailure, port_closed};
-use tenon_net::Came;
+use tenon_net::ReceivedTrain;
 
 use super::channel::SharedChannel;
 use super::state::{ChannelState, ReaderState};
@@ -31,7 +31,7 @@ impl ReaderState {
     /// As [`receive`](Self::receive).
     pub(super) fn handle_received(
         &mut self,
-        came: io::Result<Came>,
+        came: io::Result<ReceivedTrain>,
         room: usize,
     ) -> io::Result<bool> {
         let received = came.as_ref().map_or(0, |came| came.length);
@@ -57,15 +57,15 @@ impl ChannelState {
                 half.socket.get_ref().expect_train(size);
             }
             match taken {
-                Taken::Nothing => break,
-                Taken::Answered(answered) => self.hand_out(&mut half.input, answered),
-                Taken::Closing(error, unbegun) => {
+                NextMessage::Nothing => break,
+                NextMessage::Answered(answered) => self.hand_out(&mut half.input, answered),
+                NextMessage::Closing(error, unbegun) => {
                     for waiter in unbegun {
                         self.end(waiter, Outcome::Answered(Err(Box::new(error.clone()))));
                     }
                 }
-                Taken::Unbegun(unsent, waiter) => self.queue_again(*unsent, waiter),
-                Taken::Other => {}
+                NextMessage::Unbegun(unsent, waiter) => self.queue_again(*unsent, waiter),
+                NextMessage::Other => {}
             }
         }
         if !half.input.is_stream() {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use tenon_core::ClientSocket;
 use tenon_core::client::Outgoing;
 use tenon_core::error::ConnectionFailure;
-use tenon_core::trains::Trains;
+use tenon_core::trains::PacketTrains;
 
 use super::channel::SharedChannel;
 use super::state::ChannelState;
@@ -90,7 +90,7 @@ impl SharedChannel {
     }
 
     /// Sends a train of datagrams. What cannot be sent at all counts as lost.
-    fn send_train(&self, socket: &ClientSocket, trains: &mut Trains<()>) -> SendProgress {
+    fn send_train(&self, socket: &ClientSocket, trains: &mut PacketTrains<()>) -> SendProgress {
         let mut was_refused = false;
         let whole = trains.train().bytes.len();
         let mut sent = 0;

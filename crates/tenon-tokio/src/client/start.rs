@@ -4,7 +4,7 @@
 use std::sync::MutexGuard;
 use std::task::Waker;
 
-use tenon_core::client::CallId;
+use tenon_core::client::{CallId, STALE_AFTER};
 use tenon_core::error::CallError;
 use tenon_core::timer::CallTimer;
 use tenon_proto::connection::{CallDraft, StartError};
@@ -15,10 +15,6 @@ use super::look::is_of_same_channel;
 use super::send::SendProgress;
 use super::state::{ChannelPhase, ChannelState, ReaderState, closed_error, final_error};
 use super::waiters::{CallStage, OwnedDraft, QueuedCall, WaiterId};
-
-/// A connection that was not used for so long is looked at before a call is entrusted to it: the peer may have closed
-/// it meanwhile.
-const REST: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// A call that was started.
 pub(super) struct CallStart {
@@ -95,7 +91,7 @@ impl SharedChannel {
         timer: &CallTimer,
     ) -> MutexGuard<'s, ChannelState> {
         match &mut state.link {
-            Some(link) if timer.started() > link.used_at + REST => {
+            Some(link) if timer.started() > link.used_at + STALE_AFTER => {
                 link.used_at = timer.started();
             }
             _ => return state,

@@ -14,7 +14,7 @@ use tenon_core::error::{CallError, ConnectError, ConnectionFailure, SendFailure}
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
 use tenon_core::wait::Waiter;
-use tenon_net::{Address, Train};
+use tenon_net::{Address, PacketTrain};
 use tenon_proto::connection::{StartError, TransmitBatch, UnsentCall};
 use tenon_wire::Buffer;
 
@@ -516,8 +516,8 @@ impl ChannelState {
         }
     }
 
-    /// Nothing can be sent over `socket` any more. What the peer has sent before is received first: replies, and perhaps
-    /// a message that says which calls it did not begin. The driver comes to the end of it, and ends the link.
+    /// Nothing can be sent over `socket` any more. What the peer has sent before is received first: replies, and
+    /// perhaps a message that says which calls it did not begin. The driver comes to the end of it, and ends the link.
     #[cold]
     pub(super) fn handle_send_failed(
         &mut self,
@@ -600,12 +600,13 @@ impl ChannelState {
     }
 
     /// Tells a server of the packet exchange, which has no other way to notice, that there are no further calls.
-    pub(super) fn say_goodbye(&mut self) {
+    pub(super) fn send_close(&mut self) {
         if let (Calls::Datagram(calls), Some(link)) = (&mut self.calls, &self.link) {
             let mut goodbye = Buffer::default();
-            if calls.endpoint.say_goodbye(&mut goodbye) {
+            if calls.endpoint.send_close(&mut goodbye) {
                 // A server that does not hear of it forgets the conversation in time.
-                let _ = (link.socket.get_ref()).try_send_train(Train::one(goodbye.as_slice()));
+                let _ =
+                    (link.socket.get_ref()).try_send_train(PacketTrain::one(goodbye.as_slice()));
             }
         }
     }
@@ -613,7 +614,7 @@ impl ChannelState {
     /// Takes no call any more; those that are not over have failed.
     pub(super) fn end_all(&mut self) {
         self.phase = ChannelPhase::Closed;
-        self.say_goodbye();
+        self.send_close();
         if let Some(socket) = self.link.as_ref().map(|link| Arc::clone(&link.socket)) {
             self.break_link(&socket, &closed_failure());
         }

@@ -82,7 +82,7 @@ impl ServerBuilder {
     fn add(mut self, service: Box<dyn Service>, handler: CallHandler) -> Self {
         let services = self.settings.registry.len();
         self.settings.add(service);
-        // One that is served twice is said at the start.
+        // One that is registered twice is said at the start.
         if self.settings.registry.len() > services {
             self.handlers.push(handler);
         }

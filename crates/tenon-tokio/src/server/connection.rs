@@ -13,7 +13,7 @@ use tenon_core::serve::{
     CALLS_PER_TURN, CallToServe, Discarded, EndReason, HalfClose, HostShare, Sending, ServedStream,
 };
 use tenon_core::service::CancelFlag;
-use tenon_core::wait::{Company, LOOKS, Looking, Polled, Waiter};
+use tenon_core::wait::{LOOKS, Looking, Polled, WaitContext, Waiter};
 use tenon_net::{Stream, Transport};
 use tenon_proto::connection::framing::ReceiveMemory;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
@@ -341,8 +341,8 @@ impl ConnectionTask {
         Ok(Sending::Done)
     }
 
-    /// Receives what is there, and looks a moment for more if this is a `lone` connection. If nothing has come the task is
-    /// woken when something does.
+    /// Receives what is there, and looks a moment for more if this is a `lone` connection. If nothing has come the task
+    /// is woken when something does.
     fn receive(
         &mut self,
         cx: &mut Context<'_>,
@@ -353,7 +353,7 @@ impl ConnectionTask {
         }
         if is_lone {
             match self.look()? {
-                ReceivePoll::Came(bytes) => {
+                ReceivePoll::Received(bytes) => {
                     self.slept_since = None;
                     return self.handle_received(bytes);
                 }
@@ -416,7 +416,7 @@ impl ConnectionTask {
             return Ok(ReceivePoll::Sleeps);
         }
         let stream = self.socket.get_ref();
-        let company = Company {
+        let context = WaitContext {
             spinners: &self.state.spinners,
             looking: Looking::at(stream.transport()),
             tally: &self.state.shared.tally.waits,
@@ -428,11 +428,11 @@ impl ConnectionTask {
             looks = LOOKS;
             stream.try_recv(room)
         };
-        match (self.waiter).look_within_poll(&company, LOOK_MAX, SILENCE_MAX, look) {
-            Polled::Came(Ok(bytes)) => Ok(ReceivePoll::Came(bytes)),
-            Polled::Came(Err(error)) if !is_for_now(&error) => Err(EndReason::Socket(error)),
+        match (self.waiter).look_within_poll(&context, LOOK_MAX, SILENCE_MAX, look) {
+            Polled::Ready(Ok(bytes)) => Ok(ReceivePoll::Received(bytes)),
+            Polled::Ready(Err(error)) if !is_for_now(&error) => Err(EndReason::Socket(error)),
             Polled::Yields => Ok(ReceivePoll::Yields),
-            Polled::Came(Err(_)) | Polled::Sleep => Ok(ReceivePoll::Sleeps),
+            Polled::Ready(Err(_)) | Polled::Sleep => Ok(ReceivePoll::Sleeps),
         }
     }
 
@@ -503,8 +503,8 @@ impl ConnectionTask {
         Ok(())
     }
 
-    /// Says what can be said to the peer, and closes the connection, or this side of it alone; returns whether it is to be
-    /// waited for the other.
+    /// Says what can be said to the peer, and closes the connection, or this side of it alone; returns whether it is to
+    /// be waited for the other.
     fn end(&mut self, reason: &EndReason) -> bool {
         if !matches!(reason, EndReason::Socket(_) | EndReason::Protocol(_)) {
             self.served.close(reason.close_reason());
@@ -537,7 +537,7 @@ impl Drop for ConnectionTask {
 /// The result of a look.
 enum ReceivePoll {
     /// So many bytes.
-    Came(usize),
+    Received(usize),
     /// Nothing yet: it goes on once other tasks have had their turn.
     Yields,
     /// Nothing.

@@ -14,7 +14,7 @@ use tenon_core::service::{CancelFlag, Origin};
 use tenon_net::Carrier;
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
-use tenon_proto::endpoint::exchange::server::Farewell;
+use tenon_proto::endpoint::exchange::server::CloseRecipients;
 use tenon_wire::Buffer;
 use tokio::time::{Sleep, sleep_until};
 
@@ -81,7 +81,7 @@ impl PortTask {
     /// Serves the port until the server stops.
     pub(super) async fn run(mut self) {
         poll_fn(|cx| self.poll(cx)).await;
-        self.served.close(Farewell::ToAll);
+        self.served.close(CloseRecipients::ToAll);
         self.send_now();
     }
 
@@ -90,7 +90,7 @@ impl PortTask {
             return Poll::Ready(());
         }
         if self.state.is_stopping() && !std::mem::replace(&mut self.is_closing, true) {
-            self.served.close(Farewell::ToIdle);
+            self.served.close(CloseRecipients::ToIdle);
         }
         self.take_answers(cx);
         self.served.handle_timeout(Instant::now());
@@ -281,8 +281,8 @@ impl PortTask {
         }
     }
 
-    /// Receives what is there; returns whether there was anything. If not, the task is woken when there is. While the port
-    /// closes its clients still say what has arrived, and ask whether the server is there.
+    /// Receives what is there; returns whether there was anything. If not, the task is woken when there is. While the
+    /// port closes its clients still say what has arrived, and ask whether the server is there.
     fn receive(&mut self, cx: &mut Context<'_>) -> bool {
         while let Poll::Ready(Ok(mut ready)) = self.socket.poll_read_ready(cx) {
             match self.socket.get_ref().try_recv_from(self.served.room()) {

@@ -9,7 +9,7 @@ use crate::common::obliging::{
     ECHO, FAIL, Patient, SLEEP, call, connect, every_way, in_time, listening, listening_in_tasks,
     obliging,
 };
-use tenon::{Account, Part, Protocol, Trace, Way};
+use tenon::{CallProfile, Part, Protocol, Trace, Way};
 use tokio::task::JoinSet;
 
 fn check_sum(trace: &Trace) {
@@ -31,7 +31,7 @@ async fn check(address: &str, calls: usize) {
         Protocol::Onc => Way::Client,
         Protocol::Lean => Way::Whole,
     };
-    let account = Account::of_every_call();
+    let account = CallProfile::of_every_call();
     let followed = client.with_account(&account);
     call(&followed, 0, b"").await.unwrap();
     let slept = 20_u32;

@@ -21,7 +21,7 @@ type Journal = Arc<Mutex<HashMap<u64, u32>>>;
 
 /// What the callers were told.
 #[derive(Debug, Default)]
-struct Told {
+struct CallTally {
     done: Vec<u64>,
     not_done: Vec<u64>,
     unknown: Vec<String>,
@@ -69,8 +69,8 @@ async fn echo(client: &Client, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
     }
 }
 
-async fn call_until(over: Arc<AtomicBool>, client: Client, numbers: Arc<AtomicU64>) -> Told {
-    let mut told = Told::default();
+async fn call_until(over: Arc<AtomicBool>, client: Client, numbers: Arc<AtomicU64>) -> CallTally {
+    let mut told = CallTally::default();
     while !over.load(Ordering::Relaxed) {
         let number = numbers.fetch_add(1, Ordering::Relaxed);
         match echo(&client, &number.to_be_bytes()).await {

@@ -26,14 +26,14 @@ const TIME: Duration = Duration::from_millis(10);
 const MEET: u16 = 1;
 
 /// Returns after [`TIME`].
-const REST: u16 = 2;
+const PAUSE_PROCEDURE: u16 = 2;
 
 /// What handlers count.
 #[derive(Clone, Default)]
 struct Met {
     /// Calls of MEET that have come, of which as many as meet go on together.
     come: Arc<AtomicU32>,
-    /// Calls of REST that run, and the most that have run at the same time.
+    /// Calls of PAUSE_PROCEDURE that run, and the most that have run at the same time.
     resting: Arc<AtomicU32>,
     most_resting: Arc<AtomicU32>,
 }
@@ -57,10 +57,10 @@ impl Met {
         self.resting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Serves MEET and REST by functions.
+    /// Serves MEET and PAUSE_PROCEDURE by functions.
     fn by_functions(self) -> impl tenon::Service {
         let body = move |procedure, arguments: &[u8]| {
-            if procedure == u32::from(REST) {
+            if procedure == u32::from(PAUSE_PROCEDURE) {
                 self.begin_rest();
                 thread::sleep(TIME);
                 self.end_rest();
@@ -92,7 +92,7 @@ fn outcome(are_there: bool, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-/// Serves MEET and REST by tasks.
+/// Serves MEET and PAUSE_PROCEDURE by tasks.
 struct ByTasks(Met);
 
 impl AsyncService for ByTasks {
@@ -115,7 +115,7 @@ impl AsyncService for ByTasks {
         } else {
             call.decode(obliging::get)?
         };
-        if call.procedure() == u32::from(REST) {
+        if call.procedure() == u32::from(PAUSE_PROCEDURE) {
             self.0.begin_rest();
             tokio::time::sleep(TIME).await;
             self.0.end_rest();
@@ -213,7 +213,7 @@ async fn callers_that_call_on_do_not_wait_for_each_other() {
         for address in every_way(&server) {
             let client = connect(&address).await.with_timeout(PATIENCE);
             // Threads are started once.
-            let warm = call(&client, REST, b"four").await;
+            let warm = call(&client, PAUSE_PROCEDURE, b"four").await;
             warm.unwrap();
             met.most_resting.store(0, Ordering::SeqCst);
             let mut calls = JoinSet::new();
@@ -221,7 +221,7 @@ async fn callers_that_call_on_do_not_wait_for_each_other() {
                 let client = client.clone();
                 calls.spawn(async move {
                     for _ in 0..ROUNDS {
-                        call(&client, REST, b"four").await.unwrap();
+                        call(&client, PAUSE_PROCEDURE, b"four").await.unwrap();
                     }
                 });
             }

@@ -69,7 +69,7 @@ impl<'a, R: Representation> Block<'a, R> {
         offset: usize,
         input: &mut Decoder<'_, R>,
     ) -> Result<Box<T>, DecodeError> {
-        input.pay(1, size_of::<T>())?;
+        input.charge(1, size_of::<T>())?;
         Ok(kernels::get_boxed(
             self.part(offset, size_of::<T>()),
             R::SWAPPED,
@@ -110,7 +110,7 @@ impl<'a, R: Representation> Block<'a, R> {
         offset: usize,
         input: &mut Decoder<'_, R>,
     ) -> Result<Box<[T; N]>, DecodeError> {
-        input.pay(N, size_of::<T>())?;
+        input.charge(N, size_of::<T>())?;
         self.get_words(offset, N).map(kernels::boxed)
     }
 
@@ -161,7 +161,7 @@ impl<'a, R: Representation> Block<'a, R> {
         offset: usize,
         input: &mut Decoder<'_, R>,
     ) -> Result<Box<[u8; N]>, DecodeError> {
-        input.pay(N, 1)?;
+        input.charge(N, 1)?;
         let bytes = self.get_bytes(offset, N)?;
         Ok(kernels::get_boxed(bytes, false))
     }

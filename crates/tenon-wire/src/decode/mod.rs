@@ -238,7 +238,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
     #[inline]
     pub fn get_counted<T: Blittable>(&mut self, bound: u32) -> Result<Vec<T>, DecodeError> {
         let count = self.count(bound, size_of::<T>())?;
-        self.pay(count, size_of::<T>())?;
+        self.charge(count, size_of::<T>())?;
         let bytes = self.take(count * size_of::<T>())?;
         Ok(kernels::get_vec(bytes, count, R::SWAPPED))
     }
@@ -259,7 +259,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
         if is_alike && let Some(items) = kernels::borrowed(bytes, count) {
             return Ok(Cow::Borrowed(items));
         }
-        self.pay(count, size_of::<T>())?;
+        self.charge(count, size_of::<T>())?;
         Ok(Cow::Owned(kernels::get_vec(bytes, count, R::SWAPPED)))
     }
 
@@ -270,7 +270,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
     #[inline]
     pub fn get_counted_words<T: Word>(&mut self, bound: u32) -> Result<Vec<T>, DecodeError> {
         let count = self.count(bound, width::<T, R>())?;
-        self.pay(count, size_of::<T>())?;
+        self.charge(count, size_of::<T>())?;
         let block = self.block_of(count * width::<T, R>())?;
         block.get_words(0, count)
     }
@@ -293,7 +293,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
     #[inline]
     pub fn get_opaque(&mut self, bound: u32) -> Result<Vec<u8>, DecodeError> {
         let bytes = self.get_opaque_ref(bound)?;
-        self.pay(bytes.len(), 1)?;
+        self.charge(bytes.len(), 1)?;
         Ok(bytes.to_vec())
     }
 
@@ -322,7 +322,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
     #[inline]
     pub fn get_utf8(&mut self, bound: u32) -> Result<String, DecodeError> {
         let text = self.get_utf8_ref(bound)?;
-        self.pay(text.len(), 1)?;
+        self.charge(text.len(), 1)?;
         Ok(text.to_owned())
     }
 
@@ -345,7 +345,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
     /// # Errors
     /// [`DecodeErrorKind::TooMuchMemory`].
     #[inline]
-    pub fn pay(&mut self, count: usize, size: usize) -> Result<(), DecodeError> {
+    pub fn charge(&mut self, count: usize, size: usize) -> Result<(), DecodeError> {
         // An item without size on the wire or in memory still costs the time to make it.
         let price = count.saturating_mul(size.max(1));
         match self.memory_left.checked_sub(price) {

@@ -58,7 +58,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
         count: usize,
         mut decode: impl FnMut(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, DecodeError> {
-        self.pay(count, size_of::<T>())?;
+        self.charge(count, size_of::<T>())?;
         let mut items = Vec::with_capacity(count);
         for _ in 0..count {
             items.push(decode(self)?);
@@ -124,7 +124,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
         &mut self,
         decode: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Box<T>, DecodeError> {
-        self.pay(1, size_of::<T>())?;
+        self.charge(1, size_of::<T>())?;
         decode(self).map(Box::new)
     }
 
@@ -205,7 +205,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
         mut decode: impl FnMut(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, DecodeError> {
         if R::FLAGGED_LISTS {
-            self.pay(1, size_of::<T>())?;
+            self.charge(1, size_of::<T>())?;
             let first = decode(self)?;
             return self.get_further(alloc::vec![first], align, decode);
         }
@@ -241,7 +241,7 @@ impl<'a, R: Representation> Decoder<'a, R> {
             _ => 1,
         };
         let room = items.len().saturating_mul(2).max(first);
-        self.pay(room, size_of::<T>())?;
+        self.charge(room, size_of::<T>())?;
         items.reserve_exact(room - items.len());
         Ok(())
     }

@@ -10,7 +10,7 @@ use tenon_core::options::ChannelOptions;
 use tenon_core::timer::{CallLimit, CallTimer};
 use tenon_core::wait::WaitTally;
 use tenon_core::{ClientSocket, Destination};
-use tenon_net::{Address, Protocol, Ticks, Train, Transport};
+use tenon_net::{Address, PacketTrain, Protocol, Ticks, Transport};
 use tenon_wire::Buffer;
 
 use super::link::ConnectionSocket;
@@ -63,9 +63,9 @@ impl Drop for ChannelInner {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let (Calls::Datagram(calls), Some(link)) = (&mut state.calls, &state.link) {
             let mut goodbye = Buffer::default();
-            if calls.endpoint.say_goodbye(&mut goodbye) {
+            if calls.endpoint.send_close(&mut goodbye) {
                 // A server that does not hear of it forgets the conversation in time.
-                let _ = (link.socket.socket).try_send_train(Train::one(goodbye.as_slice()));
+                let _ = (link.socket.socket).try_send_train(PacketTrain::one(goodbye.as_slice()));
             }
         }
     }
@@ -121,9 +121,9 @@ impl Channel {
         Ok((ConnectionSocket::of(socket, self.waits()), located))
     }
 
-    /// Returns a channel that speaks `protocol` over a connection that the program has established: a connected socket, or
-    /// whatever else an [`EstablishedConnection`] is made of. Reads and writes of a socket block from now on. A connection
-    /// that is lost is not made again: calls fail with [`ConnectError::NotReconnected`] then.
+    /// Returns a channel that speaks `protocol` over a connection that the program has established: a connected socket,
+    /// or whatever else an [`EstablishedConnection`] is made of. Reads and writes of a socket block from now on. A
+    /// connection that is lost is not made again: calls fail with [`ConnectError::NotReconnected`] then.
     ///
     /// # Errors
     /// [`ConnectError::Unreachable`]: the socket is not connected, or of another kind; the process has too many

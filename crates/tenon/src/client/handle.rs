@@ -8,7 +8,7 @@ use tenon_core::caller::{Caller, DecodeBy};
 use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::{Ping, ProcedureCall};
-use tenon_core::profile::{Account, AtEnd, Followed, NoProbe, Probe, Step};
+use tenon_core::profile::{AtEnd, CallProfile, Followed, NoProbe, Probe, Step};
 use tenon_core::{LeanInput, MakeCalls};
 use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
@@ -37,7 +37,7 @@ use super::pending::PendingCall;
 pub struct Client {
     channel: Channel,
     caller: Caller,
-    account: Option<Account>,
+    account: Option<CallProfile>,
 }
 
 /// A client as some calls use it, with options of their own.
@@ -124,7 +124,7 @@ impl Client {
     /// Returns the same client with an account of where the time of its calls goes. That of a [started](Self::start)
     /// one ends when it was waited for, and until then whatever its caller did is part of it.
     #[must_use]
-    pub fn with_account(&self, account: &Account) -> Self {
+    pub fn with_account(&self, account: &CallProfile) -> Self {
         Self {
             account: Some(account.clone()),
             ..self.clone()
@@ -172,8 +172,8 @@ impl Client {
     }
 
     /// Sends a call and returns at once, as far as the transport has room for it. The reply is fetched by
-    /// [`PendingCall::wait`], in any order and on any thread. A lean server that has as many calls as it takes is waited
-    /// for.
+    /// [`PendingCall::wait`], in any order and on any thread. A lean server that has as many calls as it takes is
+    /// waited for.
     ///
     /// # Errors
     /// The call cannot be sent; see [`CallError`].
@@ -350,7 +350,7 @@ impl<'c> ClientView<'c> {
 
     /// The account that is to follow the call which begins now.
     #[inline]
-    fn due_account(&self) -> Option<&'c Account> {
+    fn due_account(&self) -> Option<&'c CallProfile> {
         match &self.client.account {
             None => None,
             Some(account) => account.is_due().then_some(account),

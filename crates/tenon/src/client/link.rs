@@ -7,20 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tenon_core::ClientSocket;
-use tenon_core::client::{Input, Outgoing, ReplyPlace};
+use tenon_core::client::{Input, Outgoing, ReplyPlace, STALE_AFTER};
 use tenon_core::error::{ConnectionFailure, SendFailure};
 use tenon_core::options::{ChannelOptions, FOR_EVER};
-use tenon_core::wait::{Company, LOOKS, Looking, Spinners, Spun, WaitTally, Waiter};
-use tenon_net::{Came, Until};
+use tenon_core::wait::{LOOKS, Looking, Spinners, Spun, WaitContext, WaitTally, Waiter};
+use tenon_net::{ReceivedTrain, Until};
 use tenon_proto::connection::framing::Receiver;
 use tenon_sync::DoneFlag;
 
 use super::wait_handle::WakeHandle;
 use super::waiters::WaiterId;
-
-/// A connection that was not used for so long is looked at before a call is entrusted to it: the peer may have closed
-/// it meanwhile.
-pub(super) const REST: Duration = Duration::from_millis(100);
 
 /// A socket that leads to the peer.
 #[derive(Debug)]
@@ -128,7 +124,7 @@ impl ConnectionSocket {
         room: &mut [u8],
         has_begun: bool,
         until: Until,
-    ) -> io::Result<Came> {
+    ) -> io::Result<ReceivedTrain> {
         if waiter.always_sleeps() && !has_begun {
             self.waits.blocks();
             return self.socket.recv_until(room, until);
@@ -143,8 +139,8 @@ impl ConnectionSocket {
         room: &mut [u8],
         has_begun: bool,
         until: Until,
-    ) -> io::Result<Came> {
-        let company = Company {
+    ) -> io::Result<ReceivedTrain> {
+        let context = WaitContext {
             spinners: Spinners::of_callers(),
             looking: self.looking,
             tally: &self.waits,
@@ -156,13 +152,13 @@ impl ConnectionSocket {
             looks = LOOKS;
             self.socket.try_recv(room)
         };
-        if has_begun && let Some(came) = waiter.look_for_rest(&company, &mut look) {
+        if has_begun && let Some(came) = waiter.look_for_rest(&context, &mut look) {
             return came;
         }
-        match waiter.look(&company, |_| until.deadline, may_go_on, look) {
-            Spun::Came(received) => received,
+        match waiter.look(&context, |_| until.deadline, may_go_on, look) {
+            Spun::Ready(received) => received,
             Spun::Late => Err(io::ErrorKind::TimedOut.into()),
-            Spun::Sleep => waiter.sleep(&company, || self.socket.recv_until(room, until)),
+            Spun::Sleep => waiter.sleep(&context, || self.socket.recv_until(room, until)),
         }
     }
 }
@@ -235,7 +231,7 @@ impl ActiveConnection {
     /// Returns whether it was not used for so long that it is to be looked at.
     #[inline]
     pub(super) fn is_stale(&self, now: Instant) -> bool {
-        now > self.used_at + REST
+        now > self.used_at + STALE_AFTER
     }
 }
 

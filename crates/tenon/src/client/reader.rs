@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use tenon_core::client::{Answered, Input, Outcome, ReplyPlace, Results, Taken};
+use tenon_core::client::{Answered, Input, NextMessage, Outcome, ReplyPlace, Results};
 use tenon_core::error::{ConnectionFailure, port_closed};
 use tenon_core::profile::{Probe, Step};
 use tenon_net::{Until, is_deadline};
@@ -245,16 +245,16 @@ impl ReplyDelivery<'_> {
                 socket.socket.expect_train(size);
             }
             match taken {
-                Taken::Nothing => break,
-                Taken::Answered(answered) => self.hand_out(state, input, answered),
-                Taken::Closing(error, unbegun) => {
+                NextMessage::Nothing => break,
+                NextMessage::Answered(answered) => self.hand_out(state, input, answered),
+                NextMessage::Closing(error, unbegun) => {
                     for waiter in unbegun {
                         let error = Box::new(error.clone());
                         self.leave(state, waiter, Outcome::Answered(Err(error)));
                     }
                 }
-                Taken::Unbegun(unsent, waiter) => state.unsent.push_back((*unsent, waiter)),
-                Taken::Other => {}
+                NextMessage::Unbegun(unsent, waiter) => state.unsent.push_back((*unsent, waiter)),
+                NextMessage::Other => {}
             }
             has_progress = true;
         }

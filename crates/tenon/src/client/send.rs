@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tenon_core::client::Outgoing;
 use tenon_core::error::{ConnectionFailure, SendFailure};
-use tenon_core::trains::Trains;
+use tenon_core::trains::PacketTrains;
 use tenon_net::{Ready, is_deadline};
 use tenon_proto::connection::TransmitBatch;
 
@@ -19,7 +19,7 @@ use super::state::{Calls, ChannelState};
 use super::wait_handle::WakeHandle;
 
 /// Time after which a sender that cannot read for itself looks whether it can.
-const GLANCE: Duration = Duration::from_millis(10);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Time that datagrams wait for room in the socket before they count as lost.
 const DATAGRAM_PATIENCE: Duration = Duration::from_millis(100);
@@ -151,7 +151,7 @@ impl Channel {
             drop(state);
             let waited = match &reader {
                 Some(_) => socket.socket.wait(Ready::EITHER, until),
-                None => wait_at_most(socket, GLANCE, until),
+                None => wait_at_most(socket, RECHECK_INTERVAL, until),
             };
             let ready = match waited {
                 Ok(ready) => ready,
@@ -192,7 +192,7 @@ impl Channel {
     }
 
     /// Sends a train of datagrams. What finds no room for too long is lost, as it may be anywhere on its way.
-    fn send_train(&self, socket: &ConnectionSocket, trains: &Trains<()>) {
+    fn send_train(&self, socket: &ConnectionSocket, trains: &PacketTrains<()>) {
         let mut left = trains.train();
         let until = Instant::now() + DATAGRAM_PATIENCE;
         let mut was_refused = false;

@@ -21,8 +21,8 @@ const RECEIVES_PER_STEP: usize = 32;
 /// [`Channel::stepper`] makes one.
 ///
 /// The loop watches the stepper's descriptor ([`AsFd`]) for something to read, level-triggered. It calls
-/// [`step`](Self::step) when there is, when the time that [`next_timeout`](Self::next_timeout) tells is over, and behind
-/// calls that were [started](crate::Client::start). After each step it looks which of these have ended, by
+/// [`step`](Self::step) when there is, when the time that [`next_timeout`](Self::next_timeout) tells is over, and
+/// behind calls that were [started](crate::Client::start). After each step it looks which of these have ended, by
 /// [`PendingCall::is_ready`](crate::PendingCall::is_ready). No other thread may wait for calls of the channel.
 ///
 /// A lost connection is made again by the next call that is started, or the first that is looked at and was not sent;
@@ -59,7 +59,7 @@ pub struct ChannelStepper {
 struct WatchedConnection {
     socket: Arc<ConnectionSocket>,
     /// A descriptor that becomes readable when there is room in shared memory.
-    room_bell: Option<OwnedFd>,
+    room_notifier: Option<OwnedFd>,
 }
 
 impl Channel {
@@ -134,16 +134,19 @@ impl ChannelStepper {
         self.watched = None;
         let Some(socket) = socket else { return Ok(()) };
         self.links += 1;
-        let room_bell = match socket.socket.stream() {
-            Some(stream) => stream.room_bell()?,
+        let room_notifier = match socket.socket.stream() {
+            Some(stream) => stream.room_notifier()?,
             None => None,
         };
         self.registry
             .add(&socket.socket, self.links, Watch::ReceiveAndSend)?;
-        if let Some(bell) = &room_bell {
-            self.registry.add(bell, self.links, Watch::Receive)?;
+        if let Some(notifier) = &room_notifier {
+            self.registry.add(notifier, self.links, Watch::Receive)?;
         }
-        self.watched = Some(WatchedConnection { socket, room_bell });
+        self.watched = Some(WatchedConnection {
+            socket,
+            room_notifier,
+        });
         Ok(())
     }
 
@@ -186,10 +189,10 @@ impl ChannelStepper {
     /// something that it does not show.
     fn park(&self) -> bool {
         let stream = self.watched.as_ref().and_then(WatchedConnection::stream);
-        let Some((stream, has_bell)) = stream else {
+        let Some((stream, has_notifier)) = stream else {
             return true;
         };
-        let is_blocked = has_bell && self.channel.lock().needs_sender();
+        let is_blocked = has_notifier && self.channel.lock().needs_sender();
         if is_blocked {
             stream.take_in_room();
         }
@@ -199,7 +202,7 @@ impl ChannelStepper {
 
 impl WatchedConnection {
     fn stream(&self) -> Option<(&Stream, bool)> {
-        Some((self.socket.socket.stream()?, self.room_bell.is_some()))
+        Some((self.socket.socket.stream()?, self.room_notifier.is_some()))
     }
 }
 

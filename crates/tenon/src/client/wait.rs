@@ -8,7 +8,7 @@ use tenon_core::client::CallId;
 use tenon_core::error::CallError;
 use tenon_core::profile::{Probe, Step};
 use tenon_core::timer::CallTimer;
-use tenon_core::wait::{Company, Looking, Spinners};
+use tenon_core::wait::{Looking, Spinners, WaitContext};
 use tenon_net::Until;
 use tenon_proto::connection::CallTimeout;
 
@@ -175,9 +175,9 @@ impl Channel {
         greeted
     }
 
-    /// Returns the company of the callers that another caller reads for.
-    fn followers(&self) -> Company<'_> {
-        Company {
+    /// Returns the context of the callers that another caller reads for.
+    fn followers(&self) -> WaitContext<'_> {
+        WaitContext {
             spinners: Spinners::of_callers(),
             looking: Looking::AtFlag,
             tally: self.follower_waits(),

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use tenon_core::wait::{Company, LOOKS, Spun, Waiter, Waiting};
+use tenon_core::wait::{LOOKS, Spun, WaitContext, Waiter, Waiting};
 use tenon_sync::WakeFlag;
 
 pub(super) use tenon_sync::WakeHandle;
@@ -32,7 +32,7 @@ impl WaitHandle {
     }
 
     /// Waits until `until` or until this thread is woken; both may be for nothing.
-    pub(super) fn wait(&self, company: &Company<'_>, until: Instant) {
+    pub(super) fn wait(&self, context: &WaitContext<'_>, until: Instant) {
         let mut waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner);
         let mut looks = 0;
         let look = || {
@@ -44,11 +44,11 @@ impl WaitHandle {
                 Err(io::Error::from(io::ErrorKind::WouldBlock))
             }
         };
-        match waiter.look(company, |_| until, || true, look) {
-            Spun::Came(_) => self.flag.take_wake(),
+        match waiter.look(context, |_| until, || true, look) {
+            Spun::Ready(_) => self.flag.take_wake(),
             Spun::Late => {}
             Spun::Sleep => {
-                let slept = waiter.sleep(company, || {
+                let slept = waiter.sleep(context, || {
                     let limit = until.saturating_duration_since(Instant::now());
                     self.flag.sleep(limit);
                     Ok(())
@@ -84,7 +84,7 @@ mod tests {
         const TIMES: u32 = 2000;
         for (_, waiting) in Waiting::ALL {
             let (spinners, tally) = (Spinners::new(), WaitTally::default());
-            let company = Company {
+            let context = WaitContext {
                 spinners: &spinners,
                 looking: Looking::AtSocket,
                 tally: &tally,
@@ -104,7 +104,7 @@ mod tests {
                         .unwrap();
                     let until = Instant::now() + Duration::from_secs(60);
                     while !is_done.load(Ordering::Relaxed) {
-                        handle.wait(&company, until);
+                        handle.wait(&context, until);
                         assert!(Instant::now() < until, "{waiting}: no thread was woken");
                     }
                 }
@@ -117,17 +117,17 @@ mod tests {
     fn waiting_ends_when_it_is_to() {
         for (_, waiting) in Waiting::ALL {
             let (spinners, tally) = (Spinners::new(), WaitTally::default());
-            let company = Company {
+            let context = WaitContext {
                 spinners: &spinners,
                 looking: Looking::AtSocket,
                 tally: &tally,
             };
             let handle = Arc::new(WaitHandle::new(waiting));
             let _waker = handle.wake_handle();
-            handle.wait(&company, Instant::now());
+            handle.wait(&context, Instant::now());
             // A thread that does not get to run while it looks finds that it is late, and does not sleep.
             let sleeps = || {
-                handle.wait(&company, Instant::now() + Duration::from_millis(100));
+                handle.wait(&context, Instant::now() + Duration::from_millis(100));
                 tally.snapshot().blocks > 0
             };
             let slept = match waiting {

@@ -14,7 +14,7 @@ use tenon_core::serve::{
 #[cfg(all(feature = "signal", unix))]
 use tenon_core::serve::{EndSignals, EndSignalsHandle};
 use tenon_net::{Address, Carrier, ConnectedSocket};
-use tenon_proto::endpoint::exchange::server::Farewell;
+use tenon_proto::endpoint::exchange::server::CloseRecipients;
 
 use super::lock;
 use super::port::PortTurn;
@@ -127,10 +127,10 @@ impl Server {
         &self.addresses
     }
 
-    /// Serves a connection that the program has established or accepted itself, as those that the server accepts: within
-    /// its limits, and until it is shut down. What is called over other streams than sockets comes
-    /// [from](crate::CallInfo::transport) an unnamed Unix socket; [users](crate::ServerBuilder::users) are not looked at,
-    /// as the program knows where the connection comes from. Returns at once.
+    /// Serves a connection that the program has established or accepted itself, as those that the server accepts:
+    /// within its limits, and until it is shut down. What is called over other streams than sockets comes
+    /// [from](crate::CallInfo::transport) an unnamed Unix socket; [users](crate::ServerBuilder::users) are not looked
+    /// at, as the program knows where the connection comes from. Returns at once.
     ///
     /// # Errors
     /// `NotConnected` if the server is shut down; `ResourceBusy` if it has as many connections as it may;
@@ -169,10 +169,10 @@ impl Server {
 
     /// Takes back what was told of the services elsewhere, stops listening and reading, lets the calls that were
     /// begun or handed over be answered for as long as `drain`, and answers in packets arrive, closes every
-    /// connection and returns when the threads have left. A lean peer is told which calls were not begun; by ONC RPC those
-    /// that have arrived are carried out, too. Connections over TCP that were used lately are kept half-closed until
-    /// their peers have ended them, for a fifth of a second at most. A handler that still runs then keeps its thread until it
-    /// returns; its reply goes nowhere. If another thread is at it already, waits for that.
+    /// connection and returns when the threads have left. A lean peer is told which calls were not begun; by ONC RPC
+    /// those that have arrived are carried out, too. Connections over TCP that were used lately are kept half-closed
+    /// until their peers have ended them, for a fifth of a second at most. A handler that still runs then keeps its
+    /// thread until it returns; its reply goes nowhere. If another thread is at it already, waits for that.
     ///
     /// ```
     /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
@@ -211,7 +211,7 @@ impl Server {
         }
         self.with_ports(|turn, place| {
             if let Some(port) = port_of(place) {
-                turn.close(port, Farewell::ToAll);
+                turn.close(port, CloseRecipients::ToAll);
             }
         });
         self.end_connections();
@@ -226,8 +226,8 @@ impl Server {
 
     /// Serves until the process receives SIGTERM or SIGINT, or another thread shuts the server down. Then it
     /// [shuts down](Self::shutdown): services are unregistered, and calls have the time `drain` to be answered. Returns
-    /// the number of the signal, if it was one. A second signal ends the process at once, as it would by default, and so
-    /// does every one that comes after this has returned.
+    /// the number of the signal, if it was one. A second signal ends the process at once, as it would by default, and
+    /// so does every one that comes after this has returned.
     ///
     /// Signals that arrive before this is called end the process; call it right behind
     /// [`start`](super::ServerBuilder::start).
@@ -298,7 +298,7 @@ impl Server {
         }
         self.with_ports(|turn, place| {
             if let Some(port) = port_of(place) {
-                turn.close(port, Farewell::ToIdle);
+                turn.close(port, CloseRecipients::ToIdle);
             }
         });
     }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tenon_core::serve::{CallContext, DATAGRAM_SEND_PATIENCE, FoundCall, PORT_RECEIVES_PER_TURN};
 use tenon_core::service::{Cancellation, Origin};
 use tenon_core::wait::LOOKS;
-use tenon_net::{Came, Carrier, Ready, Train};
-use tenon_proto::endpoint::exchange::server::Farewell;
+use tenon_net::{Carrier, PacketTrain, Ready, ReceivedTrain};
+use tenon_proto::endpoint::exchange::server::CloseRecipients;
 
 use super::jobs::{AnswerTo, CallJob};
 use super::port_state::PortState;
@@ -189,7 +189,7 @@ impl PortTurn<'_> {
         }
     }
 
-    fn send_patiently(&self, train: Train<'_>, to: SocketAddr) -> io::Result<usize> {
+    fn send_patiently(&self, train: PacketTrain<'_>, to: SocketAddr) -> io::Result<usize> {
         match self.carrier.try_send_to(train, to) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let deadline = Instant::now() + DATAGRAM_SEND_PATIENCE;
@@ -241,7 +241,7 @@ impl PortTurn<'_> {
     }
 
     /// Waits for packets: not beyond the time at which an answer is sent again.
-    fn wait_for_more(&self, port: &mut PortState) -> io::Result<(Came, SocketAddr)> {
+    fn wait_for_more(&self, port: &mut PortState) -> io::Result<(ReceivedTrain, SocketAddr)> {
         let limit = match port.served.next_repeat() {
             None => LINGER,
             Some(at) => limit_until(at, Instant::now()),
@@ -262,14 +262,14 @@ impl PortTurn<'_> {
     }
 
     /// Tells clients that the server stops.
-    pub(super) fn close(&self, port: &mut PortState, to: Farewell) {
+    pub(super) fn close(&self, port: &mut PortState, to: CloseRecipients) {
         port.served.close(to);
         self.send(port);
     }
 }
 
-/// Returns for how long to wait until `at`, but not longer than a thread lingers. Whole milliseconds: a socket has to
-/// be told of a limit that is another than before.
+/// Returns for how long to wait until `at`, but not longer than a thread lingers. ReassembledMessage milliseconds: a
+/// socket has to be told of a limit that is another than before.
 fn limit_until(at: Instant, now: Instant) -> Duration {
     let left = at.saturating_duration_since(now).min(LINGER);
     let millis = left.as_micros().div_ceil(1000).max(1);

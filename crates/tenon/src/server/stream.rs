@@ -12,7 +12,7 @@ use tenon_core::serve::{
     CALLS_PER_TURN, CallContext, CallMemory, CallToServe, EndOfStream, EndReason, Sending,
 };
 use tenon_core::service::Cancellation;
-use tenon_core::wait::{Company, LOOKS, Looking, Spun, Waiter};
+use tenon_core::wait::{LOOKS, Looking, Spun, WaitContext, Waiter};
 use tenon_net::Stream;
 use tenon_proto::ROOM_FIRST;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
@@ -600,19 +600,19 @@ impl ServerState {
         if self.sleeps_at_once(waiter, has_begun) {
             return receive(Some(limit));
         }
-        let company = Company {
+        let context = WaitContext {
             spinners: &self.spinners,
             looking,
             tally,
         };
-        if has_begun && let Some(came) = waiter.look_for_rest(&company, || receive(None)) {
+        if has_begun && let Some(came) = waiter.look_for_rest(&context, || receive(None)) {
             return came;
         }
         let end = |begin| begin + limit;
-        match waiter.look(&company, end, may_wait, || receive(None)) {
-            Spun::Came(received) => received,
+        match waiter.look(&context, end, may_wait, || receive(None)) {
+            Spun::Ready(received) => received,
             Spun::Late => Err(io::ErrorKind::WouldBlock.into()),
-            Spun::Sleep if may_wait() => waiter.sleep(&company, || receive(Some(limit))),
+            Spun::Sleep if may_wait() => waiter.sleep(&context, || receive(Some(limit))),
             Spun::Sleep => receive(None),
         }
     }

@@ -30,7 +30,7 @@ pub(super) struct StreamState {
     /// True if it has said so in this turn: the call comes before those of connections that wait.
     pub(super) is_next: bool,
     /// A descriptor that becomes readable when there is room in shared memory, once that was waited for.
-    pub(super) room_bell: Option<OwnedFd>,
+    pub(super) room_notifier: Option<OwnedFd>,
     /// Goes with the connection.
     _host: HostShare,
 }
@@ -56,7 +56,7 @@ impl StreamState {
             is_readable: true,
             awaits_room: false,
             is_next: false,
-            room_bell: None,
+            room_notifier: None,
             _host: host,
         }
     }
@@ -77,13 +77,13 @@ impl StreamState {
     }
 
     /// Returns whether the descriptor that becomes readable when there is room in shared memory is known.
-    pub(super) fn has_room_bell(&self) -> bool {
-        self.room_bell.is_some()
+    pub(super) fn has_room_notifier(&self) -> bool {
+        self.room_notifier.is_some()
     }
 
     /// Keeps what becomes readable when there is room in shared memory.
-    pub(super) fn set_room_bell(&mut self, bell: OwnedFd) {
-        self.room_bell = Some(bell);
+    pub(super) fn set_room_notifier(&mut self, notifier: OwnedFd) {
+        self.room_notifier = Some(notifier);
     }
 
     /// Returns whether nothing is left to be done but to end the connection.

@@ -212,14 +212,14 @@ impl SlotTurn<'_> {
         let (Some(state), Some(stream)) = (stream_of(place), self.slot.stream()) else {
             return true;
         };
-        if !state.has_room_bell() {
-            match stream.room_bell() {
-                Ok(Some(bell)) => {
+        if !state.has_room_notifier() {
+            match stream.room_notifier() {
+                Ok(Some(notifier)) => {
                     let registry = &self.server.poll_registry;
-                    if let Err(error) = registry.add(&bell, self.slot.id, Watch::Receive) {
+                    if let Err(error) = registry.add(&notifier, self.slot.id, Watch::Receive) {
                         tracing::warn!(%error, "the system cannot wait for room");
                     }
-                    state.set_room_bell(bell);
+                    state.set_room_notifier(notifier);
                 }
                 Ok(None) => return true,
                 Err(error) => tracing::warn!(%error, "the system cannot wait for room"),

@@ -8,7 +8,8 @@ use crate::common::caller::{PATIENCE, PROGRAM, VERSION, listening};
 use crate::common::lean_caller::{ECHO, FAIL, LeanObliging, SLEEP, lean_builder};
 use crate::common::lean_peer::LeanPeer;
 use tenon::{
-    Account, CallError, Client, Owner, Part, PendingCall, Protocol, Server, Trace, Transport, Way,
+    CallError, CallProfile, Client, Owner, Part, PendingCall, Protocol, Server, Trace, Transport,
+    Way,
 };
 
 /// Longer than a tick of any clock.
@@ -98,7 +99,7 @@ fn the_parts_of_a_call_add_up_to_what_the_caller_measures() {
     for server in [lean_builder().start().unwrap(), on_workers().unwrap()] {
         for client in clients(&server) {
             call(&client, ECHO, b"so that the server's preamble has come").unwrap();
-            let account = Account::of_every_call();
+            let account = CallProfile::of_every_call();
             let accounted = client.with_account(&account);
             let begin = Instant::now();
             for size in 0..100 {
@@ -136,7 +137,7 @@ fn time_is_put_down_to_who_took_it() {
                 continue;
             }
             call(&client, ECHO, b"").unwrap();
-            let account = Account::of_every_call();
+            let account = CallProfile::of_every_call();
             let millis = 20_u32;
             let slept = u64::from(millis) * 1_000_000;
             // Two clocks that count the same time differ by a little.
@@ -159,7 +160,7 @@ fn writing_and_reading_that_take_long_are_seen() {
     let server = lean_builder().start().unwrap();
     for client in clients(&server) {
         call(&client, ECHO, b"").unwrap();
-        let account = Account::of_every_call();
+        let account = CallProfile::of_every_call();
         let accounted = client.with_account(&account);
         let begin = Instant::now();
         call_slowly(&accounted, MOMENT, 2 * MOMENT).unwrap();
@@ -183,14 +184,14 @@ fn writing_and_reading_that_take_long_are_seen() {
 fn a_part_of_the_calls_is_enough_and_those_that_fail_do_not_count() {
     let server = lean_builder().start().unwrap();
     for client in clients(&server) {
-        let account = Account::of_one_in(10);
+        let account = CallProfile::of_one_in(10);
         let client = client.with_account(&account);
         for _ in 0..95 {
             call(&client, ECHO, b"abcd").unwrap();
         }
         let followed = account.traces().len();
         assert_eq!(followed, 10);
-        let every = Account::of_every_call();
+        let every = CallProfile::of_every_call();
         if client.protocol() == Protocol::Lean {
             call(&client.with_account(&every), FAIL, b"").unwrap_err();
             assert_eq!(every.traces(), []);
@@ -204,7 +205,7 @@ fn procedure_0_is_accounted_for_like_others() {
     let server = lean_builder().start().unwrap();
     for client in clients(&server) {
         call(&client, 0, b"").unwrap();
-        let account = Account::of_every_call();
+        let account = CallProfile::of_every_call();
         let client = client.with_account(&account);
         for _ in 0..3 {
             call(&client, 0, b"").unwrap();
@@ -249,7 +250,7 @@ fn calls_that_are_started_are_followed_until_they_were_waited_for() {
     let server = lean_builder().start().unwrap();
     for plain in clients(&server) {
         call(&plain, ECHO, b"").unwrap();
-        let account = Account::of_every_call();
+        let account = CallProfile::of_every_call();
         let client = plain.with_account(&account);
         let way = match client.protocol() {
             Protocol::Onc => Way::Client,
@@ -285,7 +286,7 @@ fn calls_that_are_started_are_followed_until_they_were_waited_for() {
         drop(start(&client));
         call(&plain, ECHO, b"").unwrap();
         assert_eq!(account.traces().len(), 0);
-        let account = Account::of_one_in(3);
+        let account = CallProfile::of_one_in(3);
         let client = plain.with_account(&account);
         let started: Vec<_> = (0..7).map(|_| start(&client)).collect();
         started.into_iter().for_each(|call| call.wait().unwrap());
@@ -299,7 +300,7 @@ fn callers_that_share_a_channel_share_an_account() {
     let server = listening().service(LeanObliging).start().unwrap();
     for client in clients(&server) {
         call(&client, ECHO, b"so that the server's preamble has come").unwrap();
-        let account = Account::of_every_call();
+        let account = CallProfile::of_every_call();
         let client = client.with_account(&account);
         thread::scope(|scope| {
             for _ in 0..4 {
@@ -321,7 +322,7 @@ fn callers_that_share_a_channel_share_an_account() {
 #[test]
 fn a_server_that_knows_no_stamps_is_not_asked_for_them() {
     let peer = LeanPeer::with_one_line(|mut line| line.echo());
-    let account = Account::of_every_call();
+    let account = CallProfile::of_every_call();
     let client = peer.client().with_account(&account);
     for _ in 0..3 {
         call(&client, ECHO, b"abcd").unwrap();

@@ -36,7 +36,7 @@ fn serve(limits: ServerLimits) -> (Server, Seen) {
             sees.lock().unwrap().push((procedure, argument));
             match procedure as u16 {
                 ECHO => {}
-                MEET if meeting.attend(argument as usize) => {}
+                MEET if meeting.join(argument as usize) => {}
                 HOLD => gate::hold(argument),
                 _ => return Err(Refusal::SystemError("the others did not come".to_owned())),
             }

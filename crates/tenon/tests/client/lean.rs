@@ -11,7 +11,7 @@ use crate::common::caller::{PATIENCE, PROGRAM, VERSION, fresh_path, listening};
 use crate::common::lean_caller::{
     ECHO, FAIL, LeanObliging, WHICH_ORDER, interface, lean_everywhere, with_shm,
 };
-use crate::common::lean_peer::{LeanLine, LeanPeer, Told};
+use crate::common::lean_peer::{LeanLine, LeanPeer, PeerEvent};
 use tenon::lean::{ByteOrder, CloseReason, Interface, Preamble, RefusalReason, Status};
 use tenon::wire::{DecodeError, EncodeError, Encoder, Lean};
 use tenon::{
@@ -277,7 +277,7 @@ fn who_gives_a_call_up_tells_the_server() {
         for _ in 0..2 {
             let given_up = line.call();
             match line.told() {
-                Some(Told::Cancel(id)) => assert_eq!(id, given_up.number()),
+                Some(PeerEvent::Cancel(id)) => assert_eq!(id, given_up.number()),
                 other => panic!("{other:?} is no cancellation"),
             }
             line.refuse(&given_up, Status::CANCELLED);
@@ -304,7 +304,7 @@ fn a_client_that_waits_answers_a_ping() {
     let peer = LeanPeer::with_one_line(|mut line| {
         let call = line.call();
         let number = line.ping();
-        assert!(matches!(line.told(), Some(Told::Pong(answered)) if answered == number));
+        assert!(matches!(line.told(), Some(PeerEvent::Pong(answered)) if answered == number));
         line.reply(&call, b"there");
     });
     assert_eq!(call(&peer.client(), ECHO, b"").unwrap(), b"there");

@@ -19,7 +19,7 @@ type Journal = Arc<Mutex<HashMap<u64, u32>>>;
 
 /// What the callers were told.
 #[derive(Debug, Default)]
-struct Told {
+struct CallTally {
     done: Vec<u64>,
     not_done: Vec<u64>,
     unknown: Vec<String>,
@@ -34,8 +34,8 @@ fn serve(place: &Place, journal: &Journal) -> Server {
     })
 }
 
-fn call_until(over: &AtomicBool, client: &Client, numbers: &AtomicU64) -> Told {
-    let mut told = Told::default();
+fn call_until(over: &AtomicBool, client: &Client, numbers: &AtomicU64) -> CallTally {
+    let mut told = CallTally::default();
     while !over.load(Ordering::Relaxed) {
         let number = numbers.fetch_add(1, Ordering::Relaxed);
         match echo(client, CallOptions::new(), &number.to_be_bytes()) {
@@ -56,7 +56,7 @@ fn restart_under_load(place: &Place, address: &str) -> Vec<String> {
     let mut server = serve(place, &journal);
     let client = client(address, ChannelOptions::default().wait_for_ready(true));
     let (over, numbers) = (AtomicBool::new(false), AtomicU64::new(0));
-    let told: Vec<Told> = thread::scope(|scope| {
+    let told: Vec<CallTally> = thread::scope(|scope| {
         let call = || call_until(&over, &client, &numbers);
         let callers: Vec<_> = (0..THREADS).map(|_| scope.spawn(call)).collect();
         for _ in 0..RESTARTS {

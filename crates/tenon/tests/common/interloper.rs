@@ -76,7 +76,7 @@ impl Interloper {
             sockets: [client.try_clone()?, server.try_clone()?],
         });
         send_hello(&client, &hello, &handed)?;
-        // What follows in these sockets are the client's hello, bells, and the end.
+        // What follows in these sockets are the client's hello, notifications, and the end.
         let (client_too, server_too) = (client.try_clone()?, server.try_clone()?);
         thread::spawn(move || hand_on(&client, &server));
         thread::spawn(move || hand_on(&server_too, &client_too));

@@ -18,15 +18,15 @@ use super::lean_caller::{config_of, interface, take_out};
 
 /// What a client sent that a script has to see.
 #[derive(Debug)]
-pub enum Told {
-    Call(Taken),
+pub enum PeerEvent {
+    Call(TakenCall),
     Cancel(u32),
     Pong(u32),
 }
 
 /// A call as it came.
 #[derive(Debug)]
-pub struct Taken {
+pub struct TakenCall {
     pub caller: Caller,
     pub arguments: Vec<u8>,
     pub time_left: Option<Duration>,
@@ -34,7 +34,7 @@ pub struct Taken {
     id: DeferredId,
 }
 
-impl Taken {
+impl TakenCall {
     /// The number of the call.
     pub fn number(&self) -> u32 {
         self.caller.number()
@@ -115,7 +115,7 @@ impl LeanLine {
 
     /// The next that the client says; nothing when it has closed the connection. What the connection
     /// has to answer itself is sent. What comes behind is not looked at.
-    pub fn told(&mut self) -> Option<Told> {
+    pub fn told(&mut self) -> Option<PeerEvent> {
         loop {
             while let Some(told) = self.take_next() {
                 self.send();
@@ -131,7 +131,7 @@ impl LeanLine {
     }
 
     /// Takes in the next that has come, and returns what a script has to see of it.
-    fn take_next(&mut self) -> Option<Option<Told>> {
+    fn take_next(&mut self) -> Option<Option<PeerEvent>> {
         let frame = self.receiver.next_frame().unwrap()?;
         let event = self.connection.handle_frame(frame, &self.services);
         Some(match event.unwrap() {
@@ -141,23 +141,23 @@ impl LeanLine {
                 let arguments = call.arguments.to_vec();
                 let id = self.connection.defer(&caller, None).unwrap();
                 self.calls.insert(id, caller.number());
-                Some(Told::Call(Taken {
+                Some(PeerEvent::Call(TakenCall {
                     caller,
                     arguments,
                     time_left,
                     id,
                 }))
             }
-            Event::Cancelled(id) => Some(Told::Cancel(self.calls[&id])),
-            Event::Pong(number) => Some(Told::Pong(number)),
+            Event::Cancelled(id) => Some(PeerEvent::Cancel(self.calls[&id])),
+            Event::Pong(number) => Some(PeerEvent::Pong(number)),
             _ => None,
         })
     }
 
     /// The next call.
-    pub fn call(&mut self) -> Taken {
+    pub fn call(&mut self) -> TakenCall {
         match self.told() {
-            Some(Told::Call(call)) => call,
+            Some(PeerEvent::Call(call)) => call,
             other => panic!("{other:?} where a call was expected"),
         }
     }
@@ -165,13 +165,13 @@ impl LeanLine {
     /// Answers every call with its arguments until the client closes the connection.
     pub fn echo(&mut self) {
         while let Some(told) = self.told() {
-            if let Told::Call(call) = told {
+            if let PeerEvent::Call(call) = told {
                 self.reply(&call, &call.arguments);
             }
         }
     }
 
-    pub fn reply(&mut self, call: &Taken, results: &[u8]) {
+    pub fn reply(&mut self, call: &TakenCall, results: &[u8]) {
         let mut reply = Buffer::default();
         let draft = ReplyDraft::begin(&mut reply, call.caller);
         reply.extend(results);
@@ -181,7 +181,7 @@ impl LeanLine {
         self.send();
     }
 
-    pub fn refuse(&mut self, call: &Taken, status: Status) {
+    pub fn refuse(&mut self, call: &TakenCall, status: Status) {
         let exception = Exception::new(status, "as the test asked");
         let Caller::Lean(caller) = call.caller else {
             unreachable!("it speaks the lean protocol")

@@ -22,7 +22,7 @@ struct State {
 
 impl Meeting {
     /// Waits until `count` are here; returns whether they came.
-    pub fn attend(&self, count: usize) -> bool {
+    pub fn join(&self, count: usize) -> bool {
         let mut state = self.state.lock().unwrap();
         let meeting = state.complete;
         state.inside += 1;

@@ -1,5 +1,5 @@
 //! The stubs of the binding protocols are what the generator makes of `interfaces/rpcbind.x` today.
-//! `UPDATE_EXPECT=1 cargo test -p tenon --test generated` writes them anew.
+//! `UPDATE_EXPECT=1 cargo test -p tenon-rpc --test generated` writes them anew.
 
 use std::path::Path;
 

@@ -98,7 +98,7 @@ impl Drop for Killable {
 
 /// What callers were told.
 #[derive(Default)]
-struct Told {
+struct CallTally {
     done: Vec<u64>,
     not_done: Vec<u64>,
     unknown: usize,
@@ -115,8 +115,8 @@ fn record(client: &Client, number: u64) -> Result<u64, CallError> {
     )
 }
 
-fn call_until(stop: &AtomicBool, client: &Client, numbers: &AtomicU64) -> Told {
-    let mut told = Told::default();
+fn call_until(stop: &AtomicBool, client: &Client, numbers: &AtomicU64) -> CallTally {
+    let mut told = CallTally::default();
     while !stop.load(Ordering::Relaxed) {
         let number = numbers.fetch_add(1, Ordering::Relaxed);
         match record(client, number) {
@@ -167,7 +167,7 @@ fn kill_under_load(address: &str, folder: &Path) {
     let mut server = Killable::start(address, &journal);
     let client = connect(address);
     let (stop, numbers) = (AtomicBool::new(false), AtomicU64::new(0));
-    let told: Vec<Told> = thread::scope(|scope| {
+    let told: Vec<CallTally> = thread::scope(|scope| {
         let callers: Vec<_> = (0..THREADS)
             .map(|_| scope.spawn(|| call_until(&stop, &client, &numbers)))
             .collect();
@@ -198,7 +198,7 @@ fn live(client: &Client) {
     thread::sleep(Duration::from_millis(50));
 }
 
-fn check(told: &[Told], journal: &[u64]) {
+fn check(told: &[CallTally], journal: &[u64]) {
     let executed: HashSet<u64> = journal.iter().copied().collect();
     assert_eq!(
         executed.len(),

@@ -145,7 +145,7 @@ fn a_server_that_cannot_start_says_why() {
     let twice = listening().service(Obliging(3)).service(Obliging(3));
     assert_eq!(
         twice.start().unwrap_err().to_string(),
-        format!("version 3 of program {PROGRAM} is served twice")
+        format!("version 3 of program {PROGRAM} is registered twice")
     );
     let first = builder().start().unwrap();
     for address in first.addresses() {

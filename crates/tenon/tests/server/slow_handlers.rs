@@ -41,7 +41,7 @@ fn carry_out(meeting: &Meeting, procedure: u32, arguments: &[u8]) -> Result<Vec<
     match procedure {
         ECHO => {}
         MEET => {
-            if !meeting.attend(word(0) as usize) {
+            if !meeting.join(word(0) as usize) {
                 return Err(Refusal::SystemError("the others did not come".to_owned()));
             }
         }
@@ -431,7 +431,7 @@ fn report(what: &str, mut times: Vec<Duration>) {
     println!("{what:32} median {middle:9.1?}  p99 {most:9.1?}  longest {longest:9.1?}");
 }
 
-/// `cargo test --release -p tenon --test server -- --ignored --nocapture measure_delays`
+/// `cargo test --release -p tenon-rpc --test server -- --ignored --nocapture measure_delays`
 #[test]
 #[ignore = "prints what it measures"]
 fn measure_delays() {
@@ -474,7 +474,7 @@ fn measure_delays() {
     }
 }
 
-/// `cargo test --release -p tenon --test server -- --ignored --nocapture measure_rates`
+/// `cargo test --release -p tenon-rpc --test server -- --ignored --nocapture measure_rates`
 #[test]
 #[ignore = "prints what it measures"]
 fn measure_rates() {

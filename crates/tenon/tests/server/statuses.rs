@@ -138,9 +138,9 @@ fn every_refusal_is_counted() {
 }
 
 /// Returns whether its arguments are read strictly, and the memory that they may take.
-struct Told;
+struct FailingService;
 
-impl Service for Told {
+impl Service for FailingService {
     fn program(&self) -> u32 {
         PROGRAM
     }
@@ -168,9 +168,9 @@ fn what_is_forgiven_in_arguments_and_what_they_may_cost_is_for_the_server_to_say
         memory_base: 100,
         ..Limits::default()
     };
-    let usual = listening().service(Told).start().unwrap();
+    let usual = listening().service(FailingService).start().unwrap();
     let strict = listening()
-        .service(Told)
+        .service(FailingService)
         .decode_mode(DecodeMode::Strict)
         .decode_limits(limits)
         .start()

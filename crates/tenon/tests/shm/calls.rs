@@ -309,7 +309,7 @@ fn is_closed(memory: &Memory, what: &str) {
         match std::io::Read::read(&mut &memory.socket, &mut room) {
             Ok(0) => return,
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return,
-            // A bell.
+            // A notifier.
             Ok(_) => {}
             Err(error) => panic!("{what}: {error}"),
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tenon::{Account, Address, Client, Summary};
+use tenon::{Address, CallProfile, Client, Summary};
 
 use super::subject::{MessageSizes, ProfiledProcedure};
 use crate::commands::connect;
@@ -83,7 +83,7 @@ pub fn measure<'a>(
 /// A procedure that is called again and again.
 struct ProfileRun<'a> {
     place: ProfiledCall<'a>,
-    account: Account,
+    account: CallProfile,
     /// With the account.
     client: Client,
     bytes: MessageSizes,
@@ -96,7 +96,7 @@ struct ProfileRun<'a> {
 impl<'a> ProfileRun<'a> {
     fn begin(place: ProfiledCall<'a>, calls: u32) -> Result<Self, CommandFailure> {
         let bytes = place.subject.bytes(place.client, place.address)?;
-        let account = Account::with(1, calls as usize);
+        let account = CallProfile::with(1, calls as usize);
         let client = place.client.with_account(&account);
         place.call(&client, WARM_UP, &mut Vec::new())?;
         account.clear();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use tenon::{Figures, Owner, Part, PartFigures, Protocol, Way};
+use tenon::{Owner, Part, PartStats, ProfileStats, Protocol, Way};
 
 use super::measuring::{ProfileFinding, SortedTimes};
 use crate::commands::table::{in_micros, micros, render};
@@ -186,7 +186,7 @@ fn whole(finding: &ProfileFinding) -> String {
 }
 
 fn way(finding: &ProfileFinding) -> String {
-    let row = |whose: &str, what: &str, figures: &Figures| {
+    let row = |whose: &str, what: &str, figures: &ProfileStats| {
         vec![
             whose.to_owned(),
             what.to_owned(),
@@ -199,7 +199,7 @@ fn way(finding: &ProfileFinding) -> String {
     let summary = &finding.summary;
     let parts = summary.parts.iter();
     let mut rows: Vec<Vec<String>> = parts
-        .map(|PartFigures { part, figures, .. }| {
+        .map(|PartStats { part, figures, .. }| {
             row(owner_name(part.owner()), part_name(*part), figures)
         })
         .collect();
@@ -267,16 +267,13 @@ pub fn on_the_way(finding: &ProfileFinding) -> Vec<String> {
 /// Returns everything, in microseconds.
 pub fn as_json(finding: &ProfileFinding) -> Json {
     let summary = &finding.summary;
-    let parts = summary
-        .parts
-        .iter()
-        .map(|PartFigures { part, figures, .. }| {
-            let mut json = figures_as_json(figures);
-            json["part"] = part_key(*part).into();
-            json["owner"] = owner_key(part.owner()).into();
-            json["share"] = (finding.share(figures.typical) / 100.0).into();
-            json
-        });
+    let parts = summary.parts.iter().map(|PartStats { part, figures, .. }| {
+        let mut json = figures_as_json(figures);
+        json["part"] = part_key(*part).into();
+        json["owner"] = owner_key(part.owner()).into();
+        json["share"] = (finding.share(figures.typical) / 100.0).into();
+        json
+    });
     json!({
         "address": finding.address.to_string(),
         "procedure": finding.procedure,
@@ -305,7 +302,7 @@ fn measured_as_json(measured: &SortedTimes) -> Json {
     })
 }
 
-fn figures_as_json(figures: &Figures) -> Json {
+fn figures_as_json(figures: &ProfileStats) -> Json {
     json!({
         "typical_us": figures.typical / 1e3,
         "median_us": figures.median as f64 / 1e3,

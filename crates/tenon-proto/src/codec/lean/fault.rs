@@ -115,7 +115,7 @@ pub enum Fault {
         got: u16,
     },
     /// A service is answered that was not asked for, or was answered already.
-    #[error("service {0} is answered, which nobody waits for")]
+    #[error("unsolicited bind reply for service {0}")]
     StrayService(u16),
     /// An answer names another service or procedure than its call.
     #[error(

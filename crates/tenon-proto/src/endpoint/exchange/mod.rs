@@ -7,7 +7,6 @@
 //! nothing says whether it [may have been](Failure::may_have_run).
 
 mod ack;
-mod assembly;
 pub mod client;
 mod congestion;
 mod content;
@@ -16,19 +15,20 @@ mod failure;
 mod farewell;
 mod opening;
 mod packet;
+mod reassembled;
+mod reassembly;
 mod sending;
 pub mod server;
 mod spare;
 mod time;
-mod whole;
 
 pub use failure::{Failure, Reason};
 pub use opening::DATAGRAM_MIN;
 pub use packet::{
     DropCounters, DropReason, PACKET_HEADER, PACKET_MAGIC, PacketKind, is_one_of_many, is_packet,
 };
+pub use reassembled::ReassembledMessage;
 pub use time::RetransmitTimeouts;
-pub use whole::Whole;
 
 /// Bytes of a datagram that passes an Ethernet, over IPv6 too: 1500 less 40 and 8, and a multiple of 8.
 pub const DATAGRAM_DEFAULT: usize = 1448;

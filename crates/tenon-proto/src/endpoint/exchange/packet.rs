@@ -106,10 +106,10 @@ impl PacketHeader {
 #[non_exhaustive]
 pub enum DropReason {
     /// It is no packet of this protocol.
-    Stranger,
+    UnknownPeer,
     /// Its check does not fit the rest of it.
     Damaged,
-    /// Its kind, its flags or what stands behind its header makes no sense.
+    /// Its kind, its flags or its body is malformed.
     Malformed,
     /// The other end does not send such packets.
     WrongEnd,
@@ -167,7 +167,7 @@ pub fn is_one_of_many(packet: &[u8]) -> bool {
 pub(super) fn decode(datagram: &[u8]) -> Result<(PacketHeader, &[u8]), DropReason> {
     let (header, body) = match datagram.split_first_chunk::<PACKET_HEADER>() {
         Some(parts) if is_packet(datagram) => parts,
-        _ => return Err(DropReason::Stranger),
+        _ => return Err(DropReason::UnknownPeer),
     };
     if crc32_iscsi(&datagram[MAGIC_AT..]) != u32_at(header, 0) {
         return Err(DropReason::Damaged);

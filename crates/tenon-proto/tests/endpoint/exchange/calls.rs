@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenon_proto::connection::{BindError, ReplyError};
 use tenon_proto::exchange::client::{CallId, ExchangeClientCounters};
-use tenon_proto::exchange::server::{Farewell, ServerEvent, ServerLimits};
+use tenon_proto::exchange::server::{CloseRecipients, ServerEvent, ServerLimits};
 use tenon_proto::exchange::{DropReason, Failure, PACKET_HEADER, PacketKind, Reason};
 use tenon_proto::lean::{ByteOrder, Interface, Status};
 use tenon_wire::Buffer;
@@ -534,7 +534,7 @@ fn procedure_0_and_a_server_that_stops() {
 fn a_client_hears_that_an_idle_server_stops_and_greets_the_next_one() {
     let mut pair = pair();
     pair.call(b"before");
-    pair.server.say_goodbye(Farewell::ToIdle);
+    pair.server.send_close(CloseRecipients::ToIdle);
     assert_eq!(pair.settle(|_| true), 1);
     pair.server = server_of(ORDER, ServerLimits::default(), 4, pair.now);
     assert_eq!(pair.call(b"after"), 4, "greeting, call, result");
@@ -558,10 +558,10 @@ fn a_client_that_says_goodbye_is_forgotten_and_its_packets_begin_nothing_again()
     };
     let conversation = u64::from_be_bytes(call[8..16].try_into().unwrap());
     let mut goodbye = Buffer::default();
-    assert!(pair.client.say_goodbye(&mut goodbye));
+    assert!(pair.client.send_close(&mut goodbye));
     let expected = packet((9, 0, conversation, 0, 0, 0, 0, 0), &[]);
     assert_eq!(goodbye.as_slice(), expected);
-    assert!(!pair.client.say_goodbye(&mut goodbye), "once");
+    assert!(!pair.client.send_close(&mut goodbye), "once");
     // What is malformed, or of another conversation, changes nothing.
     for (fields, body) in [
         ((9, 0, conversation, 0, 0, 0, 0, 1), &[][..]),
@@ -587,10 +587,10 @@ fn answers_that_are_there_come_before_the_goodbye() {
     pair.start(&message(ORDER, 7, b"the last"));
     let call = pair.take_from_client();
     let key = pair.bring_to_server(&call).unwrap();
-    pair.server.say_goodbye(Farewell::ToIdle);
+    pair.server.send_close(CloseRecipients::ToIdle);
     assert_eq!(pair.poll_server(), None, "its client waits for the answer");
     pair.answer(key, b"done");
-    pair.server.say_goodbye(Farewell::ToAll);
+    pair.server.send_close(CloseRecipients::ToAll);
     assert_eq!(pair.settle(|_| true), 2);
     assert_eq!(pair.results.last().unwrap(), b"done");
     assert!(pair.failures.is_empty());

@@ -11,8 +11,8 @@ use tenon_proto::connection::{
 use tenon_proto::endpoint::{
     CallFailure, ClientEndpoint, DatagramCallId, DatagramCallKey, Retransmission, ServerEndpoint,
 };
-use tenon_proto::exchange::server::{Farewell, ServerLimits};
-use tenon_proto::exchange::{Failure, Reason, Whole};
+use tenon_proto::exchange::server::{CloseRecipients, ServerLimits};
+use tenon_proto::exchange::{Failure, Reason, ReassembledMessage};
 use tenon_proto::lean::{ByteOrder, Features, Interface, Preamble, Status};
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
@@ -25,8 +25,8 @@ use crate::exchange::support::{
 const ORDER: ByteOrder = ByteOrder::NATIVE;
 const SECOND: Duration = Duration::from_secs(1);
 
-fn whole() -> Whole {
-    Whole::new(&Preamble::client(64 << 20))
+fn whole() -> ReassembledMessage {
+    ReassembledMessage::new(&Preamble::client(64 << 20))
 }
 
 /// A client, a server that returns arguments, and how calls ended.
@@ -304,7 +304,7 @@ fn a_server_that_stops_refuses_what_comes_later() {
     pair.keeps_calls = true;
     pair.start(&known(5), b"slow", "slow").unwrap();
     pair.settle();
-    pair.server.close(Farewell::ToIdle);
+    pair.server.close(CloseRecipients::ToIdle);
     assert!(!pair.server.has_unarrived(), "nothing is answered yet");
     pair.start(&known(5), b"late", "late").unwrap();
     pair.settle();

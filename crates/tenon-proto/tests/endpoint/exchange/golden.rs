@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tenon_proto::exchange::client::{ClientEngine, ClientLimits};
-use tenon_proto::exchange::server::{Farewell, ServerEngine, ServerLimits};
+use tenon_proto::exchange::server::{CloseRecipients, ServerEngine, ServerLimits};
 use tenon_proto::exchange::{Failure, Reason, is_packet};
 use tenon_proto::lean::{ByteOrder, Preamble};
 use tenon_wire::Buffer;
@@ -169,9 +169,9 @@ fn a_server_that_stops_names_the_calls_that_it_has_begun() {
     // The second of them never arrives.
     pair.bring_to_server(&calls[0]).unwrap();
     pair.bring_to_server(&calls[2]).unwrap();
-    pair.server.say_goodbye(Farewell::ToIdle);
+    pair.server.send_close(CloseRecipients::ToIdle);
     assert_eq!(pair.poll_server(), None);
-    pair.server.say_goodbye(Farewell::ToAll);
+    pair.server.send_close(CloseRecipients::ToAll);
     let goodbye = pair.take_from_server();
     let begun: &[u8] = b"\0\0\0\0\0\0\0\x02\0\x02\0\0\0\0\0\x01";
     let expected = packet((9, 0, FIRST, 0, 0, 0, 3, 2), &[begun]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenon_proto::exchange::server::Farewell;
+use tenon_proto::exchange::server::CloseRecipients;
 use tenon_proto::exchange::{Failure, Reason};
 use tenon_proto::lean::ByteOrder;
 
@@ -139,7 +139,7 @@ fn a_call_whose_answer_and_goodbye_were_lost_may_have_been_carried_out() {
     let key = pair.bring_to_server(&call).unwrap();
     pair.answer(key, b"done");
     pair.take_from_server();
-    pair.server.say_goodbye(Farewell::ToIdle);
+    pair.server.send_close(CloseRecipients::ToIdle);
     pair.take_from_server();
     pair.pass_time();
     assert_eq!(pair.settle(|_| true), 2, "asked again, reset");
@@ -159,7 +159,7 @@ fn a_call_whose_answer_and_goodbye_were_lost_may_have_been_carried_out() {
 fn a_call_that_was_sent_behind_a_goodbye_was_not_carried_out() {
     let mut pair = Pair::new(ORDER, ORDER);
     pair.call(b"warm up");
-    pair.server.say_goodbye(Farewell::ToIdle);
+    pair.server.send_close(CloseRecipients::ToIdle);
     pair.take_from_server();
     pair.now += Duration::from_secs(1);
     pair.start(&message(ORDER, 7, b"late"));

@@ -77,7 +77,7 @@ impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
         entry: &'p ProgramEntry,
         to: *mut u8,
     ) -> StepResult {
-        self.pay(1, entry.bytes as usize, None)?;
+        self.charge(1, entry.bytes as usize, None)?;
         // SAFETY: the caller's promise.
         unsafe { self.value::<SWAP>(entry, to, None) }
     }

@@ -84,7 +84,7 @@ impl<'p> DecodeInterpreter<'p, '_, '_> {
 
     /// Pays for `count` items of `bytes` each.
     #[inline]
-    pub(super) fn pay(
+    pub(super) fn charge(
         &mut self,
         count: usize,
         bytes: usize,
@@ -109,7 +109,7 @@ impl<'p> DecodeInterpreter<'p, '_, '_> {
         bytes: usize,
         step: &'p ProgramStep,
     ) -> Result<*mut u8, ErrorRecorded> {
-        self.pay(count, bytes, Some(step))?;
+        self.charge(count, bytes, Some(step))?;
         Ok(self.arena.take(count * bytes).as_ptr())
     }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::connection::{BindError, StartError};
 use crate::endpoint::exchange::failure::{Failure, Reason};
-use crate::endpoint::exchange::whole::content_max;
+use crate::endpoint::exchange::reassembled::content_max;
 use crate::lean::{BindRefusal, BindRequest, ByteOrder, CALLS_MIN, HEADER, Interface};
 
 impl<W> ClientCore<W> {

@@ -178,7 +178,7 @@ impl<W> ClientCore<W> {
 
     /// Ends the conversation, and appends the packet that tells the server; false if there is none.
     #[cold]
-    pub(super) fn say_goodbye(&mut self, out: &mut Buffer) -> bool {
+    pub(super) fn send_close(&mut self, out: &mut Buffer) -> bool {
         let ConversationState::Open(open) = &self.link else {
             return false;
         };

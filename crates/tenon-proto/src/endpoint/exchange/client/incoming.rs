@@ -9,10 +9,10 @@ use super::{BindingState, CallId, ClientCore, CompleteAnswer, ConversationState,
 use crate::connection::ReplyError;
 use crate::connection::framing::ReceiveBuffer;
 use crate::endpoint::exchange::ack::{CallStatus, ReceivedFragments};
-use crate::endpoint::exchange::assembly::{FragmentError, FragmentOutcome, whole};
 use crate::endpoint::exchange::content::AnswerContent;
 use crate::endpoint::exchange::failure::Reason;
 use crate::endpoint::exchange::packet::{ASKS, DropReason, PacketHeader, PacketKind, decode};
+use crate::endpoint::exchange::reassembly::{FragmentError, FragmentOutcome, whole};
 use crate::endpoint::exchange::sending::AckOutcome;
 use crate::lean::{
     self, BindAnswer, BindRefusal, ByteOrder, CommonHeader, Exception, Extensions, HEADER, Kind,

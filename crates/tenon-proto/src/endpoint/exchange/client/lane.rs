@@ -6,8 +6,8 @@ use tenon_wire::Buffer;
 
 use super::call_id::CallId;
 use crate::endpoint::exchange::ack::{CallStatus, put_bitmap};
-use crate::endpoint::exchange::assembly::Reassembly;
 use crate::endpoint::exchange::packet::{HeaderTemplate, PacketHeader};
+use crate::endpoint::exchange::reassembly::Reassembly;
 use crate::endpoint::exchange::sending::OutgoingMessage;
 
 /// The fraction by which two clocks are taken to differ in pace: a hundredth; and the smallest time that a server says.

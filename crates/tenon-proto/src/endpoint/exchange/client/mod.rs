@@ -21,15 +21,15 @@ use tenon_wire::Buffer;
 
 use crate::connection::framing::ReceiveBuffer;
 use crate::connection::{BindError, ReplyError, StartError};
-use crate::endpoint::exchange::assembly::Reassembly;
 use crate::endpoint::exchange::congestion::CongestionController;
 use crate::endpoint::exchange::datagram_max;
 use crate::endpoint::exchange::failure::Failure;
 use crate::endpoint::exchange::opening::{ConversationOpening, OPENING, TransportParameters};
 use crate::endpoint::exchange::packet::{DropCounters, HeaderTemplate};
+use crate::endpoint::exchange::reassembled::{ReassembledMessage, content_max};
+use crate::endpoint::exchange::reassembly::Reassembly;
 use crate::endpoint::exchange::spare::{KEPT_BY_CLIENT, SpareBuffers};
 use crate::endpoint::exchange::time::{RetransmitTimeouts, RttEstimator, SplitMix64};
-use crate::endpoint::exchange::whole::{Whole, content_max};
 use crate::lean::{BindRefusal, ByteOrder, Extensions, Interface, Preamble};
 use lane::ClientLane;
 
@@ -307,8 +307,8 @@ impl<W> ClientEngine<W> {
 
     /// Ends the conversation, for a client that makes no calls any more: appends the datagram that tells the server,
     /// which needs no answer. False if there is no conversation. Calls in flight are to be given up before.
-    pub fn say_goodbye(&mut self, out: &mut Buffer) -> bool {
-        self.core.say_goodbye(out)
+    pub fn send_close(&mut self, out: &mut Buffer) -> bool {
+        self.core.send_close(out)
     }
 
     /// Asks for a conversation before there is a call, unless there is one or it is asked for already.
@@ -358,7 +358,7 @@ impl<W> ClientEngine<W> {
         &mut self,
         now: Instant,
         datagram: &'d [u8],
-        taken: &'d mut Whole,
+        taken: &'d mut ReassembledMessage,
     ) -> Option<ExchangeAnswer<'d, W>> {
         self.core.take_in(now, datagram, &mut taken.0)
     }

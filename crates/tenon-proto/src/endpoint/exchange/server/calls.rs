@@ -6,9 +6,9 @@ use super::conversation::{ServerLane, ServerLaneState};
 use super::{CallKey, CompleteRequest, PeerAddress, ServerCore, ServerEvent, ServerLimits};
 use crate::connection::framing::ReceiveBuffer;
 use crate::endpoint::exchange::ack::{CallStatus, ReceivedFragments};
-use crate::endpoint::exchange::assembly::{FragmentError, FragmentOutcome};
 use crate::endpoint::exchange::packet::{ASKS, DropReason, PacketHeader, PacketKind};
-use crate::endpoint::exchange::whole::content_max;
+use crate::endpoint::exchange::reassembled::content_max;
+use crate::endpoint::exchange::reassembly::{FragmentError, FragmentOutcome};
 
 impl<A: PeerAddress> ServerCore<A> {
     #[inline]

@@ -6,12 +6,12 @@ use tenon_wire::Buffer;
 
 use crate::connection::SERVICES_MAX;
 use crate::endpoint::exchange::ack::{CallStatus, ReceivedFragments, put_bitmap};
-use crate::endpoint::exchange::assembly::Reassembly;
 use crate::endpoint::exchange::congestion::CongestionController;
 use crate::endpoint::exchange::farewell::{NAMED_MAX, put_begun};
 use crate::endpoint::exchange::packet::{
     ASKS, DropReason, HeaderTemplate, PacketHeader, PacketKind,
 };
+use crate::endpoint::exchange::reassembly::Reassembly;
 use crate::endpoint::exchange::sending::OutgoingMessage;
 use crate::endpoint::exchange::time::{RetransmitTimeouts, RttEstimator, SplitMix64};
 use crate::lean::Caller;

@@ -25,16 +25,16 @@ use tenon_wire::Buffer;
 
 use crate::connection::framing::ReceiveBuffer;
 use crate::connection::{IncomingCall, ServiceTable};
-use crate::endpoint::exchange::assembly::{Reassembly, whole};
 use crate::endpoint::exchange::cookie::AddressValidator;
 use crate::endpoint::exchange::datagram_max;
 use crate::endpoint::exchange::opening::{TransportParameters, WelcomePacket};
 use crate::endpoint::exchange::packet::{
     DropCounters, DropReason, PacketHeader, PacketKind, decode,
 };
+use crate::endpoint::exchange::reassembled::{ReassembledMessage, content_max};
+use crate::endpoint::exchange::reassembly::{Reassembly, whole};
 use crate::endpoint::exchange::spare::{KEPT_BY_SERVER, SpareBuffers};
 use crate::endpoint::exchange::time::{RetransmitTimeouts, SplitMix64};
-use crate::endpoint::exchange::whole::{Whole, content_max};
 use crate::lean::Preamble;
 use closed_conversations::ClosedConversations;
 use conversations::ConversationTable;
@@ -153,7 +153,7 @@ pub enum ServerEvent {
 
 /// The clients that are told that a server stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Farewell {
+pub enum CloseRecipients {
     /// Clients without a call that is carried out, or answered in several packets.
     ToIdle,
     /// All of them: no call will be answered any more.
@@ -314,7 +314,7 @@ impl<A: PeerAddress> ServerEngine<A> {
         from: A,
         datagram: &'d [u8],
         services: &ServiceTable,
-        taken: &'d mut Whole,
+        taken: &'d mut ReassembledMessage,
     ) -> Option<ExchangeRequest<'d>> {
         self.core
             .take_in(now, from, datagram, services, &mut taken.0)
@@ -368,9 +368,9 @@ impl<A: PeerAddress> ServerEngine<A> {
 
     /// Takes nothing any more, and has clients told that it stops: all of them, or those that wait for
     /// nothing of which they have not been told the result. Their conversations are forgotten then.
-    pub fn say_goodbye(&mut self, to: Farewell) {
+    pub fn send_close(&mut self, to: CloseRecipients) {
         self.core.is_closed = true;
-        self.core.say_goodbye(to);
+        self.core.send_close(to);
     }
 
     /// Conversations that are known.

@@ -5,14 +5,15 @@ use std::time::Instant;
 use tenon_wire::Buffer;
 
 use super::conversation::SendStatus;
-use super::{Farewell, PeerAddress, ServerCore};
+use super::{CloseRecipients, PeerAddress, ServerCore};
 use crate::endpoint::exchange::packet::HeaderTemplate;
 
 impl<A: PeerAddress> ServerCore<A> {
     #[cold]
-    pub(super) fn say_goodbye(&mut self, to: Farewell) {
+    pub(super) fn send_close(&mut self, to: CloseRecipients) {
         let told = self.conversations.iter();
-        let told = told.filter(|(_, conversation)| to == Farewell::ToAll || conversation.is_idle());
+        let told =
+            told.filter(|(_, conversation)| to == CloseRecipients::ToAll || conversation.is_idle());
         self.leaving = told.map(|(id, _)| id).collect();
     }
 

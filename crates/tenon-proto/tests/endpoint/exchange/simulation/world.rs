@@ -12,7 +12,7 @@ use tenon_proto::endpoint::{
 };
 use tenon_proto::exchange::client::ClientEngine;
 use tenon_proto::exchange::server::ServerLimits;
-use tenon_proto::exchange::{Failure, Reason, Whole};
+use tenon_proto::exchange::{Failure, Reason, ReassembledMessage};
 use tenon_proto::lean::{ByteOrder, Interface, Preamble, Status};
 use tenon_wire::Buffer;
 
@@ -23,8 +23,8 @@ use crate::exchange::support::{
 };
 use crate::network::{Datagram, Faults, Network};
 
-/// For how long at most an answer is under way over a quiet network: until it is sent again, and asks, which is no later
-/// than any timer.
+/// For how long at most an answer is under way over a quiet network: until it is sent again, and asks, which is no
+/// later than any timer.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(15);
 
 /// What became of a call.
@@ -80,7 +80,7 @@ pub struct World {
     pub calls: Vec<Call>,
     datagram: Buffer,
     /// A call or an answer that came in several packets.
-    whole: Whole,
+    whole: ReassembledMessage,
 }
 
 /// What a call of this seed carries beside its number: the other end knows it, too.
@@ -126,7 +126,7 @@ impl World {
             running: Vec::new(),
             calls: Vec::new(),
             datagram: Buffer::default(),
-            whole: Whole::new(&Preamble::client(64 << 20)),
+            whole: ReassembledMessage::new(&Preamble::client(64 << 20)),
             random,
         }
     }

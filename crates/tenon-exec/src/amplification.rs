@@ -23,7 +23,7 @@ const ROUNDS: usize = 72;
 
 /// Items of which a long enough message is refused, because it does not pay for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unpaid {
+pub struct AmplifyingType {
     /// The type or procedure that has them.
     pub name: String,
     /// Bytes of memory that one may take beyond what its bytes in a message pay for.
@@ -36,7 +36,7 @@ pub struct Unpaid {
 /// # Panics
 /// If the schema refers to a type that it does not have, or holds types without an end, which
 /// [`lower`](tenon_plan::lower) refuses.
-pub fn unpaid(schema: &Schema, representation: Representation) -> Vec<Unpaid> {
+pub fn amplifying_types(schema: &Schema, representation: Representation) -> Vec<AmplifyingType> {
     let Ok(layouts) = TypeLayouts::new(schema) else {
         return Vec::new();
     };
@@ -193,7 +193,7 @@ impl<'a> BudgetAnalysis<'a> {
     }
 
     /// Reports each type and procedure once, by its first items.
-    fn all(&self) -> Vec<Unpaid> {
+    fn all(&self) -> Vec<AmplifyingType> {
         let ids = (0..self.types.len() as u32).map(TypeId);
         let types = ids.map(|id| {
             let mut used = memory_types(self.schema, id);
@@ -215,7 +215,7 @@ impl<'a> BudgetAnalysis<'a> {
         let each = types.chain(procedures).filter_map(|(name, uses)| {
             let bytes = uses.into_iter().find_map(|ty| self.found(ty))?;
             let name = name.clone();
-            Some(Unpaid { name, bytes })
+            Some(AmplifyingType { name, bytes })
         });
         each.collect()
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::congestion::WINDOW;
 use super::sending::FRAGMENT_MIN;
 use super::spare::SpareBuffers;
-use crate::connection::framing::ReceiveBuffer;
+use crate::connection::framing::{OutOfMemory, ReceiveBuffer};
 
 /// Every message begins at a multiple of so many bytes in memory.
 const ALIGNMENT: usize = 8;
@@ -45,7 +45,7 @@ pub(super) enum FragmentOutcome {
 pub(super) enum FragmentError {
     /// It contradicts the others, or the rules.
     Malformed,
-    /// The message is too large.
+    /// The message is too large, or there is no memory for it.
     TooLarge,
 }
 
@@ -143,8 +143,8 @@ impl Reassembly {
             return Ok(FragmentOutcome::More(true));
         }
         let had_holes = !self.held.is_empty();
-        self.append(data);
-        self.append_held();
+        self.append(data)?;
+        self.append_held()?;
         match self.below == self.count {
             true => Ok(FragmentOutcome::Whole),
             false => Ok(FragmentOutcome::More(self.is_due(had_holes))),
@@ -160,25 +160,18 @@ impl Reassembly {
         is_due
     }
 
-    fn append_held(&mut self) {
+    fn append_held(&mut self) -> Result<(), FragmentError> {
         while let Some(data) = self.held.remove(&self.below) {
             self.held_bytes -= data.len();
-            self.append(&data);
+            self.append(&data)?;
         }
+        Ok(())
     }
 
-    fn append(&mut self, mut data: &[u8]) {
+    fn append(&mut self, data: &[u8]) -> Result<(), FragmentError> {
         self.below += 1;
-        while !data.is_empty() {
-            if self.storage.lacks(1) {
-                self.storage.make_room(self.storage.base());
-            }
-            let room = self.storage.room();
-            let taken = room.len().min(data.len());
-            room[..taken].copy_from_slice(&data[..taken]);
-            self.storage.fill(taken);
-            data = &data[taken..];
-        }
+        let appended = self.storage.append(data);
+        appended.map_err(|OutOfMemory| FragmentError::TooLarge)
     }
 
     /// Hands the whole message over to `whole`, and begins anew.

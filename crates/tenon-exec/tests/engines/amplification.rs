@@ -3,14 +3,14 @@
 
 use crate::support;
 use crate::support::schema;
-use tenon_exec::{Interface, unpaid};
+use tenon_exec::{Interface, amplifying_types};
 use tenon_plan::Representation as Form;
 use tenon_wire::{DecodeErrorKind, DecodeMode, Decoder, Lean, Limits, Native, Representation, Xdr};
 
 /// The types and procedures of an interface that are found, with how much one item lacks.
 fn found(text: &str, form: Form) -> Vec<(String, u64)> {
-    let found = unpaid(&schema(text), form).into_iter();
-    found.map(|unpaid| (unpaid.name, unpaid.bytes)).collect()
+    let found = amplifying_types(&schema(text), form).into_iter();
+    found.map(|found| (found.name, found.bytes)).collect()
 }
 
 /// The error for a message of `name`, if there is one.
@@ -103,7 +103,7 @@ fn whatever_repeats_such_a_union_is_found() {
 fn interfaces_of_people_have_none() {
     for interface in support::interfaces() {
         for form in [Form::XDR, Form::LEAN] {
-            assert_eq!(unpaid(interface.schema(), form), []);
+            assert_eq!(amplifying_types(interface.schema(), form), []);
         }
     }
 }

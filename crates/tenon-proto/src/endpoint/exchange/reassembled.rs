@@ -1,16 +1,16 @@
 //! Reassembly, outside of the engine, of messages that come in several packets.
 
 use super::PREFIX_MAX;
-use super::assembly::{Reassembly, whole};
+use super::reassembly::{Reassembly, whole};
 use crate::config::{ConnectionConfig, Role};
 use crate::connection::framing::ReceiveBuffer;
 use crate::lean::Preamble;
 
 /// A message that comes in several packets and is put together outside of the engine: an answer, or a request.
 #[derive(Debug)]
-pub struct Whole(pub(super) ReceiveBuffer);
+pub struct ReassembledMessage(pub(super) ReceiveBuffer);
 
-impl Whole {
+impl ReassembledMessage {
     /// For messages to an end that says of itself what `preamble` says.
     pub fn new(preamble: &Preamble) -> Self {
         Self(Reassembly::receiver(content_max(preamble)))

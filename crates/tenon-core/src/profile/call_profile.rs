@@ -13,9 +13,9 @@ use super::trace::Trace;
 /// clients may share it, and any number of threads.
 ///
 /// ```no_run
-/// use tenon::{Account, Client};
+/// use tenon::{CallProfile, Client};
 ///
-/// let account = Account::of_one_in(1000);
+/// let account = CallProfile::of_one_in(1000);
 /// let client = Client::connect("lean+tcp://localhost:4000", 300, 1)?.with_account(&account);
 /// // Calls, and then:
 /// if let Some(summary) = account.summary() {
@@ -26,7 +26,7 @@ use super::trace::Trace;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Account {
+pub struct CallProfile {
     shared: Arc<AccountState>,
 }
 
@@ -45,7 +45,7 @@ struct RecentCalls {
     next: usize,
 }
 
-impl Account {
+impl CallProfile {
     /// Number of traces that are kept by default.
     const KEPT: usize = 4096;
 
@@ -131,9 +131,9 @@ impl Account {
     }
 }
 
-impl fmt::Debug for Account {
+impl fmt::Debug for CallProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Account")
+        f.debug_struct("CallProfile")
             .field("every", &self.shared.every)
             .field("kept", &self.lock().calls.len())
             .finish_non_exhaustive()
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn one_call_in_so_many_is_followed() {
         let followed = |every| {
-            let account = Account::of_one_in(every);
+            let account = CallProfile::of_one_in(every);
             let calls = (0..7).filter(|_| account.is_due());
             calls.collect::<Vec<u32>>()
         };
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept() {
-        let account = Account::with(1, 3);
+        let account = CallProfile::with(1, 3);
         assert!(account.summary().is_none());
         let kept = || {
             let calls = account.lock().calls.clone();
