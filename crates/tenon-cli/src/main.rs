@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         CliCommand::Gen(args) => commands::generate::run(&args),
         CliCommand::Explain(args) => commands::explain::run(&args),
         CliCommand::Call(args) => commands::call::run(&args),
-        CliCommand::CallProfile(args) => commands::account::run(&args),
+        CliCommand::Account(args) => commands::account::run(&args),
         CliCommand::Ping(args) => commands::ping::run(args),
         CliCommand::Demo(args) => commands::demo::run(&args),
         CliCommand::Study(args) => commands::study::run(&args),

@@ -130,7 +130,9 @@ Examples:
     Ping(PingArgs),
 
     /// Find out where the time of a call goes, step by step, at both ends
-    #[command(after_help = "\
+    #[command(
+        visible_alias = "profile",
+        after_help = "\
 The procedure is called many times, and the tables say what its steps take: first by whose time
 it is, the client's, the server's, or that of the kernels and the wire between them; then step by
 step in the order of the way. By the lean protocol the server's time stamps come back with the
@@ -148,8 +150,9 @@ Examples:
   tenon account lean+tcp://127.0.0.1:4000 demo.x COUNT_TO 1000 --json | jq .parts
 
 The procedure is carried out every time: do not ask for one that changes what it should not.
-Arguments are written as for `tenon call`. docs/account.md says how to read the tables.")]
-    CallProfile(AccountArgs),
+Arguments are written as for `tenon call`. docs/account.md says how to read the tables."
+    )]
+    Account(AccountArgs),
 
     /// Run a server and a client process and show calls over every transport, by both protocols
     #[command(after_help = "\

@@ -348,6 +348,15 @@ fn two_procedures_are_shown_side_by_side() {
 }
 
 #[test]
+fn the_command_has_a_second_name() {
+    let help = tenon(&["profile", "--help"]).ok();
+    assert_eq!(help, tenon(&["account", "--help"]).ok());
+    let commands = tenon(&["--help"]).ok();
+    assert!(commands.contains("\n  account "), "{commands}");
+    assert!(commands.contains("[aliases: profile]"), "{commands}");
+}
+
+#[test]
 fn what_cannot_be_called_is_said() {
     let server = DemoServer::start();
     let address = format!("lean+{}", server.tcp);

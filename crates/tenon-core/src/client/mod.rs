@@ -13,6 +13,8 @@ mod outgoing;
 mod seal;
 mod silence;
 
+use std::time::Duration;
+
 pub use answers::{Answered, NextMessage};
 pub(crate) use calls::datagram_endpoint;
 pub use calls::{CallId, Calls, DatagramCalls};
@@ -21,8 +23,6 @@ pub use input::{Input, ReplyPlace, handle_stream, may_have_more};
 pub use outcome::{Outcome, ResultBytes, Results};
 pub use outgoing::Outgoing;
 pub use seal::seal;
-
-use std::time::Duration;
 
 /// A connection that was not used for so long is checked before a call is entrusted to it: the peer may have closed it
 /// meanwhile.

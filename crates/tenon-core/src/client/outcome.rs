@@ -70,9 +70,9 @@ impl ResultBytes {
 
 impl Results {
     /// Results that are `length` bytes at the end of the last message of `input`, away from there: short ones are
-    /// copied into `buffer`, of longer ones the message is taken out. `None` if it is gone already.
+    /// copied into `buffer`, of longer ones the message is taken out. `None` if there is no memory for that.
     #[inline]
-    pub fn take(
+    fn take(
         input: &mut Input,
         reply: &ReplyPlace,
         buffer: impl FnOnce() -> Buffer,
@@ -94,6 +94,19 @@ impl Results {
 }
 
 impl Outcome {
+    /// Takes the results of a reply away from where they were received, into `buffer` if they are short.
+    #[inline]
+    pub fn of_reply(
+        input: &mut Input,
+        reply: &ReplyPlace,
+        buffer: impl FnOnce() -> Buffer,
+    ) -> Self {
+        match Results::take(input, reply, buffer) {
+            Some(results) => Self::Answered(Ok(results)),
+            None => Self::Lost(io::Error::from(io::ErrorKind::OutOfMemory).into(), true),
+        }
+    }
+
     /// Returns the results. `fault` is why nothing could be sent lately.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use super::trace::Trace;
 /// use tenon::{CallProfile, Client};
 ///
 /// let account = CallProfile::of_one_in(1000);
-/// let client = Client::connect("lean+tcp://localhost:4000", 300, 1)?.with_account(&account);
+/// let client = Client::connect("lean+tcp://localhost:4000", 300, 1)?.with_profile(&account);
 /// // Calls, and then:
 /// if let Some(summary) = account.summary() {
 ///     for part in &summary.parts {

@@ -72,7 +72,7 @@ impl fmt::Display for Waiting {
 
 /// A text that is not the name of a way to wait.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no wait policy: write block, spin or adaptive")]
+#[error("unknown wait policy {0:?}: write block, spin or adaptive")]
 pub struct WaitingError(String);
 
 impl FromStr for Waiting {
@@ -105,7 +105,7 @@ mod tests {
         let error = "Spin".parse::<Waiting>().unwrap_err().to_string();
         assert_eq!(
             error,
-            r#""Spin" is no wait policy: write block, spin or adaptive"#
+            r#"unknown wait policy "Spin": write block, spin or adaptive"#
         );
     }
 }

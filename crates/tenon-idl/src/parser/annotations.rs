@@ -1,9 +1,9 @@
 //! Annotations: statements in comments of the form `/*@ idempotent; raises no_such_key */`, which other generators skip.
 
-use crate::ast::{Annotation, AnnotationKind, SpannedName};
+use crate::ast::{Annotation, AnnotationKind, Expression, SpannedName};
 use crate::cursor::TokenCursor;
 use crate::diagnostics::Diagnostic;
-use crate::expression::{self, ExpressionContext, ExpressionContext::Anywhere};
+use crate::expression::{self, ExpressionContext};
 use crate::lexer::Lexer;
 use crate::similar::closest;
 use crate::source::Span;
@@ -152,16 +152,13 @@ impl Parser<'_> {
         }
     }
 
-    fn default_value(
-        &mut self,
-        cursor: &mut TokenCursor<'_>,
-    ) -> ParseResult<Option<crate::ast::Expression>> {
+    fn default_value(&mut self, cursor: &mut TokenCursor<'_>) -> ParseResult<Option<Expression>> {
         let next = cursor.peek();
         if next.is(";") || next.kind == TokenKind::End {
             return Ok(None);
         }
-        let context: ExpressionContext = Anywhere;
-        let parsed = expression::parse(cursor, context, self.options.limits.nesting_max);
+        let nesting_max = self.options.limits.nesting_max;
+        let parsed = expression::parse(cursor, ExpressionContext::Anywhere, nesting_max);
         parsed.map(Some).map_err(|error| self.fail(error))
     }
 

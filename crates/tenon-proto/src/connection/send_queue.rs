@@ -59,7 +59,7 @@ pub(super) enum RemovedCall {
     Sent,
 }
 
-/// ReassembledMessage messages, one behind the other.
+/// Whole messages, one behind the other.
 #[derive(Debug, Default)]
 struct MessageBatch {
     bytes: Buffer,

@@ -1,6 +1,6 @@
 //! What the model says of the cells of the study.
 
-use tenon_plan::cost::{Direction, Level, Symbol, Tally};
+use tenon_plan::cost::{Direction, Level, Tally};
 
 use super::CostError;
 use super::calibrate::EngineCalibration;
@@ -38,22 +38,23 @@ pub fn predict(
             let value = work.value(&sample);
             for calibration in of_engine {
                 let tally = planned.tally(calibration.direction, id, &value);
+                let direction = in_study(calibration.direction);
                 note_parameters(&mut model, *design, calibration, &tally);
                 if work == Workload::Numbers {
                     model.equations.push(ModelEquation {
                         design: *design,
-                        direction: in_study(calibration.direction),
+                        direction,
                         text: planned.equation(calibration.direction, id),
                     });
                 }
                 let nanoseconds = calibration.parameters.price(&tally);
                 let yardsticks = nanoseconds / calibration.yardstick;
-                predicted.push((*design, work, calibration.direction, yardsticks));
+                predicted.push((*design, work, direction, yardsticks));
             }
         }
     }
     study.predict(|design: StubDesign, work, direction| {
-        let cell = (design, work, in_direction(direction));
+        let cell = (design, work, direction);
         let mut known = predicted.iter();
         let known = known.find(|(design, work, way, _)| (*design, *work, *way) == cell);
         known.map(|(_, _, _, yardsticks)| *yardsticks)
@@ -71,7 +72,7 @@ fn note_parameters(
 ) {
     let direction = in_study(calibration.direction);
     for share in calibration.parameters.shares(tally) {
-        let symbol: Symbol = share.symbol;
+        let symbol = share.symbol;
         let name = (design.engine, direction, symbol);
         let mut known = model.parameters.iter();
         let is_known = known.any(|it| (it.engine, it.direction, it.symbol) == name);
@@ -93,12 +94,5 @@ fn in_study(direction: Direction) -> study::StudyDirection {
     match direction {
         Direction::Encode => study::StudyDirection::Encode,
         Direction::Decode => study::StudyDirection::Decode,
-    }
-}
-
-fn in_direction(direction: study::StudyDirection) -> Direction {
-    match direction {
-        study::StudyDirection::Encode => Direction::Encode,
-        study::StudyDirection::Decode => Direction::Decode,
     }
 }

@@ -147,7 +147,7 @@ impl Client {
 
     /// Returns the same client with an account of where the time of its calls goes.
     #[must_use]
-    pub fn with_account(&self, account: &CallProfile) -> Self {
+    pub fn with_profile(&self, account: &CallProfile) -> Self {
         Self {
             account: Some(account.clone()),
             ..self.clone()

@@ -4,7 +4,7 @@
 use std::io;
 
 use tenon_core::client::buffers::take_spare;
-use tenon_core::client::{Answered, Input, NextMessage, Outcome, Results};
+use tenon_core::client::{Answered, Input, NextMessage, Outcome};
 use tenon_core::error::{ConnectionFailure, port_closed};
 use tenon_net::ReceivedTrain;
 
@@ -77,16 +77,14 @@ impl ChannelState {
     fn hand_out(&mut self, input: &mut Input, answered: Answered<WaiterId>) {
         self.note_answer();
         let Answered { waiter, outcome } = answered;
-        let results = match outcome {
+        let outcome = match outcome {
             // The spare of this thread is that of the call itself, where a task looks for its reply.
-            Ok(reply) => Results::take(input, &reply, || {
+            Ok(reply) => Outcome::of_reply(input, &reply, || {
                 take_spare().unwrap_or_else(|| self.buffers.take())
             }),
-            Err(error) => return self.end(waiter, Outcome::Answered(Err(error))),
+            Err(error) => Outcome::Answered(Err(error)),
         };
-        if let Some(results) = results {
-            self.end(waiter, Outcome::Answered(Ok(results)));
-        }
+        self.end(waiter, outcome);
     }
 }
 

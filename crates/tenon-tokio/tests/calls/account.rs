@@ -32,7 +32,7 @@ async fn check(address: &str, calls: usize) {
         Protocol::Lean => Way::Whole,
     };
     let account = CallProfile::of_every_call();
-    let followed = client.with_account(&account);
+    let followed = client.with_profile(&account);
     call(&followed, 0, b"").await.unwrap();
     let slept = 20_u32;
     call(&followed, SLEEP, &slept.to_be_bytes()).await.unwrap();

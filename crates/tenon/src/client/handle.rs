@@ -124,7 +124,7 @@ impl Client {
     /// Returns the same client with an account of where the time of its calls goes. That of a [started](Self::start)
     /// one ends when it was waited for, and until then whatever its caller did is part of it.
     #[must_use]
-    pub fn with_account(&self, account: &CallProfile) -> Self {
+    pub fn with_profile(&self, account: &CallProfile) -> Self {
         Self {
             account: Some(account.clone()),
             ..self.clone()
@@ -238,7 +238,7 @@ impl<'c> ClientView<'c> {
     /// By blame; see [`CallError`].
     #[inline]
     pub fn call<C: ProcedureCall>(self, call: &C) -> Result<C::Result, C::Error> {
-        match self.due_account() {
+        match self.due_profile() {
             None => self.call_probed(call, NoProbe),
             Some(account) => account.follow(|steps| self.call_probed(call, steps)),
         }
@@ -350,7 +350,7 @@ impl<'c> ClientView<'c> {
 
     /// The account that is to follow the call which begins now.
     #[inline]
-    fn due_account(&self) -> Option<&'c CallProfile> {
+    fn due_profile(&self) -> Option<&'c CallProfile> {
         match &self.client.account {
             None => None,
             Some(account) => account.is_due().then_some(account),
@@ -423,7 +423,7 @@ impl<'c> OncCalls<'c> {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
-        match self.0.due_account() {
+        match self.0.due_profile() {
             None => self.call_probed(procedure, encode, decode, NoProbe),
             Some(account) => {
                 account.follow(|steps| self.call_probed(procedure, encode, decode, steps))
@@ -501,7 +501,7 @@ impl<'c> LeanCalls<'c> {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
-        match self.0.due_account() {
+        match self.0.due_profile() {
             None => self.call_probed(procedure, encode, decode, NoProbe),
             Some(account) => {
                 account.follow(|steps| self.call_probed(procedure, encode, decode, steps))

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use tenon_core::client::{Answered, Input, NextMessage, Outcome, ReplyPlace, Results};
+use tenon_core::client::{Answered, Input, NextMessage, Outcome, ReplyPlace};
 use tenon_core::error::{ConnectionFailure, port_closed};
 use tenon_core::profile::{Probe, Step};
 use tenon_net::{Until, is_deadline};
@@ -286,9 +286,8 @@ impl ReplyDelivery<'_> {
             self.delivered = DeliveryOutcome::Own;
             return state.release(waiter);
         }
-        if let Some(results) = Results::take(input, &reply, || state.buffers.take()) {
-            self.leave(state, waiter, Outcome::Answered(Ok(results)));
-        }
+        let outcome = Outcome::of_reply(input, &reply, || state.buffers.take());
+        self.leave(state, waiter, outcome);
     }
 
     /// Something was taken in.

@@ -100,7 +100,7 @@ fn the_parts_of_a_call_add_up_to_what_the_caller_measures() {
         for client in clients(&server) {
             call(&client, ECHO, b"so that the server's preamble has come").unwrap();
             let account = CallProfile::of_every_call();
-            let accounted = client.with_account(&account);
+            let accounted = client.with_profile(&account);
             let begin = Instant::now();
             for size in 0..100 {
                 call(&accounted, ECHO, &vec![1; 4 * size]).unwrap();
@@ -142,7 +142,7 @@ fn time_is_put_down_to_who_took_it() {
             let slept = u64::from(millis) * 1_000_000;
             // Two clocks that count the same time differ by a little.
             let slept = slept - slept / 20;
-            let accounted = client.with_account(&account);
+            let accounted = client.with_profile(&account);
             call(&accounted, SLEEP, &millis.to_ne_bytes()).unwrap();
             let trace = account.traces()[0];
             assert!(nanos(&trace, Part::Serve) >= slept, "{trace:?}");
@@ -161,7 +161,7 @@ fn writing_and_reading_that_take_long_are_seen() {
     for client in clients(&server) {
         call(&client, ECHO, b"").unwrap();
         let account = CallProfile::of_every_call();
-        let accounted = client.with_account(&account);
+        let accounted = client.with_profile(&account);
         let begin = Instant::now();
         call_slowly(&accounted, MOMENT, 2 * MOMENT).unwrap();
         let measured = begin.elapsed().as_nanos();
@@ -185,7 +185,7 @@ fn a_part_of_the_calls_is_enough_and_those_that_fail_do_not_count() {
     let server = lean_builder().start().unwrap();
     for client in clients(&server) {
         let account = CallProfile::of_one_in(10);
-        let client = client.with_account(&account);
+        let client = client.with_profile(&account);
         for _ in 0..95 {
             call(&client, ECHO, b"abcd").unwrap();
         }
@@ -193,7 +193,7 @@ fn a_part_of_the_calls_is_enough_and_those_that_fail_do_not_count() {
         assert_eq!(followed, 10);
         let every = CallProfile::of_every_call();
         if client.protocol() == Protocol::Lean {
-            call(&client.with_account(&every), FAIL, b"").unwrap_err();
+            call(&client.with_profile(&every), FAIL, b"").unwrap_err();
             assert_eq!(every.traces(), []);
         }
     }
@@ -206,7 +206,7 @@ fn procedure_0_is_accounted_for_like_others() {
     for client in clients(&server) {
         call(&client, 0, b"").unwrap();
         let account = CallProfile::of_every_call();
-        let client = client.with_account(&account);
+        let client = client.with_profile(&account);
         for _ in 0..3 {
             call(&client, 0, b"").unwrap();
         }
@@ -251,7 +251,7 @@ fn calls_that_are_started_are_followed_until_they_were_waited_for() {
     for plain in clients(&server) {
         call(&plain, ECHO, b"").unwrap();
         let account = CallProfile::of_every_call();
-        let client = plain.with_account(&account);
+        let client = plain.with_profile(&account);
         let way = match client.protocol() {
             Protocol::Onc => Way::Client,
             Protocol::Lean => Way::Whole,
@@ -287,7 +287,7 @@ fn calls_that_are_started_are_followed_until_they_were_waited_for() {
         call(&plain, ECHO, b"").unwrap();
         assert_eq!(account.traces().len(), 0);
         let account = CallProfile::of_one_in(3);
-        let client = plain.with_account(&account);
+        let client = plain.with_profile(&account);
         let started: Vec<_> = (0..7).map(|_| start(&client)).collect();
         started.into_iter().for_each(|call| call.wait().unwrap());
         assert_eq!(account.traces().len(), 3);
@@ -301,7 +301,7 @@ fn callers_that_share_a_channel_share_an_account() {
     for client in clients(&server) {
         call(&client, ECHO, b"so that the server's preamble has come").unwrap();
         let account = CallProfile::of_every_call();
-        let client = client.with_account(&account);
+        let client = client.with_profile(&account);
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -323,7 +323,7 @@ fn callers_that_share_a_channel_share_an_account() {
 fn a_server_that_knows_no_stamps_is_not_asked_for_them() {
     let peer = LeanPeer::with_one_line(|mut line| line.echo());
     let account = CallProfile::of_every_call();
-    let client = peer.client().with_account(&account);
+    let client = peer.client().with_profile(&account);
     for _ in 0..3 {
         call(&client, ECHO, b"abcd").unwrap();
     }

@@ -97,7 +97,7 @@ impl<'a> ProfileRun<'a> {
     fn begin(place: ProfiledCall<'a>, calls: u32) -> Result<Self, CommandFailure> {
         let bytes = place.subject.bytes(place.client, place.address)?;
         let account = CallProfile::with(1, calls as usize);
-        let client = place.client.with_account(&account);
+        let client = place.client.with_profile(&account);
         place.call(&client, WARM_UP, &mut Vec::new())?;
         account.clear();
         Ok(Self {

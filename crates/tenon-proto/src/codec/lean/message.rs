@@ -290,7 +290,7 @@ impl MessageDraft {
         second.copy_from_slice(&header.second_half(self.order, [a, b, c, d]));
     }
 
-    /// ReassembledMessage halves of it are written, never parts: what reads it next as words would have to wait until
+    /// Whole halves of it are written, never parts: what reads it next as words would have to wait until
     /// parts have come together.
     #[inline]
     fn header_in(self, buffer: &mut Buffer) -> Option<&mut [u8; HEADER]> {

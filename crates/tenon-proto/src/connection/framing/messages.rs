@@ -469,7 +469,7 @@ impl MessageReader {
 
     /// Gives the storage of a detached message back; returns it if this reader has one.
     pub(super) fn reattach(&mut self, mut storage: ReceiveBuffer) -> Option<ReceiveBuffer> {
-        if self.storage.capacity() > 0 {
+        if !self.storage.may_adopt() {
             return Some(storage);
         }
         storage.clear();
@@ -481,7 +481,7 @@ impl MessageReader {
     /// Takes memory over, if this reader has none.
     #[inline]
     pub(super) fn adopt(&mut self, memory: &mut Vec<u8>) {
-        if self.storage.capacity() == 0 && !memory.is_empty() {
+        if self.storage.may_adopt() && !memory.is_empty() {
             self.storage.adopt(std::mem::take(memory));
             self.start = self.storage.base();
         }
@@ -498,7 +498,7 @@ impl MessageReader {
 
     /// Forgets everything, as there was no memory for something that must not be lost: nothing is received any more.
     #[cold]
-    fn run_out(&mut self) {
+    pub(super) fn run_out(&mut self) {
         self.suspended.clear();
         self.release();
         self.storage.run_out();

@@ -590,3 +590,45 @@ impl Receiver {
         self.spare = self.spare.take().filter(|spare| spare.capacity() <= bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was lost between two messages would be taken for nothing: so nothing may come behind it, whatever memory
+    /// there is again.
+    #[test]
+    fn a_receiver_that_has_lost_something_has_no_room_again() {
+        for mut receiver in [
+            Receiver::onc(1000),
+            Receiver::lean(1000),
+            Receiver::sniffing(1000),
+        ] {
+            assert!(!receiver.room().is_empty());
+            assert!(!receiver.is_out_of_memory());
+            with_reader!(&mut receiver.reader, reader => reader.run_out());
+            let mut lent = ReceiveMemory {
+                room: vec![0; ROOM_FIRST],
+                spare: Vec::new(),
+            };
+            receiver.lend(&mut lent);
+            assert!(!lent.room.is_empty(), "it is not taken");
+            receiver.reattach(Detached::new(ReceiveBuffer::new(1, ROOM_FIRST), None));
+            assert!(receiver.room_within(|_| true).is_none());
+            assert!(receiver.is_out_of_memory());
+            assert!(matches!(receiver.next_frame(), Ok(None)));
+        }
+    }
+
+    #[test]
+    fn storage_that_is_full_takes_no_more_and_keeps_what_it_has() {
+        let mut storage = ReceiveBuffer::new(8, 2 * ROOM_FIRST);
+        let bytes: Vec<u8> = (0..2 * ROOM_FIRST).map(|at| at as u8).collect();
+        assert_eq!(storage.append(&bytes[..ROOM_FIRST + 1]), Ok(()));
+        assert_eq!(storage.received(storage.base()), &bytes[..ROOM_FIRST + 1]);
+        let rest = storage.append(&bytes);
+        assert_eq!(rest, Err(OutOfMemory));
+        let kept = storage.received(storage.base());
+        assert_eq!(kept[..ROOM_FIRST + 1], bytes[..ROOM_FIRST + 1]);
+    }
+}

@@ -164,7 +164,7 @@ impl RecordReader {
     /// Takes memory over, if this reader has none.
     #[inline]
     pub(super) fn adopt(&mut self, memory: &mut Vec<u8>) {
-        if self.storage.capacity() == 0 && !memory.is_empty() {
+        if self.storage.may_adopt() && !memory.is_empty() {
             self.storage.adopt(std::mem::take(memory));
             self.restart();
         }
@@ -175,6 +175,14 @@ impl RecordReader {
         let memory = self.storage.release();
         self.restart();
         memory
+    }
+
+    /// Forgets everything, as there was no memory for something that must not be lost: nothing is received any more.
+    #[cold]
+    pub(super) fn run_out(&mut self) {
+        self.storage.run_out();
+        self.state = RecordReaderState::Mark { fresh: true };
+        self.restart();
     }
 
     /// Returns whether something was lost that there was no memory for: nothing is received any more.
@@ -233,8 +241,7 @@ impl RecordReader {
             rest.clone()
         };
         if other.append(self.storage.get(copied)).is_err() {
-            self.storage.run_out();
-            self.restart();
+            self.run_out();
             return None;
         }
         if rest.len() > record.len() {
@@ -253,7 +260,7 @@ impl RecordReader {
 
     /// Gives the storage of a detached record back; returns it if this reader has one.
     pub(super) fn reattach(&mut self, mut storage: ReceiveBuffer) -> Option<ReceiveBuffer> {
-        if self.storage.capacity() > 0 {
+        if !self.storage.may_adopt() {
             return Some(storage);
         }
         storage.clear();

@@ -183,6 +183,12 @@ impl ReceiveBuffer {
         Ok(from)
     }
 
+    /// Returns whether memory of others may be received into: there is none yet, and nothing was lost.
+    #[inline]
+    pub(crate) fn may_adopt(&self) -> bool {
+        self.bytes.is_empty() && !self.has_run_out()
+    }
+
     /// Forgets everything and never has room again: there was no memory for something that must not be lost.
     #[cold]
     pub(crate) fn run_out(&mut self) {
@@ -225,7 +231,7 @@ impl ReceiveBuffer {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Takes memory over that another storage has given back; that of this one must be none.
+    /// Takes memory over that another storage has given back, if it [may](Self::may_adopt).
     pub(crate) fn adopt(&mut self, bytes: Vec<u8>) {
         self.base = aligned(&bytes, self.alignment);
         self.filled = self.base;

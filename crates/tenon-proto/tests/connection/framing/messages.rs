@@ -1,4 +1,4 @@
-//! ReassembledMessage messages of the lean protocol in a stream.
+//! Whole messages of the lean protocol in a stream.
 
 use tenon_proto::connection::framing::{Frame, FramingError, ROOM_FIRST, Receiver};
 use tenon_proto::lean::{ByteOrder, Fault, HEADER, Header, Kind, PREAMBLE, Preamble, Violation};
