@@ -353,7 +353,7 @@ fn the_command_has_a_second_name() {
     assert_eq!(help, tenon(&["account", "--help"]).ok());
     let commands = tenon(&["--help"]).ok();
     assert!(commands.contains("\n  account "), "{commands}");
-    assert!(commands.contains("[aliases: profile]"), "{commands}");
+    assert!(commands.contains("[alias: profile]"), "{commands}");
 }
 
 #[test]
