@@ -25,6 +25,13 @@
 extern "C" {
 #endif
 
+/* Behind a function of a stub that the interface advises against: the compiler says so where it is called. */
+#ifdef __GNUC__
+#define TENON_DEPRECATED(reason) __attribute__((deprecated(reason)))
+#else
+#define TENON_DEPRECATED(reason)
+#endif
+
 #define TENON_VERSION_MAJOR 0
 #define TENON_VERSION_MINOR 1
 #define TENON_VERSION_PATCH 0
@@ -329,7 +336,7 @@ typedef struct tenon_request tenon_request;
 typedef enum tenon_refusal {
     /* The procedure failed. ONC RPC: SYSTEM_ERR; the words stay in the server. */
     TENON_FAILED = 1,
-    /* The procedure raised an exception: a lean client is told the words. ONC RPC: SYSTEM_ERR. */
+    /* The procedure raised an error: a lean client is told the words. ONC RPC: SYSTEM_ERR. */
     TENON_RAISED = 2,
     /* There is no such procedure. */
     TENON_NO_PROCEDURE = 3,

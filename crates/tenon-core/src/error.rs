@@ -12,7 +12,9 @@ use tenon_proto::connection::{BindError, ConnectionError, PeerSilence, ReplyErro
 use tenon_proto::lean::{self, ByteOrder, Exception, Status};
 use tenon_proto::onc::message::{Refused, Violation};
 use tenon_proto::onc::record::RecordError;
-use tenon_wire::{BString, DecodeError, DecodeMode, EncodeError, Lean, Limits, Marshal, Swapped};
+use tenon_wire::{
+    BString, DecodeError, DecodeMode, Decoder, EncodeError, Lean, Limits, Marshal, Order, Swapped,
+};
 
 use crate::lean_input::LeanInput;
 
@@ -187,6 +189,14 @@ pub enum Misbehavior {
 }
 
 impl CallError {
+    /// Returns the exception that the peer sent in place of a result, by the lean protocol.
+    pub fn exception(&self) -> Option<&LeanException> {
+        match self {
+            Self::Exception(exception) => Some(exception),
+            _ => None,
+        }
+    }
+
     /// Returns whether the peer may have carried the call out. If not, it is safe to repeat any call.
     pub fn may_have_executed(&self) -> bool {
         match self {
@@ -432,21 +442,33 @@ pub struct LeanException {
     pub status: Status,
     /// The same in words, perhaps with more; perhaps empty.
     pub message: BString,
-    /// An encoded value of the interface, if the procedure raised an exception of it.
+    /// If the procedure raised an error of its interface, the position of the error and its value.
     pub details: Vec<u8>,
     /// The order of the bytes of the details.
     pub order: ByteOrder,
 }
 
 impl LeanException {
-    /// The details of an exception that the procedure [raised](crate::service::Refusal::raise), which are a
-    /// `T`.
+    /// Returns which of the errors that the interface declares for it the procedure raised: the position in the list
+    /// behind `raises`, counted from 0. `None` if it raised none, or does not say which.
+    pub fn raised(&self) -> Option<u32> {
+        if self.status != Status::RAISED {
+            return None;
+        }
+        match self.details() {
+            LeanInput::Native(mut input) => input.get().ok(),
+            LeanInput::Swapped(mut input) => input.get().ok(),
+        }
+    }
+
+    /// Returns the error that the procedure [raised](crate::service::Refusal::raise), which is a `T`.
     ///
     /// ```
     /// # use tenon::{CallError, LeanException, wire::{Lean, Marshal, Swapped}};
     /// # fn show<Quota: Marshal<Lean> + Marshal<Lean<Swapped>> + std::fmt::Debug>(error: &CallError) {
     /// if let CallError::Exception(exception) = error
-    ///     && let Ok(quota) = exception.details_as::<Quota>()
+    ///     && exception.raised() == Some(0)
+    ///     && let Ok(quota) = exception.raised_as::<Quota>()
     /// {
     ///     eprintln!("{exception}: {quota:?}");
     /// }
@@ -454,20 +476,38 @@ impl LeanException {
     /// ```
     ///
     /// # Errors
-    /// They are no `T`; there are none.
-    pub fn details_as<T>(&self) -> Result<T, DecodeError>
+    /// It is no `T`; there is none.
+    pub fn raised_as<T>(&self) -> Result<T, DecodeError>
     where
         T: Marshal<Lean> + Marshal<Lean<Swapped>>,
     {
-        let (mode, limits) = (DecodeMode::default(), Limits::default());
-        let mut input = LeanInput::over(&self.details, self.order, mode, limits);
-        let details = match &mut input {
-            LeanInput::Native(input) => T::decode(input),
-            LeanInput::Swapped(input) => T::decode(input),
-        }?;
-        input.finish()?;
-        Ok(details)
+        match self.details() {
+            LeanInput::Native(input) => decode_raised(input),
+            LeanInput::Swapped(input) => decode_raised(input),
+        }
     }
+
+    /// Returns the details to be read: of an error that the procedure raised the position, and behind it, aligned as it
+    /// is to be, the value.
+    pub fn details(&self) -> LeanInput<'_> {
+        LeanInput::over(
+            &self.details,
+            self.order,
+            DecodeMode::default(),
+            Limits::default(),
+        )
+    }
+}
+
+/// Reads an error that stands behind its position.
+fn decode_raised<O: Order, T: Marshal<Lean<O>>>(
+    mut input: Decoder<'_, Lean<O>>,
+) -> Result<T, DecodeError> {
+    let _position: u32 = input.get()?;
+    input.align(T::ALIGN, 0)?;
+    let error = T::decode(&mut input)?;
+    input.finish()?;
+    Ok(error)
 }
 
 impl From<Exception<'_>> for LeanException {

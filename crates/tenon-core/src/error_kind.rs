@@ -29,9 +29,9 @@ pub enum CallErrorKind {
     InvalidArguments,
     /// The caller may not.
     Denied,
-    /// The procedure failed. By ONC RPC, which has no exceptions, it may have raised one.
+    /// The procedure failed. By ONC RPC, which cannot carry one, it may have raised an error of its interface.
     Failed,
-    /// The procedure raised an exception of its interface. Lean calls only.
+    /// The procedure raised an error of its interface. Lean calls only.
     Raised,
     /// The result is larger than this end accepts. Lean calls only.
     ResultTooLarge,
@@ -153,7 +153,7 @@ impl fmt::Display for CallErrorKind {
             Self::InvalidArguments => "invalid arguments",
             Self::Denied => "denied",
             Self::Failed => "failed",
-            Self::Raised => "raised an exception",
+            Self::Raised => "raised an error",
             Self::ResultTooLarge => "the result is too large",
             Self::TimedOut => "timed out",
             Self::Cancelled => "cancelled",

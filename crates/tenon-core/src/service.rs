@@ -11,7 +11,7 @@ use std::time::Instant;
 use tenon_net::Transport;
 use tenon_proto::lean::Interface;
 use tenon_proto::onc::auth::{AuthStat, Credential};
-use tenon_wire::{Buffer, DecodeError, Decoder, Encoder, Lean, Marshal};
+use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean, Marshal};
 
 use crate::lean_input::LeanInput;
 
@@ -377,30 +377,40 @@ pub enum Refusal {
     SystemError(String),
     /// AUTH_ERROR: the caller may not.
     Authentication(AuthStat),
-    /// The procedure [raises](Self::raise) an exception. ONC RPC has none: there it is SYSTEM_ERR.
+    /// The procedure [raises](Self::raise) an error of its interface. ONC RPC cannot carry it: there it is SYSTEM_ERR.
     Raised {
         /// Text of what happened.
         message: String,
-        /// A value in the lean representation, in this machine's order of bytes.
+        /// The position of the error and its value, in the lean representation and this machine's order of bytes.
         details: Vec<u8>,
     },
 }
 
 impl Refusal {
-    /// Raises an exception: a lean client is told in words what happened, and in `details`, a value of
-    /// the interface, what a program wants to know; it gets them by
-    /// [`details_as`](crate::error::LeanException::details_as). Which type they have, the two ends have to agree on.
-    /// A client of ONC RPC is told SYSTEM_ERR.
-    pub fn raise(message: impl Into<String>, details: &impl Marshal<Lean>) -> Self {
+    /// Raises an error that the interface declares for the procedure: the one at `position`, counted from 0, of the list
+    /// behind `raises` (`docs/language.md`). A lean client is told so in words, and gets the error by
+    /// [`raised_as`](crate::error::LeanException::raised_as); a client of ONC RPC is told SYSTEM_ERR. Generated code has
+    /// an error enum for each such procedure, which calls this.
+    pub fn raise(position: u32, message: impl Into<String>, error: &impl Marshal<Lean>) -> Self {
         let mut buffer = Buffer::default();
-        match details.encode(&mut Encoder::over(&mut buffer)) {
+        match encode_raised(position, error, &mut Encoder::over(&mut buffer)) {
             Ok(()) => Self::Raised {
                 message: message.into(),
                 details: buffer.as_slice().to_vec(),
             },
-            Err(error) => Self::SystemError(format!("the details cannot be sent: {error}")),
+            Err(error) => Self::SystemError(format!("the error cannot be sent: {error}")),
         }
     }
+}
+
+fn encode_raised<T: Marshal<Lean>>(
+    position: u32,
+    error: &T,
+    out: &mut Encoder<'_, Lean>,
+) -> Result<(), EncodeError> {
+    out.put(position);
+    out.align(T::ALIGN, 0);
+    error.encode(out)
 }
 
 /// Makes a refusal of any error, so that handlers use `?`: a [`DecodeError`] is [`Refusal::GarbageArguments`], any

@@ -13,7 +13,8 @@
 macro_rules! stubs {
     ($(#[$attribute:meta])* $visibility:vis mod $name:ident;) => {
         $(#[$attribute])*
-        #[allow(dead_code, missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+        #[allow(dead_code, deprecated, missing_docs, unreachable_pub)]
+        #[allow(clippy::all, clippy::pedantic)]
         $visibility mod $name {
             include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
         }

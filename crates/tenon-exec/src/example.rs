@@ -13,12 +13,12 @@ const ITEMS_MAX: usize = 64;
 /// pointers hold one element, unless it would be a value of a type that it lies in itself, and unions the first arm
 /// that holds something. `None` if it would be large, or has a type that the interface only names.
 pub(crate) fn record(schema: &Schema, fields: &[Field]) -> Option<Value> {
-    let mut builder = ExampleBuilder {
-        schema,
-        open: Vec::new(),
-        left: ITEMS_MAX,
-    };
-    builder.record(fields)
+    ExampleBuilder::new(schema).record(fields)
+}
+
+/// Makes a value of this type in the same way.
+pub(crate) fn item(schema: &Schema, ty: &Type) -> Option<Value> {
+    ExampleBuilder::new(schema).item(ty)
 }
 
 struct ExampleBuilder<'a> {
@@ -29,7 +29,15 @@ struct ExampleBuilder<'a> {
     left: usize,
 }
 
-impl ExampleBuilder<'_> {
+impl<'a> ExampleBuilder<'a> {
+    fn new(schema: &'a Schema) -> Self {
+        Self {
+            schema,
+            open: Vec::new(),
+            left: ITEMS_MAX,
+        }
+    }
+
     fn record(&mut self, fields: &[Field]) -> Option<Value> {
         let values = fields.iter().map(|field| self.item(&field.ty));
         values.collect::<Option<_>>().map(Value::Struct)

@@ -52,5 +52,5 @@ mod value;
 pub use amplification::{AmplifyingType, amplifying_types};
 pub use frame::{Frame, Message, Slot};
 pub use interface::Interface;
-pub use procedure::{FindError, Procedure};
+pub use procedure::{FindError, Procedure, RaisedError};
 pub use value::{Union, Value};

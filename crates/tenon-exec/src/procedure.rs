@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value as Json;
 use tenon_plan::{Layout, ProcedurePlan};
-use tenon_schema::{self as schema, Field, Type};
+use tenon_schema::{self as schema, Field, Type, TypeId};
 use tenon_wire::{DecodeError, Decoder, EncodeError, Encoder, Representation};
 use thiserror::Error;
 
@@ -20,6 +20,15 @@ pub struct Procedure<'a> {
     plan: &'a ProcedurePlan,
     /// Position among the plans.
     position: usize,
+}
+
+/// An error that a procedure raised.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RaisedError {
+    /// Its type, one of those that the interface declares for the procedure.
+    pub id: TypeId,
+    /// Its value.
+    pub value: Value,
 }
 
 /// The interface has no such procedure, or several.
@@ -93,6 +102,14 @@ impl Interface {
             true => Ok(**best),
             false => Err(ambiguous(name, &wanted)),
         }
+    }
+
+    /// The procedure with this number, of a version of a program that are given by theirs.
+    pub fn numbered(&self, program: u32, version: u32, number: u32) -> Option<Procedure<'_>> {
+        self.procedures().find(|it| {
+            let (of_program, of_version) = (it.program().number, it.version().number);
+            (of_program, of_version, it.number()) == (program, version, number)
+        })
     }
 
     fn not_found(&self, name: &str, version: Option<u32>, found: &[Procedure<'_>]) -> FindError {
@@ -227,6 +244,69 @@ impl<'a> Procedure<'a> {
             .decode_value(MessageId::Result(self.position), input)
     }
 
+    /// Returns the names of the errors that the interface declares for the procedure.
+    pub fn error_names(self) -> Vec<&'a str> {
+        let schema = self.interface.schema();
+        let raises = self.definition().annotations.raises.iter();
+        raises.map(|id| &*schema.type_def(*id).name).collect()
+    }
+
+    /// Returns the name of the type of an error.
+    pub fn error_name(self, raised: &RaisedError) -> &'a str {
+        &self.interface.schema().type_def(raised.id).name
+    }
+
+    /// Returns the error of the type called `name` that holds `value`; `None` if the interface does not
+    /// [declare](schema::ProcedureAnnotations::raises) it for the procedure.
+    pub fn raised(self, name: &str, value: Value) -> Option<RaisedError> {
+        let schema = self.interface.schema();
+        let mut raises = self.definition().annotations.raises.iter();
+        let id = *raises.find(|id| schema.type_def(**id).name == name)?;
+        Some(RaisedError { id, value })
+    }
+
+    /// Appends the details of a lean exception that raises an error: its position among those that the interface declares
+    /// for the procedure, and its value.
+    ///
+    /// # Errors
+    /// The value is not one of the error's type.
+    ///
+    /// # Panics
+    /// If the interface does not declare the error for the procedure.
+    pub fn encode_raised<R: Representation>(
+        self,
+        raised: &RaisedError,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), EncodeError> {
+        let mut raises = self.definition().annotations.raises.iter();
+        let position = raises.position(|id| *id == raised.id);
+        let position = position.expect("the error is declared for the procedure");
+        out.put(position as u32);
+        let align = self.interface.plans().of_type(raised.id).align;
+        out.align(align as usize, 0);
+        self.interface.encode(raised.id, &raised.value, out)
+    }
+
+    /// Reads the error that the procedure raised from the details of a lean exception: its position among those that the
+    /// interface [declares](schema::ProcedureAnnotations::raises), and its value. `None` if it is none of these.
+    ///
+    /// # Errors
+    /// The bytes are not an error of this type.
+    pub fn decode_raised<R: Representation>(
+        self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Option<RaisedError>, DecodeError> {
+        let position: u32 = input.get()?;
+        let raises = &self.definition().annotations.raises;
+        let Some(id) = raises.get(position as usize).copied() else {
+            return Ok(None);
+        };
+        input.align(self.interface.plans().of_type(id).align as usize, 0)?;
+        let value = self.interface.decode(id, input)?;
+        input.finish()?;
+        Ok(Some(RaisedError { id, value }))
+    }
+
     /// The arguments, to be moved from and to frames.
     ///
     /// # Errors
@@ -266,6 +346,43 @@ impl<'a> Procedure<'a> {
         example::record(self.interface.schema(), self.parameters())
     }
 
+    /// A small result that shows what results look like. `None` if even that would be large.
+    pub fn example_result(self) -> Option<Value> {
+        match self.result() {
+            Some(ty) => example::item(self.interface.schema(), ty),
+            None => Some(Value::Void),
+        }
+    }
+
+    /// The result from JSON; see [`json::read`]. Nothing but `null` is the result of a procedure without one.
+    ///
+    /// # Errors
+    /// The JSON is not a value of the result's type.
+    pub fn read_result(self, result: &Json) -> Result<Value, JsonError> {
+        match self.result() {
+            Some(ty) => json::read(self.interface.schema(), ty, result),
+            None if result.is_null() => Ok(Value::Void),
+            None => Err(JsonError::root("null, as there is no result", result)),
+        }
+    }
+
+    /// An error that the procedure raises from JSON: an object with its value under its name, as
+    /// [`write_raised`](Self::write_raised) makes it. `None` if it is none that the interface declares for the procedure.
+    ///
+    /// # Errors
+    /// The JSON is not a value of the error's type.
+    pub fn read_raised(self, raised: &Json) -> Result<Option<RaisedError>, JsonError> {
+        let members = raised.as_object().filter(|members| members.len() == 1);
+        let Some((name, value)) = members.and_then(|members| members.iter().next()) else {
+            return Ok(None);
+        };
+        let Some(RaisedError { id, .. }) = self.raised(name, Value::Void) else {
+            return Ok(None);
+        };
+        let value = json::read(self.interface.schema(), &Type::Named(id), value)?;
+        Ok(Some(RaisedError { id, value }))
+    }
+
     /// The result as JSON; `null` if there is none.
     ///
     /// # Errors
@@ -275,6 +392,16 @@ impl<'a> Procedure<'a> {
             Some(ty) => json::write(self.interface.schema(), ty, result),
             None => Ok(Json::Null),
         }
+    }
+
+    /// The error that the procedure raised as JSON: an object with its value under its name.
+    ///
+    /// # Errors
+    /// The value is not one of this type.
+    pub fn write_raised(self, raised: &RaisedError) -> Result<Json, JsonError> {
+        let (schema, name) = (self.interface.schema(), self.error_name(raised).to_owned());
+        let value = json::write(schema, &Type::Named(raised.id), &raised.value)?;
+        Ok(Json::Object([(name, value)].into_iter().collect()))
     }
 
     pub(crate) fn arguments_layout(self) -> Layout<'a> {

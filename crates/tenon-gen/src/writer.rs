@@ -255,6 +255,19 @@ pub fn literal(text: &str) -> String {
     literal
 }
 
+/// A string literal of C, quotes included. Control characters are left out, and what is not ASCII stays UTF-8.
+pub fn c_literal(text: &str) -> String {
+    let mut literal = String::from('"');
+    for char in text.chars().filter(|char| !is_invisible(*char)) {
+        if matches!(char, '"' | '\\') {
+            literal.push('\\');
+        }
+        literal.push(char);
+    }
+    literal.push('"');
+    literal
+}
+
 /// Control characters, and those that change the direction of text.
 fn is_invisible(char: char) -> bool {
     char.is_control()

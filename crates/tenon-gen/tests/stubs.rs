@@ -23,6 +23,8 @@ mod calls;
 mod constants;
 #[path = "golden/demo.rs"]
 mod demo;
+#[path = "golden/deprecated.rs"]
+mod deprecated;
 #[path = "golden/external.rs"]
 mod external;
 #[path = "golden/hprpc.rs"]
@@ -602,4 +604,49 @@ fn the_deepest_value_fits_on_the_stack_of_a_thread() {
     nests_on_a_thread(book);
     assert!((976..1024).contains(&size_of::<nested::Ledger>()));
     nests_on_a_thread(ledger);
+}
+
+/// Each use of what an interface advises against is warned of, and the stubs themselves are not: an expectation that is
+/// not met, and a warning that is not expected, are errors here.
+#[test]
+fn uses_of_what_is_deprecated_are_warned_of() {
+    use deprecated::{AtlasV1Calls, Color, Found, Place};
+
+    fn fields(place: &Place) -> i32 {
+        let _allowed = place.y;
+        #[expect(deprecated)]
+        place.x
+    }
+
+    #[expect(deprecated)]
+    fn types(_: deprecated::Point, _: deprecated::Places, _: deprecated::AtlasV2Client) {}
+
+    fn members() -> [Color; 3] {
+        #[expect(deprecated)]
+        let both = [Color::Blue, Color::SCARLET];
+        [Color::Red, both[0], both[1]]
+    }
+
+    fn arms() -> (Found, bool) {
+        #[expect(deprecated)]
+        let red = Found::Red(Place::default());
+        #[expect(deprecated)]
+        let is_red = matches!(red, Found::Red(_));
+        (red, is_red)
+    }
+
+    fn calls(atlas: &deprecated::AtlasV1Client, mock: &dyn AtlasV1Calls) {
+        let _allowed = (atlas.find(1), mock.find(1));
+        #[expect(deprecated)]
+        let _look = atlas.look(1);
+        #[expect(deprecated)]
+        let _start = atlas.start_look(1);
+        #[expect(deprecated)]
+        let _mock = mock.look(1);
+    }
+
+    assert_eq!(fields(&Place::default()), 0);
+    assert_eq!(members()[0] as i32, 1);
+    assert!(arms().1);
+    let _ = (types, calls);
 }

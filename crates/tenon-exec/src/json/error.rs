@@ -19,6 +19,11 @@ impl JsonError {
         Self::new(format!("expected {expected}, found {}", describe(found)))
     }
 
+    /// Makes an error for JSON that is not as `expected` as a whole.
+    pub(crate) fn root(expected: &str, found: &Json) -> Self {
+        Self::expected(expected, found).at_root()
+    }
+
     /// Makes an error without a path, to which the callers add.
     pub(super) fn new(problem: String) -> Self {
         Self {

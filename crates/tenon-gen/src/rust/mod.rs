@@ -184,7 +184,7 @@ impl RustFile<'_> {
         // The attributes that `tenon::stubs!` gives to stubs that it includes. The module that includes the file may
         // have some of them already.
         if !self.options.for_include {
-            w.line("#![allow(dead_code, missing_docs, unreachable_pub)]");
+            w.line("#![allow(dead_code, deprecated, missing_docs, unreachable_pub)]");
             // The interface decides on names and on the number of parameters, whatever lints of Rust say.
             w.line("#![allow(clippy::all, clippy::pedantic)]");
         }

@@ -13,9 +13,10 @@
 //!    selects, and `Void` if that is none; where several labels select a field or nothing, each stands
 //!    behind that: `Value7`, `VoidMinus1`. A default arm that stands for several values is called as
 //!    its field, or `Default`.
-//! 5. A keyword, or a name that the generated code needs for itself, gets a `_` at its end.
-//! 6. A namespace is a module; its name is in `snake_case`.
-//! 7. Of names that are now the same in one scope, the first in the interface keeps it and the
+//! 5. The variants of a procedure's error are called as the types of what it raises.
+//! 6. A keyword, or a name that the generated code needs for itself, gets a `_` at its end.
+//! 7. A namespace is a module; its name is in `snake_case`.
+//! 8. Of names that are now the same in one scope, the first in the interface keeps it and the
 //!    others get `2`, `3`, ... at the end (`_2`, `_3` unless in `UpperCamelCase`).
 
 use std::collections::{HashMap, HashSet};
@@ -227,6 +228,8 @@ pub struct ProcedureNames {
     pub call: String,
     /// The error of a call that has no result.
     pub error: String,
+    /// The variants of that for the errors that the procedure raises.
+    pub raised: Vec<String>,
     /// The type of a call as it comes in.
     pub request: String,
     /// Its parameters.
@@ -295,7 +298,7 @@ impl Names {
         }
         for (names, program) in self.programs.iter_mut().zip(&schema.programs) {
             let space = &mut spaces[modules.of(&program.name)];
-            names.add_clients(program, space);
+            names.add_clients(schema, program, space);
         }
         for (names, program) in self.programs.iter_mut().zip(&schema.programs) {
             let space = &mut spaces[modules.of(&program.name)];
@@ -384,7 +387,7 @@ fn version_names(version: &Version, space: &mut ModuleScope) -> VersionNames {
 
 impl ProgramNames {
     /// Adds the names that clients need.
-    fn add_clients(&mut self, program: &Program, space: &mut ModuleScope) {
+    fn add_clients(&mut self, schema: &Schema, program: &Program, space: &mut ModuleScope) {
         for (names, version) in self.versions.iter_mut().zip(&program.versions) {
             names.interface = space.values.name(
                 &format!("{}_interface", version.name),
@@ -398,8 +401,9 @@ impl ProgramNames {
             names.async_client = name("async_client");
             names.calls = name("calls");
             names.in_process = name("in_process");
-            for names in &mut names.procedures {
+            for (names, procedure) in names.procedures.iter_mut().zip(&version.procedures) {
                 names.error = name(&format!("{}_error", names.method));
+                names.raised = raised_names(schema, procedure);
             }
             for names in &mut names.procedures {
                 names.call = name(&names.method);
@@ -424,6 +428,17 @@ impl ProgramNames {
             }
         }
     }
+}
+
+/// The variants of the errors of a procedure, beside that of other errors.
+fn raised_names(schema: &Schema, procedure: &Procedure) -> Vec<String> {
+    let mut scope = NameScope::new(&["Other"]);
+    let raised = procedure.annotations.raises.iter();
+    let names = raised.map(|id| {
+        let declared = local_name(&schema.type_def(*id).name);
+        scope.name(declared, IdentifierCase::Camel)
+    });
+    names.collect()
 }
 
 fn type_names(
@@ -594,6 +609,7 @@ fn procedure_names(
             start: String::new(),
             call: String::new(),
             error: String::new(),
+            raised: Vec::new(),
             request: String::new(),
             parameters: parameter_names(&procedure.arguments),
         }
@@ -663,6 +679,7 @@ const RESERVED_TYPES: &[&str] = &[
     "C",
     "CallCodec",
     "CallError",
+    "CallErrorKind",
     "CallInfo",
     "CallOptions",
     "CalledProcedure",
@@ -686,6 +703,7 @@ const RESERVED_TYPES: &[&str] = &[
     "Encoder",
     "Eq",
     "Err",
+    "F",
     "Field",
     "From",
     "Hash",

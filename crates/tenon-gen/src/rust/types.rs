@@ -61,6 +61,16 @@ fn write_doc(w: &mut SourceWriter, def: &TypeDef) {
         true => w.line(format!("/// `{}` of the interface.", comment(&def.name))),
         false => w.doc("///", &def.doc),
     }
+    write_deprecated(w, def.annotations.deprecated.as_ref());
+}
+
+/// Writes the attribute by which a compiler warns of the use of what follows, if the interface advises against it.
+pub fn write_deprecated(w: &mut SourceWriter, reason: Option<&String>) {
+    match reason.map(String::as_str) {
+        None => {}
+        Some("") => w.line("#[deprecated]"),
+        Some(reason) => w.line(format!("#[deprecated = {}]", literal(reason))),
+    }
 }
 
 /// The documentation of the element of a linked list.
@@ -111,6 +121,7 @@ $aliases$
 fn write_members(w: &mut SourceWriter, variants: &[(&EnumMember, &String)]) {
     for (index, (member, name)) in variants.iter().enumerate() {
         w.doc("///", &member.doc);
+        write_deprecated(w, member.annotations.deprecated.as_ref());
         if index == 0 {
             w.line("#[default]");
         }
@@ -133,6 +144,7 @@ fn write_aliases(
             let same = |(member, _): &&(&EnumMember, &String)| member.value == alias.value;
             if let Some((_, variant)) = variants.iter().find(same) {
                 w.doc("///", &alias.doc);
+                write_deprecated(w, alias.annotations.deprecated.as_ref());
                 w.line(format!("pub const {name}: Self = Self::{variant};"));
             }
         }
@@ -168,6 +180,7 @@ fn write_struct(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
             false => w.braces(&head, |w| {
                 for ((field, shape), name) in &fields {
                     w.doc("///", &field.doc);
+                    write_deprecated(w, field.annotations.deprecated.as_ref());
                     if let Some(attribute) = serde::attribute(rust, shape) {
                         w.line(attribute);
                     }
@@ -331,6 +344,7 @@ fn write_union(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId, union: &Un
     w.braces(&format!("pub enum {}", names.name), |w| {
         for (index, variant) in all.variants.iter().enumerate() {
             w.doc("///", &variant.doc);
+            write_deprecated(w, variant.deprecated.as_ref());
             if is_unit && index == first {
                 w.line("#[default]");
             }

@@ -33,6 +33,8 @@ pub struct UnionVariant {
     pub label: String,
     /// The comment of its arm.
     pub doc: String,
+    /// The reason, perhaps empty, for which its arm is not to be used.
+    pub deprecated: Option<String>,
 }
 
 impl UnionVariant {
@@ -80,6 +82,7 @@ pub fn of(rust: &RustFile<'_>, id: TypeId, union: &Union) -> UnionVariants {
                 held: held.clone(),
                 label: label(name, of_arm.field.as_ref().map(|field| &field.name)),
                 doc: doc(scalar, of_arm.field.as_ref(), &case.label),
+                deprecated: deprecated(of_arm.field.as_ref()),
             });
         }
     }
@@ -99,6 +102,7 @@ pub fn of(rust: &RustFile<'_>, id: TypeId, union: &Union) -> UnionVariants {
             held: held.last().cloned().flatten(),
             label: label(name, default.as_ref().map(|field| &field.name)),
             doc: doc(scalar, default.as_ref(), selects),
+            deprecated: deprecated(default.as_ref()),
         });
     }
     UnionVariants {
@@ -182,4 +186,8 @@ fn pattern(rust: &RustFile<'_>, scalar: Option<Scalar>, value: i32) -> Option<St
         }
         Scalar::I64 | Scalar::U64 | Scalar::F32 | Scalar::F64 | Scalar::F128 => None,
     }
+}
+
+fn deprecated(field: Option<&Field>) -> Option<String> {
+    field.and_then(|field| field.annotations.deprecated.clone())
 }

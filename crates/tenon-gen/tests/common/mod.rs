@@ -48,19 +48,26 @@ pub fn stubs(path: &Path) -> String {
         reserved: true,
         ..Options::default()
     };
+    let raises = Options {
+        reserved: true,
+        ..tasks.clone()
+    };
     let utf8 = Options {
         utf8_strings: true,
         ..views.clone()
     };
     match file_name(path).as_str() {
         "representations.x" => stubs_with(path, &[lean[0], lean[1], PACKED], views),
-        "arguments.x" | "borrowed.x" | "namespaces.x" => stubs_with(path, &lean, views),
+        "arguments.x" | "borrowed.x" | "namespaces.x" | "raises_views.x" => {
+            stubs_with(path, &lean, views)
+        }
+        "raises.x" => stubs_with(path, &lean, raises),
         "reserved.x" => stubs_with(path, &lean, reserved),
         "utf8.x" => stubs_with(path, &lean, utf8),
         "tasks.x" => stubs_with(path, &lean, tasks),
         "tasks_onc.x" => stubs_with(path, &lean[..1], tasks),
-        "calls.x" | "demo.x" | "directions.x" | "hprpc.x" | "names.x" | "results.x"
-        | "service.x" => stubs_in(path, &lean),
+        "calls.x" | "demo.x" | "deprecated.x" | "directions.x" | "hprpc.x" | "names.x"
+        | "results.x" | "service.x" => stubs_in(path, &lean),
         _ => stubs_in(path, &lean[..1]),
     }
 }

@@ -95,6 +95,7 @@ fn tables_and_samples_are_as_they_were() {
 #[test]
 fn stubs_are_as_they_were() {
     for name in [
+        "deprecated",
         "directions",
         "in_place",
         "lists",

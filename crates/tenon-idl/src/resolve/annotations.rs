@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tenon_schema::{
-    DefaultValue, FieldAnnotations, MemberAnnotations, ProcedureAnnotations, Streams, Type,
+    DefaultValue, Field, FieldAnnotations, MemberAnnotations, ProcedureAnnotations, Streams, Type,
     TypeAnnotations, TypeId, TypeKind, VersionAnnotations,
 };
 
@@ -21,6 +21,12 @@ pub(super) struct GivenDefault {
     span: Span,
     ty: Type,
     value: DefaultValue,
+}
+
+/// A type that a procedure raises, and the place that says so.
+pub(super) struct RaisedName {
+    id: TypeId,
+    span: Span,
 }
 
 impl SchemaResolver<'_> {
@@ -139,7 +145,13 @@ impl SchemaResolver<'_> {
         let mut raised = Vec::new();
         for name in names {
             match self.names.get(&name.text) {
-                Some(id) if (id.0 as usize) < self.declared => raised.push(*id),
+                Some(id) if (id.0 as usize) < self.declared => {
+                    raised.push(*id);
+                    self.raised.push(RaisedName {
+                        id: *id,
+                        span: name.span,
+                    });
+                }
                 _ => {
                     let message = format!("the error `{}` is no type of this interface", name.text);
                     let error = Diagnostic::error(name.span, message);
@@ -149,6 +161,22 @@ impl SchemaResolver<'_> {
             }
         }
         raised
+    }
+
+    /// Reports errors that are no values of their own: stubs tell errors apart by their types, and of a linked list they
+    /// would take the first element.
+    pub(super) fn check_raised(&mut self) {
+        for RaisedName { id, span } in std::mem::take(&mut self.raised) {
+            let def = self.schema.type_def(id);
+            let what = match &def.kind {
+                TypeKind::Typedef(_) => "no struct, union or enum",
+                TypeKind::Struct(fields) if leads_to(fields, id) => "an element of a linked list",
+                _ => continue,
+            };
+            let error = Diagnostic::error(span, format!("the error `{}` is {what}", def.name));
+            let hint = "define a struct that holds it, and raise that";
+            self.diagnostics.push(error.hint(hint));
+        }
     }
 
     fn check_streams(&mut self, annotation: &Annotation, procedure: &ProcedureDef, of: Streams) {
@@ -281,4 +309,10 @@ impl SchemaResolver<'_> {
 
 fn texts(names: &[SpannedName]) -> Vec<String> {
     names.iter().map(|name| name.text.clone()).collect()
+}
+
+/// Returns whether the last of `fields` is a pointer to the struct `id`, which has them.
+fn leads_to(fields: &[Field], id: TypeId) -> bool {
+    let last = fields.last().map(|field| &field.ty);
+    matches!(last, Some(Type::Optional(to)) if **to == Type::Named(id))
 }

@@ -54,6 +54,7 @@ pub(crate) fn resolve(
         labels: Vec::new(),
         programs: Vec::new(),
         defaults: Vec::new(),
+        raised: Vec::new(),
         foreign: ForeignExpressions::default(),
         has_lines_of_c: !passthrough.is_empty(),
     };
@@ -64,6 +65,7 @@ pub(crate) fn resolve(
     }
     resolver.check_type_aliases(&definitions);
     resolver.check_defaults();
+    resolver.check_raised();
     resolver.check_labels();
     resolver.check_programs_apart();
     endless::check_ends(&mut resolver);
@@ -96,6 +98,8 @@ struct SchemaResolver<'a> {
     programs: Vec<programs::ProgramIdentity>,
     /// The default values of fields, which are checked when all types are known.
     defaults: Vec<annotations::GivenDefault>,
+    /// The types that procedures raise, which are checked when all types are known.
+    raised: Vec<annotations::RaisedName>,
     /// The expressions that are left to C.
     foreign: ForeignExpressions,
     /// There are `%` lines, which may declare anything.

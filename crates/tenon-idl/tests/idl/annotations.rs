@@ -162,6 +162,24 @@ fn errors_are_types() {
              --> test.x:2:36
         "#]],
     );
+    let text = format!("typedef string a<>;\n{}", of_procedure("raises a"));
+    check(
+        &text,
+        expect![[r#"
+            error: the error `a` is no struct, union or enum
+             --> test.x:2:36
+              = hint: define a struct that holds it, and raise that
+        "#]],
+    );
+    let text = format!("struct a {{ int x; a *next; }};\n{}", of_procedure("raises a"));
+    check(
+        &text,
+        expect![[r#"
+            error: the error `a` is an element of a linked list
+             --> test.x:2:36
+              = hint: define a struct that holds it, and raise that
+        "#]],
+    );
 }
 
 #[test]

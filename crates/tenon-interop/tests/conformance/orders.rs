@@ -53,9 +53,9 @@ fn exceptions_of_the_interface_bring_their_details() {
                     CallError::Exception(exception) => {
                         assert_eq!(exception.status, Status::RAISED, "{row}");
                         assert_eq!(exception.message, "as the test asked", "{row}");
-                        let found = exception.details_as::<Drawing>();
+                        let found = exception.raised_as::<Drawing>();
                         assert_eq!(found, Ok(details()), "{row}: {order:?}");
-                        let other = exception.details_as::<Everything>();
+                        let other = exception.raised_as::<Everything>();
                         assert!(other.is_err(), "{row}: {order:?}");
                     }
                     other => panic!("{row}: {other:?}"),

@@ -24,9 +24,9 @@ fn check_case(row: &Row, client: &Client, (procedure, onc, status): Case) {
         (Protocol::Onc, CallError::Refused(refused)) => assert_eq!(*refused, onc, "{row}"),
         (Protocol::Lean, CallError::Exception(exception)) => {
             assert_eq!(exception.status, status, "{row}: {exception}");
-            // Only exceptions of the interface have details.
+            // Only errors of the interface have details.
             assert_eq!(exception.details.is_empty(), procedure != RAISE, "{row}");
-            let found = exception.details_as::<Drawing>().ok();
+            let found = exception.raised_as::<Drawing>().ok();
             assert_eq!(found, (procedure == RAISE).then(details), "{row}");
         }
         (_, other) => panic!("{row}: {other:?}"),

@@ -206,7 +206,7 @@ impl Obliging {
                 Ok(arguments.to_vec())
             }
             FAIL => Err(Refusal::SystemError("as the test asked".to_owned())),
-            RAISE => Err(Refusal::raise("as the test asked", &details())),
+            RAISE => Err(Refusal::raise(0, "as the test asked", &details())),
             PANIC => panic!("as the test asked"),
             GARBAGE => Err(Decoder::new(&[]).get::<u32>().unwrap_err().into()),
             GROW => {

@@ -90,7 +90,7 @@ fn every_exception_reaches_the_caller() {
                 details: b"123",
                 ..Exception::new(Status::RAISED, "")
             },
-            "call failed: the procedure raised an exception (123)",
+            "call failed: the procedure raised an error (123)",
         ),
     ];
     for (exception, told) in cases {

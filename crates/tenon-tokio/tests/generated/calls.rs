@@ -41,7 +41,7 @@ impl TasksV1Async for Worker {
     async fn do_(&self, _: &CallInfo<'_>, job: Job) -> Result<u32, Refusal> {
         yield_now().await;
         match job.work {
-            0 => Err(Refusal::raise("there is no work", &job)),
+            0 => Err(Refusal::raise(0, "there is no work", &job)),
             _ => Ok(job.name.len() as u32),
         }
     }
@@ -192,7 +192,7 @@ async fn refusals_in_the_process_are_those_of_a_connection() {
     let CallError::Exception(exception) = near else {
         panic!("{near:?} is no exception");
     };
-    assert_eq!(exception.details_as::<Job>().unwrap(), lazy);
+    assert_eq!(exception.raised_as::<Job>().unwrap(), lazy);
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../../tenon-gen/tests/golden/raises.rs"]
+mod keys;
 #[path = "../../../tenon-gen/tests/golden/tasks.rs"]
 mod tasks;
 #[path = "../../../tenon-gen/tests/golden/tasks_onc.rs"]
@@ -10,4 +12,5 @@ mod tasks_onc;
 
 mod calls;
 mod interface;
+mod raises;
 mod services;

@@ -184,21 +184,25 @@ const fn merge<const N: usize>(parts: &[Part]) -> ([Run; N], usize) {
 macro_rules! blittable {
     (
         $(#[doc = $doc:expr])*
+        $(#[deprecated $(= $reason:literal)?])?
         #[derive($($derive:tt)*)]
         $visibility:vis struct $name:ident {
             $(
                 $(#[doc = $field_doc:expr])*
+                $(#[deprecated $(= $field_reason:literal)?])?
                 $(#[serde($($field_serde:tt)*)])?
                 $field_visibility:vis $field:ident: $ty:ty
             ),* $(,)?
         }
     ) => {
         $(#[doc = $doc])*
+        $(#[deprecated $(= $reason)?])?
         #[repr(C)]
         #[derive($($derive)*)]
         $visibility struct $name {
             $(
                 $(#[doc = $field_doc])*
+                $(#[deprecated $(= $field_reason)?])?
                 $(#[serde($($field_serde)*)])?
                 $field_visibility $field: $ty
             ),*
@@ -206,7 +210,8 @@ macro_rules! blittable {
 
         // SAFETY: each field is blittable, and without a hole, as is asserted, the struct consists
         // of them alone, one behind the other, as C lays them out. No attribute
-        // is let through that could change it: derivations add to it, and one of `serde` tells one of these how.
+        // is let through that could change it: derivations add to it, one of `serde` tells one of these how, and
+        // `deprecated` has the compiler warn.
         unsafe impl $crate::kernels::Blittable for $name {
             const RUNS: &'static [$crate::kernels::Run] = {
                 const PARTS: &[$crate::kernels::Part] = &[$($crate::kernels::Part::of::<$ty>()),*];

@@ -37,7 +37,7 @@ impl DemoV1 for Demo {
             b"invalid" => Err(Refusal::InvalidArguments("no such name".to_owned())),
             b"failed" => Err(Refusal::SystemError("a secret of the server".to_owned())),
             b"forbidden" => Err(Refusal::Authentication(AuthStat::TOO_WEAK)),
-            b"raised" => Err(Refusal::raise("there is no room", &Entry::Person(7))),
+            b"raised" => Err(Refusal::raise(0, "there is no room", &Entry::Person(7))),
             b"who" => Ok(told(call).into()),
             b"sleeper" => {
                 thread::sleep(Duration::from_secs(1));
@@ -177,7 +177,7 @@ fn refusals_in_the_process_are_those_of_a_connection() {
             panic!("{near:?} is no exception");
         };
         if name == "raised" {
-            assert_eq!(exception.details_as::<Entry>().unwrap(), Entry::Person(7));
+            assert_eq!(exception.raised_as::<Entry>().unwrap(), Entry::Person(7));
         }
     }
 }
@@ -259,7 +259,7 @@ fn a_generated_client_calls_through_what_is_put_around_a_client() {
     assert_eq!(*client.0.calls.borrow(), [2, 3]);
 }
 
-/// An error of a program, as that of a procedure with typed errors will be.
+/// An error of a program, made by hand.
 #[derive(Debug, PartialEq)]
 enum Refusing {
     Full(i32),
@@ -269,7 +269,7 @@ enum Refusing {
 impl From<CallError> for Refusing {
     fn from(error: CallError) -> Self {
         match error {
-            CallError::Exception(exception) => match exception.details_as::<Entry>() {
+            CallError::Exception(exception) => match exception.raised_as::<Entry>() {
                 Ok(Entry::Person(room)) => Self::Full(room),
                 _ => Self::Other,
             },

@@ -11,6 +11,10 @@ mod demo;
 mod directions;
 #[path = "../../../tenon-gen/tests/golden/mount3.rs"]
 mod mount3;
+#[path = "../../../tenon-gen/tests/golden/raises_onc.rs"]
+mod raises_onc;
+#[path = "../../../tenon-gen/tests/golden/raises_views.rs"]
+mod raises_views;
 #[path = "../../../tenon-gen/tests/golden/reserved.rs"]
 mod reserved;
 #[path = "../../../tenon-gen/tests/golden/results.rs"]
@@ -21,5 +25,6 @@ mod service;
 mod calls;
 mod doc_stubs;
 mod interface;
+mod raises;
 mod reserved_results;
 mod rpcbind;

@@ -1,10 +1,12 @@
 //! Clients and services: a function for each procedure, and for each version a struct of handlers.
 
+use tenon_schema::Procedure;
+
 use super::messages::{StubMessage, StubProcedure};
 use super::{StubPrinter, StubVersion};
 use crate::c::declare::{CDeclaration, spaced};
 use crate::c::header::record;
-use crate::writer::{SourceWriter, c_comment, literal};
+use crate::writer::{SourceWriter, c_comment, c_literal, literal};
 
 impl<'a> StubPrinter<'a> {
     pub fn declare_clients(&self, w: &mut SourceWriter, version: &StubVersion<'a>) {
@@ -37,10 +39,13 @@ impl<'a> StubPrinter<'a> {
         }
         w.line("");
         for (_, call) in &version.calls {
-            c_comment(w, &call.procedure.definition.doc);
-            w.line(format!("bool {};", self.client_head(call)));
+            let definition = call.procedure.definition;
+            c_comment(w, &definition.doc);
+            let deprecated = deprecated(definition);
+            w.line(format!("bool {}{deprecated};", self.client_head(call)));
             if call.index.is_some() {
-                w.line(format!("tenon_pending *{};", self.start_head(call)));
+                let head = self.start_head(call);
+                w.line(format!("tenon_pending *{head}{deprecated};"));
             }
         }
     }
@@ -348,6 +353,14 @@ impl<'a> StubPrinter<'a> {
                 handed.join(", ")
             ));
         });
+    }
+}
+
+/// Returns what stands behind a declaration if the interface advises against its use.
+fn deprecated(procedure: &Procedure) -> String {
+    match &procedure.annotations.deprecated {
+        None => String::new(),
+        Some(reason) => format!(" TENON_DEPRECATED ({})", c_literal(reason)),
     }
 }
 

@@ -1,5 +1,4 @@
-//! A call of a procedure as a value: its arguments as the client was lent them, the codec of its messages, and the
-//! error if it has no result.
+//! A call of a procedure as a value: its arguments as the client was lent them, and the codec of its messages.
 
 use tenon_plan::ProcedurePlan;
 
@@ -10,15 +9,6 @@ use crate::rust::marshal::{ItemOperand, MarshalGenerator, PlaceBindings, paramet
 use crate::rust::shape::TypeShape;
 use crate::rust::{Marker, RustFile};
 use crate::writer::SourceWriter;
-
-/// Writes the error of a call of a procedure.
-pub fn write_error(w: &mut SourceWriter, rust: &RustFile<'_>, method: &ServiceMethod<'_>) {
-    rust.uses(&["CallError"]);
-    let (name, error) = (&method.procedure.name, &method.names.error);
-    w.gap();
-    w.line(format!("/// The error of a call of `{name}`."));
-    w.line(format!("pub type {error} = CallError;"));
-}
 
 /// Returns the type of a procedure's calls.
 pub fn type_text(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> String {

@@ -48,6 +48,7 @@ pub fn write(
                 w.gap();
             }
             method.write_doc(w);
+            method.write_deprecated(w);
             declaration(rust, method, calls.is_async).write(w, ";");
         }
     });

@@ -5,6 +5,7 @@ use super::lent::ArgumentMode;
 use super::{ProtocolSet, ServiceMethod, ServiceVersion, call};
 use crate::rust::RustFile;
 use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
+use crate::rust::types::write_deprecated;
 use crate::writer::{HoleContent, SourceWriter};
 
 /// The flavor of a client: it blocks its thread, or is awaited.
@@ -101,6 +102,7 @@ fn write_client(
         "
 /// Calls the procedures of `$version$`$from$. Clones share the connection. The error of a call that
 /// failed says who is to blame; one that cannot be sent has no ticket.
+$deprecated$
 #[derive(Debug, Clone)]
 pub struct $name$<C = $client$>(pub C);
 
@@ -145,6 +147,12 @@ impl $name$ {
             ("version", HoleContent::Text(&of.version.name)),
             ("from", HoleContent::Text(flavor.from)),
             ("name", HoleContent::Text(flavor.name)),
+            (
+                "deprecated",
+                HoleContent::Lines(&|w| {
+                    write_deprecated(w, of.version.annotations.deprecated.as_ref());
+                }),
+            ),
             ("client", HoleContent::Text(&flavor.client)),
             ("channel", HoleContent::Text(&flavor.channel)),
             ("async", HoleContent::Text(is_async)),
@@ -287,6 +295,7 @@ fn write_methods(
     let (result, error) = (method.result_text(rust), &method.names.error);
     let parameters = parameters(rust, method);
     method.write_doc(w);
+    method.write_deprecated(w);
     let head = FunctionSignature {
         name: format!("{function} {}", method.names.method),
         parameters: parameters.clone(),
@@ -298,6 +307,7 @@ fn write_methods(
         "/// Starts [`{}`](Self::{0}) and returns a ticket for its result.",
         method.names.method
     ));
+    method.write_deprecated(w);
     let head = FunctionSignature {
         name: format!("pub fn {}", method.names.start),
         parameters,

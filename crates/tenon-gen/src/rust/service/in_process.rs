@@ -4,7 +4,7 @@
 use super::call;
 use super::calls::{self, CallTrait};
 use super::lent::ArgumentMode;
-use super::{ProtocolSet, ServiceMethod, ServiceVersion, reserved};
+use super::{ProtocolSet, ServiceMethod, ServiceVersion, errors, reserved};
 use crate::rust::RustFile;
 use crate::rust::code::{BlockExpr, Expr, Statement};
 use crate::rust::shape::TypeShape;
@@ -99,19 +99,12 @@ fn directly(rust: &RustFile<'_>, method: &ServiceMethod<'_>, is_async: bool) -> 
         let reply = format!("mut reply: {}", rust.type_text(shape));
         statements.push(Statement::Let(reply, default(rust, shape)));
         arguments.push(Expr::text("&mut reply"));
-        statements.push(Statement::Let(
-            "result".to_owned(),
-            served(method, "&call", arguments),
-        ));
+        let result = served(method, "&call", arguments, false);
+        statements.push(Statement::Let("result".to_owned(), result));
         statements.push(Statement::Do(Expr::Try(Box::new(value))));
         value = Expr::text("Ok(reply)");
     } else {
-        let result = served(method, "&call", arguments);
-        let result = if is_async {
-            Expr::Then(Box::new(result), "await")
-        } else {
-            result
-        };
+        let result = served(method, "&call", arguments, is_async);
         statements.push(Statement::Let("result".to_owned(), result));
     }
     BlockExpr {
@@ -132,13 +125,13 @@ fn with_message(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> Block
             .view()
             .decode_parameters(&method.plan.arguments.body, name, arguments);
     let locals = method.names.parameters.iter().map(Expr::text);
-    let mut value = served(method, "call", locals);
+    let mut value = served(method, "call", locals, false);
     if let (Some(_), Some(shape)) = (reserved::of(rust, method), &method.result) {
         let reply = format!("mut reply: {}", rust.type_text(shape));
         statements.push(Statement::Let(reply, default(rust, shape)));
         let locals = method.names.parameters.iter().map(Expr::text);
         let arguments = locals.chain([Expr::text("&mut reply")]);
-        let carry_out = Expr::Try(Box::new(served(method, "call", arguments)));
+        let carry_out = Expr::Try(Box::new(served(method, "call", arguments, false)));
         statements.push(Statement::Do(carry_out));
         value = Expr::text("Ok(reply)");
     }
@@ -157,11 +150,17 @@ fn served(
     method: &ServiceMethod<'_>,
     call: &str,
     arguments: impl IntoIterator<Item = Expr>,
+    is_async: bool,
 ) -> Expr {
-    Expr::call(
+    let handled = Expr::call(
         format!("self.0.{}", method.names.method),
         [Expr::text(call)].into_iter().chain(arguments),
-    )
+    );
+    let handled = match is_async {
+        true => Expr::Then(Box::new(handled), "await"),
+        false => handled,
+    };
+    errors::refused(method, handled)
 }
 
 /// The function that makes an error of a refusal.

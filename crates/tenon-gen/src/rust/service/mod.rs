@@ -6,6 +6,7 @@
 mod call;
 mod calls;
 mod client;
+mod errors;
 mod in_process;
 mod interface;
 mod lent;
@@ -21,6 +22,7 @@ use super::RustFile;
 use super::marshal::MarshalGenerator;
 use super::names::{ProcedureNames, ProgramNames, VersionNames};
 use super::shape::TypeShape;
+use super::types::write_deprecated;
 use crate::writer::SourceWriter;
 
 /// The protocols that clients and servers speak.
@@ -81,6 +83,11 @@ impl ServiceMethod<'_> {
             true => w.line(format!("/// The procedure `{}`.", self.procedure.name)),
             false => w.doc("///", &self.procedure.doc),
         }
+    }
+
+    /// Writes that callers are advised against it, if they are.
+    fn write_deprecated(&self, w: &mut SourceWriter) {
+        write_deprecated(w, self.procedure.annotations.deprecated.as_ref());
     }
 }
 
@@ -182,7 +189,7 @@ fn write_version(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceV
     }
     let rust = protocols.onc.rust;
     for method in &of.methods {
-        call::write_error(w, rust, method);
+        errors::write(w, protocols, method);
     }
     let calls = CallTrait {
         name: &names.calls,

@@ -4,8 +4,8 @@
 use tenon_plan::ProcedurePlan;
 
 use super::call::arguments;
-use super::reserved;
 use super::{ProtocolSet, ServiceMethod, ServiceVersion, write_further_doc};
+use super::{errors, reserved};
 use crate::rust::RustFile;
 use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
 use crate::rust::marshal::{ItemOperand, MarshalGenerator};
@@ -68,7 +68,7 @@ fn write_trait(
     of: &ServiceVersion<'_>,
     methods: &[&ServiceMethod<'_>],
 ) {
-    rust.uses(&["CallInfo", "Refusal"]);
+    rust.uses(&["CallInfo"]);
     w.gap();
     w.line(format!(
         "/// What a server of `{}` does. Callers are told of refusals, and why.",
@@ -101,7 +101,7 @@ fn write_trait(
             let head = FunctionSignature {
                 name: format!("fn {}", method.names.method),
                 parameters,
-                result: format!("Result<{result}, Refusal>"),
+                result: format!("Result<{result}, {}>", errors::of_handler(rust, method)),
             };
             head.write(w, ";");
         }
@@ -390,13 +390,14 @@ fn serve(
     let carry_out = |further: Option<&str>| {
         let locals = method.names.parameters.iter().map(Expr::text);
         let further = further.map(Expr::text);
-        Expr::call(
+        let handled = Expr::call(
             format!("self.0.{}", method.names.method),
             [Expr::text("call")]
                 .into_iter()
                 .chain(locals)
                 .chain(further),
-        )
+        );
+        errors::refused(method, handled)
     };
     let Some(shape) = &method.result else {
         let value = Some(carry_out(None));

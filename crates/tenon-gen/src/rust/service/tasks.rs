@@ -4,6 +4,7 @@
 use tenon_plan::ProcedurePlan;
 
 use super::call::arguments;
+use super::errors;
 use super::{ProtocolSet, ServiceMethod, ServiceVersion, write_further_doc};
 use crate::rust::RustFile;
 use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
@@ -32,7 +33,7 @@ fn write_trait(
     of: &ServiceVersion<'_>,
     methods: &[&ServiceMethod<'_>],
 ) {
-    rust.uses(&["CallInfo", "Refusal"]);
+    rust.uses(&["CallInfo"]);
     let name = &of.version.name;
     w.gap();
     w.line(format!(
@@ -51,11 +52,12 @@ fn write_trait(
             }
             method.write_doc(w);
             let result = method.result_text(rust);
+            let error = errors::of_handler(rust, method);
             let head = FunctionSignature {
                 name: format!("fn {}", method.names.method),
                 parameters: parameters(rust, method),
                 result: format!(
-                    "impl core::future::Future<Output = Result<{result}, Refusal>> + Send"
+                    "impl core::future::Future<Output = Result<{result}, {error}>> + Send"
                 ),
             };
             head.write(w, ";");
@@ -169,6 +171,7 @@ fn serve(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
         [Expr::text("&call.info()")].into_iter().chain(locals),
     );
     let carry_out = Expr::Then(Box::new(carry_out), "await");
+    let carry_out = errors::refused(method, carry_out);
     let carry_out = Expr::Try(Box::new(carry_out));
     let (carried_out, reply) = match method.result {
         Some(_) => (Statement::Let("reply".to_owned(), carry_out), "&reply"),

@@ -36,7 +36,7 @@ impl Status {
     pub const FORBIDDEN: Self = Self(10);
     /// The result is larger than the client takes in.
     pub const TOO_LARGE: Self = Self(11);
-    /// The procedure raised an exception of its interface, which the details hold.
+    /// The procedure raised an error of its interface, which the details hold.
     pub const RAISED: Self = Self(12);
     /// The arguments can be decoded, and are none that the procedure takes.
     pub const INVALID_ARGUMENTS: Self = Self(13);
@@ -71,7 +71,7 @@ impl fmt::Display for Status {
             Self::EXTENSION => "the peer does not understand what the call demands",
             Self::FORBIDDEN => "the caller may not",
             Self::TOO_LARGE => "the result is larger than this end takes in",
-            Self::RAISED => "the procedure raised an exception",
+            Self::RAISED => "the procedure raised an error",
             Self::INVALID_ARGUMENTS => "invalid arguments",
             Self(other) => return write!(f, "status {other}"),
         })
