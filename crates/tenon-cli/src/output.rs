@@ -17,11 +17,15 @@ pub fn print(text: &str) -> Result<(), CommandFailure> {
 
 /// Prints `json` on one line, or spread out for people.
 pub fn print_json(json: &serde_json::Value, compact: bool) -> Result<(), CommandFailure> {
-    let text = match compact {
+    print(&(json_text(json, compact) + "\n"))
+}
+
+/// Returns `json` on one line, or spread out for people, without what a terminal would take for a command.
+pub fn json_text(json: &serde_json::Value, compact: bool) -> String {
+    harmless(&match compact {
         true => json.to_string(),
         false => format!("{json:#}"),
-    };
-    print(&(harmless(&text) + "\n"))
+    })
 }
 
 /// The same JSON, whatever a server's texts do to a terminal. JSON escapes control characters below U+0020 by itself;

@@ -5,10 +5,9 @@ use std::error::Error;
 use std::path::Path;
 
 use serde_json::Value as Json;
-use tenon::{CallError, Channel, Client, LeanInput, Protocol};
+use tenon::{CallError, Channel, Client};
 use tenon_exec::{Interface, Procedure, Value};
 use tenon_idl::{Options, Style};
-use tenon_plan::Representation;
 
 /// A server, and the interface that it is said to have.
 #[derive(Debug)]
@@ -29,10 +28,8 @@ impl Remote {
         let said = parsed.render(Style::Plain);
         let schema = parsed.schema.ok_or(said)?;
         let channel = Channel::connect(address)?;
-        let representation = match Client::over(channel.clone(), 0, 0).protocol() {
-            Protocol::Onc => Representation::XDR,
-            Protocol::Lean => Representation::LEAN,
-        };
+        let protocol = channel.address().protocol();
+        let representation = tenon_dynamic::representation(protocol);
         let interface = Interface::with_representation(schema, representation)?;
         Ok(Self { channel, interface })
     }
@@ -61,21 +58,7 @@ impl Remote {
     pub fn call(&self, procedure: Procedure<'_>, arguments: &Value) -> Result<Value, CallError> {
         let (program, version) = (procedure.program(), procedure.version());
         let client = Client::over(self.channel.clone(), program.number, version.number);
-        let number = procedure.number();
-        match client.protocol() {
-            Protocol::Onc => client.onc().call(
-                number,
-                |out| procedure.encode_arguments(arguments, out),
-                |input| procedure.decode_result(input),
-            ),
-            Protocol::Lean => client.lean().call(
-                number,
-                |out| procedure.encode_arguments(arguments, out),
-                |input| match input {
-                    LeanInput::Native(input) => procedure.decode_result(input),
-                    LeanInput::Swapped(input) => procedure.decode_result(input),
-                },
-            ),
-        }
+        let known = tenon_dynamic::lean_interface(self.interface.schema(), program, version);
+        tenon_dynamic::call(&client.with_interface(known), procedure, arguments)
     }
 }

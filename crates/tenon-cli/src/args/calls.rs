@@ -208,7 +208,8 @@ fn parse_number(text: &str) -> Result<u32, String> {
     parsed.map_err(|_| format!("`{text}` is not a 32-bit number; write 100003.3 or 0x186a3.3"))
 }
 
-fn parse_duration(text: &str) -> Result<Duration, String> {
+/// Reads a time with its unit.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
     let seconds = match unit {

@@ -7,16 +7,20 @@
 mod calls;
 mod interfaces;
 mod measuring;
+mod serving;
 
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
-pub use calls::{AccountArgs, AuthArg, CallArgs, CallOptionArgs, DemoArgs, PingArgs};
+pub use calls::{
+    AccountArgs, AuthArg, CallArgs, CallOptionArgs, DemoArgs, PingArgs, parse_duration,
+};
 pub use interfaces::{
     CheckArgs, ExplainArgs, GenArgs, InterfaceArgs, LanguageArg, RepresentationArg,
 };
 pub use measuring::{CostArgs, EngineArg, StudyArgs};
+pub use serving::ServeArgs;
 
 /// RPC stubs cut to fit: from a `.x` interface file to running clients and servers, by ONC RPC or by
 /// the lean protocol.
@@ -30,6 +34,7 @@ Examples:
   tenon gen --lang rust nfs3.x -o src/         write Rust stubs to src/nfs3.rs
   tenon ping tcp://fileserver 100003.3         does an NFS version 3 server answer?
   tenon call tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'
+  tenon serve demo.x                           a mock server, for those who write clients
   tenon demo                                   see it all at work
 
 Exit status: 0 done, 1 the work failed (an error in a file, a call that was refused), 2 the \
@@ -153,6 +158,40 @@ The procedure is carried out every time: do not ask for one that changes what it
 Arguments are written as for `tenon call`. docs/account.md says how to read the tables."
     )]
     Account(AccountArgs),
+
+    /// Serve an interface without a program behind it: answers come from a file, a script, or the interface itself
+    #[command(after_help = "\
+Examples:
+  tenon serve store.x                                     an example of each result
+  tenon serve store.x --listen tcp://127.0.0.1:4000 --listen udp://127.0.0.1:4000
+  tenon serve store.x --answers answers.json              prepared answers
+  tenon serve store.x --script 'python3 answers.py'       answers of a program
+  tenon serve old.x --listen tcp://0.0.0.0:0 --register   rpcbind tells clients the port
+
+The addresses are printed on stdout, one a line, and calls on stderr. Each port speaks ONC RPC and the
+lean protocol. Ctrl-C ends the server.
+
+A file of answers is an object with a member for each procedure, called NAME, VERSION.NAME or
+PROGRAM.NAME: an answer, or an array of answers of which the first is given whose `arguments` are
+those of the call. One without `arguments` is for all.
+
+  {
+    \"GET\": [
+      {\"arguments\": \"nothing\", \"raise\": {\"no_such_key\": {\"key\": \"nothing\"}}},
+      {\"arguments\": \"slow\", \"delay\": \"2s\", \"result\": \"here it is\"},
+      {\"result\": \"any other\"}
+    ],
+    \"PUT\": {\"fail\": \"the disk is full\"}
+  }
+
+`result` and `arguments` are written as for `tenon call`; `raise` is an error that the interface
+declares, `fail` a failure of the server (SYSTEM_ERR), `invalid` one of the arguments
+(GARBAGE_ARGS). A procedure without an answer is unavailable (PROC_UNAVAIL).
+
+A script reads a line for each call and writes an answer in one, in the same words:
+  {\"program\":\"STORE\",\"version\":1,\"procedure\":\"GET\",\"arguments\":\"a\"}
+  {\"result\":\"here it is\"}")]
+    Serve(ServeArgs),
 
     /// Run a server and a client process and show calls over every transport, by both protocols
     #[command(after_help = "\

@@ -6,14 +6,14 @@ use std::path::Path;
 use tenon_exec::{Procedure, json};
 
 use crate::args::CallArgs;
-use crate::commands::{connect, dynamic};
+use crate::commands::connect;
 use crate::failure::CommandFailure;
 use crate::interface;
 use crate::output;
 
 pub fn run(args: &CallArgs) -> Result<(), CommandFailure> {
     let address = connect::address(&args.address)?;
-    let representation = dynamic::representation(address.protocol());
+    let representation = tenon_dynamic::representation(address.protocol());
     let interface = args.interface.interface_in(&args.file, representation)?;
     let procedure = interface
         .procedure(&args.procedure, args.version)
@@ -21,10 +21,18 @@ pub fn run(args: &CallArgs) -> Result<(), CommandFailure> {
     let arguments = arguments(args.json.as_deref(), &args.file, procedure)?;
     let (program, version) = (procedure.program(), procedure.version());
     let client = connect::client(&address, &args.options, program.number, version.number)?;
-    let made_from = dynamic::made_from(interface.schema(), program, version);
+    let made_from = tenon_dynamic::lean_interface(interface.schema(), program, version);
     let client = client.with_interface(made_from);
-    let result = dynamic::call(&client, procedure, &arguments)
-        .map_err(|error| connect::failure(&address, &error))?;
+    let result = tenon_dynamic::call(&client, procedure, &arguments).map_err(|error| {
+        let raised = tenon_dynamic::raised(procedure, &error);
+        match raised.and_then(|raised| procedure.write_raised(&raised).ok()) {
+            Some(raised) => {
+                let raised = output::json_text(&raised, true);
+                CommandFailure::new(format!("the procedure raised {raised}"))
+            }
+            None => connect::failure(&address, &error),
+        }
+    })?;
     let json = procedure
         .write_result(&result)
         .map_err(CommandFailure::new)?;

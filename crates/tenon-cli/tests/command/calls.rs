@@ -4,6 +4,10 @@ use std::io::Write;
 
 use crate::common;
 use crate::common::{DemoServer, tenon, tenon_reading};
+use crate::raises_views::trouble::Lost;
+use crate::raises_views::{
+    FileView, FilesV1, FilesV1ForgetError, FilesV1PutError, FilesV1Service,
+};
 use tenon::wire::{Decoder, Encoder};
 use tenon::{CallInfo, Credential, Refusal, Server, Service};
 
@@ -275,8 +279,8 @@ fn an_interface_that_was_changed_is_in_the_way_of_calls_that_use_the_change() {
             (
                 "LOOK_UP",
                 "\"Ada\"",
-                "procedure LOOK_UP differs in names alone, kind differs in names alone, \
-                 entry differs in names alone (renamed or swapped)",
+                // The arms of the union go with the names.
+                "procedure LOOK_UP differs, kind differs in names alone, entry differs",
             ),
             ("MORE", "1", "it lacks procedure MORE"),
         ] {
@@ -481,4 +485,45 @@ fn the_demonstration_checks_every_answer_over_every_transport() {
         assert_eq!((row.len(), has_onc), (6, !is_lean_alone), "{table}");
         assert!(has_lean, "{table}");
     }
+}
+
+/// Raises what it is asked for.
+struct Drawer;
+
+impl FilesV1 for Drawer {
+    fn put(&self, _: &CallInfo<'_>, file: FileView<'_>) -> Result<i32, FilesV1PutError<Refusal>> {
+        let what = file.name.into();
+        Err(Lost { what })?
+    }
+
+    fn forget(&self, _: &CallInfo<'_>, number: i32) -> Result<(), FilesV1ForgetError<Refusal>> {
+        let Ok(position) = number.try_into() else {
+            Err(Refusal::InvalidArguments("not this number".to_owned()))?
+        };
+        // What the interface does not declare.
+        let what = "all".into();
+        Err(Refusal::raise(position, "something else", &Lost { what }))?
+    }
+}
+
+#[test]
+fn errors_of_the_interface_are_shown() {
+    let builder = Server::builder().listen("tcp://127.0.0.1:0").unwrap();
+    let server = builder.service(FilesV1Service(Drawer)).start().unwrap();
+    let (onc, file) = (server.addresses()[0].to_string(), "crates/tenon-gen/tests/corpus/raises_views.x");
+    let lean = format!("lean+{onc}");
+    let letter = r#"{"name": "letter", "data": ""}"#;
+    let fails = |address: &str, procedure: &str, arguments: &str| {
+        tenon(&["call", address, file, procedure, arguments]).fails_with(1)
+    };
+    assert_eq!(
+        fails(&lean, "FILES_PUT", letter),
+        "tenon: the procedure raised {\"trouble::lost\":{\"what\":\"letter\"}}\n"
+    );
+    let onc_error = fails(&onc, "FILES_PUT", letter);
+    assert!(onc_error.contains("the peer refused the call"), "{onc_error}");
+    let undeclared = fails(&lean, "FILES_FORGET", "7");
+    assert!(undeclared.contains("raised an error: something else"), "{undeclared}");
+    let invalid = fails(&lean, "FILES_FORGET", "-1");
+    assert!(invalid.contains("invalid arguments: not this number"), "{invalid}");
 }

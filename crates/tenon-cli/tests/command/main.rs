@@ -2,6 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../../tenon-gen/tests/golden/raises_views.rs"]
+mod raises_views;
 
 mod account;
 mod c_example;
@@ -11,4 +13,5 @@ mod interfaces;
 mod interrupted;
 mod past_the_kernel;
 mod rpcgen;
+mod serve;
 mod study;

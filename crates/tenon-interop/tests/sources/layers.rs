@@ -10,7 +10,7 @@ use serde_json::Value;
 use tenon_interop::root;
 
 /// The crates in the order of the table, from the lowest layer to what stands beside the layers.
-const CRATES: [&str; 19] = [
+const CRATES: [&str; 20] = [
     "tenon-schema",
     "tenon-wire",
     "tenon-sync",
@@ -27,17 +27,19 @@ const CRATES: [&str; 19] = [
     "tenon-tokio",
     "tenon-study",
     "tenon-c",
+    "tenon-dynamic",
     "tenon-cli",
     "tenon-build",
     "tenon-interop",
 ];
 
-/// What the examples may depend on: the crates that a user's programs depend on, the last three if an
+/// What the examples may depend on: the crates that a user's programs depend on, the last four if an
 /// interface becomes known to them when they run.
-const FOR_USERS: [&str; 6] = [
+const FOR_USERS: [&str; 7] = [
     "tenon",
     "tenon-tokio",
     "tenon-build",
+    "tenon-dynamic",
     "tenon-exec",
     "tenon-idl",
     "tenon-plan",

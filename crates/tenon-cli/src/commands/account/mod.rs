@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::args::AccountArgs;
-use crate::commands::{connect, dynamic};
+use crate::commands::connect;
 use crate::failure::CommandFailure;
 use crate::output;
 
@@ -22,13 +22,13 @@ pub use subject::null;
 
 pub fn run(args: &AccountArgs) -> Result<(), CommandFailure> {
     let address = connect::address(&args.address)?;
-    let representation = dynamic::representation(address.protocol());
+    let representation = tenon_dynamic::representation(address.protocol());
     let interface = args.interface.interface_in(&args.file, representation)?;
     interface.compile();
     let subjects = subject::find(args, &interface, representation)?;
     let (program, version) = subject::common(&subjects)?;
     let client = connect::client(&address, &args.options, program.number, version.number)?;
-    let made_from = dynamic::made_from(interface.schema(), program, version);
+    let made_from = tenon_dynamic::lean_interface(interface.schema(), program, version);
     let client = client.with_interface(made_from);
     if cfg!(debug_assertions) {
         eprintln!("tenon: built without optimisation, so these are not the figures to quote");

@@ -8,7 +8,7 @@ use tenon_plan::{Representation, Sizes};
 use tenon_schema::{Program, Version};
 
 use crate::args::AccountArgs;
-use crate::commands::{call, connect, dynamic};
+use crate::commands::{call, connect};
 use crate::failure::CommandFailure;
 
 /// Name of procedure 0, whatever the interface calls it.
@@ -184,7 +184,7 @@ impl ProfiledProcedure<'_> {
     /// Makes one call.
     pub fn call(&self, client: &Client) -> Result<Value, CallError> {
         match (self.procedure, client.protocol()) {
-            (Some(procedure), _) => dynamic::call(client, procedure, &self.arguments),
+            (Some(procedure), _) => tenon_dynamic::call(client, procedure, &self.arguments),
             (None, Protocol::Onc) => client.onc().call(0, |_| Ok(()), |_| Ok(Value::Void)),
             (None, Protocol::Lean) => client.lean().call(0, |_| Ok(()), |_| Ok(Value::Void)),
         }

@@ -1,8 +1,9 @@
 //! Where the time of a call that brings nothing goes: over TCP by both protocols, and through shared memory.
 
 use tenon::{Address, Protocol, Transport, Waiting};
+use tenon_dynamic::DynamicInterface;
 
-use super::{DemoInterfaces, client};
+use super::client;
 use crate::commands::account::{self, ProfileFinding, ProfiledCall};
 use crate::failure::CommandFailure;
 
@@ -11,7 +12,7 @@ const PROCEDURE: &str = "DEMO_NULL";
 
 /// Takes the account of `calls` calls at each of those of `addresses` where it is of interest.
 pub fn take(
-    interfaces: &DemoInterfaces,
+    interface: &DynamicInterface,
     addresses: &[Address],
     calls: u32,
     waiting: Waiting,
@@ -23,7 +24,7 @@ pub fn take(
     let mut findings = Vec::new();
     // One after the other: an end that others keep from looking would have to be woken at each of its turns.
     for address in addresses {
-        let interface = interfaces.of(address.protocol());
+        let interface = interface.of(address.protocol());
         let procedure = interface.procedure(PROCEDURE, None);
         let procedure = procedure.map_err(CommandFailure::new)?;
         let subject = account::null(procedure.program(), procedure.version());

@@ -4,10 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use tenon::{Address, ChannelOptions, Client, Protocol, Transport, Waiting};
+use tenon_dynamic::DynamicInterface;
 use tenon_exec::{Interface, Procedure, Value};
 
-use super::DemoInterfaces;
-use crate::commands::dynamic;
 use crate::commands::table::percentile;
 use crate::failure::CommandFailure;
 
@@ -57,7 +56,7 @@ fn cases() -> Vec<(&'static str, &'static str, Json, Json)> {
 /// Makes `calls` calls of every case to each of `addresses`, by the protocol that it says. They take
 /// turns, so that a machine that is slow for a while is slow for all of them.
 pub fn measure(
-    interfaces: &DemoInterfaces,
+    interface: &DynamicInterface,
     addresses: &[Address],
     calls: u32,
     waiting: Waiting,
@@ -65,7 +64,7 @@ pub fn measure(
     let mut figures = Vec::new();
     for (name, shown, argument, expected) in cases() {
         let all = addresses.iter();
-        let all = all.map(|address| CallSeries::of(interfaces, name, &argument, address, waiting));
+        let all = all.map(|address| CallSeries::of(interface, name, &argument, address, waiting));
         let mut all = all.collect::<Result<Vec<_>, _>>()?;
         let mut left = calls;
         while left > 0 {
@@ -98,13 +97,13 @@ struct CallSeries<'i> {
 
 impl<'i> CallSeries<'i> {
     fn of(
-        interfaces: &'i DemoInterfaces,
+        interface: &'i DynamicInterface,
         name: &str,
         argument: &Json,
         address: &Address,
         waiting: Waiting,
     ) -> Result<Self, CommandFailure> {
-        let interface = interfaces.of(address.protocol());
+        let interface = interface.of(address.protocol());
         let procedure = interface
             .procedure(name, None)
             .map_err(CommandFailure::new)?;
@@ -126,7 +125,7 @@ impl<'i> CallSeries<'i> {
     fn call(&mut self, calls: u32) -> Result<(), CommandFailure> {
         for _ in 0..calls {
             let start = Instant::now();
-            let result = dynamic::call(&self.client, self.procedure, &self.arguments);
+            let result = tenon_dynamic::call(&self.client, self.procedure, &self.arguments);
             self.times.push(start.elapsed());
             let result = result.map_err(CommandFailure::new)?;
             if *self.result.get_or_insert_with(|| result.clone()) != result {
@@ -162,7 +161,7 @@ pub fn client(
     let (address, options) = (address.to_string(), ChannelOptions::default());
     let options = options.waiting(waiting);
     let client = Client::connect_with(&address, program.number, version.number, options);
-    let made_from = dynamic::made_from(interface.schema(), program, version);
+    let made_from = tenon_dynamic::lean_interface(interface.schema(), program, version);
     Ok(client
         .map_err(CommandFailure::new)?
         .with_interface(made_from))

@@ -11,15 +11,15 @@ mod service;
 
 use std::io::{self, Read};
 
-use tenon::{Address, Protocol};
-use tenon_exec::Interface;
+use tenon::Address;
+use tenon_dynamic::DynamicInterface;
 use tenon_idl::Options;
 
 use self::client::LatencyFigure;
 use self::networks::NetworkPair;
 use self::process::{ListenAddresses, ServerProcess};
 use crate::args::DemoArgs;
-use crate::commands::{connect, dynamic};
+use crate::commands::connect;
 use crate::failure::CommandFailure;
 use crate::output;
 
@@ -33,34 +33,11 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandFailure> {
     }
 }
 
-/// The interface of the demonstration, ready for either protocol.
-pub struct DemoInterfaces {
-    onc: Interface,
-    lean: Interface,
-}
-
-impl DemoInterfaces {
-    /// Reads the bundled file, as any other file would be read.
-    fn read() -> Result<Self, CommandFailure> {
-        let parsed = tenon_idl::parse_text(FILE, TEXT, &Options::default());
-        let schema = parsed.schema.ok_or_else(CommandFailure::explained)?;
-        let of = |protocol| {
-            let representation = dynamic::representation(protocol);
-            Interface::with_representation(schema.clone(), representation)
-                .map_err(CommandFailure::new)
-        };
-        Ok(Self {
-            onc: of(Protocol::Onc)?,
-            lean: of(Protocol::Lean)?,
-        })
-    }
-
-    fn of(&self, protocol: Protocol) -> &Interface {
-        match protocol {
-            Protocol::Onc => &self.onc,
-            Protocol::Lean => &self.lean,
-        }
-    }
+/// Reads the bundled file, as any other file would be read, and makes it ready for either protocol.
+fn interface() -> Result<DynamicInterface, CommandFailure> {
+    let parsed = tenon_idl::parse_text(FILE, TEXT, &Options::default());
+    let schema = parsed.schema.ok_or_else(CommandFailure::explained)?;
+    DynamicInterface::new(schema).map_err(CommandFailure::new)
 }
 
 /// Runs the server process: prints its addresses, serves until the end of input.
@@ -70,7 +47,7 @@ fn serve(args: &DemoArgs) -> Result<(), CommandFailure> {
         Some(address) => vec![address.clone()],
         None => service::addresses(directory.path()),
     };
-    let server = service::start(DemoInterfaces::read()?, &addresses, args.wait.policy())?;
+    let server = service::start(interface()?, &addresses, args.wait.policy())?;
     for address in server.addresses() {
         output::print(&format!("{address}\n"))?;
     }
@@ -86,7 +63,7 @@ fn wait_for_end_of_input() -> io::Result<()> {
 }
 
 fn demonstrate(args: &DemoArgs) -> Result<(), CommandFailure> {
-    let interfaces = DemoInterfaces::read()?;
+    let interface = interface()?;
     let waiting = args.wait.policy();
     let server = ServerProcess::start(waiting, ListenAddresses::Usual)?;
     eprintln!(
@@ -94,15 +71,15 @@ fn demonstrate(args: &DemoArgs) -> Result<(), CommandFailure> {
         server.id(),
         std::process::id()
     );
-    let mut figures = call(&interfaces, &server, args)?;
+    let mut figures = call(&interface, &server, args)?;
     eprintln!(
         "  {} calls with an account, and as many without",
         args.calls
     );
     let addresses = addresses(&server)?.concat();
-    let accounts = account::take(&interfaces, &addresses, args.calls, waiting)?;
+    let accounts = account::take(&interface, &addresses, args.calls, waiting)?;
     server.stop()?;
-    figures.extend(call_past_the_kernel(&interfaces, args)?);
+    figures.extend(call_past_the_kernel(&interface, args)?);
     match args.json {
         true => output::print_json(&report::as_json(&figures, &accounts), false),
         false => output::print(&report::as_tables(&figures, &accounts)),
@@ -119,7 +96,7 @@ fn addresses(server: &ServerProcess) -> Result<Vec<Vec<Address>>, CommandFailure
 
 /// Calls a server at all its addresses.
 fn call(
-    interfaces: &DemoInterfaces,
+    interface: &DynamicInterface,
     server: &ServerProcess,
     args: &DemoArgs,
 ) -> Result<Vec<LatencyFigure>, CommandFailure> {
@@ -129,7 +106,7 @@ fn call(
             eprintln!("  {address}: {} calls of each procedure", args.calls);
         }
         let waiting = args.wait.policy();
-        let measured = client::measure(interfaces, &addresses, args.calls, waiting);
+        let measured = client::measure(interface, &addresses, args.calls, waiting);
         figures.extend(measured?);
     }
     Ok(figures)
@@ -138,7 +115,7 @@ fn call(
 /// Calls another server from one network to another, both of this process's own. Where that is not allowed it is
 /// left out, and why is said.
 fn call_past_the_kernel(
-    interfaces: &DemoInterfaces,
+    interface: &DynamicInterface,
     args: &DemoArgs,
 ) -> Result<Vec<LatencyFigure>, CommandFailure> {
     let waiting = args.wait.policy();
@@ -157,7 +134,7 @@ fn call_past_the_kernel(
             return Ok(Vec::new());
         }
     };
-    let figures = networks.at_client(|| call(interfaces, &server, args))??;
+    let figures = networks.at_client(|| call(interface, &server, args))??;
     server.stop()?;
     Ok(figures)
 }

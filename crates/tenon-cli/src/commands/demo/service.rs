@@ -3,13 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tenon::lean;
-use tenon::wire::{BString, Decoder, Encoder, Lean, Representation};
-use tenon::{CallInfo, LeanInput, LeanService, Protocol, Refusal, Server, Service, Waiting};
-use tenon_exec::{Interface, Value};
+use tenon::wire::BString;
+use tenon::{Refusal, Server, Waiting};
+use tenon_dynamic::{DynamicCall, DynamicInterface, DynamicService};
+use tenon_exec::Value;
 
-use super::DemoInterfaces;
-use crate::commands::dynamic;
 use crate::failure::CommandFailure;
 
 /// `enum kind` of the interface.
@@ -31,7 +29,7 @@ pub fn addresses(directory: &Path) -> Vec<String> {
 
 /// Serves the interface at these addresses.
 pub fn start(
-    interfaces: DemoInterfaces,
+    interface: DynamicInterface,
     addresses: &[String],
     waiting: Waiting,
 ) -> Result<Server, CommandFailure> {
@@ -39,74 +37,13 @@ pub fn start(
     for address in addresses {
         builder = builder.listen(address).map_err(CommandFailure::new)?;
     }
-    builder
-        .service(DemoService { interfaces })
-        .start()
-        .map_err(CommandFailure::new)
-}
-
-struct DemoService {
-    interfaces: DemoInterfaces,
-}
-
-impl Service for DemoService {
-    fn program(&self) -> u32 {
-        self.interfaces.onc.schema().programs[0].number
+    let handler = |call: &DynamicCall<'_>, arguments: Value| {
+        answer(call.procedure().name(), &arguments).ok_or(Refusal::ProcedureUnavailable)
+    };
+    for service in DynamicService::of_all(&Arc::new(interface), handler) {
+        builder = builder.service(service);
     }
-
-    fn version(&self) -> u32 {
-        self.interfaces.onc.schema().programs[0].versions[0].number
-    }
-
-    fn call(
-        &self,
-        call: &CallInfo<'_>,
-        arguments: &mut Decoder<'_>,
-        result: &mut Encoder<'_>,
-    ) -> Result<(), Refusal> {
-        serve(self.interfaces.of(Protocol::Onc), call, arguments, result)
-    }
-
-    fn lean(&self) -> Option<&dyn LeanService> {
-        Some(self)
-    }
-}
-
-impl LeanService for DemoService {
-    fn interface(&self) -> Arc<lean::Interface> {
-        let schema = self.interfaces.lean.schema();
-        let program = &schema.programs[0];
-        dynamic::made_from(schema, program, &program.versions[0])
-    }
-
-    fn call_lean(
-        &self,
-        call: &CallInfo<'_>,
-        arguments: LeanInput<'_>,
-        result: &mut Encoder<'_, Lean>,
-    ) -> Result<(), Refusal> {
-        let interface = self.interfaces.of(Protocol::Lean);
-        match arguments {
-            LeanInput::Native(mut arguments) => serve(interface, call, &mut arguments, result),
-            LeanInput::Swapped(mut arguments) => serve(interface, call, &mut arguments, result),
-        }
-    }
-}
-
-/// Carries out a call with arguments and a result that lie as `interface` was planned for.
-fn serve(
-    interface: &Interface,
-    call: &CallInfo<'_>,
-    arguments: &mut Decoder<'_, impl Representation>,
-    result: &mut Encoder<'_, impl Representation>,
-) -> Result<(), Refusal> {
-    let mut procedures = interface.procedures();
-    let procedure = procedures
-        .find(|procedure| procedure.number() == call.procedure())
-        .ok_or(Refusal::ProcedureUnavailable)?;
-    let arguments = procedure.decode_arguments(arguments)?;
-    let value = answer(procedure.name(), &arguments).ok_or(Refusal::ProcedureUnavailable)?;
-    Ok(procedure.encode_result(&value, result)?)
+    builder.start().map_err(CommandFailure::new)
 }
 
 /// Returns the result of the procedure `name`; `None` for one that is not implemented.

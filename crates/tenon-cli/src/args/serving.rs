@@ -1,0 +1,38 @@
+//! What the command takes that serves.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::InterfaceArgs;
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The interface file; `-` reads it from stdin. All versions of all programs in it are served
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Listen at this address, tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH or shm:///PATH; port 0 is any. May be
+    /// said several times
+    #[arg(long, value_name = "ADDRESS", default_value = "tcp://127.0.0.1:0")]
+    pub listen: Vec<String>,
+
+    /// Answer from this file of JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "script")]
+    pub answers: Option<PathBuf>,
+
+    /// Answer what this command line answers, which runs as long as the server: a line of JSON for each call
+    #[arg(long, value_name = "COMMAND")]
+    pub script: Option<String>,
+
+    /// Register with the rpcbind of this host, so that clients find the port
+    #[arg(long)]
+    pub register: bool,
+
+    /// Say nothing of calls
+    #[arg(long, short)]
+    pub quiet: bool,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+}
