@@ -168,8 +168,8 @@ Examples:
   tenon serve store.x --script 'python3 answers.py'       answers of a program
   tenon serve old.x --listen tcp://0.0.0.0:0 --register   rpcbind tells clients the port
 
-The addresses are printed on stdout, one a line, and calls on stderr. Each port speaks ONC RPC and the
-lean protocol. Ctrl-C ends the server.
+The addresses are printed on stdout, one a line, and calls on stderr. Each port speaks ONC RPC and
+the lean protocol. Ctrl-C ends the server.
 
 A file of answers is an object with a member for each procedure, called NAME, VERSION.NAME or
 PROGRAM.NAME: an answer, or an array of answers of which the first is given whose `arguments` are

@@ -244,11 +244,11 @@ impl ReceiveBuffer {
             .min(self.capacity_max)
     }
 
-    /// Doubles the storage, if the allocator has memory for that.
+    /// Doubles the storage, if it may become larger and the allocator has memory for that.
     fn grow(&mut self) {
         let capacity = self.capacity_doubled();
         let more = capacity.saturating_sub(self.bytes.len());
-        if self.bytes.try_reserve_exact(more).is_err() {
+        if more == 0 || self.bytes.try_reserve_exact(more).is_err() {
             return;
         }
         self.bytes.resize(capacity, 0);
