@@ -5,9 +5,7 @@ use std::io::Write;
 use crate::common;
 use crate::common::{DemoServer, tenon, tenon_reading};
 use crate::raises_views::trouble::Lost;
-use crate::raises_views::{
-    FileView, FilesV1, FilesV1ForgetError, FilesV1PutError, FilesV1Service,
-};
+use crate::raises_views::{FileView, FilesV1, FilesV1ForgetError, FilesV1PutError, FilesV1Service};
 use tenon::wire::{Decoder, Encoder};
 use tenon::{CallInfo, Credential, Refusal, Server, Service};
 
@@ -510,7 +508,10 @@ impl FilesV1 for Drawer {
 fn errors_of_the_interface_are_shown() {
     let builder = Server::builder().listen("tcp://127.0.0.1:0").unwrap();
     let server = builder.service(FilesV1Service(Drawer)).start().unwrap();
-    let (onc, file) = (server.addresses()[0].to_string(), "crates/tenon-gen/tests/corpus/raises_views.x");
+    let (onc, file) = (
+        server.addresses()[0].to_string(),
+        "crates/tenon-gen/tests/corpus/raises_views.x",
+    );
     let lean = format!("lean+{onc}");
     let letter = r#"{"name": "letter", "data": ""}"#;
     let fails = |address: &str, procedure: &str, arguments: &str| {
@@ -521,9 +522,18 @@ fn errors_of_the_interface_are_shown() {
         "tenon: the procedure raised {\"trouble::lost\":{\"what\":\"letter\"}}\n"
     );
     let onc_error = fails(&onc, "FILES_PUT", letter);
-    assert!(onc_error.contains("the peer refused the call"), "{onc_error}");
+    assert!(
+        onc_error.contains("the peer refused the call"),
+        "{onc_error}"
+    );
     let undeclared = fails(&lean, "FILES_FORGET", "7");
-    assert!(undeclared.contains("raised an error: something else"), "{undeclared}");
+    assert!(
+        undeclared.contains("raised an error: something else"),
+        "{undeclared}"
+    );
     let invalid = fails(&lean, "FILES_FORGET", "-1");
-    assert!(invalid.contains("invalid arguments: not this number"), "{invalid}");
+    assert!(
+        invalid.contains("invalid arguments: not this number"),
+        "{invalid}"
+    );
 }

@@ -171,7 +171,10 @@ fn errors_are_types() {
               = hint: define a struct that holds it, and raise that
         "#]],
     );
-    let text = format!("struct a {{ int x; a *next; }};\n{}", of_procedure("raises a"));
+    let text = format!(
+        "struct a {{ int x; a *next; }};\n{}",
+        of_procedure("raises a")
+    );
     check(
         &text,
         expect![[r#"
