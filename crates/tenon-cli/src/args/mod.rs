@@ -159,7 +159,7 @@ Arguments are written as for `tenon call`. docs/account.md says how to read the 
     )]
     Account(AccountArgs),
 
-    /// Serve an interface without a program behind it: answers come from a file, a script, or the interface itself
+    /// Run a mock server of an interface, which answers from a file, by a script, or with examples
     #[command(after_help = "\
 Examples:
   tenon serve store.x                                     an example of each result

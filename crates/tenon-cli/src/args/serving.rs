@@ -21,7 +21,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "script")]
     pub answers: Option<PathBuf>,
 
-    /// Answer what this command line answers, which runs as long as the server: a line of JSON for each call
+    /// Answer by a program that runs as long as the server: it reads and writes a line of JSON for each call
     #[arg(long, value_name = "COMMAND")]
     pub script: Option<String>,
 
@@ -29,7 +29,7 @@ pub struct ServeArgs {
     #[arg(long)]
     pub register: bool,
 
-    /// Say nothing of calls
+    /// Do not log calls to stderr
     #[arg(long, short)]
     pub quiet: bool,
 
