@@ -1,6 +1,7 @@
 //! Calls procedures of interfaces that become known when the program runs, with JSON or with typed
 //! values, by whichever protocol an address asks for.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::path::Path;
 
@@ -12,8 +13,9 @@ use tenon_idl::{Options, Style};
 /// A server, and the interface that it is said to have.
 #[derive(Debug)]
 pub struct Remote {
-    channel: Channel,
     interface: Interface,
+    /// One for each version, by the numbers of its program and its own. They share a connection.
+    clients: HashMap<(u32, u32), Client>,
 }
 
 impl Remote {
@@ -30,8 +32,21 @@ impl Remote {
         let channel = Channel::connect(address)?;
         let protocol = channel.address().protocol();
         let representation = tenon_dynamic::representation(protocol);
-        let interface = Interface::with_representation(schema, representation)?;
-        Ok(Self { channel, interface })
+        let programs = schema.programs.iter();
+        let versions = programs.flat_map(|of| of.versions.iter().map(move |version| (of, version)));
+        let clients = versions.map(|(program, version)| {
+            let client = Client::over(channel.clone(), program.number, version.number);
+            // A server that was built from another interface refuses a lean call instead of misreading it.
+            let known = tenon_dynamic::lean_interface(&schema, program, version);
+            (
+                (program.number, version.number),
+                client.with_interface(known),
+            )
+        });
+        Ok(Self {
+            clients: clients.collect(),
+            interface: Interface::with_representation(schema, representation)?,
+        })
     }
 
     /// What the file says: [`Interface::procedures`] are all that can be called.
@@ -55,10 +70,11 @@ impl Remote {
     ///
     /// # Errors
     /// The arguments are not of its types, or the call fails.
+    ///
+    /// # Panics
+    /// If the procedure is not of this interface.
     pub fn call(&self, procedure: Procedure<'_>, arguments: &Value) -> Result<Value, CallError> {
-        let (program, version) = (procedure.program(), procedure.version());
-        let client = Client::over(self.channel.clone(), program.number, version.number);
-        let known = tenon_dynamic::lean_interface(self.interface.schema(), program, version);
-        tenon_dynamic::call(&client.with_interface(known), procedure, arguments)
+        let (program, version) = (procedure.program().number, procedure.version().number);
+        tenon_dynamic::call(&self.clients[&(program, version)], procedure, arguments)
     }
 }
