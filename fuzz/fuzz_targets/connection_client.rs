@@ -97,7 +97,7 @@ impl Model {
             unsent.extend(call.unsent.map(|unsent| (unsent, call.waiter, deadline)));
         }
         assert!(self.in_flight.is_empty());
-        self.receiver = self.connection.renew();
+        self.receiver = self.connection.renew(self.now);
         self.greet();
         for (mut call, waiter, deadline) in unsent {
             assert_eq!(call.deadline, deadline);
@@ -188,6 +188,8 @@ impl Model {
             Ok(Event::Answered(answer)) => {
                 let (waiter, _) = self.in_flight.remove(&answer.number).expect("in flight");
                 assert_eq!(answer.waiter, waiter);
+                let metadata = answer.extensions.answer_metadata();
+                assert_eq!(metadata.to_owned().view(), metadata);
             }
             Ok(Event::PeerClosing(closing)) => {
                 let unbegun = closing.unbegun;

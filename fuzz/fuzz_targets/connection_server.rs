@@ -8,7 +8,9 @@ use tenon_proto::ROOM_FIRST;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::{Frame, Receiver};
 use tenon_proto::connection::{Connection, Event, ReplyDraft, WireProtocol};
-use tenon_proto::lean::{ByteOrder, Kind, Preamble};
+use tenon_proto::lean::{
+    ByteOrder, Extension, Extras, Kind, MessageDraft, Metadata, MetadataView, Preamble,
+};
 use tenon_proto::onc::message::{ReplyBody, ReplyHeader};
 use tenon_wire::{Buffer, Decoder};
 
@@ -31,6 +33,7 @@ fuzz_target!(|data: &[u8]| {
             let mark = 0x8000_0000 | call.len() as u32;
             [&mark.to_be_bytes()[..], &call].concat()
         }
+        2 => [&client.encode()[..], &call_with_metadata(client.order, stream)].concat(),
         _ => stream.to_vec(),
     };
     let piece = usize::from(*piece) + 1;
@@ -47,6 +50,40 @@ fuzz_target!(|data: &[u8]| {
         Some(WireProtocol::Lean) => check_lean(&answers, &begun),
     }
 });
+
+/// A bind, and a call that carries these bytes as its metadata.
+fn call_with_metadata(order: ByteOrder, bytes: &[u8]) -> Vec<u8> {
+    let mut buffer = Buffer::default();
+    let words = |words: &[u32]| {
+        let bytes = words.iter().map(|word| match order {
+            ByteOrder::Little => word.to_le_bytes(),
+            ByteOrder::Big => word.to_be_bytes(),
+        });
+        bytes.flatten().collect::<Vec<u8>>()
+    };
+    buffer.extend(&words(&[0xd07e_0500, 0, 0, 16, 1, 3, 0, 0]));
+    let extras = Extras {
+        extensions: &[Extension {
+            kind: Extension::METADATA,
+            content: bytes,
+        }],
+        ..Extras::default()
+    };
+    let draft = MessageDraft::call(&mut buffer, order, 7, &extras);
+    buffer.extend(b"body");
+    draft.finish(&mut buffer, 1, 0);
+    buffer.as_slice().to_vec()
+}
+
+/// Returns what a reply carries that reflects the metadata of its call, which keeps the rules.
+fn reflected(metadata: MetadataView<'_>) -> Metadata {
+    let mut pairs = Metadata::new();
+    for (key, value) in metadata {
+        pairs.append(key, value).expect("it was checked");
+    }
+    assert_eq!(pairs, metadata.to_owned());
+    pairs
+}
 
 /// What became of a stream.
 #[derive(Debug, PartialEq)]
@@ -96,6 +133,11 @@ fn serve(mut stream: &[u8], piece: usize) -> Served {
                     let mut reply = Buffer::default();
                     let draft = ReplyDraft::begin(&mut reply, call.caller);
                     reply.extend(call.arguments);
+                    let metadata = reflected(call.extensions.metadata());
+                    let draft = match metadata.is_empty() {
+                        true => draft,
+                        false => draft.with_metadata(&mut reply, &metadata),
+                    };
                     draft.seal(&mut reply);
                     connection.push_reply(&mut reply);
                 }
@@ -133,7 +175,10 @@ fn check_lean(answers: &[u8], begun: &[u32]) {
     let mut replies = Vec::new();
     for_each_frame(Receiver::lean(LIMIT), answers, |frame| {
         if let Frame::Message(message) = frame {
-            message.parts().expect("a legal message");
+            let parts = message.parts().expect("a legal message");
+            if !parts.extensions.is_empty() {
+                assert!(!parts.extensions.answer_metadata().is_empty());
+            }
             let header = message.header;
             if header.kind == Kind::Reply && (header.procedure != 0 || begun.contains(&header.id)) {
                 replies.push(header.id);

@@ -207,7 +207,7 @@ typedef enum tenon_waiting {
     TENON_SPIN = 2      /* look until something comes: for programs with processors to spare */
 } tenon_waiting;
 
-/* Who calls, by AUTH_SYS. Only ONC RPC carries it. */
+/* Who calls, by AUTH_SYS: a claim. */
 typedef struct tenon_auth_sys {
     uint32_t stamp;
     const char *machine; /* at most 255 bytes */
@@ -223,13 +223,14 @@ typedef struct tenon_options {
     uint64_t timeout_ms;         /* of every call; 0: 25 s */
     uint64_t connect_timeout_ms; /* of the first connection; 0: 25 s */
     tenon_waiting waiting;
-    /* NULL: AUTH_NONE. Calls by the lean protocol, which carries no other, fail with one. */
+    /* NULL: AUTH_NONE. */
     const tenon_auth_sys *credential;
     size_t send_max, receive_max; /* bytes of a call and of a reply on a stream; 0: 64 MiB */
     size_t calls_max;             /* calls that wait for their replies; 0: 4096 */
     uint64_t resend_first_ms, resend_longest_ms; /* udp://: when a call is sent again; 0: 500 and 8000 */
     bool wait_for_ready; /* calls wait for a peer that cannot be reached, for as long as they have time; else they fail at once */
     bool connect_lazily; /* with the first call: a program can start before its server */
+    bool allow_insecure; /* calls carry a token (metadata `authorization`) over tcp, udp and xdp, too, where others can read it */
     uint64_t keep_alive_ms;    /* TCP: silence after which the kernel asks the peer, in whole seconds; 0: 30 s; or TENON_NEVER */
     uint64_t peer_timeout_ms;  /* TCP: time for which the peer may acknowledge nothing; 0: 60 s; TENON_NEVER: the kernel decides */
     uint64_t ping_interval_ms; /* silence after which calls that wait ask the peer; 0: 10 s by the lean protocol, and
@@ -240,7 +241,8 @@ typedef struct tenon_options {
 /* Says of some times in tenon_options that they never come. */
 #define TENON_NEVER UINT64_MAX
 
-#define TENON_OPTIONS {sizeof(tenon_options), 0, 0, TENON_ADAPTIVE, NULL, 0, 0, 0, 0, 0, false, false, 0, 0, 0, 0}
+#define TENON_OPTIONS \
+    {sizeof(tenon_options), 0, 0, TENON_ADAPTIVE, NULL, 0, 0, 0, 0, 0, false, false, false, 0, 0, 0, 0}
 
 /* A version of a program at the other end of a connection. Any number of threads may call at once. */
 typedef struct tenon_channel tenon_channel;
@@ -270,6 +272,35 @@ tenon_channel *tenon_channel_timeout(const tenon_channel *channel, uint64_t time
 /* The same connection and interface, for another caller; NULL: AUTH_NONE. */
 tenon_channel *tenon_channel_credential(const tenon_channel *channel,
                                         const tenon_auth_sys *credential, tenon_error *error);
+
+/* Pairs of keys and values that travel beside the arguments of a call and the result of its reply, by the lean protocol.
+ * Keys are made of a-z, 0-9, "_", "." and "-"; values are printable ASCII, or any bytes if the key ends in "-bin". Order
+ * and repeats are kept. One thread at a time. */
+typedef struct tenon_metadata tenon_metadata;
+
+/* No pairs. */
+tenon_metadata *tenon_metadata_new(void);
+
+/* Frees it. NULL is nothing to do. */
+void tenon_metadata_free(tenon_metadata *metadata);
+
+/* Adds a pair, the value of LENGTH bytes. */
+bool tenon_metadata_append(tenon_metadata *metadata, const char *key, const void *value, size_t length,
+                           tenon_error *error);
+
+/* The INDEX-th value of a key, from 0, and its length; NULL if there are not so many. It has no NUL behind it, and lives
+ * until a pair is added. */
+const void *tenon_metadata_get(const tenon_metadata *metadata, const char *key, size_t index, size_t *length);
+
+/* The same connection and interface, with METADATA on every call beside that which is on the calls of CHANNEL already;
+ * NULL: no more. The new channel keeps the metadata of replies. By ONC RPC, which has no place for it, calls with metadata
+ * fail. */
+tenon_channel *tenon_channel_metadata(const tenon_channel *channel, const tenon_metadata *metadata,
+                                      tenon_error *error);
+
+/* A copy of the metadata of the reply, or of the refusal, to the last call of CHANNEL that is over; to be freed. It is
+ * empty if CHANNEL was not made by tenon_channel_metadata. NULL: the channel is NULL. */
+tenon_metadata *tenon_channel_reply_metadata(const tenon_channel *channel);
 
 /* Lets go of a channel that nobody uses any more; the connection is closed with the last that shares it.
  * NULL is nothing to do. */
@@ -364,6 +395,10 @@ uint32_t tenon_request_procedure(const tenon_request *request);
  * is written to `claim` lives as long as the request. */
 bool tenon_request_auth_sys(tenon_request *request, tenon_auth_sys *claim);
 
+/* Whether it is known which user the caller's process ran as when it connected, by the kernel: over a Unix socket and in
+ * shared memory. It is written to `uid`, which may be NULL. */
+bool tenon_request_user(const tenon_request *request, uint32_t *uid);
+
 /* Where the caller is, as "192.0.2.1:1023"; empty over a Unix socket and shared memory. Lives as long as the
  * request. */
 const char *tenon_request_peer(tenon_request *request);
@@ -373,6 +408,16 @@ const char *tenon_request_transport(const tenon_request *request);
 
 /* Where the caller is, in bytes: writes 4 or 16 of them and says how many, or 0 over a Unix socket and shared memory. */
 size_t tenon_request_ip(const tenon_request *request, unsigned char address[16], uint16_t *port);
+
+/* The INDEX-th value of a key in the metadata of the call, from 0, and its length; NULL if there are not so many. It has
+ * no NUL behind it, and lives as long as the request. */
+const void *tenon_request_metadata(const tenon_request *request, const char *key, size_t index,
+                                   size_t *length);
+
+/* Adds a pair to the metadata of the reply, which goes with the result and with a refusal. Clients of ONC RPC are not
+ * told. All pairs have at most 8 KiB. */
+bool tenon_request_append_metadata(tenon_request *request, const char *key, const void *value, size_t length,
+                                   tenon_error *error);
 
 /* Milliseconds until the caller stops waiting, rounded up: 0 if it has; -1 if it has not said so, which clients of ONC
  * RPC cannot. */

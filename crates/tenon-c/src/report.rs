@@ -143,7 +143,9 @@ fn kind_of_call(error: &CallError) -> ApiErrorKind {
         | CallError::TooManyCalls { .. }
         | CallError::OtherProtocol { .. }
         | CallError::NoLeanNumber { .. }
-        | CallError::LeanCredential => ApiErrorKind::Caller,
+        | CallError::Metadata(_)
+        | CallError::OncMetadata
+        | CallError::InsecureToken => ApiErrorKind::Caller,
         CallError::Exception(exception) if exception.status == Status::DEADLINE => {
             ApiErrorKind::Timeout
         }

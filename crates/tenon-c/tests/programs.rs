@@ -243,6 +243,18 @@ fn a_handler_sees_that_its_caller_has_stopped_waiting() {
     assert_eq!(succeeds(Command::new(program).args(addresses)), "fine\n");
 }
 
+/// Metadata of a call and of its reply, and a claim of who calls, over each transport of the lean protocol.
+#[test]
+fn metadata_goes_both_ways() {
+    let installed = Installed::shared();
+    let program = installed.compile("gcc", "metadata", &SANITIZED, false);
+    let file = |name: &str| installed.prefix.join(name).display().to_string();
+    let unix = format!("unix://{}", file("metadata.socket"));
+    let shm = format!("shm://{}", file("metadata.shm"));
+    let addresses = ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", &unix, &shm];
+    assert_eq!(succeeds(Command::new(program).args(addresses)), "fine\n");
+}
+
 #[test]
 fn a_server_stops_whenever_it_is_told_to() {
     let installed = Installed::shared();

@@ -1,13 +1,17 @@
 //! The settings that all calls of a client have in common, whatever carries them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_net::Protocol;
+use tenon_net::{Address, Protocol, Transport};
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{CallDraft, LeanCall};
-use tenon_proto::lean::{ByteOrder, Extension, Extras, Interface, MessageDraft};
+use tenon_proto::lean::{
+    ByteOrder, Extension, Extras, Interface, MessageDraft, Metadata, MetadataError, MetadataView,
+    Stamps,
+};
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
 use tenon_wire::{
@@ -17,8 +21,9 @@ use tenon_wire::{
 
 use crate::error::CallError;
 use crate::lean_input::LeanInput;
-use crate::options::CallOptions;
+use crate::options::{CallOptions, ChannelOptions};
 use crate::procedure::{CallCodec, ProcedureCall, decode_in_order};
+use crate::propagation::{self, Propagation};
 use crate::timer::CallLimit;
 
 /// A version of a program that is called, and the settings that all calls of it have in common.
@@ -33,9 +38,21 @@ pub struct Caller {
     timeout: Duration,
     /// True if lean calls say how much time they have.
     tells_timeout: bool,
-    /// True if calls are to carry a credential, which the lean protocol cannot carry.
-    has_credential: bool,
+    /// Attachments of every call, if any were set.
+    attachments: Option<Arc<CallerAttachments>>,
+    /// True if calls go over a network without encryption, and must not carry tokens there.
+    is_exposed: bool,
     decoding: Decoding,
+}
+
+/// What all calls of a client carry beside their arguments.
+#[derive(Debug, Clone, Default)]
+struct CallerAttachments {
+    metadata: Metadata,
+    /// The body of an AUTH_SYS credential.
+    credential: Option<Vec<u8>>,
+    /// What is carried on of the call that a handler carries out.
+    propagation: Propagation,
 }
 
 /// Bytes of a result from which every time that it is moved shows.
@@ -154,18 +171,20 @@ fn decode_whole<'a, R: Representation, T, E: From<CallError>>(
 }
 
 impl Caller {
-    /// A caller over a channel that speaks `protocol`: its calls are made with AUTH_NONE, have 25 seconds, and read
-    /// results leniently.
-    pub fn new(protocol: Protocol, program: u32, version: u32) -> Self {
+    /// A caller over a channel to `address`: its calls are made with AUTH_NONE, have 25 seconds, and read results
+    /// leniently.
+    pub fn new(address: &Address, options: &ChannelOptions, program: u32, version: u32) -> Self {
+        let stays_here = matches!(address.transport(), Transport::Unix | Transport::Shm);
         Self {
-            protocol,
+            protocol: address.protocol(),
             program,
             version,
             template: Arc::new(CallTemplate::new(program, version, &Credential::None)),
             interface: Arc::new(Interface::unknown(program, version)),
             timeout: ConnectionConfig::CALL_TIMEOUT,
             tells_timeout: false,
-            has_credential: false,
+            attachments: None,
+            is_exposed: !stays_here && !options.allow_insecure,
             decoding: Decoding::default(),
         }
     }
@@ -181,10 +200,33 @@ impl Caller {
         self.interface = interface;
     }
 
-    /// Puts `credential` on every call. The lean protocol carries none: its calls fail then, unless it is AUTH_NONE.
+    fn attachments(&mut self) -> &mut CallerAttachments {
+        Arc::make_mut(self.attachments.get_or_insert_default())
+    }
+
+    /// Puts `credential` on every call.
     pub fn set_credential(&mut self, credential: &Credential<'_>) {
-        self.has_credential = !matches!(credential, Credential::None);
+        self.attachments().credential = credential.sys_body();
         self.template = Arc::new(CallTemplate::new(self.program, self.version, credential));
+    }
+
+    /// Puts `metadata` on every call, beside that which is on it already.
+    ///
+    /// # Errors
+    /// There would be too much.
+    pub fn add_metadata(&mut self, metadata: MetadataView<'_>) -> Result<(), MetadataError> {
+        self.attachments().metadata.append_all(metadata)
+    }
+
+    /// Has calls carry on what `propagation` says of the call that a handler carries out.
+    pub fn set_propagation(&mut self, propagation: Propagation) {
+        self.attachments().propagation = propagation;
+    }
+
+    fn propagation(&self) -> Option<&Propagation> {
+        self.attachments
+            .as_deref()
+            .map(|attachments| &attachments.propagation)
     }
 
     /// Forgives as much as `mode` says.
@@ -223,67 +265,173 @@ impl Caller {
 
     /// Returns the time that a call with these options has.
     #[inline]
-    pub fn limit(&self, options: &CallOptions) -> CallLimit {
+    pub fn limit(&self, options: &CallOptions<'_>) -> CallLimit {
+        let timeout = options.get_timeout().unwrap_or(self.timeout);
         CallLimit {
-            timeout: options.get_timeout().unwrap_or(self.timeout),
+            timeout: match self.carried_time() {
+                None => timeout,
+                Some(left) => timeout.min(left),
+            },
             wait_for_ready: options.get_wait_for_ready(),
         }
     }
 
-    /// Begins a call by ONC RPC in an empty buffer.
+    /// Returns the time that is left of the call that a handler carries out, if this is called by one, and its calls are
+    /// to have no more.
     #[inline]
-    pub fn begin(&self, message: &mut Buffer, procedure: u32) {
-        self.template.begin(message, procedure);
+    fn carried_time(&self) -> Option<Duration> {
+        match propagation::is_active() {
+            false => None,
+            true => propagation::time_left(self.propagation()),
+        }
     }
 
-    /// Begins a lean call with `extensions` in an empty buffer.
+    /// Begins a call by ONC RPC in an empty buffer.
     ///
     /// # Errors
-    /// The lean protocol has no such numbers of procedures, or the call has a credential.
+    /// The call is to carry metadata.
+    #[inline]
+    pub fn begin(
+        &self,
+        message: &mut Buffer,
+        procedure: u32,
+        options: &CallOptions<'_>,
+    ) -> Result<(), CallError> {
+        let has_metadata = |attachments: &CallerAttachments| !attachments.metadata.is_empty();
+        if self.attachments.as_deref().is_some_and(has_metadata)
+            || options.get_metadata().is_some_and(|own| !own.is_empty())
+        {
+            return Err(CallError::OncMetadata);
+        }
+        self.template.begin(message, procedure);
+        Ok(())
+    }
+
+    /// Begins a lean call in an empty buffer. It asks the server for its time stamps if `asks_stamps`.
+    ///
+    /// # Errors
+    /// The lean protocol has no such numbers of procedures, or the call has metadata that cannot be sent.
     #[inline]
     pub fn begin_lean(
         &self,
         message: &mut Buffer,
         procedure: u32,
-        options: &CallOptions,
-        extensions: &[Extension<'_>],
+        options: &CallOptions<'_>,
+        asks_stamps: bool,
     ) -> Result<LeanCall<'_>, CallError> {
         let procedure =
             u16::try_from(procedure).map_err(|_| CallError::NoLeanNumber { procedure })?;
-        if self.has_credential {
-            return Err(CallError::LeanCredential);
-        }
-        let extras = Extras {
-            time_left: options
-                .get_timeout()
-                .or(self.tells_timeout.then_some(self.timeout)),
-            extensions,
-            ..Extras::default()
+        let is_plain = self.attachments.is_none()
+            && options.get_metadata().is_none()
+            && !propagation::is_active()
+            && !asks_stamps;
+        let draft = match is_plain {
+            true => {
+                let extras = Extras {
+                    time_left: self.told_time(options),
+                    ..Extras::default()
+                };
+                MessageDraft::call(message, ByteOrder::NATIVE, procedure, &extras)
+            }
+            false => self.begin_with_attachments(message, procedure, options, asks_stamps)?,
         };
         Ok(LeanCall {
-            draft: MessageDraft::call(message, ByteOrder::NATIVE, procedure, &extras),
+            draft,
             interface: &self.interface,
             procedure,
         })
     }
 
-    /// Writes a call in an empty buffer, by the protocol that the channel speaks; if it is the lean one,
-    /// with `extensions`.
+    /// Returns the time that a call says it has, if nothing is carried on.
+    #[inline]
+    fn told_time(&self, options: &CallOptions<'_>) -> Option<Duration> {
+        options
+            .get_timeout()
+            .or(self.tells_timeout.then_some(self.timeout))
+    }
+
+    /// Begins a lean call that carries more than its arguments.
+    #[cold]
+    fn begin_with_attachments(
+        &self,
+        message: &mut Buffer,
+        procedure: u16,
+        options: &CallOptions<'_>,
+        asks_stamps: bool,
+    ) -> Result<MessageDraft, CallError> {
+        let metadata = self.metadata_of_call(options)?;
+        let credential = self.attachments.as_deref();
+        let credential = credential.and_then(|attachments| attachments.credential.as_deref());
+        // Time stamps come first: the sender of a reply looks for them there.
+        let all = [
+            asks_stamps.then_some(Stamps::REQUEST),
+            credential.map(|content| Extension {
+                kind: Extension::CREDENTIAL,
+                content,
+            }),
+            (!metadata.is_empty()).then(|| metadata.extension()),
+        ];
+        let mut extensions = [Stamps::REQUEST; 3];
+        let mut count = 0;
+        for extension in all.into_iter().flatten() {
+            extensions[count] = extension;
+            count += 1;
+        }
+        let told = self.told_time(options);
+        let extras = Extras {
+            time_left: match self.carried_time() {
+                None => told,
+                Some(left) => Some(told.unwrap_or(self.timeout).min(left)),
+            },
+            extensions: &extensions[..count],
+            ..Extras::default()
+        };
+        let order = ByteOrder::NATIVE;
+        Ok(MessageDraft::call(message, order, procedure, &extras))
+    }
+
+    /// Returns the metadata of a call: that of the client, its own, and what is carried on.
+    fn metadata_of_call<'m>(
+        &'m self,
+        options: &CallOptions<'m>,
+    ) -> Result<Cow<'m, Metadata>, CallError> {
+        const EMPTY: &Metadata = &Metadata::new();
+        let mut all = Cow::Borrowed(EMPTY);
+        let attachments = self.attachments.as_deref();
+        let of_client = attachments.map(|attachments| &attachments.metadata);
+        for metadata in [of_client, options.get_metadata()].into_iter().flatten() {
+            if all.is_empty() {
+                all = Cow::Borrowed(metadata);
+            } else if !metadata.is_empty() {
+                all.to_mut().append_all(metadata.view())?;
+            }
+        }
+        if propagation::is_active() {
+            propagation::carry_on(&mut all, self.propagation())?;
+        }
+        if self.is_exposed && all.get_bytes(Metadata::AUTHORIZATION).is_some() {
+            return Err(CallError::InsecureToken);
+        }
+        Ok(all)
+    }
+
+    /// Writes a call in an empty buffer, by the protocol that the channel speaks; if it is the lean one, it asks for
+    /// time stamps if `asks_stamps`.
     ///
     /// # Errors
-    /// The channel speaks lean, and the procedure has no number there or no lean form. That the arguments cannot be
-    /// encoded is told beside the draft.
+    /// The channel speaks lean, and the procedure has no number there or no lean form; the call has metadata that cannot
+    /// be sent. That the arguments cannot be encoded is told beside the draft.
     #[inline]
     pub fn write<C: ProcedureCall>(
         &self,
         message: &mut Buffer,
         call: &C,
-        options: &CallOptions,
-        extensions: &[Extension<'_>],
+        options: &CallOptions<'_>,
+        asks_stamps: bool,
     ) -> Result<(Result<(), EncodeError>, CallDraft<'_>), CallError> {
         Ok(match self.protocol {
             Protocol::Onc => {
-                self.begin(message, C::PROCEDURE);
+                self.begin(message, C::PROCEDURE, options)?;
                 let encoded = CallCodec::<Xdr>::encode(call, &mut Encoder::new(message));
                 (encoded, CallDraft::Onc)
             }
@@ -292,7 +440,7 @@ impl Caller {
                     let spoken = Protocol::Lean;
                     return Err(CallError::OtherProtocol { spoken });
                 }
-                let call_draft = self.begin_lean(message, C::PROCEDURE, options, extensions)?;
+                let call_draft = self.begin_lean(message, C::PROCEDURE, options, asks_stamps)?;
                 let encoded = CallCodec::<Lean>::encode(call, &mut Encoder::over(message));
                 (encoded, CallDraft::Lean(call_draft))
             }

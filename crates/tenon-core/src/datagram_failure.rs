@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenon_proto::endpoint::CallFailure;
 use tenon_proto::endpoint::exchange::{Failure, Reason};
-use tenon_proto::lean::{ByteOrder, Status};
+use tenon_proto::lean::Status;
 
 use crate::error::{CallError, LeanException, Misbehavior};
 use crate::timer::CallTimer;
@@ -64,10 +64,5 @@ fn exchange_error(
 
 /// Returns the exception of a failure that the server reports, or this end in its place, without having sent one.
 fn exception(status: Status, failure: &Failure) -> CallError {
-    CallError::Exception(LeanException {
-        status,
-        message: failure.reason.to_string().into(),
-        details: Vec::new(),
-        order: ByteOrder::NATIVE,
-    })
+    CallError::Exception(LeanException::new(status, failure.reason.to_string()))
 }

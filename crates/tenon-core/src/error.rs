@@ -1,7 +1,6 @@
 //! Errors by blame: the call was wrong, the peer refused, the peer broke the protocol, time ran
 //! out, or the connection failed. Each knows whether the peer may have carried the call out.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,16 +8,13 @@ use std::time::{Duration, Instant};
 use tenon_net::{Address, AddressError, Protocol};
 use tenon_proto::connection::framing::FramingError;
 use tenon_proto::connection::{BindError, ConnectionError, PeerSilence, ReplyError};
-use tenon_proto::lean::{self, ByteOrder, Exception, Status};
+use tenon_proto::lean::{self, MetadataError};
 use tenon_proto::onc::message::{Refused, Violation};
 use tenon_proto::onc::record::RecordError;
-use tenon_wire::{
-    BString, DecodeError, DecodeMode, Decoder, EncodeError, Lean, Limits, Marshal, Order, Swapped,
-};
-
-use crate::lean_input::LeanInput;
+use tenon_wire::{DecodeError, EncodeError};
 
 pub use crate::error_kind::CallErrorKind;
+pub use crate::lean_exception::LeanException;
 
 /// Why a call has no result.
 ///
@@ -87,12 +83,20 @@ pub enum CallError {
         /// The procedure's number.
         procedure: u32,
     },
-    /// Your call was wrong: it was to carry a credential, which the lean protocol cannot carry.
+    /// Your call was wrong: its metadata, with that of its client and that which is carried on, is too large.
+    #[error("the metadata of the call: {0}")]
+    Metadata(#[from] MetadataError),
+    /// Your call was wrong: it was to carry metadata, which ONC RPC cannot carry.
     #[error(
-        "a call by the lean protocol carries no credential; {}, or leave the credential out",
-        advice_on_protocol(Protocol::Lean)
+        "a call by ONC RPC carries no metadata; connect to lean+tcp:// or another lean address, or leave the metadata out"
     )]
-    LeanCredential,
+    OncMetadata,
+    /// Your call was wrong: it was to carry a token over a network without encryption.
+    #[error(
+        "a call with a token does not go over a network without encryption; connect through a Unix socket or shared \
+         memory, or say ChannelOptions::allow_insecure"
+    )]
+    InsecureToken,
     /// Your call was wrong: it is larger than the peer takes in, as it said when the connection
     /// opened. Lean calls only.
     #[error(
@@ -207,7 +211,9 @@ impl CallError {
             | Self::TooManyCalls { .. }
             | Self::OtherProtocol { .. }
             | Self::NoLeanNumber { .. }
-            | Self::LeanCredential
+            | Self::Metadata(_)
+            | Self::OncMetadata
+            | Self::InsecureToken
             | Self::Unbound(_)
             | Self::ConnectionRefused(_)
             | Self::Connect(_) => false,
@@ -431,105 +437,6 @@ impl From<ConnectionError> for ConnectionFailure {
             }
             other => io::Error::new(io::ErrorKind::InvalidData, other.to_string()).into(),
         }
-    }
-}
-
-/// Exception that a peer sends by the lean protocol where a result was expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LeanException {
-    /// Why there is no result.
-    pub status: Status,
-    /// The same in words, perhaps with more; perhaps empty.
-    pub message: BString,
-    /// If the procedure raised an error of its interface, the position of the error and its value.
-    pub details: Vec<u8>,
-    /// The order of the bytes of the details.
-    pub order: ByteOrder,
-}
-
-impl LeanException {
-    /// Returns which of the errors that the interface declares for it the procedure raised: the position in the list
-    /// behind `raises`, counted from 0. `None` if it raised none, or does not say which.
-    pub fn raised(&self) -> Option<u32> {
-        if self.status != Status::RAISED {
-            return None;
-        }
-        match self.details() {
-            LeanInput::Native(mut input) => input.get().ok(),
-            LeanInput::Swapped(mut input) => input.get().ok(),
-        }
-    }
-
-    /// Returns the error that the procedure [raised](crate::service::Refusal::raise), which is a `T`.
-    ///
-    /// ```
-    /// # use tenon::{CallError, LeanException, wire::{Lean, Marshal, Swapped}};
-    /// # fn show<Quota: Marshal<Lean> + Marshal<Lean<Swapped>> + std::fmt::Debug>(error: &CallError) {
-    /// if let CallError::Exception(exception) = error
-    ///     && exception.raised() == Some(0)
-    ///     && let Ok(quota) = exception.raised_as::<Quota>()
-    /// {
-    ///     eprintln!("{exception}: {quota:?}");
-    /// }
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// It is no `T`; there is none.
-    pub fn raised_as<T>(&self) -> Result<T, DecodeError>
-    where
-        T: Marshal<Lean> + Marshal<Lean<Swapped>>,
-    {
-        match self.details() {
-            LeanInput::Native(input) => decode_raised(input),
-            LeanInput::Swapped(input) => decode_raised(input),
-        }
-    }
-
-    /// Returns the details to be read: of an error that the procedure raised the position, and behind it, aligned as it
-    /// is to be, the value.
-    pub fn details(&self) -> LeanInput<'_> {
-        LeanInput::over(
-            &self.details,
-            self.order,
-            DecodeMode::default(),
-            Limits::default(),
-        )
-    }
-}
-
-/// Reads an error that stands behind its position.
-fn decode_raised<O: Order, T: Marshal<Lean<O>>>(
-    mut input: Decoder<'_, Lean<O>>,
-) -> Result<T, DecodeError> {
-    let _position: u32 = input.get()?;
-    input.align(T::ALIGN, 0)?;
-    let error = T::decode(&mut input)?;
-    input.finish()?;
-    Ok(error)
-}
-
-impl From<Exception<'_>> for LeanException {
-    fn from(exception: Exception<'_>) -> Self {
-        Self {
-            status: exception.status,
-            message: exception.message.to_owned(),
-            details: exception.details.to_owned(),
-            order: exception.order,
-        }
-    }
-}
-
-impl fmt::Display for LeanException {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exception = Exception {
-            status: self.status,
-            message: self.message.as_ref(),
-            details: &self.details,
-            order: self.order,
-        };
-        exception.fmt(f)
     }
 }
 

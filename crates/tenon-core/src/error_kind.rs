@@ -73,7 +73,9 @@ impl CallError {
             | Self::TooLargeForPeer { .. }
             | Self::OtherProtocol { .. }
             | Self::NoLeanNumber { .. }
-            | Self::LeanCredential => Kind::InvalidCall,
+            | Self::Metadata(_)
+            | Self::OncMetadata
+            | Self::InsecureToken => Kind::InvalidCall,
             Self::TooManyCalls { .. } => Kind::Busy,
             Self::Refused(refused) => kind_of_refused(refused),
             Self::Exception(exception) => kind_of_status(exception.status),
@@ -116,6 +118,7 @@ fn kind_of_status(status: Status) -> CallErrorKind {
         Status::UNBOUND => CallErrorKind::NoService,
         Status::NO_PROCEDURE => CallErrorKind::NoProcedure,
         Status::ARGUMENTS | Status::INVALID_ARGUMENTS => CallErrorKind::InvalidArguments,
+        Status::METADATA => CallErrorKind::InvalidCall,
         Status::FAILED => CallErrorKind::Failed,
         Status::RAISED => CallErrorKind::Raised,
         Status::FORBIDDEN => CallErrorKind::Denied,

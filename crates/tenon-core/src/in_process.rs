@@ -17,7 +17,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use tenon_proto::lean::ByteOrder;
 use tenon_wire::{Buffer, Decoder, Encoder, Xdr};
 
 use crate::error::{CallError, LeanException};
@@ -31,10 +30,8 @@ pub fn error<P: CalledProcedure>(refusal: Refusal) -> P::Error {
     let error = if P::HAS_LEAN {
         let (status, message, details) = lean_status(&refusal);
         CallError::Exception(LeanException {
-            status,
-            message: message.into(),
             details: details.to_vec(),
-            order: ByteOrder::NATIVE,
+            ..LeanException::new(status, message)
         })
     } else {
         CallError::Refused(onc_status(&refusal))

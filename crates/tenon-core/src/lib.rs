@@ -12,12 +12,15 @@ pub mod error;
 mod error_kind;
 mod in_order;
 pub mod in_process;
+mod lean_exception;
 mod lean_input;
 mod make_calls;
 pub mod options;
 mod probing;
 pub mod procedure;
 pub mod profile;
+pub mod propagation;
+mod reply_metadata;
 pub mod resolve;
 pub mod serve;
 pub mod service;
@@ -32,6 +35,7 @@ pub use destination::Destination;
 pub use in_order::InOrder;
 pub use lean_input::LeanInput;
 pub use make_calls::MakeCalls;
+pub use reply_metadata::ReplyMetadata;
 #[doc(hidden)]
 pub use tenon_net as net;
 #[doc(hidden)]

@@ -6,8 +6,10 @@ use std::time::Duration;
 use tenon_net::Liveness;
 use tenon_proto::config::{ConnectionConfig, PingConfig};
 use tenon_proto::endpoint::Retransmission;
+use tenon_proto::lean::Metadata;
 use tenon_proto::onc::record::FRAGMENT_MAX;
 
+use crate::reply_metadata::ReplyMetadata;
 use crate::resolve::Resolver;
 use crate::wait::Waiting;
 
@@ -66,6 +68,8 @@ pub struct ChannelOptions {
     pub waiting: Waiting,
     #[doc(hidden)]
     pub resolver: Option<Arc<dyn Resolver>>,
+    #[doc(hidden)]
+    pub allow_insecure: bool,
 }
 
 impl Default for ChannelOptions {
@@ -84,6 +88,7 @@ impl Default for ChannelOptions {
             retransmission: Retransmission::default(),
             waiting: Waiting::default(),
             resolver: None,
+            allow_insecure: false,
         }
     }
 }
@@ -225,6 +230,18 @@ impl ChannelOptions {
         }
     }
 
+    /// Sets whether calls may carry a token, metadata of the key `authorization`, over TCP, UDP or AF_XDP without
+    /// encryption, where all who can read along can use the token. By default such a call fails with
+    /// [`CallError::InsecureToken`](crate::error::CallError::InsecureToken). Unix sockets and shared memory do not leave
+    /// the machine, and are not concerned.
+    #[must_use]
+    pub fn allow_insecure(self, allow_insecure: bool) -> Self {
+        Self {
+            allow_insecure,
+            ..self
+        }
+    }
+
     /// Returns the limits of the connections of such a channel.
     #[doc(hidden)]
     pub fn connection_config(&self) -> ConnectionConfig {
@@ -249,24 +266,41 @@ impl ChannelOptions {
 /// Options of some calls beside those of their client, which decides what is not said here.
 ///
 /// ```
+/// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
+/// # use example::{greeter::{GreeterV1Client, Visitor}, start_server};
+/// # let (server, address) = start_server();
+/// use std::sync::Arc;
 /// use std::time::Duration;
-/// use tenon_core::options::CallOptions;
+/// use tenon::{CallOptions, Metadata, ReplyMetadata};
 ///
-/// let hurried = CallOptions::new().timeout(Duration::from_millis(200));
-/// assert_ne!(hurried, CallOptions::new());
+/// let greeter = GreeterV1Client::connect(&address)?;
+/// let mut metadata = Metadata::new();
+/// metadata.append("request-id", "7f3a")?;
+/// let trailing = Arc::new(ReplyMetadata::new());
+/// let options = CallOptions::new()
+///     .timeout(Duration::from_secs(2))
+///     .metadata(&metadata)
+///     .reply_metadata(&trailing);
+/// greeter.with_options(options).greet(&Visitor::default())?;
+/// println!("the server says {:?}", trailing.get());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CallOptions {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CallOptions<'a> {
     timeout: Option<Duration>,
     wait_for_ready: Option<bool>,
+    metadata: Option<&'a Metadata>,
+    reply_metadata: Option<&'a Arc<ReplyMetadata>>,
 }
 
-impl CallOptions {
+impl<'a> CallOptions<'a> {
     /// Options that leave everything to the client.
     pub const fn new() -> Self {
         Self {
             timeout: None,
             wait_for_ready: None,
+            metadata: None,
+            reply_metadata: None,
         }
     }
 
@@ -289,6 +323,26 @@ impl CallOptions {
         }
     }
 
+    /// Has a call carry `metadata`, beside that which its client puts on every call. By ONC RPC a call cannot carry
+    /// any, and fails with [`CallError::OncMetadata`](crate::error::CallError::OncMetadata).
+    #[must_use]
+    pub const fn metadata(self, metadata: &'a Metadata) -> Self {
+        Self {
+            metadata: Some(metadata),
+            ..self
+        }
+    }
+
+    /// Has the metadata of the reply, or of the exception in its place, put into `reply_metadata` when the call is over.
+    /// A reply by ONC RPC has none.
+    #[must_use]
+    pub const fn reply_metadata(self, reply_metadata: &'a Arc<ReplyMetadata>) -> Self {
+        Self {
+            reply_metadata: Some(reply_metadata),
+            ..self
+        }
+    }
+
     /// Returns the time of a call, if it is said.
     #[doc(hidden)]
     #[inline]
@@ -301,5 +355,19 @@ impl CallOptions {
     #[inline]
     pub fn get_wait_for_ready(&self) -> Option<bool> {
         self.wait_for_ready
+    }
+
+    /// Returns the metadata of a call, if it has some of its own.
+    #[doc(hidden)]
+    #[inline]
+    pub fn get_metadata(&self) -> Option<&'a Metadata> {
+        self.metadata
+    }
+
+    /// Returns where the metadata of the reply is wanted, if it is.
+    #[doc(hidden)]
+    #[inline]
+    pub fn get_reply_metadata(&self) -> Option<&'a Arc<ReplyMetadata>> {
+        self.reply_metadata
     }
 }

@@ -16,9 +16,10 @@ use tenon_proto::config::Role;
 use tenon_proto::connection::CallDraft;
 use tenon_proto::endpoint::ClientEndpoint;
 use tenon_proto::endpoint::exchange::ReassembledMessage;
+use tenon_proto::onc::auth::Credential;
+use tenon_proto::onc::message::CallTemplate;
 use tenon_wire::Buffer;
 
-use crate::caller::Caller;
 use crate::client::datagram_endpoint;
 use crate::options::ChannelOptions;
 
@@ -177,7 +178,7 @@ impl AddressProbe<'_> {
     fn call_null(&self, endpoint: &mut ClientEndpoint<()>, now: Instant) -> io::Result<()> {
         let (program, version) = self.program;
         let mut message = Buffer::default();
-        Caller::new(Protocol::Onc, program, version).begin(&mut message, 0);
+        CallTemplate::new(program, version, &Credential::None).begin(&mut message, 0);
         let started = endpoint.start_call(now, &CallDraft::Onc, &mut message, self.deadline, ());
         started.map(drop).map_err(io::Error::other)
     }

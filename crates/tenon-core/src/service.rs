@@ -9,11 +9,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_net::Transport;
-use tenon_proto::lean::Interface;
+use tenon_proto::connection::CallAttachments;
+use tenon_proto::lean::{Interface, MetadataError, MetadataView};
 use tenon_proto::onc::auth::{AuthStat, Credential};
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean, Marshal};
 
 use crate::lean_input::LeanInput;
+use crate::propagation::PropagatedContext;
+use crate::reply_metadata::ReplyMetadata;
 
 pub use tenon_sync::{CancelFlag, RunState};
 
@@ -167,13 +170,29 @@ pub trait LeanService: Send + Sync {
     ) -> Result<(), Refusal>;
 }
 
-/// Origin of a call: its transport, and the address of its caller.
+/// Origin of a call: its transport, and what is known of its caller without its saying.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Origin {
     /// Transport that the call came over.
     pub transport: Transport,
     /// The address of the caller; `None` on a Unix socket and in shared memory.
     pub peer: Option<SocketAddr>,
+    /// The user that the caller's process runs as; `None` over a network.
+    pub user: Option<u32>,
+}
+
+/// The caller of a call, as far as it is known: what the network or the kernel says of it, and what it claims itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Peer<'a> {
+    /// The address of the caller; `None` on a Unix socket, in shared memory, and in the same process.
+    pub address: Option<SocketAddr>,
+    /// The effective user of the caller's process when it connected, as the kernel says: it can be believed. `None`
+    /// but on a Unix socket and in shared memory, and of a connection that the program has established itself.
+    pub user: Option<u32>,
+    /// The identity that the caller claims, by either protocol. Believe it only of a network that you trust.
+    pub credential: Credential<'a>,
 }
 
 /// Source from which a handler learns whether the caller of its call has stopped waiting.
@@ -223,32 +242,29 @@ impl Cancellation<'_> {
 /// }
 ///
 /// // Handlers can be tested without a server.
-/// let call = CallInfo::new(1, Credential::None, Transport::Tcp).from_peer("192.0.2.7:700".parse()?);
+/// let call = CallInfo::new(1, Credential::None, Transport::Tcp).from_address("192.0.2.7:700".parse()?);
 /// assert_eq!(Host.greet(&call, Visitor::default()), Ok(Greeting::Void));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct CallInfo<'a> {
     procedure: u32,
-    credential: Credential<'a>,
+    peer: Peer<'a>,
     transport: Option<Transport>,
-    peer: Option<SocketAddr>,
     deadline: Option<Instant>,
     cancellation: Cancellation<'a>,
+    metadata: MetadataView<'a>,
+    reply_metadata: Option<&'a ReplyMetadata>,
 }
 
 impl<'a> CallInfo<'a> {
     /// A call without a caller's address and without a deadline, for the tests of a service.
     #[inline]
     pub fn new(procedure: u32, credential: Credential<'a>, transport: Transport) -> Self {
-        Self {
-            procedure,
-            credential,
-            transport: Some(transport),
-            peer: None,
-            deadline: None,
-            cancellation: Cancellation::None,
-        }
+        let mut call = Self::in_process(procedure);
+        call.peer.credential = credential;
+        call.transport = Some(transport);
+        call
     }
 
     /// Returns a call of the same process, which came over no transport and has no credential.
@@ -256,11 +272,16 @@ impl<'a> CallInfo<'a> {
     pub fn in_process(procedure: u32) -> Self {
         Self {
             procedure,
-            credential: Credential::None,
+            peer: Peer {
+                address: None,
+                user: None,
+                credential: Credential::None,
+            },
             transport: None,
-            peer: None,
             deadline: None,
             cancellation: Cancellation::None,
+            metadata: MetadataView::NONE,
+            reply_metadata: None,
         }
     }
 
@@ -269,26 +290,60 @@ impl<'a> CallInfo<'a> {
     #[inline]
     pub fn received(
         procedure: u32,
-        credential: Credential<'a>,
+        attachments: CallAttachments<'a>,
         origin: Origin,
         deadline: Option<Instant>,
         cancellation: Cancellation<'a>,
+        reply_metadata: &'a ReplyMetadata,
     ) -> Self {
         Self {
             procedure,
-            credential,
+            peer: Peer {
+                address: origin.peer,
+                user: origin.user,
+                credential: attachments.credential,
+            },
             transport: Some(origin.transport),
-            peer: origin.peer,
             deadline,
             cancellation,
+            metadata: attachments.metadata,
+            reply_metadata: Some(reply_metadata),
         }
     }
 
-    /// Returns the same call from `peer`.
+    /// Returns the same call from a caller at `address`.
     #[must_use]
-    pub fn from_peer(self, peer: SocketAddr) -> Self {
+    pub fn from_address(mut self, address: SocketAddr) -> Self {
+        self.peer.address = Some(address);
+        self
+    }
+
+    /// Returns the same call from a process of this user.
+    #[must_use]
+    pub fn from_user(mut self, user: u32) -> Self {
+        self.peer.user = Some(user);
+        self
+    }
+
+    /// Returns the same call of a caller that waits until `deadline`.
+    #[must_use]
+    pub fn with_deadline(self, deadline: Instant) -> Self {
         Self {
-            peer: Some(peer),
+            deadline: Some(deadline),
+            ..self
+        }
+    }
+
+    /// Returns the same call with metadata, and with a place for that of its reply.
+    #[must_use]
+    pub fn with_metadata(
+        self,
+        metadata: MetadataView<'a>,
+        reply_metadata: &'a ReplyMetadata,
+    ) -> Self {
+        Self {
+            metadata,
+            reply_metadata: Some(reply_metadata),
             ..self
         }
     }
@@ -299,15 +354,9 @@ impl<'a> CallInfo<'a> {
         self.procedure
     }
 
-    /// Returns the identity that the caller claims. AUTH_SYS is a claim: believe it only of a network that you trust.
+    /// Returns who calls, as far as that is known.
     #[inline]
-    pub fn credential(&self) -> Credential<'a> {
-        self.credential
-    }
-
-    /// Returns the address of the caller; `None` on a Unix socket, in shared memory, and in the same process.
-    #[inline]
-    pub fn peer(&self) -> Option<SocketAddr> {
+    pub fn peer(&self) -> Peer<'a> {
         self.peer
     }
 
@@ -321,6 +370,45 @@ impl<'a> CallInfo<'a> {
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+
+    /// Returns the metadata of the call. Clients of ONC RPC send none. Of a token in it only its sender is known to have
+    /// it: believe it as far as you trust the network.
+    #[inline]
+    pub fn metadata(&self) -> MetadataView<'a> {
+        self.metadata
+    }
+
+    /// Adds a pair to the metadata of the reply, which is sent with the result or with the refusal. A client of ONC RPC
+    /// is not told, and neither is a caller in the same process.
+    ///
+    /// # Errors
+    /// The key or the value has a character that it may not have, or the reply would have more metadata than
+    /// [`Metadata::ACCEPTED`](tenon_proto::lean::Metadata::ACCEPTED) bytes.
+    pub fn append_reply_metadata(
+        &self,
+        key: &str,
+        value: impl AsRef<[u8]>,
+    ) -> Result<(), MetadataError> {
+        match self.reply_metadata {
+            Some(metadata) => metadata.append(key, value),
+            None => ReplyMetadata::new().append(key, value),
+        }
+    }
+
+    /// Returns what the calls of the handler carry on, which its thread or task has as its context anyhow.
+    pub fn context(&self) -> PropagatedContext {
+        PropagatedContext::of_call(self.deadline, self.metadata)
+    }
+
+    /// The same if there is anything to carry on.
+    #[doc(hidden)]
+    #[inline]
+    pub fn context_to_enter(&self) -> Option<PropagatedContext> {
+        match self.deadline.is_none() && self.metadata.is_empty() {
+            true => None,
+            false => Some(self.context()),
+        }
     }
 
     /// Returns whether the caller is known to have stopped waiting: it has cancelled the call, it is gone, or its time

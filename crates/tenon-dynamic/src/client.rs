@@ -1,18 +1,20 @@
 //! Calls with values.
 
-use tenon::{CallError, Client, LeanInput, Protocol};
+use tenon::{CallError, ClientView, LeanInput, Protocol};
 use tenon_exec::{Procedure, RaisedError, Value};
 
 /// Calls a procedure of an interface that was made for the protocol of the client, with a [`Value::Struct`] of its
-/// arguments, and returns its result; [`Value::Void`] if there is none.
+/// arguments, and returns its result; [`Value::Void`] if there is none. The client is a [`&Client`](tenon::Client), or
+/// one [with options](tenon::Client::with_options) of the call.
 ///
 /// # Errors
 /// By blame; see [`CallError`]. Arguments that are none of the procedure are the caller's mistake.
-pub fn call(
-    client: &Client,
+pub fn call<'c>(
+    client: impl Into<ClientView<'c>>,
     procedure: Procedure<'_>,
     arguments: &Value,
 ) -> Result<Value, CallError> {
+    let client = client.into();
     match client.protocol() {
         Protocol::Onc => client.onc().call(
             procedure.number(),

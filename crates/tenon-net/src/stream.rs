@@ -4,6 +4,7 @@ mod sending;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::net::Shutdown;
@@ -33,15 +34,21 @@ enum StreamKind {
 /// State that depends on the address family of a socket.
 #[derive(Debug)]
 enum SocketFamily {
-    Tcp { peer: SocketAddr },
-    Unix(UnixWait),
+    Tcp {
+        peer: SocketAddr,
+    },
+    Unix {
+        wait: UnixWait,
+        /// The user of the peer's process, once the kernel was asked.
+        user: OnceLock<Option<User>>,
+    },
 }
 
 impl SocketFamily {
     /// Passes on what a send or a receive returns, the number of bytes.
     #[inline]
     fn note(&self, moved: io::Result<usize>) -> io::Result<usize> {
-        if let (Self::Unix(wait), Ok(bytes)) = (self, &moved) {
+        if let (Self::Unix { wait, .. }, Ok(bytes)) = (self, &moved) {
             wait.moved(*bytes);
         }
         moved
@@ -52,7 +59,7 @@ impl SocketFamily {
     fn polls(&self) -> bool {
         match self {
             Self::Tcp { .. } => false,
-            Self::Unix(wait) => wait.polls(),
+            Self::Unix { wait, .. } => wait.polls(),
         }
     }
 }
@@ -103,7 +110,10 @@ impl Stream {
     pub(crate) fn unix(socket: DeadlineSocket) -> Self {
         Self(StreamKind::Socket {
             socket,
-            family: SocketFamily::Unix(UnixWait::default()),
+            family: SocketFamily::Unix {
+                wait: UnixWait::default(),
+                user: OnceLock::new(),
+            },
         })
     }
 
@@ -117,7 +127,7 @@ impl Stream {
         match &self.0 {
             StreamKind::Socket { family, .. } => match family {
                 SocketFamily::Tcp { .. } => Transport::Tcp,
-                SocketFamily::Unix(_) => Transport::Unix,
+                SocketFamily::Unix { .. } => Transport::Unix,
             },
             StreamKind::Shm(_) => Transport::Shm,
         }
@@ -134,12 +144,28 @@ impl Stream {
         }
     }
 
+    /// Returns the same stream, of which the user of the peer is not known: a process that relays another connection
+    /// through a pair of sockets is not the peer.
+    #[must_use]
+    pub fn without_user(self) -> Self {
+        if let StreamKind::Socket {
+            family: SocketFamily::Unix { user, .. },
+            ..
+        } = &self.0
+        {
+            user.get_or_init(|| None);
+        }
+        self
+    }
+
     /// Returns the user of the peer's process when it connected or listened; none over TCP.
     pub fn user(&self) -> Option<User> {
         match &self.0 {
             StreamKind::Socket { socket, family } => match family {
                 SocketFamily::Tcp { .. } => None,
-                SocketFamily::Unix(_) => User::at(socket.as_fd()).ok(),
+                SocketFamily::Unix { user, .. } => {
+                    *user.get_or_init(|| User::at(socket.as_fd()).ok())
+                }
             },
             StreamKind::Shm(shm) => Some(shm.user()),
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::codec::lean::{ByteOrder, Features, Preamble};
+use crate::codec::lean::{ByteOrder, Features, Metadata, Preamble};
 use crate::codec::onc::record::FRAGMENT_MAX;
 
 /// The limits that one end of a connection grants, and its choices as a sender.
@@ -17,6 +17,8 @@ pub struct ConnectionConfig {
     pub outgoing_calls_max: usize,
     /// Calls of the peer that may wait for their replies. Lean peers are told, 16 at least.
     pub incoming_calls_max: usize,
+    /// Bytes of metadata that this end accepts with a call; [`Metadata::ACCEPTED`] at least.
+    pub metadata_max: usize,
     /// Bytes of the longest fragment that records of ONC RPC are cut into (RFC 5531 section 11). 4 at least: the number
     /// of a call is written into its first fragment when it is [started](crate::connection::Connection::start_call).
     pub fragment_max: usize,
@@ -39,6 +41,7 @@ impl ConnectionConfig {
             receive_max: 64 << 20,
             outgoing_calls_max: 4096,
             incoming_calls_max: 0,
+            metadata_max: Metadata::ACCEPTED,
             fragment_max: FRAGMENT_MAX,
             pings: PingConfig::default(),
             features: Features::all(),
@@ -53,6 +56,7 @@ impl ConnectionConfig {
             receive_max: 4 << 20,
             outgoing_calls_max: 4096,
             incoming_calls_max: 1024,
+            metadata_max: Metadata::ACCEPTED,
             fragment_max: FRAGMENT_MAX,
             pings: PingConfig::default(),
             features: Features::all(),

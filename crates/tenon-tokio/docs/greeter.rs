@@ -180,7 +180,7 @@ impl GreeterV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> GreeterV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> GreeterV1Client<ClientView<'c>> {
         GreeterV1Client(self.0.with_options(options))
     }
 
@@ -400,10 +400,10 @@ impl GreeterV1AsyncClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(
-        &self,
-        options: CallOptions,
-    ) -> GreeterV1AsyncClient<::tenon_tokio::ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> GreeterV1AsyncClient<::tenon_tokio::ClientView<'c>> {
         GreeterV1AsyncClient(self.0.with_options(options))
     }
 
@@ -478,8 +478,8 @@ impl<T: GreeterV1Async> ::tenon_tokio::AsyncService for GreeterV1AsyncService<T>
         match call.procedure() {
             GREET => {
                 let GreeterV1GreetRequest { args } = call.read()?;
-                let reply = self.0.greet(&call.info(), args).await?;
-                call.reply::<GreeterV1GreetRequest>(&reply)
+                let outcome = self.0.greet(&call.info(), args).await;
+                call.respond::<GreeterV1GreetRequest>(outcome)
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }

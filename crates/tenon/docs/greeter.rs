@@ -180,7 +180,7 @@ impl GreeterV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> GreeterV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> GreeterV1Client<ClientView<'c>> {
         GreeterV1Client(self.0.with_options(options))
     }
 

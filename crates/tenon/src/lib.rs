@@ -122,15 +122,17 @@ pub use tenon_core::procedure::{CallCodec, CalledProcedure, LeanInterface, Proce
 pub use tenon_core::profile::{
     CallProfile, Owner, Part, PartStats, ProfileStats, Summary, Trace, Way,
 };
+pub use tenon_core::propagation::{EnteredContext, PropagatedContext, Propagation};
 pub use tenon_core::serve::{EndOfStream, ServerCounters, ServerLimits, StartError};
-pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};
+pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Peer, Refusal, Service};
 pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};
-pub use tenon_core::{InOrder, LeanInput, MakeCalls};
+pub use tenon_core::{InOrder, LeanInput, MakeCalls, ReplyMetadata};
 pub use tenon_core::{in_process, resolve, stubs};
 pub use tenon_net::{Address, AddressError, Endpoint, Host, Protocol, Transport};
 pub use tenon_proto::connection::{BindError, OutgoingCounters};
 pub use tenon_proto::endpoint::DuplicateLimits;
 pub use tenon_proto::lean;
+pub use tenon_proto::lean::{Metadata, MetadataError, MetadataIter, MetadataView};
 pub use tenon_proto::onc::auth::{AuthStat, AuthSys, Credential, CredentialError};
 pub use tenon_proto::onc::message::{Refused, Violation};
 pub use tenon_wire as wire;

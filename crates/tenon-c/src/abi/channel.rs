@@ -3,12 +3,14 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::BorrowedFd;
 use std::ptr;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenon::lean::Interface;
 use tenon::wire::{DecodeError, EncodeError, Encoder, Representation};
-use tenon::{CallError, Channel, ChannelStepper, Client, Protocol};
+use tenon::{
+    CallError, CallOptions, Channel, ChannelStepper, Client, ClientView, Protocol, ReplyMetadata,
+};
 
 use super::codec;
 use super::error::{CError, done, told};
@@ -26,6 +28,8 @@ pub struct CChannel {
     pub(super) client: Client,
     /// For those that share the connection.
     defaults: CallDefaults,
+    /// Place for the metadata of replies, if the program wants to see it.
+    pub(super) reply_metadata: Option<Arc<ReplyMetadata>>,
     /// There once the program steps.
     pub(super) stepper: Mutex<Option<ChannelStepper>>,
     generation: ForkGeneration,
@@ -360,6 +364,7 @@ impl CChannel {
         Self {
             client,
             defaults,
+            reply_metadata: None,
             stepper: Mutex::default(),
             generation: ForkGeneration::now(),
         }
@@ -375,8 +380,21 @@ impl CChannel {
     }
 
     /// Returns the same client over the same connection, which is not stepped by this one.
-    fn shared(&self) -> Self {
-        Self::of(self.client.clone(), self.defaults.clone())
+    pub(super) fn shared(&self) -> Self {
+        Self {
+            reply_metadata: self.reply_metadata.as_ref().map(|_| Arc::default()),
+            ..Self::of(self.client.clone(), self.defaults.clone())
+        }
+    }
+
+    /// Returns the client that calls.
+    #[inline]
+    pub(super) fn view(&self) -> ClientView<'_> {
+        let mut options = CallOptions::new();
+        if let Some(place) = &self.reply_metadata {
+            options = options.reply_metadata(place);
+        }
+        self.client.with_options(options)
     }
 
     /// Bytes that a call may have.
@@ -385,7 +403,7 @@ impl CChannel {
         self.client.channel().options().send_max
     }
 
-    fn into_raw(self) -> *mut Self {
+    pub(super) fn into_raw(self) -> *mut Self {
         Box::into_raw(Box::new(self))
     }
 
@@ -400,7 +418,7 @@ impl CChannel {
         let mut unread = None;
         let limit = self.send_max();
         let outcome = match self.client.protocol() {
-            Protocol::Onc => self.client.onc().call(
+            Protocol::Onc => self.view().onc().call(
                 number,
                 |out| arguments.encode(out, |message| message.encode_xdr, limit, &mut unsent),
                 |input| {
@@ -410,7 +428,7 @@ impl CChannel {
                     })
                 },
             ),
-            Protocol::Lean => self.client.lean().call(
+            Protocol::Lean => self.view().lean().call(
                 number,
                 |out| arguments.encode(out, |message| message.encode_lean, limit, &mut unsent),
                 |input| {

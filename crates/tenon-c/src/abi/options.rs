@@ -62,6 +62,8 @@ pub struct COptions {
     pub wait_for_ready: u8,
     /// Nonzero if the first call connects.
     pub connect_lazily: u8,
+    /// Nonzero if tokens may go over a network without encryption.
+    pub allow_insecure: u8,
     /// Time after which the kernel asks a silent peer.
     pub keep_alive_ms: u64,
     /// Time that a peer may acknowledge nothing.
@@ -141,7 +143,8 @@ impl COptions {
         }
         options = options
             .wait_for_ready(self.wait_for_ready != 0)
-            .connect_lazily(self.connect_lazily != 0);
+            .connect_lazily(self.connect_lazily != 0)
+            .allow_insecure(self.allow_insecure != 0);
         Ok(self.with_liveness(options))
     }
 

@@ -66,7 +66,7 @@ impl CChannel {
             Protocol::Onc => {
                 let unread = |_: &mut Decoder<'_>| Ok(());
                 let encode = |message: &CMessage| message.encode_xdr;
-                self.client.onc().start(
+                self.view().onc().start(
                     number,
                     |out| arguments.encode(out, encode, limit, &mut unsent),
                     unread,
@@ -75,7 +75,7 @@ impl CChannel {
             Protocol::Lean => {
                 let unread = |_: &mut LeanInput<'_>| Ok(());
                 let encode = |message: &CMessage| message.encode_lean;
-                self.client.lean().start(
+                self.view().lean().start(
                     number,
                     |out| arguments.encode(out, encode, limit, &mut unsent),
                     unread,

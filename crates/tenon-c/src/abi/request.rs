@@ -61,6 +61,11 @@ impl<'c> CRequest<'c> {
         }
     }
 
+    /// Returns what is known of the call beside its arguments.
+    pub(super) fn info(&self) -> &'c CallInfo<'c> {
+        self.info
+    }
+
     /// Returns whether what the result owns stays with the handler's program.
     pub(super) fn keeps_result(&self) -> bool {
         self.keeps_result
@@ -169,7 +174,7 @@ pub unsafe extern "C" fn tenon_request_auth_sys(
         let Some(request) = (unsafe { request.as_mut() }) else {
             return false;
         };
-        let Credential::Sys(user) = request.info.credential() else {
+        let Credential::Sys(user) = request.info.peer().credential else {
             return false;
         };
         if claim.is_null() {
@@ -195,6 +200,23 @@ pub unsafe extern "C" fn tenon_request_auth_sys(
     })
 }
 
+/// `tenon_request_user`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_request_user(request: *const CRequest<'_>, uid: *mut u32) -> bool {
+    // SAFETY: it is NULL or the request that the handler was handed.
+    let known = unsafe { request.as_ref() }.and_then(|request| request.info.peer().user);
+    if let Some(user) = known
+        && !uid.is_null()
+    {
+        // SAFETY: it is not NULL, and room for a user.
+        unsafe { ptr::write(uid, user) };
+    }
+    known.is_some()
+}
+
 /// `tenon_request_peer`.
 ///
 /// # Safety
@@ -206,7 +228,7 @@ pub unsafe extern "C" fn tenon_request_peer(request: *mut CRequest<'_>) -> *cons
         // SAFETY: it is NULL or the request that the handler was handed.
         let request = unsafe { request.as_mut() };
         let known = request.and_then(|request| {
-            let peer = request.info.peer()?;
+            let peer = request.info.peer().address?;
             let text = || c_text(peer.to_string().as_bytes());
             Some(request.peer.get_or_insert_with(text).as_ptr())
         });
@@ -243,7 +265,8 @@ pub unsafe extern "C" fn tenon_request_ip(
     port: *mut u16,
 ) -> usize {
     // SAFETY: it is NULL or the request that the handler was handed.
-    let Some(peer) = unsafe { request.as_ref() }.and_then(|request| request.info.peer()) else {
+    let Some(peer) = unsafe { request.as_ref() }.and_then(|request| request.info.peer().address)
+    else {
         return 0;
     };
     if !port.is_null() {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
+use tenon::Metadata;
 
 use super::InterfaceArgs;
 
@@ -41,9 +42,18 @@ impl WaitArg {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Calling")]
 pub struct CallOptionArgs {
-    /// Who the caller says that it is; the lean protocol says nothing of it
+    /// Who the caller says that it is
     #[arg(long, value_enum, default_value = "none")]
     pub auth: AuthArg,
+
+    /// Metadata of the call, by the lean protocol, several times if need be; the value of a key that ends in `-bin` is
+    /// written in hexadecimal digits
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub metadata: Vec<MetadataPair>,
+
+    /// Send a token (`--metadata "authorization=Bearer ..."`) over a network without encryption, too
+    #[arg(long)]
+    pub allow_insecure: bool,
 
     /// Give up after so long: 500ms, 5s, 2m
     #[arg(long, value_name = "TIME", default_value = "25s", value_parser = parse_duration)]
@@ -83,6 +93,10 @@ pub struct CallArgs {
     /// Print the answer on one line
     #[arg(long)]
     pub compact: bool,
+
+    /// Print the metadata of the reply on stderr, a line `KEY=VALUE` for each pair
+    #[arg(long)]
+    pub reply_metadata: bool,
 
     #[command(flatten)]
     pub options: CallOptionArgs,
@@ -187,6 +201,42 @@ pub struct DemoArgs {
     /// Serve at this address alone
     #[arg(long, value_name = "ADDRESS", requires = "serve", hide = true)]
     pub at: Option<String>,
+}
+
+/// A pair of metadata on the command line.
+#[derive(Debug, Clone)]
+pub struct MetadataPair {
+    pub key: String,
+    pub value: Vec<u8>,
+}
+
+fn parse_pair(text: &str) -> Result<MetadataPair, String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("`{text}` has no `=`; write KEY=VALUE"))?;
+    let value = match key.ends_with("-bin") {
+        false => value.as_bytes().to_vec(),
+        true => hex_bytes(value).ok_or_else(|| {
+            format!("`{value}` is not in pairs of hexadecimal digits, as in d07e")
+        })?,
+    };
+    let mut metadata = Metadata::new();
+    let checked = metadata.append(key, &value);
+    checked.map_err(|error| error.to_string())?;
+    let key = key.to_owned();
+    Ok(MetadataPair { key, value })
+}
+
+fn hex_bytes(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    let bytes = pairs.map(|pair| match pair {
+        [high, low] => {
+            let [high, low] = [high, low].map(|digit| char::from(*digit).to_digit(16));
+            u8::try_from(16 * high? + low?).ok()
+        }
+        _ => None,
+    });
+    bytes.collect()
 }
 
 fn parse_program(text: &str) -> Result<ProgramVersion, String> {

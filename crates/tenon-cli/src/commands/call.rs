@@ -2,7 +2,9 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
+use tenon::{CallOptions, Metadata, ReplyMetadata};
 use tenon_exec::{Procedure, json};
 
 use crate::args::CallArgs;
@@ -23,7 +25,13 @@ pub fn run(args: &CallArgs) -> Result<(), CommandFailure> {
     let client = connect::client(&address, &args.options, program.number, version.number)?;
     let made_from = tenon_dynamic::lean_interface(interface.schema(), program, version);
     let client = client.with_interface(made_from);
-    let result = tenon_dynamic::call(&client, procedure, &arguments).map_err(|error| {
+    let reply_metadata = Arc::new(ReplyMetadata::new());
+    let options = CallOptions::new().reply_metadata(&reply_metadata);
+    let called = tenon_dynamic::call(client.with_options(options), procedure, &arguments);
+    if args.reply_metadata {
+        print_metadata(&reply_metadata.get());
+    }
+    let result = called.map_err(|error| {
         let raised = tenon_dynamic::raised(procedure, &error);
         match raised.and_then(|raised| procedure.write_raised(&raised).ok()) {
             Some(raised) => {
@@ -37,6 +45,17 @@ pub fn run(args: &CallArgs) -> Result<(), CommandFailure> {
         .write_result(&result)
         .map_err(CommandFailure::new)?;
     output::print_json(&json, args.compact)
+}
+
+/// Prints metadata on stderr, a line for each pair.
+fn print_metadata(metadata: &Metadata) {
+    for (key, value) in metadata {
+        let text: String = match key.ends_with("-bin") {
+            true => value.iter().map(|byte| format!("{byte:02x}")).collect(),
+            false => String::from_utf8_lossy(value).into_owned(),
+        };
+        eprintln!("{key}={text}");
+    }
 }
 
 /// Returns the arguments of a call as the command line has them, or stdin.

@@ -9,8 +9,8 @@ use rustix::system::uname;
 use tenon::lean::BindRefusal;
 use tenon::wire::DecodeMode;
 use tenon::{
-    Address, BindError, CallError, ChannelOptions, Client, ConnectError, Misbehavior, Protocol,
-    Transport,
+    Address, BindError, CallError, ChannelOptions, Client, ConnectError, Metadata, Misbehavior,
+    Protocol, Transport,
 };
 #[cfg(unix)]
 use tenon::{AuthSys, Credential};
@@ -33,7 +33,8 @@ pub fn client(
 ) -> Result<Client, CommandFailure> {
     let channel = ChannelOptions::default()
         .connect_timeout(options.timeout)
-        .waiting(options.wait.policy());
+        .waiting(options.wait.policy())
+        .allow_insecure(options.allow_insecure);
     let client = Client::connect_with(&address.to_string(), program, version, channel)
         .map_err(|error| no_connection(&error))?
         .with_timeout(options.timeout);
@@ -41,18 +42,23 @@ pub fn client(
         true => client.with_decode_mode(DecodeMode::Strict),
         false => client,
     };
-    match (options.auth, address.protocol()) {
-        (AuthArg::None, _) => Ok(client),
-        (AuthArg::Sys, Protocol::Onc) => with_own_identity(&client),
-        (AuthArg::Sys, Protocol::Lean) => {
-            let failure =
-                CommandFailure::usage("the lean protocol does not say who calls: leave --auth out");
-            Err(match address.clone().over_onc() {
-                Some(onc) => failure.hint(format!("ONC RPC says it: connect to {onc}")),
-                None => failure,
-            })
-        }
+    let client = match options.auth {
+        AuthArg::None => client,
+        AuthArg::Sys => with_own_identity(&client)?,
+    };
+    let mut metadata = Metadata::new();
+    for pair in &options.metadata {
+        metadata
+            .append(&pair.key, &pair.value)
+            .map_err(CommandFailure::usage)?;
     }
+    if !metadata.is_empty() && address.protocol() == Protocol::Onc {
+        let failure = CommandFailure::usage("a call by ONC RPC carries no metadata");
+        return Err(failure.hint(format!("a server of Tenon takes it at lean+{address}")));
+    }
+    client
+        .with_metadata(&metadata)
+        .map_err(CommandFailure::usage)
 }
 
 /// Returns the failure to connect, and what to do about it.
@@ -94,6 +100,10 @@ pub fn no_connection(error: &ConnectError) -> CommandFailure {
 /// Returns the failure of a call to `address` without a result, and what to do about it.
 pub fn failure(address: &Address, error: &CallError) -> CommandFailure {
     let failure = CommandFailure::new(error);
+    if let CallError::InsecureToken = error {
+        return CommandFailure::usage("the token would go over a network without encryption")
+            .hint("--allow-insecure sends it all the same, to who can read it on the way, too");
+    }
     match address.protocol() {
         Protocol::Onc => match (address.path(), error) {
             (Some(path), CallError::Misbehaved(Misbehavior::Record(_))) => failure.hint(format!(

@@ -6,14 +6,19 @@ use crate::common;
 use crate::common::{DemoServer, tenon, tenon_reading};
 use crate::raises_views::trouble::Lost;
 use crate::raises_views::{FileView, FilesV1, FilesV1ForgetError, FilesV1PutError, FilesV1Service};
-use tenon::wire::{Decoder, Encoder};
-use tenon::{CallInfo, Credential, Refusal, Server, Service};
+use std::sync::Arc;
+use tenon::lean::Interface;
+use tenon::wire::{Decoder, Encoder, Lean};
+use tenon::{CallInfo, Credential, LeanInput, LeanService, Refusal, Server, Service};
 
 const DEMO: &str = "interfaces/demo.x";
 const TORTURE: &str = "interfaces/torture.x";
 
-/// Answers every procedure with the bytes of its arguments.
-struct Echo;
+/// Answers every procedure with the bytes of its arguments; by the lean protocol, if it speaks it, with the metadata of the
+/// call, too.
+struct Echo {
+    speaks_lean: bool,
+}
 
 impl Service for Echo {
     fn program(&self) -> u32 {
@@ -35,7 +40,7 @@ impl Service for Echo {
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         // ECHO_INT tells the caller's user number instead.
-        if let (1, Credential::Sys(sys)) = (call.procedure(), call.credential()) {
+        if let (1, Credential::Sys(sys)) = (call.procedure(), call.peer().credential) {
             result.room(4).copy_from_slice(&sys.uid().to_be_bytes());
             return Ok(());
         }
@@ -43,13 +48,48 @@ impl Service for Echo {
         result.room(bytes.len()).copy_from_slice(bytes);
         Ok(())
     }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        self.speaks_lean.then_some(self)
+    }
+}
+
+impl LeanService for Echo {
+    fn interface(&self) -> Arc<Interface> {
+        Arc::new(Interface::unknown(self.program(), self.version()))
+    }
+
+    fn call_lean(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: LeanInput<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        for (key, value) in call.metadata() {
+            call.append_reply_metadata(key, value)?;
+        }
+        let LeanInput::Native(mut arguments) = arguments else {
+            return Err(Refusal::SystemError(
+                "the caller is of another machine".into(),
+            ));
+        };
+        match call.peer().credential {
+            Credential::Sys(sys) => result.put(sys.uid()),
+            Credential::None => result.put(arguments.get::<u32>()?),
+        }
+        Ok(())
+    }
 }
 
 fn echo_server() -> (Server, String) {
+    start(Echo { speaks_lean: false })
+}
+
+fn start(echo: Echo) -> (Server, String) {
     let server = Server::builder()
         .listen("tcp://127.0.0.1:0")
         .expect("the address is right")
-        .service(Echo)
+        .service(echo)
         .start()
         .expect("a port is free");
     let address = server.addresses()[0].to_string();
@@ -297,13 +337,49 @@ fn an_interface_that_was_changed_is_in_the_way_of_calls_that_use_the_change() {
 }
 
 #[test]
-fn a_lean_call_says_that_it_cannot_say_who_calls() {
-    let server = DemoServer::start();
-    let address = format!("lean+{}", server.tcp);
-    let arguments = ["call", &address, DEMO, "DEMO_NULL", "--auth", "sys"];
+fn a_call_carries_metadata_and_says_who_calls() {
+    let (_server, onc) = start(Echo { speaks_lean: true });
+    let address = format!("lean+{onc}");
+    let call = |further: &[&str]| {
+        let arguments = [
+            "call",
+            &address,
+            TORTURE,
+            "ECHO_INT",
+            "7",
+            "--reply-metadata",
+        ];
+        tenon(&[&arguments[..], further].concat())
+    };
+    let told = call(&[
+        "--metadata",
+        "request-id=7f=3a",
+        "--metadata",
+        "sum-bin=00ff",
+    ]);
+    assert_eq!(told.stderr, "request-id=7f=3a\nsum-bin=00ff\n");
+    assert_eq!(told.ok(), "7\n");
+    let user = rustix::process::getuid().as_raw();
+    assert_eq!(call(&["--auth", "sys"]).ok(), format!("{user}\n"));
+
+    for (pair, why) in [
+        ("request-id", "write KEY=VALUE"),
+        ("Request=1", "the key \"Request\" has other characters"),
+        ("sum-bin=0", "pairs of hexadecimal digits"),
+        ("name=\u{e4}", "is not printable ASCII"),
+    ] {
+        let stderr = call(&["--metadata", pair]).fails_with(2);
+        assert!(stderr.contains(why), "{pair}: {stderr}");
+    }
+    let token = ["--metadata", "authorization=Bearer secret"];
+    let stderr = call(&token).fails_with(2);
+    assert!(stderr.contains("--allow-insecure sends it"), "{stderr}");
+    let told = call(&[&token[..], &["--allow-insecure"]].concat());
+    assert_eq!(told.stderr, "authorization=Bearer secret\n");
+
+    let arguments = ["call", &onc, TORTURE, "ECHO_INT", "7", "--metadata", "k=v"];
     let stderr = tenon(&arguments).fails_with(2);
-    assert!(stderr.contains("leave --auth out"), "{stderr}");
-    assert!(stderr.contains(&server.tcp), "{stderr}");
+    assert!(stderr.contains(&format!("at lean+{onc}")), "{stderr}");
 }
 
 #[test]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{
     AbandonedCall, Answer, Connection, ConnectionError, Event, PeerClosing, PlainAnswer,
-    ServiceTable, UnsentCall,
+    ReplyError, ServiceTable, UnsentCall,
 };
-use tenon_proto::lean::{CloseReason, Stamps};
+use tenon_proto::lean::CloseReason;
 
 use super::calls::{CallId, Calls, DatagramCalls};
 use super::datagram_input::DatagramInput;
-use super::input::{Input, ReplyPlace};
+use super::input::{Input, ReplyExtensions, ReplyPlace};
 use crate::error::{CallError, ConnectionFailure};
 
 /// A call that is answered.
@@ -86,7 +86,7 @@ fn next_message<W: Copy + PartialEq>(
             outcome: Ok(ReplyPlace {
                 place,
                 order,
-                stamps: None,
+                extensions: None,
             }),
         }));
     }
@@ -183,14 +183,23 @@ fn next_answer<W: Copy + PartialEq>(
     Some(answered)
 }
 
+/// Returns the error of an answer without a result, with the metadata that came with it.
+#[cold]
+fn answer_error(error: ReplyError<'_>, extensions: Option<Box<ReplyExtensions>>) -> Box<CallError> {
+    let mut error = CallError::from(error);
+    if let (CallError::Exception(exception), Some(extensions)) = (&mut error, extensions) {
+        exception.metadata = extensions.metadata;
+    }
+    Box::new(error)
+}
+
 impl<W> Answered<W> {
     /// The same without what lies in the message. The place of the results in it is to be filled in.
     #[inline]
     fn of(answer: Answer<'_, W>) -> Self {
-        let stamps = if answer.extensions.is_empty() {
-            None
-        } else {
-            Stamps::find(answer.extensions)
+        let extensions = match answer.extensions.is_empty() {
+            true => None,
+            false => Some(ReplyExtensions::of(answer.extensions)),
         };
         Self {
             waiter: answer.waiter,
@@ -198,9 +207,9 @@ impl<W> Answered<W> {
                 Ok(_) => Ok(ReplyPlace {
                     place: 0..0,
                     order: answer.order,
-                    stamps,
+                    extensions,
                 }),
-                Err(error) => Err(Box::new(error.into())),
+                Err(error) => Err(answer_error(error, extensions)),
             },
         }
     }

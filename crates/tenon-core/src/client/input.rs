@@ -6,7 +6,7 @@ use std::ops::Range;
 use tenon_net::{ReceivedTrain, Transport};
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::{Detached, Receiver};
-use tenon_proto::lean::{ByteOrder, Stamps};
+use tenon_proto::lean::{ByteOrder, Extensions, Metadata, Stamps};
 
 use super::datagram_input::DatagramInput;
 
@@ -26,8 +26,28 @@ pub struct ReplyPlace {
     pub place: Range<usize>,
     /// The order of their bytes.
     pub order: ByteOrder,
-    /// Time stamps of the server, if it says when the call passed it.
+    /// What the server says beside the results.
+    pub extensions: Option<Box<ReplyExtensions>>,
+}
+
+/// What a server says in a reply beside the results.
+#[derive(Debug, Clone)]
+pub struct ReplyExtensions {
+    /// Times at which the call passed the server.
     pub stamps: Option<Stamps>,
+    /// The metadata of the reply.
+    pub metadata: Metadata,
+}
+
+impl ReplyExtensions {
+    /// Those that are known here.
+    #[cold]
+    pub fn of(extensions: Extensions<'_>) -> Box<Self> {
+        Box::new(Self {
+            stamps: Stamps::find(extensions),
+            metadata: extensions.answer_metadata().to_owned(),
+        })
+    }
 }
 
 impl Default for ReplyPlace {
@@ -35,7 +55,7 @@ impl Default for ReplyPlace {
         Self {
             place: 0..0,
             order: ByteOrder::NATIVE,
-            stamps: None,
+            extensions: None,
         }
     }
 }

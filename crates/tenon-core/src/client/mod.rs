@@ -19,7 +19,7 @@ pub use answers::{Answered, NextMessage};
 pub(crate) use calls::datagram_endpoint;
 pub use calls::{CallId, Calls, DatagramCalls};
 pub use counters::ChannelCounters;
-pub use input::{Input, ReplyPlace, handle_stream, may_have_more};
+pub use input::{Input, ReplyExtensions, ReplyPlace, handle_stream, may_have_more};
 pub use outcome::{Outcome, ResultBytes, Results};
 pub use outgoing::Outgoing;
 pub use seal::seal;

@@ -8,7 +8,7 @@ use tenon_proto::endpoint::CallFailure;
 use tenon_proto::lean::{ByteOrder, Status};
 use tenon_wire::Buffer;
 
-use super::input::{Input, ReplyPlace};
+use super::input::{Input, ReplyExtensions, ReplyPlace};
 use crate::datagram_error;
 use crate::error::{CallError, ConnectionFailure};
 use crate::profile::Note;
@@ -43,6 +43,8 @@ pub struct Results {
     pub order: ByteOrder,
     /// Note of the caller that received them, if the server says something of the call's way.
     pub note: Option<Box<Note>>,
+    /// What the server says beside the results.
+    pub extensions: Option<Box<ReplyExtensions>>,
 }
 
 /// Memory in which results are.
@@ -88,7 +90,10 @@ impl Results {
         Some(Self {
             bytes,
             order: reply.order,
-            note: reply.stamps.map(Note::now),
+            note: (reply.extensions.as_ref())
+                .and_then(|extensions| extensions.stamps)
+                .map(Note::now),
+            extensions: reply.extensions.clone(),
         })
     }
 }

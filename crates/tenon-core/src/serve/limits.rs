@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tenon_net::Listener;
 use tenon_proto::config::ConnectionConfig;
+use tenon_proto::lean::Metadata;
 
 use crate::options::FOR_EVER;
 
@@ -59,6 +60,9 @@ pub struct ServerLimits {
     /// Bytes of one request on a stream, all its fragments together; on a lean connection its header,
     /// too, and at least 64 KiB.
     pub message_bytes: usize,
+    /// Bytes of metadata of one call, from [`Metadata::ACCEPTED`], 8 KiB, which is the default, to
+    /// [`Metadata::BYTES_MAX`]. A lean client is refused more by `Status::METADATA`.
+    pub metadata_bytes: usize,
     /// Bytes of memory for requests on streams that have not arrived whole, or wait until they are carried out, over
     /// all connections.
     /// A connection that needs more when they are taken is closed. The first 16 KiB of each
@@ -142,10 +146,16 @@ impl ServerLimits {
         }
     }
 
+    /// Returns the bytes of metadata that are accepted with a call.
+    pub(super) fn metadata_max(&self) -> usize {
+        self.metadata_bytes.max(Metadata::ACCEPTED)
+    }
+
     /// Returns the configuration of each connection.
     pub fn connection_config(&self, fragment_max: usize) -> ConnectionConfig {
         ConnectionConfig {
             receive_max: self.message_bytes,
+            metadata_max: self.metadata_max(),
             incoming_calls_max: self.connection_calls.max(1),
             fragment_max,
             ..ConnectionConfig::server()
@@ -160,6 +170,7 @@ impl Default for ServerLimits {
             connections: 10_000,
             connections_of_host: 5_000,
             message_bytes: connection.receive_max,
+            metadata_bytes: connection.metadata_max,
             receive_bytes: 256 << 20,
             first_request_timeout: Some(Duration::from_secs(10)),
             receive_timeout: Some(Duration::from_secs(30)),

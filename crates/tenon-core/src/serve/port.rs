@@ -362,6 +362,7 @@ fn exchange_limits(limits: &ServerLimits) -> ExchangeLimits {
         bytes_of_conversation: of_host,
         bytes_of_host: of_host,
         bytes: limits.receive_bytes,
+        metadata_max: limits.metadata_max(),
         conversations: limits.conversations,
         conversations_of_host: limits.conversations_of_host,
         ..ExchangeLimits::default()

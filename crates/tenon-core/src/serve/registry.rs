@@ -5,16 +5,18 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Instant;
 
-use tenon_proto::connection::{Caller, IncomingCall, ReceivedCall, ReplyDraft, ServiceTable};
+use tenon_proto::connection::{
+    CallAttachments, Caller, IncomingCall, ReceivedCall, ReplyDraft, ServiceTable,
+};
 use tenon_proto::endpoint::{DATAGRAM_SIZE_MAX, ReplyTooLarge};
-use tenon_proto::lean::{self, ByteOrder, Exception, Stamps, Status};
-use tenon_proto::onc::auth::Credential;
-use tenon_proto::onc::message::{CallHeader, Refused};
+use tenon_proto::lean::{self, ByteOrder, Exception, Extensions, Stamps, Status};
+use tenon_proto::onc::message::Refused;
 use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
 
 use super::counters::ServerTally;
 use crate::lean_input::LeanInput;
 use crate::profile;
+use crate::reply_metadata::ReplyMetadata;
 use crate::service::{CallInfo, Cancellation, Origin, Refusal, Service};
 
 /// The services of a server.
@@ -43,13 +45,15 @@ pub struct CallToServe {
     pub deadline: Option<Instant>,
     /// Time at which it was found among what was received, if its client asks when it passed which place.
     pub found_at: Option<u64>,
+    /// True if its message carries something for the service beside the arguments.
+    has_attachments: bool,
 }
 
 /// Context of a call that its handler gets beside the arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct CallContext<'a> {
-    /// Credential of the caller, as the call has it.
-    pub credential: Credential<'a>,
+    /// What the call carries beside its arguments.
+    pub attachments: CallAttachments<'a>,
     /// Origin of the call.
     pub origin: Origin,
     /// Source from which the handler learns whether the caller has stopped waiting.
@@ -70,6 +74,7 @@ impl CallToServe {
                 None => None,
             },
             found_at: call.wants_stamps.then(profile::now),
+            has_attachments: call.has_attachments(),
         }
     }
 
@@ -86,14 +91,22 @@ impl CallToServe {
                 None => None,
             },
             found_at: call.wants_stamps.then(profile::now),
+            has_attachments: match call.caller {
+                Caller::Onc { .. } => true,
+                Caller::Lean(_) => !call.extensions.is_empty(),
+            },
         }
     }
 
-    /// Returns the credential of the caller, as the message has it that the call was found in.
-    pub fn credential_in<'m>(&self, message: &'m [u8]) -> Credential<'m> {
+    /// Returns what the call carries beside its arguments, of the message in datagrams that it was found in.
+    #[inline]
+    pub fn attachments_in<'m>(&self, message: &'m [u8]) -> CallAttachments<'m> {
         match self.caller {
-            Caller::Onc { .. } => CallHeader::credential_of(message),
-            Caller::Lean(_) => Credential::None,
+            _ if !self.has_attachments => CallAttachments::default(),
+            Caller::Onc { .. } => CallAttachments::of_onc(message),
+            Caller::Lean(_) => {
+                CallAttachments::of_lean(Extensions::of_request(message, self.order))
+            }
         }
     }
 
@@ -245,12 +258,21 @@ impl ServiceRegistry {
         )
         .entered();
         let CallContext {
-            credential,
+            attachments,
             origin,
             cancellation,
         } = context;
-        let (procedure, deadline) = (call.procedure, call.deadline);
-        let info = CallInfo::received(procedure, credential, origin, deadline, cancellation);
+        let reply_metadata = ReplyMetadata::new();
+        let info = CallInfo::received(
+            call.procedure,
+            attachments,
+            origin,
+            call.deadline,
+            cancellation,
+            &reply_metadata,
+        );
+        let context = info.context_to_enter();
+        let entered = context.as_ref().map(|context| context.enter());
         let outcome = guarded(|| match call.caller {
             Caller::Onc { .. } => {
                 let mut arguments = Decoder::with(arguments, self.mode, self.limits);
@@ -264,12 +286,17 @@ impl ServiceRegistry {
                 None => Err(Refusal::ProcedureUnavailable),
             },
         });
-        match outcome {
+        drop(entered);
+        let draft = match outcome {
             Ok(()) => draft,
             Err(failure) => {
                 let refusal = self.note_failure(call, failure, tally);
                 refuse_by(draft, &refusal, out)
             }
+        };
+        match reply_metadata.into_metadata() {
+            None => draft,
+            Some(metadata) => draft.with_metadata(out, &metadata),
         }
     }
 

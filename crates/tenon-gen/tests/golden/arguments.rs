@@ -868,7 +868,10 @@ impl ArgumentsV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> ArgumentsV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> ArgumentsV1Client<ClientView<'c>> {
         ArgumentsV1Client(self.0.with_options(options))
     }
 

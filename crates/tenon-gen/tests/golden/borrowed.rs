@@ -355,7 +355,10 @@ impl BorrowedV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> BorrowedV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> BorrowedV1Client<ClientView<'c>> {
         BorrowedV1Client(self.0.with_options(options))
     }
 

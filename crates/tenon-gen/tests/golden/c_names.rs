@@ -365,7 +365,7 @@ impl AutoClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> AutoClient<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> AutoClient<ClientView<'c>> {
         AutoClient(self.0.with_options(options))
     }
 

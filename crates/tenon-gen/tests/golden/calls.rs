@@ -372,7 +372,7 @@ impl NamedV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> NamedV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> NamedV1Client<ClientView<'c>> {
         NamedV1Client(self.0.with_options(options))
     }
 

@@ -337,7 +337,7 @@ impl DemoV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> DemoV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> DemoV1Client<ClientView<'c>> {
         DemoV1Client(self.0.with_options(options))
     }
 

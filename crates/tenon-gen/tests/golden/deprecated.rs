@@ -269,7 +269,7 @@ impl AtlasV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> AtlasV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> AtlasV1Client<ClientView<'c>> {
         AtlasV1Client(self.0.with_options(options))
     }
 
@@ -541,7 +541,7 @@ impl AtlasV2Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> AtlasV2Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> AtlasV2Client<ClientView<'c>> {
         AtlasV2Client(self.0.with_options(options))
     }
 

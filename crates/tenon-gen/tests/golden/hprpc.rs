@@ -337,7 +337,10 @@ impl HprpcVersionClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> HprpcVersionClient<ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> HprpcVersionClient<ClientView<'c>> {
         HprpcVersionClient(self.0.with_options(options))
     }
 

@@ -338,7 +338,7 @@ impl TermsV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> TermsV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> TermsV1Client<ClientView<'c>> {
         TermsV1Client(self.0.with_options(options))
     }
 

@@ -484,7 +484,7 @@ impl MountV3Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> MountV3Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> MountV3Client<ClientView<'c>> {
         MountV3Client(self.0.with_options(options))
     }
 

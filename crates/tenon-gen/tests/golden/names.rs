@@ -540,7 +540,10 @@ impl TypeVersionClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> TypeVersionClient<ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> TypeVersionClient<ClientView<'c>> {
         TypeVersionClient(self.0.with_options(options))
     }
 

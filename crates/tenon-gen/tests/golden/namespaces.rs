@@ -275,7 +275,10 @@ pub mod shapes {
         }
 
         /// Returns this client with `options` for some calls, at no cost.
-        pub fn with_options(&self, options: CallOptions) -> DrawingV1Client<ClientView<'_>> {
+        pub fn with_options<'c>(
+            &'c self,
+            options: CallOptions<'c>,
+        ) -> DrawingV1Client<ClientView<'c>> {
             DrawingV1Client(self.0.with_options(options))
         }
 

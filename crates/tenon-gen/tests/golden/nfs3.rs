@@ -4830,7 +4830,7 @@ impl NfsV3Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> NfsV3Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> NfsV3Client<ClientView<'c>> {
         NfsV3Client(self.0.with_options(options))
     }
 

@@ -521,7 +521,7 @@ impl KeysV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> KeysV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> KeysV1Client<ClientView<'c>> {
         KeysV1Client(self.0.with_options(options))
     }
 
@@ -903,10 +903,10 @@ impl KeysV1AsyncClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(
-        &self,
-        options: CallOptions,
-    ) -> KeysV1AsyncClient<::tenon_tokio::ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> KeysV1AsyncClient<::tenon_tokio::ClientView<'c>> {
         KeysV1AsyncClient(self.0.with_options(options))
     }
 
@@ -1049,34 +1049,35 @@ impl<T: KeysV1Async> ::tenon_tokio::AsyncService for KeysV1AsyncService<T> {
         match call.procedure() {
             KEYS_GET => {
                 let KeysV1GetRequest { args } = call.read()?;
-                let reply = self
+                let outcome = self
                     .0
                     .get(&call.info(), args)
                     .await
-                    .map_err(|error| error.into_refusal())?;
-                call.reply::<KeysV1GetRequest>(&reply)
+                    .map_err(|error| error.into_refusal());
+                call.respond::<KeysV1GetRequest>(outcome)
             }
             KEYS_CLOSE => {
                 call.read::<KeysV1CloseRequest>()?;
-                self.0
+                let outcome = self
+                    .0
                     .close(&call.info())
                     .await
-                    .map_err(|error| error.into_refusal())?;
-                call.reply::<KeysV1CloseRequest>(&())
+                    .map_err(|error| error.into_refusal());
+                call.respond::<KeysV1CloseRequest>(outcome)
             }
             KEYS_FIND => {
                 let KeysV1FindRequest { args } = call.read()?;
-                let reply = self
+                let outcome = self
                     .0
                     .find(&call.info(), args)
                     .await
-                    .map_err(|error| error.into_refusal())?;
-                call.reply::<KeysV1FindRequest>(&reply)
+                    .map_err(|error| error.into_refusal());
+                call.respond::<KeysV1FindRequest>(outcome)
             }
             KEYS_COUNT => {
                 call.read::<KeysV1CountRequest>()?;
-                let reply = self.0.count(&call.info()).await?;
-                call.reply::<KeysV1CountRequest>(&reply)
+                let outcome = self.0.count(&call.info()).await;
+                call.respond::<KeysV1CountRequest>(outcome)
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }

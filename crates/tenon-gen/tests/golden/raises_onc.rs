@@ -149,7 +149,7 @@ impl JobsV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> JobsV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> JobsV1Client<ClientView<'c>> {
         JobsV1Client(self.0.with_options(options))
     }
 

@@ -275,7 +275,7 @@ impl FilesV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> FilesV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> FilesV1Client<ClientView<'c>> {
         FilesV1Client(self.0.with_options(options))
     }
 

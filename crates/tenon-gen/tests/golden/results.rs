@@ -573,7 +573,7 @@ impl ResultsV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> ResultsV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> ResultsV1Client<ClientView<'c>> {
         ResultsV1Client(self.0.with_options(options))
     }
 

@@ -124,7 +124,7 @@ impl StoreV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> StoreV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> StoreV1Client<ClientView<'c>> {
         StoreV1Client(self.0.with_options(options))
     }
 
@@ -497,7 +497,7 @@ impl StoreV2Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> StoreV2Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> StoreV2Client<ClientView<'c>> {
         StoreV2Client(self.0.with_options(options))
     }
 
@@ -848,7 +848,7 @@ impl EmptyV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> EmptyV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> EmptyV1Client<ClientView<'c>> {
         EmptyV1Client(self.0.with_options(options))
     }
 

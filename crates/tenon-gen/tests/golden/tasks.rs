@@ -193,7 +193,7 @@ impl TasksV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> TasksV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> TasksV1Client<ClientView<'c>> {
         TasksV1Client(self.0.with_options(options))
     }
 
@@ -796,10 +796,10 @@ impl TasksV1AsyncClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(
-        &self,
-        options: CallOptions,
-    ) -> TasksV1AsyncClient<::tenon_tokio::ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> TasksV1AsyncClient<::tenon_tokio::ClientView<'c>> {
         TasksV1AsyncClient(self.0.with_options(options))
     }
 
@@ -1005,33 +1005,33 @@ impl<T: TasksV1Async> ::tenon_tokio::AsyncService for TasksV1AsyncService<T> {
         match call.procedure() {
             TASKS_DO => {
                 let TasksV1DoRequest { args } = call.read()?;
-                let reply = self.0.do_(&call.info(), args).await?;
-                call.reply::<TasksV1DoRequest>(&reply)
+                let outcome = self.0.do_(&call.info(), args).await;
+                call.respond::<TasksV1DoRequest>(outcome)
             }
             TASKS_ADD => {
                 let TasksV1AddRequest { left, right } = call.read()?;
-                let reply = self.0.add(&call.info(), left, right).await?;
-                call.reply::<TasksV1AddRequest>(&reply)
+                let outcome = self.0.add(&call.info(), left, right).await;
+                call.respond::<TasksV1AddRequest>(outcome)
             }
             TASKS_SORT => {
                 let TasksV1SortRequest { arg1, descending } = call.read()?;
-                let reply = self.0.sort(&call.info(), arg1, descending).await?;
-                call.reply::<TasksV1SortRequest>(&reply)
+                let outcome = self.0.sort(&call.info(), arg1, descending).await;
+                call.respond::<TasksV1SortRequest>(outcome)
             }
             TASKS_NAME => {
                 let TasksV1NameRequest { args } = call.read()?;
-                let reply = self.0.name(&call.info(), args).await?;
-                call.reply::<TasksV1NameRequest>(&reply)
+                let outcome = self.0.name(&call.info(), args).await;
+                call.respond::<TasksV1NameRequest>(outcome)
             }
             TASKS_MEET => {
                 let TasksV1MeetRequest { args } = call.read()?;
-                self.0.meet(&call.info(), args).await?;
-                call.reply::<TasksV1MeetRequest>(&())
+                let outcome = self.0.meet(&call.info(), args).await;
+                call.respond::<TasksV1MeetRequest>(outcome)
             }
             TASKS_FORGET => {
                 call.read::<TasksV1ForgetRequest>()?;
-                self.0.forget(&call.info()).await?;
-                call.reply::<TasksV1ForgetRequest>(&())
+                let outcome = self.0.forget(&call.info()).await;
+                call.respond::<TasksV1ForgetRequest>(outcome)
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }

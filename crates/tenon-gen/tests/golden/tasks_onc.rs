@@ -108,7 +108,7 @@ impl NotesV1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> NotesV1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> NotesV1Client<ClientView<'c>> {
         NotesV1Client(self.0.with_options(options))
     }
 
@@ -395,10 +395,10 @@ impl NotesV1AsyncClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(
-        &self,
-        options: CallOptions,
-    ) -> NotesV1AsyncClient<::tenon_tokio::ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> NotesV1AsyncClient<::tenon_tokio::ClientView<'c>> {
         NotesV1AsyncClient(self.0.with_options(options))
     }
 
@@ -654,7 +654,7 @@ impl NotesV2Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> NotesV2Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> NotesV2Client<ClientView<'c>> {
         NotesV2Client(self.0.with_options(options))
     }
 
@@ -798,10 +798,10 @@ impl NotesV2AsyncClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(
-        &self,
-        options: CallOptions,
-    ) -> NotesV2AsyncClient<::tenon_tokio::ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> NotesV2AsyncClient<::tenon_tokio::ClientView<'c>> {
         NotesV2AsyncClient(self.0.with_options(options))
     }
 

@@ -2813,7 +2813,10 @@ impl TortureVersionClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> TortureVersionClient<ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> TortureVersionClient<ClientView<'c>> {
         TortureVersionClient(self.0.with_options(options))
     }
 
@@ -5842,7 +5845,10 @@ impl TortureVersionThreeClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> TortureVersionThreeClient<ClientView<'_>> {
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> TortureVersionThreeClient<ClientView<'c>> {
         TortureVersionThreeClient(self.0.with_options(options))
     }
 

@@ -585,7 +585,7 @@ impl Utf8V1Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> Utf8V1Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> Utf8V1Client<ClientView<'c>> {
         Utf8V1Client(self.0.with_options(options))
     }
 

@@ -15,6 +15,7 @@ mod flight;
 mod hostile;
 #[path = "../../../tenon/tests/common/interloper.rs"]
 mod interloper;
+mod metadata;
 mod networks;
 mod orders;
 #[path = "../../../tenon-xdp/tests/common/pair.rs"]

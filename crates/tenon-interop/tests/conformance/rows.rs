@@ -10,7 +10,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tenon::lean::Interface;
-use tenon::{CallError, ChannelCounters, ChannelOptions, PendingCall, Protocol, ServerLimits};
+use tenon::{
+    CallError, CallOptions, ChannelCounters, ChannelOptions, Credential, PendingCall, Protocol,
+    ServerLimits,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
@@ -377,6 +380,69 @@ impl Client {
                 let client = tenon_tokio::Client::over(channel, program, version);
                 Self::Tasks(client, Arc::clone(runtime))
             }
+        }
+    }
+
+    /// The same with this credential on every call.
+    pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
+        match self {
+            Self::Threads(client) => Self::Threads(client.with_credential(credential)),
+            Self::Tasks(client, runtime) => {
+                Self::Tasks(client.with_credential(credential), Arc::clone(runtime))
+            }
+        }
+    }
+
+    /// Calls with these options, waits, or starts the call and waits for it then.
+    pub fn call_with(
+        &self,
+        (procedure, bytes): (u16, &[u8]),
+        options: CallOptions<'_>,
+        starts: bool,
+    ) -> Result<Vec<u8>, CallError> {
+        let number = procedure.into();
+        match self {
+            Self::Threads(client) => {
+                let client = client.with_options(options);
+                match (self.protocol(), starts) {
+                    (Protocol::Onc, false) => client.onc().call(number, put(bytes), rest),
+                    (Protocol::Onc, true) => client.onc().start(number, put(bytes), rest)?.wait(),
+                    (Protocol::Lean, false) => {
+                        client.lean().call(number, put_lean(bytes), rest_lean)
+                    }
+                    (Protocol::Lean, true) => {
+                        let mut call = client.lean().start(number, put_lean(bytes), rest_lean)?;
+                        while !call.wait_for(PATIENCE) {}
+                        call.wait()
+                    }
+                }
+            }
+            Self::Tasks(client, runtime) => {
+                let client = client.with_options(options);
+                runtime.block_on(async {
+                    match (self.protocol(), starts) {
+                        (Protocol::Onc, false) => client.onc().call(number, put(bytes), rest).await,
+                        (Protocol::Onc, true) => {
+                            client.onc().start(number, put(bytes), rest)?.await
+                        }
+                        (Protocol::Lean, false) => {
+                            let lean = client.lean();
+                            lean.call(number, put_lean(bytes), rest_lean).await
+                        }
+                        (Protocol::Lean, true) => {
+                            let lean = client.lean();
+                            lean.start(number, put_lean(bytes), rest_lean)?.await
+                        }
+                    }
+                })
+            }
+        }
+    }
+
+    fn protocol(&self) -> Protocol {
+        match self {
+            Self::Threads(client) => client.protocol(),
+            Self::Tasks(client, _) => client.protocol(),
         }
     }
 

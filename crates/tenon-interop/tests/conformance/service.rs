@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use tenon::lean::{Interface, Part};
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean};
-use tenon::{CallInfo, LeanInput, LeanService, Protocol, Refusal, Service};
+use tenon::{CallInfo, Credential, LeanInput, LeanService, Protocol, Refusal, Service};
 use tenon_interop::compiled::torture::Drawing;
 use tenon_tokio::{Answer, AsyncService, Call};
 use tokio::sync::watch;
@@ -30,6 +30,11 @@ pub const GROW: u16 = 7;
 pub const ADD: u16 = 8;
 /// Raises an exception, with [`details`].
 pub const RAISE: u16 = 9;
+/// Returns the user that the system says the caller is, as [`WHO`] returns the one that it claims to be.
+pub const RUNS_AS: u16 = 11;
+/// Returns the user that the caller claims to be, as a number of 4 bytes, the most significant first; nothing if it claims
+/// to be none.
+pub const WHO: u16 = 10;
 
 /// What the exception of [`RAISE`] brings.
 pub fn details() -> Drawing {
@@ -197,9 +202,25 @@ impl Obliging {
         Arc::new(self.interface.clone().unwrap_or_else(interface))
     }
 
+    /// Puts the metadata of a call on its reply, whatever becomes of it.
+    fn reflect(call: &CallInfo<'_>) {
+        for (key, value) in call.metadata() {
+            call.append_reply_metadata(key, value).unwrap();
+        }
+    }
+
     /// What becomes of a call that is held by nothing.
-    fn oblige(&self, procedure: u32, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
-        match procedure as u16 {
+    fn oblige(&self, call: &CallInfo<'_>, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
+        Self::reflect(call);
+        match call.procedure() as u16 {
+            RUNS_AS => Ok(call
+                .peer()
+                .user
+                .map_or(Vec::new(), |user| user.to_be_bytes().to_vec())),
+            WHO => Ok(match call.peer().credential {
+                Credential::Sys(user) => user.uid().to_be_bytes().to_vec(),
+                Credential::None => Vec::new(),
+            }),
             ECHO | HOLD => Ok(arguments.to_vec()),
             NOTE => {
                 self.gate.note(arguments);
@@ -217,8 +238,12 @@ impl Obliging {
         }
     }
 
-    fn oblige_lean(&self, procedure: u32, input: &mut LeanInput<'_>) -> Result<Vec<u8>, Refusal> {
-        if procedure as u16 == ADD {
+    fn oblige_lean(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut LeanInput<'_>,
+    ) -> Result<Vec<u8>, Refusal> {
+        if call.procedure() as u16 == ADD {
             let number: u64 = match input {
                 LeanInput::Native(input) => input.get()?,
                 LeanInput::Swapped(input) => input.get()?,
@@ -226,7 +251,7 @@ impl Obliging {
             return Ok((number + 1).to_ne_bytes().to_vec());
         }
         let arguments = rest_lean(input)?;
-        self.oblige(procedure, &arguments)
+        self.oblige(call, &arguments)
     }
 }
 
@@ -295,7 +320,7 @@ impl Service for Obliging {
         if call.procedure() == HOLD.into() {
             self.gate.hold();
         }
-        let made = self.oblige(call.procedure(), &arguments)?;
+        let made = self.oblige(call, &arguments)?;
         Ok(put(&made)(result)?)
     }
 
@@ -318,7 +343,7 @@ impl LeanService for Obliging {
         if call.procedure() == HOLD.into() {
             self.gate.hold();
         }
-        let made = self.oblige_lean(call.procedure(), &mut arguments)?;
+        let made = self.oblige_lean(call, &mut arguments)?;
         result.room(made.len()).copy_from_slice(&made);
         Ok(())
     }
@@ -341,22 +366,24 @@ impl AsyncService for Patient {
     }
 
     async fn call(&self, call: Call) -> Result<Answer, Refusal> {
-        let procedure = call.procedure();
-        if procedure == u32::from(HOLD) {
+        if call.procedure() == u32::from(HOLD) {
             self.0.gate.hold_task().await;
         }
         match call.protocol() {
             Protocol::Onc => {
-                let made = self.0.oblige(procedure, &call.decode(rest)?)?;
+                let made = self.0.oblige(&call.info(), &call.decode(rest)?)?;
                 call.answer(put(&made))
             }
             Protocol::Lean => {
                 let mut made = Err(Refusal::ProcedureUnavailable);
                 call.decode_lean(|input| {
-                    made = self.0.oblige_lean(procedure, input);
+                    made = self.0.oblige_lean(&call.info(), input);
                     Ok(())
                 })?;
-                call.answer_lean(put_lean(&made?))
+                match made {
+                    Ok(made) => call.answer_lean(put_lean(&made)),
+                    Err(refusal) => Ok(call.refuse(refusal)),
+                }
             }
         }
     }

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use tenon_wire::Buffer;
 
 use super::counters::IncomingCounters;
-use crate::codec::lean::{self, ByteOrder, Extensions};
+use crate::codec::lean::{self, ByteOrder, Extensions, Metadata, MetadataView};
 use crate::codec::onc;
 use crate::codec::onc::auth::Credential;
+use crate::codec::onc::message::CallHeader;
 
 /// The procedure that every program answers without arguments and results.
 pub const NULL_PROCEDURE: u32 = 0;
@@ -25,7 +26,7 @@ pub struct IncomingCall<'m> {
     pub credential: Credential<'m>,
     /// The time that the call has from when it was received, if it has an end.
     pub time_left: Option<Duration>,
-    /// The extensions of the call.
+    /// The extensions of the call. Those that are known here are in order.
     pub extensions: Extensions<'m>,
     /// True if the client asks for the [time stamps](lean::Stamps) of its way. The connection has no clock, and leaves
     /// calls of procedure 0 that ask for them to its owner.
@@ -42,6 +43,33 @@ impl IncomingCall<'_> {
     /// Returns when the time of the call runs out, if it was received at `now`.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         now.checked_add(self.time_left?)
+    }
+}
+
+/// What a call carries beside its arguments for its service.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CallAttachments<'m> {
+    /// The caller's identity, by what the call says.
+    pub credential: Credential<'m>,
+    /// The metadata of the call.
+    pub metadata: MetadataView<'m>,
+}
+
+impl<'m> CallAttachments<'m> {
+    /// Those of a call by ONC RPC, which was understood before.
+    pub fn of_onc(message: &'m [u8]) -> Self {
+        Self {
+            credential: CallHeader::credential_of(message),
+            metadata: MetadataView::NONE,
+        }
+    }
+
+    /// Those of a lean call, of which the extensions were checked before.
+    pub fn of_lean(extensions: Extensions<'m>) -> Self {
+        Self {
+            credential: extensions.credential(),
+            metadata: extensions.metadata(),
+        }
     }
 }
 
@@ -102,6 +130,17 @@ impl ReplyDraft {
         match caller {
             Caller::Lean(caller) => Self::Lean(lean::ReplyDraft::begin_stamped(buffer, caller)),
             Caller::Onc { .. } => Self::begin(buffer, caller),
+        }
+    }
+
+    /// Puts metadata in front of the result, or of the exception that the reply has become; once for a reply. Replies
+    /// by ONC RPC have no place for it.
+    #[cold]
+    #[must_use]
+    pub fn with_metadata(self, buffer: &mut Buffer, metadata: &Metadata) -> Self {
+        match self {
+            Self::Lean(reply) => Self::Lean(reply.with_metadata(buffer, metadata)),
+            Self::Onc { .. } => self,
         }
     }
 

@@ -12,7 +12,6 @@ use crate::codec::lean::{
     Flags, Header, Kind, MESSAGE_MIN, Message, Parts, Preamble, RefusalReason, Refused, ReplyDraft,
     Stamps, Violation, plain, put_message,
 };
-use crate::codec::onc::auth::Credential;
 use crate::config::Role;
 
 /// Answers to pings that may wait to be sent before further pings are taken for an attack.
@@ -297,7 +296,7 @@ impl<W> Connection<W> {
         let message_max = self.peer.map_or(0, |peer| peer.message_max);
         let caller = lean::Caller::new(&header, self.own.order, message_max);
         let service = self.bound.find(header.service, header.procedure);
-        let refused = lean::refusal(service, &parts);
+        let refused = lean::refusal(service, &parts, self.config.metadata_max);
         let wants_stamps =
             self.features().has(Features::STAMPS) && Stamps::are_asked_for(parts.extensions);
         match (service, refused) {
@@ -408,7 +407,7 @@ fn call<'m>(
     IncomingCall {
         service,
         procedure: message.header.procedure.into(),
-        credential: Credential::None,
+        credential: parts.extensions.credential(),
         time_left: parts.time_left,
         extensions: parts.extensions,
         wants_stamps: false,

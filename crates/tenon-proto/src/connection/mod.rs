@@ -116,7 +116,8 @@ pub use byte_layer::{ByteLayer, LayerError};
 pub use counters::{IncomingCounters, OutgoingCounters};
 pub use error::ConnectionError;
 pub use incoming_calls::{
-    Caller, DeferredCallState, DeferredId, IncomingCall, NULL_PROCEDURE, ReplyDraft,
+    CallAttachments, Caller, DeferredCallState, DeferredId, IncomingCall, NULL_PROCEDURE,
+    ReplyDraft,
 };
 pub use liveness::PeerSilence;
 pub(crate) use onc_messages::understand;

@@ -3,14 +3,13 @@
 use std::time::{Duration, Instant};
 
 use super::framing::{Detached, Frame, Receiver};
-use super::incoming_calls::{Caller, DeferredId, IncomingCall, NULL_PROCEDURE};
+use super::incoming_calls::{CallAttachments, Caller, DeferredId, IncomingCall, NULL_PROCEDURE};
 use super::lean_messages::AcceptedCall;
 use super::outgoing_calls::{AbandonedCall, Answer};
 use super::service_table::ServiceTable;
 use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
 use crate::codec::lean::ByteOrder;
-use crate::codec::onc::auth::Credential;
-use crate::codec::onc::message::{CallHeader, PlainCall, ReplyHeader};
+use crate::codec::onc::message::{PlainCall, ReplyHeader};
 
 /// A call for a service, with its message. It stays valid while the connection goes on.
 #[derive(Debug)]
@@ -31,8 +30,8 @@ pub struct ReceivedCall {
     pub wants_stamps: bool,
     /// Bytes of the arguments, which end the message.
     arguments: usize,
-    /// True if the message carries a credential.
-    has_credential: bool,
+    /// True if the message has the commonest form, with nothing for the service beside the arguments.
+    is_common: bool,
 }
 
 impl ReceivedCall {
@@ -43,11 +42,32 @@ impl ReceivedCall {
         &content[content.len() - self.arguments..]
     }
 
-    /// Returns the caller's identity, by what the call says.
-    pub fn credential(&self) -> Credential<'_> {
+    /// Returns whether the call may carry something for its service beside its arguments.
+    #[inline]
+    pub fn has_attachments(&self) -> bool {
+        !self.is_common
+    }
+
+    /// Returns what the call carries for its service beside its arguments.
+    #[inline]
+    pub fn attachments(&self) -> CallAttachments<'_> {
+        match self.is_common {
+            true => CallAttachments::default(),
+            false => self.find_attachments(),
+        }
+    }
+
+    fn find_attachments(&self) -> CallAttachments<'_> {
         match self.message.frame() {
-            Some(Frame::Record(record)) if self.has_credential => CallHeader::credential_of(record),
-            _ => Credential::None,
+            Some(Frame::Record(record)) => CallAttachments::of_onc(record),
+            Some(Frame::Message(message)) => {
+                let parts = message.parts();
+                parts.map_or_else(
+                    |_| CallAttachments::default(),
+                    |parts| CallAttachments::of_lean(parts.extensions),
+                )
+            }
+            _ => CallAttachments::default(),
         }
     }
 
@@ -116,7 +136,7 @@ impl<W> Connection<W> {
             time_left: None,
             wants_stamps: false,
             arguments: header.length() as usize,
-            has_credential: false,
+            is_common: true,
         }))
     }
 
@@ -154,7 +174,7 @@ impl<W> Connection<W> {
             time_left: None,
             wants_stamps: false,
             arguments: length - PlainCall::HEADER,
-            has_credential: false,
+            is_common: true,
         }))
     }
 
@@ -238,7 +258,7 @@ impl<W> Connection<W> {
             time_left,
             wants_stamps,
             arguments,
-            has_credential: true,
+            is_common: false,
         }))
     }
 }

@@ -15,6 +15,7 @@ mod golden;
 mod layer;
 mod liveness;
 mod lone_replies;
+mod metadata;
 mod onc_serving;
 mod pair;
 mod pieces;

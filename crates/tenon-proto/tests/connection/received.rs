@@ -98,7 +98,7 @@ fn a_call_leaves_with_all_that_is_known_of_it() {
         assert_eq!((call.time_left, call.wants_stamps), (Some(SECOND), true));
         assert_eq!(call.deadline(pair.now), Some(pair.now + SECOND));
         assert_eq!(call.arguments(), b"arguments");
-        assert_eq!(call.credential(), Credential::None);
+        assert_eq!(call.attachments().credential, Credential::None);
     }
 }
 
@@ -117,10 +117,10 @@ fn a_call_of_onc_rpc_leaves_with_its_credential() {
     };
     assert_eq!((call.service, call.procedure), (2, 7));
     assert_eq!(call.arguments(), b"arguments");
-    assert_eq!(call.credential(), credential);
+    assert_eq!(call.attachments().credential, credential);
     pair.server.receiver.compact(&mut call.message);
     assert_eq!(call.arguments(), b"arguments");
-    assert_eq!(call.credential(), credential);
+    assert_eq!(call.attachments().credential, credential);
     assert_eq!((call.time_left, call.order), (None, ByteOrder::Big));
     assert_eq!(call.deadline(pair.now), None);
 }
@@ -169,7 +169,7 @@ fn a_short_call_that_is_kept_takes_no_more_memory_than_it_needs() {
         pair.server.receiver.compact(&mut call.message);
         assert!(call.message.capacity() < 100);
         assert_eq!(call.arguments(), b"kept");
-        assert_eq!(call.credential(), Credential::None);
+        assert_eq!(call.attachments().credential, Credential::None);
         // What it was in is received into next.
         assert_eq!(pair.server.receiver.room().as_ptr_range(), place);
         // A call that fills most of its memory stays there.

@@ -10,16 +10,17 @@ use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::{CallOptions, ChannelOptions};
 use tenon_core::procedure::{Ping, ProcedureCall};
 use tenon_core::profile::{CallProfile, Followed, Step};
+use tenon_core::propagation::Propagation;
 use tenon_core::timer::CallTimer;
 use tenon_core::{Destination, LeanInput};
 use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
-use tenon_proto::lean::{ByteOrder, Extension, Interface, Stamps};
+use tenon_proto::lean::{ByteOrder, Interface, Metadata, MetadataError};
 use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
 use super::channel::Channel;
-use super::ticket::{PendingCall, ReplyFuture};
+use super::ticket::{PendingCall, ReplyFuture, keep_metadata};
 
 /// Calls one version of a program from tasks. Clones and the copies that the `with_` methods make share the channel;
 /// any number of tasks may call at once. Generated clients wrap one of these.
@@ -47,7 +48,7 @@ pub struct Client {
 #[derive(Debug, Clone, Copy)]
 pub struct ClientView<'c> {
     client: &'c Client,
-    options: CallOptions,
+    options: CallOptions<'c>,
 }
 
 /// Calls by ONC RPC with arguments and results that are moved by hand.
@@ -95,7 +96,7 @@ impl Client {
     /// A version of a program at the other end of `channel`. Calls are made with AUTH_NONE, have 25 seconds, and read
     /// results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {
-        let caller = Caller::new(channel.address().protocol(), program, version);
+        let caller = Caller::new(channel.address(), channel.options(), program, version);
         let mut state = channel.shared().lock();
         state.ping_by(program, version);
         channel.shared().wake(state);
@@ -126,11 +127,38 @@ impl Client {
         self.with(|caller| caller.set_interface(interface))
     }
 
-    /// Returns the same client with `credential` on every call. The lean protocol carries none: calls by it fail with
-    /// [`CallError::LeanCredential`], unless it is AUTH_NONE.
+    /// Returns the same client with `credential` on every call, by either protocol.
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         self.with(|caller| caller.set_credential(credential))
+    }
+
+    /// Returns the same client with `metadata` on every call, beside that which is on its calls already. By ONC RPC a
+    /// call cannot carry any, and fails with [`CallError::OncMetadata`].
+    ///
+    /// # Errors
+    /// There would be more than [`Metadata::BYTES_MAX`] bytes.
+    pub fn with_metadata(&self, metadata: &Metadata) -> Result<Self, MetadataError> {
+        let mut client = self.clone();
+        client.caller.add_metadata(metadata.view())?;
+        Ok(client)
+    }
+
+    /// Returns the same client with `token` on every call, as the metadata `authorization: Bearer` and the token (RFC
+    /// 6750). Over a network without encryption a call fails with [`CallError::InsecureToken`], unless
+    /// [`ChannelOptions::allow_insecure`] is set.
+    ///
+    /// # Errors
+    /// The token is not printable ASCII, or too long.
+    pub fn with_bearer_token(&self, token: &str) -> Result<Self, MetadataError> {
+        self.with_metadata(&Metadata::bearer(token)?)
+    }
+
+    /// Returns the same client with rules for what its calls carry on if they are made by a handler: of the call that it
+    /// carries out the deadline and the context of the trace by default.
+    #[must_use]
+    pub fn with_propagation(&self, propagation: Propagation) -> Self {
+        self.with(|caller| caller.set_propagation(propagation))
     }
 
     /// Returns the same client, forgiving as much as `mode` says.
@@ -177,7 +205,7 @@ impl Client {
 
     /// Returns this client for calls with `options`, at no cost.
     #[inline]
-    pub fn with_options(&self, options: CallOptions) -> ClientView<'_> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> ClientView<'c> {
         ClientView {
             client: self,
             options,
@@ -234,14 +262,10 @@ impl Client {
         }
     }
 
-    /// Returns the extensions that a call asks the server for beside.
+    /// Returns whether a call asks the server for its time stamps.
     #[inline]
-    fn asked_of_server(&self, followed: Option<&Arc<Followed>>) -> &'static [Extension<'static>] {
-        if followed.is_some() && self.channel.gives_stamps() {
-            &[Stamps::REQUEST]
-        } else {
-            &[]
-        }
+    fn asks_stamps(&self, followed: Option<&Arc<Followed>>) -> bool {
+        followed.is_some() && self.channel.gives_stamps()
     }
 }
 
@@ -253,8 +277,8 @@ impl<'c> ClientView<'c> {
     #[inline]
     pub async fn call<C: ProcedureCall>(self, call: &C) -> Result<C::Result, C::Error> {
         let caller = &self.client.caller;
-        let write = |message: &mut Buffer, extensions: &[Extension<'_>]| {
-            let (encoded, draft) = caller.write(message, call, &self.options, extensions)?;
+        let write = |message: &mut Buffer, asks_stamps: bool| {
+            let (encoded, draft) = caller.write(message, call, &self.options, asks_stamps)?;
             encoded?;
             Ok(draft)
         };
@@ -272,7 +296,7 @@ impl<'c> ClientView<'c> {
     ) -> Result<PendingCall<C::Result, C::Error>, C::Error> {
         let caller = &self.client.caller;
         let write = |message: &mut Buffer| {
-            let (encoded, draft) = caller.write(message, call, &self.options, &[])?;
+            let (encoded, draft) = caller.write(message, call, &self.options, false)?;
             encoded?;
             Ok(draft)
         };
@@ -291,8 +315,10 @@ impl<'c> ClientView<'c> {
         let timer = CallTimer::start(caller.limit(&self.options));
         let written = self.written(write, None)?;
         channel.try_admit()?;
-        PendingCall::start(channel, written, timer, (caller.decoding(), decode))
-            .inspect_err(|_| channel.release_room())
+        let mut call = PendingCall::start(channel, written, timer, (caller.decoding(), decode))
+            .inspect_err(|_| channel.release_room())?;
+        call.want_metadata(self.options.get_reply_metadata());
+        Ok(call)
     }
 
     /// As [`Client::onc`].
@@ -311,18 +337,18 @@ impl<'c> ClientView<'c> {
     #[inline]
     async fn run<T, E: From<CallError>>(
         self,
-        write: impl FnOnce(&mut Buffer, &[Extension<'_>]) -> Result<CallDraft<'c>, CallError>,
+        write: impl FnOnce(&mut Buffer, bool) -> Result<CallDraft<'c>, CallError>,
         read: impl FnOnce(&[u8], ByteOrder) -> Result<T, E>,
     ) -> Result<T, E> {
         let client = self.client;
         let followed = client.follow();
         let timer = CallTimer::start(client.caller.limit(&self.options));
         let _room = client.channel.admit(&timer).await?;
-        let extensions = client.asked_of_server(followed.as_ref());
-        let write = |message: &mut Buffer| write(message, extensions);
+        let asks_stamps = client.asks_stamps(followed.as_ref());
+        let write = |message: &mut Buffer| write(message, asks_stamps);
         let written = self.written(write, followed.as_ref())?;
         let ticket = ReplyFuture::new(&client.channel, written, timer, followed.clone());
-        let results = ticket.await?;
+        let results = keep_metadata(ticket.await, self.options.get_reply_metadata())?;
         finish(&client.channel, results, followed, read)
     }
 
@@ -387,8 +413,8 @@ impl OncCalls<'_> {
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
         let caller = &self.0.client.caller;
-        let write = |message: &mut Buffer, _: &[Extension<'_>]| {
-            caller.begin(message, procedure);
+        let write = |message: &mut Buffer, _: bool| {
+            caller.begin(message, procedure, &self.0.options)?;
             encode(&mut Encoder::new(message))?;
             Ok(CallDraft::Onc)
         };
@@ -408,7 +434,7 @@ impl OncCalls<'_> {
     ) -> Result<PendingCall<T>, CallError> {
         let caller = &self.0.client.caller;
         let write = |message: &mut Buffer| {
-            caller.begin(message, procedure);
+            caller.begin(message, procedure, &self.0.options)?;
             encode(&mut Encoder::new(message))?;
             Ok(CallDraft::Onc)
         };
@@ -429,8 +455,8 @@ impl LeanCalls<'_> {
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
     ) -> Result<T, CallError> {
         let caller = &self.0.client.caller;
-        let write = |message: &mut Buffer, extensions: &[Extension<'_>]| {
-            let call = caller.begin_lean(message, procedure, &self.0.options, extensions)?;
+        let write = |message: &mut Buffer, asks_stamps: bool| {
+            let call = caller.begin_lean(message, procedure, &self.0.options, asks_stamps)?;
             encode(&mut Encoder::over(message))?;
             Ok(CallDraft::Lean(call))
         };
@@ -451,7 +477,7 @@ impl LeanCalls<'_> {
     ) -> Result<PendingCall<T>, CallError> {
         let caller = &self.0.client.caller;
         let write = |message: &mut Buffer| {
-            let call = caller.begin_lean(message, procedure, &self.0.options, &[])?;
+            let call = caller.begin_lean(message, procedure, &self.0.options, false)?;
             encode(&mut Encoder::over(message))?;
             Ok(CallDraft::Lean(call))
         };

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use tenon_core::ReplyMetadata;
 use tenon_core::caller::{DecodeBy, Decoding};
 use tenon_core::client::buffers::keep_spare;
 use tenon_core::client::{Outcome, ResultBytes, Results};
@@ -173,6 +174,8 @@ pub struct PendingCall<T, E = CallError> {
     timer: CallTimer,
     decoding: Decoding,
     decode: DecodeBy<T>,
+    /// Place for the metadata of its reply, if that is wanted.
+    reply_metadata: Option<Arc<ReplyMetadata>>,
     error: PhantomData<fn() -> E>,
 }
 
@@ -190,6 +193,7 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
             timer,
             decoding,
             decode,
+            reply_metadata: None,
             error: PhantomData,
         };
         let shared = channel.shared();
@@ -200,6 +204,26 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
         }
         Ok(call)
     }
+
+    /// Has the metadata of the reply put there, too.
+    pub(super) fn want_metadata(&mut self, place: Option<&Arc<ReplyMetadata>>) {
+        self.reply_metadata = place.cloned();
+    }
+}
+
+/// Puts the metadata of a reply, or of the exception in its place, where it is wanted.
+#[inline]
+pub(super) fn keep_metadata(
+    replied: Result<Results, CallError>,
+    place: Option<&Arc<ReplyMetadata>>,
+) -> Result<Results, CallError> {
+    if let Some(place) = place {
+        place.set_of(match &replied {
+            Ok(results) => Ok(results.extensions.as_deref()),
+            Err(error) => Err(error),
+        });
+    }
+    replied
 }
 
 impl SharedChannel {
@@ -230,7 +254,8 @@ impl<T, E: From<CallError>> Future for PendingCall<T, E> {
         self.waiter = None;
         self.channel.release_room();
         let fault = || shared.lock().calls.fault();
-        let results = outcome.into_results(&self.timer, fault)?;
+        let replied = outcome.into_results(&self.timer, fault);
+        let results = keep_metadata(replied, self.reply_metadata.as_ref())?;
         let bytes = results.bytes.as_slice();
         let value = self.decode.decode(bytes, results.order, self.decoding);
         self.channel.recycle(results);

@@ -62,6 +62,7 @@ impl ServerState {
         let mailbox = self.new_mailbox(Origin {
             transport: stream.transport(),
             peer,
+            user: stream.user().map(|user| user.user),
         });
         let mut open = self.lock();
         if open.connections.len() >= limit {
@@ -98,6 +99,7 @@ impl ServerState {
         let mailbox = self.new_mailbox(Origin {
             transport: carrier.transport(),
             peer: None,
+            user: None,
         });
         let port = PortTask::new(self, Arc::clone(&mailbox), carrier, duplicates)?;
         self.lock().ports.insert(mailbox.id, mailbox);

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use tenon_core::InOrder;
 use tenon_core::LeanInput;
+use tenon_core::ReplyMetadata;
 use tenon_core::profile;
-use tenon_core::serve::{CallContext, CallToServe, ServerShared};
+use tenon_core::serve::{CallContext, CallToServe, HandlerFailure, ServerShared, refuse_by};
 use tenon_core::service::{CallInfo, Cancellation, Origin, Refusal};
 use tenon_net::{Protocol, Transport};
 use tenon_proto::connection::framing::Detached;
-use tenon_proto::connection::{Caller, ReceivedCall};
+use tenon_proto::connection::{Caller, ReceivedCall, ReplyDraft};
 use tenon_proto::lean::Interface;
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean};
 
@@ -118,6 +119,7 @@ pub struct Call {
     call: CallToServe,
     message: CallMessage,
     dispatched: u64,
+    reply_metadata: ReplyMetadata,
 }
 
 /// The message of a call, with its memory.
@@ -145,9 +147,9 @@ impl CallMessage {
     /// Returns what a handler of `call` is told beside the arguments.
     pub(super) fn context<'m>(&'m self, call: &CallToServe, origin: Origin) -> CallContext<'m> {
         CallContext {
-            credential: match self {
-                Self::Stream(received) => received.credential(),
-                Self::Datagram(message, _) => call.credential_in(message.as_slice()),
+            attachments: match self {
+                Self::Stream(received) => received.attachments(),
+                Self::Datagram(message, _) => call.attachments_in(message.as_slice()),
             },
             origin,
             cancellation: Cancellation::None,
@@ -189,6 +191,7 @@ impl Call {
             } else {
                 0
             },
+            reply_metadata: ReplyMetadata::new(),
         }
     }
 
@@ -222,16 +225,18 @@ impl Call {
     #[inline]
     pub fn info(&self) -> CallInfo<'_> {
         let CallContext {
-            credential,
+            attachments,
             origin,
             cancellation,
         } = self.message.context(&self.call, self.origin);
-        let CallToServe {
-            procedure,
-            deadline,
-            ..
-        } = self.call;
-        CallInfo::received(procedure, credential, origin, deadline, cancellation)
+        CallInfo::received(
+            self.call.procedure,
+            attachments,
+            origin,
+            self.call.deadline,
+            cancellation,
+            &self.reply_metadata,
+        )
     }
 
     /// Reads the arguments of a call by ONC RPC, all of them.
@@ -305,12 +310,40 @@ impl Call {
     ) -> Result<Answer, Refusal> {
         let mut reply = tenon_core::client::buffers::take_spare().unwrap_or_default();
         let draft = self.call.begin_reply(&mut reply);
-        encode(&mut reply)?;
+        if let Err(error) = encode(&mut reply) {
+            return Ok(self.refuse(error.into()));
+        }
+        Ok(self.seal(draft, reply))
+    }
+
+    /// Refuses the call, with the metadata that was [added](CallInfo::append_reply_metadata) to its reply. An error that
+    /// [`AsyncService::call`] returns refuses a call, too, but without metadata.
+    #[cold]
+    #[must_use]
+    pub fn refuse(self, refusal: Refusal) -> Answer {
+        let ServerShared {
+            registry, tally, ..
+        } = &*self.shared;
+        let failure = HandlerFailure::Refused(refusal);
+        let refusal = registry.note_failure(&self.call, failure, tally);
+        let mut reply = Buffer::default();
+        let draft = self.call.begin_reply(&mut reply);
+        let draft = refuse_by(draft, &refusal, &mut reply);
+        self.seal(draft, reply)
+    }
+
+    /// Makes an answer of a reply that was written.
+    #[inline]
+    fn seal(self, draft: ReplyDraft, mut reply: Buffer) -> Answer {
+        let draft = match self.reply_metadata.into_metadata() {
+            None => draft,
+            Some(metadata) => draft.with_metadata(&mut reply, &metadata),
+        };
         self.call.seal_reply(draft, self.dispatched, &mut reply);
-        Ok(Answer {
+        Answer {
             reply,
             message: self.message,
-        })
+        }
     }
 }
 

@@ -119,7 +119,10 @@ impl Server {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let socket = into_socket(stream)?;
-        let stream = ConnectedSocket::new(socket)?.0.into_stream()?;
+        let stream = ConnectedSocket::new(socket)?
+            .0
+            .into_stream()?
+            .without_user();
         if self.state.is_stopping() {
             let message = "the server is shut down";
             return Err(io::Error::new(io::ErrorKind::NotConnected, message));

@@ -47,15 +47,22 @@ impl Call {
         }
     }
 
-    /// Answers with a result, by whichever protocol the call came.
+    /// Answers with a handler's result or refusal, by whichever protocol the call came. A result that cannot be encoded
+    /// is refused, too.
     ///
     /// # Errors
-    /// The result cannot be encoded.
-    pub fn reply<R: Request>(self, result: &R::Result) -> Result<Answer, Refusal> {
-        match self.protocol() {
-            Protocol::Onc => self.answer(|out| <R as RequestCodec<Xdr>>::encode(result, out)),
-            Protocol::Lean => {
-                self.answer_lean(|out| <R as RequestCodec<Lean>>::encode(result, out))
+    /// None: the type is that of [`AsyncService::call`](super::AsyncService::call).
+    pub fn respond<R: Request>(
+        self,
+        outcome: Result<R::Result, Refusal>,
+    ) -> Result<Answer, Refusal> {
+        match (outcome, self.protocol()) {
+            (Err(refusal), _) => Ok(self.refuse(refusal)),
+            (Ok(result), Protocol::Onc) => {
+                self.answer(|out| <R as RequestCodec<Xdr>>::encode(&result, out))
+            }
+            (Ok(result), Protocol::Lean) => {
+                self.answer_lean(|out| <R as RequestCodec<Lean>>::encode(&result, out))
             }
         }
     }

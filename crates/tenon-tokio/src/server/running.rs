@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tenon_core::profile;
+use tenon_core::propagation::PropagatedContext;
 use tenon_core::serve::{CallToServe, HandlerFailure, ServerShared, panic_text, refuse_by};
 use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};
 use tenon_proto::connection::framing::Detached;
@@ -52,8 +53,9 @@ impl<S: AsyncService> BeginCall for S {
         call: Call,
         to_serve: CallToServe,
     ) -> CallFuture {
+        let context = call.info().context_to_enter();
         Box::pin(async move {
-            match guarded(self.call(call)).await {
+            match guarded(self.call(call), context).await {
                 Ok(Answer { reply, message }) => FinishedCall {
                     reply,
                     message: message.into_detached(),
@@ -69,19 +71,21 @@ impl<S: AsyncService> BeginCall for S {
     }
 }
 
-/// Carries a call out. What one that panics leaves half-changed is its own.
+/// Carries a call out, in the context of that call if it has one. What one that panics leaves half-changed is its own.
 async fn guarded(
     call: impl Future<Output = Result<Answer, Refusal>>,
+    context: Option<PropagatedContext>,
 ) -> Result<Answer, HandlerFailure> {
     let mut call = pin!(call);
-    poll_fn(
-        |cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
+    poll_fn(|cx| {
+        let _entered = context.as_ref().map(PropagatedContext::enter);
+        match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
             Ok(polled) => polled.map_err(HandlerFailure::Refused),
             Err(panic) => Poll::Ready(Err(HandlerFailure::Panicked(
                 panic_text(&*panic).to_owned(),
             ))),
-        },
-    )
+        }
+    })
     .await
 }
 

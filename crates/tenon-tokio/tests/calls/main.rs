@@ -6,4 +6,5 @@ mod common;
 
 mod account;
 mod established;
+mod propagation;
 mod waiting;

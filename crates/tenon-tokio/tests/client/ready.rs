@@ -14,11 +14,11 @@ const HOURS: Duration = Duration::from_secs(10_000);
 /// More than the end of a channel takes, and less than [`HOURS`].
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn now() -> CallOptions {
+fn now() -> CallOptions<'static> {
     CallOptions::new().timeout(HOURS)
 }
 
-fn when_ready() -> CallOptions {
+fn when_ready() -> CallOptions<'static> {
     CallOptions::new().wait_for_ready(true)
 }
 
@@ -27,7 +27,11 @@ async fn connect(address: &str, options: ChannelOptions) -> Client {
     client.unwrap().with_interface(Arc::new(interface()))
 }
 
-async fn echo(client: &Client, options: CallOptions, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
+async fn echo(
+    client: &Client,
+    options: CallOptions<'_>,
+    bytes: &[u8],
+) -> Result<Vec<u8>, CallError> {
     let view = client.with_options(options);
     match client.protocol() {
         Protocol::Onc => {

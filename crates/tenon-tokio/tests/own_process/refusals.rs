@@ -6,10 +6,7 @@ use std::sync::Arc;
 use crate::common::log::Log;
 use tenon::lean::{Interface, Part, Status};
 use tenon::wire::{Decoder, Encoder, Lean};
-use tenon::{
-    AuthSys, CallError, CallErrorKind, CallInfo, Credential, LeanInput, LeanService, Refusal,
-    Service,
-};
+use tenon::{CallError, CallErrorKind, CallInfo, LeanInput, LeanService, Refusal, Service};
 use tenon_tokio::{Answer, AsyncService, Call, Protocol};
 
 const PROGRAM: u32 = 0x2000_0d17;
@@ -170,61 +167,4 @@ pub fn a_caller_learns_of_its_arguments_and_the_log_of_the_failure() {
         let server = runtime.block_on(builder.start()).unwrap();
         call_all(&server.addresses()[0].to_string(), &log);
     }
-}
-
-#[test]
-fn a_credential_is_an_error_where_it_cannot_travel() {
-    let builder = tenon::Server::builder()
-        .listen("tcp://127.0.0.1:0")
-        .unwrap();
-    let server = builder.service(Refusing).start().unwrap();
-    let onc = server.addresses()[0].to_string();
-    let user = AuthSys::new(b"here", 7, 7, &[]).unwrap();
-    let client = tenon::Client::connect(&onc, PROGRAM, 1).unwrap();
-    client
-        .with_credential(&Credential::Sys(user))
-        .ping()
-        .unwrap();
-    let client = tenon::Client::connect(&format!("lean+{onc}"), PROGRAM, 1).unwrap();
-    let named = client.with_credential(&Credential::Sys(user));
-    for error in [
-        named.ping().unwrap_err(),
-        named
-            .lean()
-            .call(HALVE, |_| Ok(()), |_| Ok(()))
-            .unwrap_err(),
-        named
-            .lean()
-            .start(HALVE, |_| Ok(()), |_| Ok(()))
-            .unwrap_err(),
-    ] {
-        assert!(matches!(error, CallError::LeanCredential), "{error}");
-        assert_eq!(error.kind(), CallErrorKind::InvalidCall);
-        assert!(!error.may_have_executed());
-        assert!(
-            error
-                .to_string()
-                .contains("carries no credential; connect to tcp://"),
-            "{error}"
-        );
-    }
-    // AUTH_NONE says nothing that would have to travel.
-    named.with_credential(&Credential::None).ping().unwrap();
-    assert_eq!(server.counters().calls, 0);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let client = tenon_tokio::Client::connect(&format!("lean+{onc}"), PROGRAM, 1)
-            .await
-            .unwrap();
-        client.ping().await.unwrap();
-        let error = client
-            .with_credential(&Credential::Sys(user))
-            .ping()
-            .await
-            .unwrap_err();
-        assert!(matches!(error, CallError::LeanCredential), "{error}");
-    });
 }

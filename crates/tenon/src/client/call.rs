@@ -1,8 +1,10 @@
 //! A call in flight, as the caller that waits for its reply has it, and its reply.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_core::client::{ResultBytes, Results};
+use tenon_core::ReplyMetadata;
+use tenon_core::client::{ReplyExtensions, ResultBytes, Results};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Note, Probe};
 use tenon_core::timer::CallTimer;
@@ -67,24 +69,40 @@ impl Drop for BlockingCall<'_> {
 pub(super) struct CallHandle {
     channel: Channel,
     flight: InFlightCall,
+    /// Place for the metadata of its reply, if that is wanted.
+    reply_metadata: Option<Arc<ReplyMetadata>>,
 }
 
 impl CallHandle {
     pub(super) fn new(channel: Channel, flight: InFlightCall) -> Self {
-        Self { channel, flight }
+        Self {
+            channel,
+            flight,
+            reply_metadata: None,
+        }
+    }
+
+    /// Has the metadata of the reply put there, too.
+    pub(super) fn want_metadata(&mut self, place: Option<&Arc<ReplyMetadata>>) {
+        self.reply_metadata = place.cloned();
     }
 
     /// Waits for the reply.
     pub(super) fn wait(&mut self, probe: impl Probe) -> Result<ReceivedReply<'_>, CallError> {
-        let Self { channel, flight } = self;
-        let mut reply = match channel.take_delivered(channel.lock(), flight) {
-            Ok(reply) => reply?,
+        let Self {
+            channel,
+            flight,
+            reply_metadata,
+        } = self;
+        let replied = match channel.take_delivered(channel.lock(), flight) {
+            Ok(reply) => reply,
             Err(state) => {
                 let until = flight.timer.deadline().into();
-                let reply = channel.wait_for_reply(state, flight, until, probe)?;
-                reply.ok_or_else(|| flight.timer.error(true))?
+                let reply = channel.wait_for_reply(state, flight, until, probe);
+                reply.and_then(|reply| reply.ok_or_else(|| flight.timer.error(true)))
             }
         };
+        let mut reply = keep_metadata(replied, reply_metadata.as_ref())?;
         reply.tell(probe);
         Ok(reply)
     }
@@ -103,10 +121,12 @@ impl CallHandle {
         }
         let reply = self
             .channel
-            .wait_for_reply(state, &mut self.flight, until, probe)?;
-        let Some(mut reply) = reply else {
+            .wait_for_reply(state, &mut self.flight, until, probe)
+            .transpose();
+        let Some(replied) = reply else {
             return Ok(None);
         };
+        let mut reply = keep_metadata(replied, self.reply_metadata.as_ref())?;
         reply.tell(probe);
         let mut bytes = self.channel.buffer();
         let (results, order) = reply.results();
@@ -118,6 +138,21 @@ impl CallHandle {
     pub(super) fn recycle(&self, copy: Buffer) {
         self.channel.recycle(copy);
     }
+}
+
+/// Puts the metadata of a reply, or of the exception in its place, where it is wanted.
+#[inline]
+pub(super) fn keep_metadata<'c>(
+    mut replied: Result<ReceivedReply<'c>, CallError>,
+    place: Option<&Arc<ReplyMetadata>>,
+) -> Result<ReceivedReply<'c>, CallError> {
+    if let Some(place) = place {
+        place.set_of(match &mut replied {
+            Ok(reply) => Ok(reply.extensions()),
+            Err(error) => Err(error),
+        });
+    }
+    replied
 }
 
 impl Drop for CallHandle {
@@ -163,11 +198,21 @@ impl ReceivedReply<'_> {
         }
     }
 
+    /// Returns what the server says in the reply beside the results.
+    pub(super) fn extensions(&mut self) -> Option<&ReplyExtensions> {
+        match self {
+            Self::InPlace(reader) => reader.extensions(),
+            Self::Delivered(reply) => reply.results.extensions.as_deref(),
+        }
+    }
+
     /// Tells a probe that the reply was found, and what the server says of the call's way.
     #[inline]
     pub(super) fn tell(&mut self, probe: impl Probe) {
         match self {
-            Self::InPlace(reader) => probe.found(|| -> Option<Stamps> { reader.stamps() }),
+            Self::InPlace(reader) => {
+                probe.found(|| -> Option<Stamps> { reader.extensions()?.stamps })
+            }
             Self::Delivered(reply) => {
                 let note: Option<&Note> = reply.results.note.as_deref();
                 probe.fetched(note);

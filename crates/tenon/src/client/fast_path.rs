@@ -206,7 +206,7 @@ impl ReadHalf {
         *own = ReplyPlace {
             place,
             order: ByteOrder::NATIVE,
-            stamps: None,
+            extensions: None,
         };
         *answered = Some((call.number, waiter));
         Ok(true)

@@ -9,14 +9,15 @@ use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::{Ping, ProcedureCall};
 use tenon_core::profile::{AtEnd, CallProfile, Followed, NoProbe, Probe, Step};
+use tenon_core::propagation::Propagation;
 use tenon_core::{LeanInput, MakeCalls};
 use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
-use tenon_proto::lean::{ByteOrder, Extension, Interface, Stamps};
+use tenon_proto::lean::{ByteOrder, Interface, Metadata, MetadataError};
 use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
-use super::call::{CallHandle, ReceivedReply};
+use super::call::{CallHandle, ReceivedReply, keep_metadata};
 use super::channel::Channel;
 use super::pending::PendingCall;
 
@@ -44,7 +45,7 @@ pub struct Client {
 #[derive(Debug, Clone, Copy)]
 pub struct ClientView<'c> {
     client: &'c Client,
-    options: CallOptions,
+    options: CallOptions<'c>,
 }
 
 /// Calls by ONC RPC with arguments and results that are moved by hand.
@@ -59,7 +60,7 @@ impl Client {
     /// A version of a program at the other end of `channel`. Calls are made with AUTH_NONE, have 25 seconds, and read
     /// results leniently.
     pub fn over(channel: Channel, program: u32, version: u32) -> Self {
-        let caller = Caller::new(channel.address().protocol(), program, version);
+        let caller = Caller::new(channel.address(), channel.options(), program, version);
         channel.lock().calls.ping_by(program, version);
         Self {
             channel,
@@ -89,8 +90,7 @@ impl Client {
         self.with(|caller| caller.set_interface(interface))
     }
 
-    /// Returns the same client with `credential` on every call. The lean protocol carries none: calls by it fail with
-    /// [`CallError::LeanCredential`], unless it is AUTH_NONE.
+    /// Returns the same client with `credential` on every call, by either protocol.
     ///
     /// ```
     /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
@@ -107,6 +107,48 @@ impl Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         self.with(|caller| caller.set_credential(credential))
+    }
+
+    /// Returns the same client with `metadata` on every call, beside that which is on its calls already. By ONC RPC a
+    /// call cannot carry any, and fails with [`CallError::OncMetadata`].
+    ///
+    /// ```
+    /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
+    /// # use example::{greeter::{GreeterV1Client, Visitor}, start_server};
+    /// # let (server, address) = start_server();
+    /// use tenon::Metadata;
+    ///
+    /// let mut metadata = Metadata::new();
+    /// metadata.append("tenant", "blue")?;
+    /// let greeter = GreeterV1Client::connect(&address)?;
+    /// let greeter = GreeterV1Client(greeter.0.with_metadata(&metadata)?);
+    /// greeter.greet(&Visitor::default())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There would be more than [`Metadata::BYTES_MAX`] bytes.
+    pub fn with_metadata(&self, metadata: &Metadata) -> Result<Self, MetadataError> {
+        let mut client = self.clone();
+        client.caller.add_metadata(metadata.view())?;
+        Ok(client)
+    }
+
+    /// Returns the same client with `token` on every call, as the metadata `authorization: Bearer` and the token (RFC
+    /// 6750). Over a network without encryption a call fails with [`CallError::InsecureToken`], unless
+    /// [`ChannelOptions::allow_insecure`](crate::ChannelOptions::allow_insecure) is set.
+    ///
+    /// # Errors
+    /// The token is not printable ASCII, or too long.
+    pub fn with_bearer_token(&self, token: &str) -> Result<Self, MetadataError> {
+        self.with_metadata(&Metadata::bearer(token)?)
+    }
+
+    /// Returns the same client with rules for what its calls carry on if they are made by a handler: of the call that it
+    /// carries out the deadline and the context of the trace by default.
+    #[must_use]
+    pub fn with_propagation(&self, propagation: Propagation) -> Self {
+        self.with(|caller| caller.set_propagation(propagation))
     }
 
     /// Returns the same client, forgiving as much as `mode` says.
@@ -154,7 +196,7 @@ impl Client {
 
     /// Returns this client for calls with `options`, at no cost.
     #[inline]
-    pub fn with_options(&self, options: CallOptions) -> ClientView<'_> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> ClientView<'c> {
         ClientView {
             client: self,
             options,
@@ -204,14 +246,10 @@ impl Client {
         self.with_options(CallOptions::new()).lean()
     }
 
-    /// Returns the extensions that a call with such a probe asks the server for.
+    /// Returns whether a call with such a probe asks the server for its time stamps.
     #[inline]
-    fn asked_of_server<P: Probe>(&self, _probe: P) -> &'static [Extension<'static>] {
-        if P::ASKS_SERVER && self.channel.gives_stamps() {
-            &[Stamps::REQUEST]
-        } else {
-            &[]
-        }
+    fn asks_stamps<P: Probe>(&self, _probe: P) -> bool {
+        P::ASKS_SERVER && self.channel.gives_stamps()
     }
 
     /// A span of the call, unless no subscriber wants to know. In a box, there is nothing to drop mostly.
@@ -231,7 +269,20 @@ impl Client {
     }
 }
 
+impl<'c> From<&'c Client> for ClientView<'c> {
+    /// Returns the client for calls without options of their own.
+    fn from(client: &'c Client) -> Self {
+        client.with_options(CallOptions::new())
+    }
+}
+
 impl<'c> ClientView<'c> {
+    /// Returns the protocol of the calls.
+    #[inline]
+    pub fn protocol(&self) -> Protocol {
+        self.client.protocol()
+    }
+
     /// As [`Client::call`].
     ///
     /// # Errors
@@ -300,9 +351,9 @@ impl<'c> ClientView<'c> {
         call: &C,
         probe: impl Probe,
     ) -> Result<CallDraft<'c>, CallError> {
-        let extensions = self.client.asked_of_server(probe);
+        let asks_stamps = self.client.asks_stamps(probe);
         let caller = &self.client.caller;
-        let (encoded, draft) = caller.write(message, call, &self.options, extensions)?;
+        let (encoded, draft) = caller.write(message, call, &self.options, asks_stamps)?;
         encoded?;
         probe.at(Step::Encoded);
         Ok(draft)
@@ -321,7 +372,10 @@ impl<'c> ClientView<'c> {
         let limit = self.client.caller.limit(&self.options);
         let mut message = channel.buffer();
         match write(&mut message) {
-            Ok(draft) => channel.call(message, &draft, limit, probe),
+            Ok(draft) => {
+                let replied = channel.call(message, &draft, limit, probe);
+                keep_metadata(replied, self.options.get_reply_metadata())
+            }
             Err(error) => Err(self.not_written(message, error)),
         }
     }
@@ -336,7 +390,11 @@ impl<'c> ClientView<'c> {
         let limit = self.client.caller.limit(&self.options);
         let mut message = channel.buffer();
         match write(&mut message) {
-            Ok(draft) => channel.start(message, &draft, limit, probe),
+            Ok(draft) => {
+                let mut call = channel.start(message, &draft, limit, probe)?;
+                call.want_metadata(self.options.get_reply_metadata());
+                Ok(call)
+            }
             Err(error) => Err(self.not_written(message, error)),
         }
     }
@@ -482,7 +540,7 @@ impl<'c> OncCalls<'c> {
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         probe: impl Probe,
     ) -> Result<CallDraft<'c>, CallError> {
-        self.0.client.caller.begin(message, procedure);
+        (self.0.client.caller).begin(message, procedure, &self.0.options)?;
         encode(&mut Encoder::new(message))?;
         probe.at(Step::Encoded);
         Ok(CallDraft::Onc)
@@ -562,10 +620,10 @@ impl<'c> LeanCalls<'c> {
         probe: impl Probe,
     ) -> Result<CallDraft<'c>, CallError> {
         let client = self.0.client;
-        let extensions = client.asked_of_server(probe);
+        let asks_stamps = client.asks_stamps(probe);
         let draft = client
             .caller
-            .begin_lean(message, procedure, &self.0.options, extensions)?;
+            .begin_lean(message, procedure, &self.0.options, asks_stamps)?;
         encode(&mut Encoder::over(message))?;
         probe.at(Step::Encoded);
         Ok(CallDraft::Lean(draft))

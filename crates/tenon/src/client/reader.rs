@@ -6,11 +6,10 @@ use std::io;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use tenon_core::client::{Answered, Input, NextMessage, Outcome, ReplyPlace};
+use tenon_core::client::{Answered, Input, NextMessage, Outcome, ReplyExtensions, ReplyPlace};
 use tenon_core::error::{ConnectionFailure, port_closed};
 use tenon_core::profile::{Probe, Step};
 use tenon_net::{Until, is_deadline};
-use tenon_proto::lean::Stamps;
 
 use super::channel::Channel;
 use super::link::{ConnectionSocket, ReadHalf};
@@ -77,9 +76,10 @@ impl<'c> ReaderRole<'c> {
         }
     }
 
-    /// Returns the server's time stamps of the call's way.
-    pub(super) fn stamps(&mut self) -> Option<Stamps> {
-        self.half().own.stamps
+    /// Returns what the server says in the reply beside the results.
+    #[inline]
+    pub(super) fn extensions(&mut self) -> Option<&ReplyExtensions> {
+        self.half().own.extensions.as_deref()
     }
 
     /// Reads until the reply for `waiter` has come; returns whether it lies here. It does not if it was left for the

@@ -761,7 +761,7 @@ impl PmapversClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> PmapversClient<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> PmapversClient<ClientView<'c>> {
         PmapversClient(self.0.with_options(options))
     }
 
@@ -1275,7 +1275,7 @@ impl RpcbversClient {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> RpcbversClient<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> RpcbversClient<ClientView<'c>> {
         RpcbversClient(self.0.with_options(options))
     }
 
@@ -1976,7 +1976,7 @@ impl Rpcbvers4Client {
     }
 
     /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options(&self, options: CallOptions) -> Rpcbvers4Client<ClientView<'_>> {
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> Rpcbvers4Client<ClientView<'c>> {
         Rpcbvers4Client(self.0.with_options(options))
     }
 

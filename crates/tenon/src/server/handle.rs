@@ -137,7 +137,10 @@ impl Server {
     /// `InvalidInput` if the connection is no stream; the process has too many descriptors or threads.
     pub fn serve_stream(&self, connection: impl Into<EstablishedConnection>) -> io::Result<()> {
         let socket = connection.into().into_socket()?;
-        let stream = ConnectedSocket::new(socket)?.0.into_stream()?;
+        let stream = ConnectedSocket::new(socket)?
+            .0
+            .into_stream()?
+            .without_user();
         // A shutdown that begins meanwhile finds it.
         let phase = lock(&self.phase);
         if *phase != ServerPhase::Serving {

@@ -40,7 +40,7 @@ impl CallJob {
         let (context, arguments) = match &self.source {
             JobSource::Stream(received) => {
                 let context = CallContext {
-                    credential: received.credential(),
+                    attachments: received.attachments(),
                     origin,
                     cancellation,
                 };
@@ -53,7 +53,7 @@ impl CallJob {
             } => {
                 let message = message.as_slice();
                 let context = CallContext {
-                    credential: self.call.credential_in(message),
+                    attachments: self.call.attachments_in(message),
                     origin: Origin {
                         peer: Some(*from),
                         ..origin

@@ -145,7 +145,7 @@ impl PortTurn<'_> {
             self.slot.lend(state);
         }
         let context = CallContext {
-            credential: found.call.credential_in(found.message()),
+            attachments: found.call.attachments_in(found.message()),
             origin: Origin {
                 peer: Some(found.from),
                 ..self.slot.origin()

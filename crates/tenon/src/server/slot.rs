@@ -147,10 +147,12 @@ impl SocketSlot {
             SlotSocket::Stream(stream) => Origin {
                 transport: stream.transport(),
                 peer: stream.peer(),
+                user: stream.user().map(|user| user.user),
             },
             SlotSocket::Port(carrier) => Origin {
                 transport: carrier.transport(),
                 peer: None,
+                user: None,
             },
         }
     }

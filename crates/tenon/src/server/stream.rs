@@ -377,7 +377,7 @@ impl StreamTurn<'_> {
             self.slot.lend(state);
         }
         let context = CallContext {
-            credential: received.credential(),
+            attachments: received.attachments(),
             origin: self.slot.origin(),
             cancellation: Cancellation::Run(&self.thread.activity.runs),
         };

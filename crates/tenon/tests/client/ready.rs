@@ -10,11 +10,11 @@ use tenon::{CallError, CallOptions, ChannelOptions, Server};
 /// More than any run of the tests takes: a call that waited until its time is over would never come back.
 const HOURS: Duration = Duration::from_secs(10_000);
 
-fn now() -> CallOptions {
+fn now() -> CallOptions<'static> {
     CallOptions::new().timeout(HOURS)
 }
 
-fn when_ready() -> CallOptions {
+fn when_ready() -> CallOptions<'static> {
     CallOptions::new().wait_for_ready(true)
 }
 

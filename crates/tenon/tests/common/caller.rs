@@ -74,7 +74,7 @@ impl Service for Obliging {
                 let bytes = word(arguments)? as usize;
                 result.room(bytes).fill(0x5a);
             }
-            WHO => put(result, uid(&call.credential())),
+            WHO => put(result, uid(&call.peer().credential)),
             DENY => return Err(Refusal::Authentication(AuthStat::TOO_WEAK)),
             FAIL => return Err(Refusal::SystemError("as the test asked".to_owned())),
             _ => return Err(Refusal::ProcedureUnavailable),

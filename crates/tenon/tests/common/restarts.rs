@@ -86,7 +86,7 @@ pub fn client(address: &str, options: ChannelOptions) -> Client {
 }
 
 /// Calls ECHO by the protocol of the client.
-pub fn echo(client: &Client, options: CallOptions, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
+pub fn echo(client: &Client, options: CallOptions<'_>, bytes: &[u8]) -> Result<Vec<u8>, CallError> {
     let view = client.with_options(options);
     match client.protocol() {
         Protocol::Onc => view.onc().call(

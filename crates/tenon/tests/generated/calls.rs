@@ -64,8 +64,8 @@ impl DemoV1 for Demo {
 
 /// What a handler knows of its caller.
 fn told(call: &CallInfo<'_>) -> String {
-    let is_anonymous = call.credential() == Credential::None;
-    let (transport, peer) = (call.transport(), call.peer());
+    let is_anonymous = call.peer().credential == Credential::None;
+    let (transport, peer) = (call.transport(), call.peer().address);
     format!("{transport:?} {peer:?} {is_anonymous} {}", call.procedure())
 }
 

@@ -132,7 +132,7 @@ pub fn new_attributes(call: &CallInfo<'_>, set: &Sattr3) -> SetAttributes {
 
 /// `set` with the caller as owner if it names none.
 pub fn owned(call: &CallInfo<'_>, set: SetAttributes) -> SetAttributes {
-    match call.credential() {
+    match call.peer().credential {
         Credential::None => set,
         Credential::Sys(caller) => SetAttributes {
             uid: set.uid.or(Some(caller.uid())),

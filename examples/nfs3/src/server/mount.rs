@@ -129,7 +129,7 @@ impl MountV3 for Export {
 
 /// The caller's host.
 fn host(call: &CallInfo<'_>) -> String {
-    match call.peer() {
+    match call.peer().address {
         Some(peer) => peer.ip().to_string(),
         None => "localhost".to_owned(),
     }

@@ -207,11 +207,11 @@ fn write_ping(w: &mut SourceWriter, is_async: bool) {
 /// The head of the method that returns the client with options for some calls.
 fn with_options(flavor: &ClientFlavor<'_>) -> FunctionSignature {
     FunctionSignature {
-        name: "pub fn with_options".to_owned(),
-        parameters: ["&self", "options: CallOptions"]
+        name: "pub fn with_options<'c>".to_owned(),
+        parameters: ["&'c self", "options: CallOptions<'c>"]
             .map(str::to_owned)
             .to_vec(),
-        result: format!("{}<{}<'_>>", flavor.name, flavor.view),
+        result: format!("{}<{}<'c>>", flavor.name, flavor.view),
     }
 }
 

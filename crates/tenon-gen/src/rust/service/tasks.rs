@@ -172,14 +172,19 @@ fn serve(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
     );
     let carry_out = Expr::Then(Box::new(carry_out), "await");
     let carry_out = errors::refused(method, carry_out);
-    let carry_out = Expr::Try(Box::new(carry_out));
-    let (carried_out, reply) = match method.result {
-        Some(_) => (Statement::Let("reply".to_owned(), carry_out), "&reply"),
-        None => (Statement::Do(carry_out), "&()"),
-    };
-    let answer = match is_lean {
-        true => format!("call.reply::<{request}>({reply})"),
-        false => format!("call.answer(|out| {request}::encode({reply}, out))"),
+    let (carried_out, answer) = match (is_lean, &method.result) {
+        (true, _) => (
+            Statement::Let("outcome".to_owned(), carry_out),
+            format!("call.respond::<{request}>(outcome)"),
+        ),
+        (false, Some(_)) => (
+            Statement::Let("reply".to_owned(), Expr::Try(Box::new(carry_out))),
+            format!("call.answer(|out| {request}::encode(&reply, out))"),
+        ),
+        (false, None) => (
+            Statement::Do(Expr::Try(Box::new(carry_out))),
+            format!("call.answer(|out| {request}::encode(&(), out))"),
+        ),
     };
     BlockExpr {
         statements: vec![read, carried_out],

@@ -40,6 +40,8 @@ impl Status {
     pub const RAISED: Self = Self(12);
     /// The arguments can be decoded, and are none that the procedure takes.
     pub const INVALID_ARGUMENTS: Self = Self(13);
+    /// The metadata of the call breaks the rules, or is larger than the callee accepts; it was not begun.
+    pub const METADATA: Self = Self(14);
 
     /// Returns whether a call that ended so may have been carried out, in part at least.
     pub fn may_have_executed(self) -> bool {
@@ -53,6 +55,7 @@ impl Status {
                 | Self::EXTENSION
                 | Self::FORBIDDEN
                 | Self::INVALID_ARGUMENTS
+                | Self::METADATA
         )
     }
 }
@@ -73,6 +76,7 @@ impl fmt::Display for Status {
             Self::TOO_LARGE => "the result is larger than this end takes in",
             Self::RAISED => "the procedure raised an error",
             Self::INVALID_ARGUMENTS => "invalid arguments",
+            Self::METADATA => "the peer does not accept the metadata of the call",
             Self(other) => return write!(f, "status {other}"),
         })
     }

@@ -4,7 +4,11 @@
 use tenon_wire::Buffer;
 
 use super::fault::Fault;
+use super::header::{Flags, HEADER, Header};
+use super::kind::Kind;
+use super::metadata::{MetadataError, MetadataView};
 use super::order::{ByteOrder, FieldReader, pad};
+use crate::codec::onc::auth::Credential;
 
 /// Set in the kinds of extensions that a receiver must refuse the message for if it does not understand them.
 const MUST_UNDERSTAND: u16 = 0x8000;
@@ -21,6 +25,13 @@ pub struct Extension<'m> {
 impl Extension<'_> {
     /// Time stamps.
     pub const STAMPS: u16 = 1;
+    /// Metadata.
+    pub const METADATA: u16 = 2;
+    /// The user that the caller claims to be, as the body of an AUTH_SYS credential (RFC 5531 appendix A).
+    pub const CREDENTIAL: u16 = 3;
+
+    /// Bytes of an extension in front of its content.
+    pub(super) const HEADER: usize = 8;
 
     /// Appends it. `is_last` says whether no other follows.
     fn encode(&self, buffer: &mut Buffer, order: ByteOrder, is_last: bool) {
@@ -71,8 +82,87 @@ impl<'m> Extensions<'m> {
         Self { bytes: &[], order }
     }
 
+    /// Returns the extensions of the call that ends `request`, what the packet exchange carries: a call, in front of
+    /// which a service may be bound. The request was found to be in order, and may lack the padding behind the call.
+    pub fn of_request(request: &'m [u8], order: ByteOrder) -> Self {
+        Self::in_request(request, order).unwrap_or(Self::none(order))
+    }
+
+    fn in_request(mut request: &'m [u8], order: ByteOrder) -> Option<Self> {
+        loop {
+            let (bytes, rest) = request.split_first_chunk::<HEADER>()?;
+            let header = Header::decode(bytes, order).ok()?;
+            if header.kind == Kind::Bind {
+                request = request.get(header.message_length() as usize..)?;
+                continue;
+            }
+            if !header.flags.has(Flags::EXTENSIONS) {
+                return None;
+            }
+            let time = if header.flags.has(Flags::DEADLINE) {
+                8
+            } else {
+                0
+            };
+            let found = Self::parse(rest.get(time..)?, order).ok()?;
+            return Some(found.extensions);
+        }
+    }
+
+    /// Returns the content of an extension of this kind.
+    fn content_of(mut self, kind: u16) -> Option<&'m [u8]> {
+        let found = self.find(|extension| extension.kind == kind)?;
+        Some(found.content)
+    }
+
+    /// Checks metadata of a call, at most so many bytes of it.
+    ///
+    /// # Errors
+    /// It breaks a rule, or is there twice.
+    pub(super) fn check_metadata(self, bytes_max: usize) -> Result<(), MetadataError> {
+        let mut all = self.filter(|extension| extension.kind == Extension::METADATA);
+        let Some(first) = all.next() else {
+            return Ok(());
+        };
+        MetadataView::check(first.content, self.order, bytes_max)?;
+        match all.next() {
+            None => Ok(()),
+            Some(_) => Err(MetadataError::Repeated),
+        }
+    }
+
+    /// Returns the metadata of a call, which was checked when the call was received.
+    pub fn metadata(self) -> MetadataView<'m> {
+        match self.content_of(Extension::METADATA) {
+            Some(content) => MetadataView::checked(content, self.order),
+            None => MetadataView::NONE,
+        }
+    }
+
+    /// Returns the metadata of an answer. What breaks the rules is none.
+    pub fn answer_metadata(self) -> MetadataView<'m> {
+        let content = self.content_of(Extension::METADATA).unwrap_or_default();
+        MetadataView::check(content, self.order, super::Metadata::ACCEPTED).unwrap_or_default()
+    }
+
+    /// Returns the user that the caller of a call claims to be.
+    ///
+    /// # Errors
+    /// The claim is none.
+    pub(super) fn check_credential(self) -> Result<Credential<'m>, tenon_wire::DecodeError> {
+        match self.content_of(Extension::CREDENTIAL) {
+            Some(body) => Credential::of_sys_body(body),
+            None => Ok(Credential::None),
+        }
+    }
+
+    /// Returns the user that the caller of a call claims to be, which was checked when the call was received.
+    pub fn credential(self) -> Credential<'m> {
+        self.check_credential().unwrap_or_default()
+    }
+
     /// Finds the end of the extensions that `content` begins with; says how far it came.
-    pub(super) fn find(
+    pub(super) fn parse(
         content: &'m [u8],
         order: ByteOrder,
     ) -> Result<ParsedExtensions<'m>, (Fault, usize)> {

@@ -128,7 +128,7 @@ impl<'m> Message<'m> {
         };
         if flags.has(Flags::EXTENSIONS) {
             let before = input.position();
-            let found = Extensions::find(input.rest, self.order)
+            let found = Extensions::parse(input.rest, self.order)
                 .map_err(|(fault, offset)| self.violation(fault, before + offset))?;
             parts.extensions = found.extensions;
             parts.unknown_extension = found.unknown;
@@ -342,6 +342,19 @@ impl MessageDraft {
             bytes[HEADER / 2..].copy_from_slice(&half);
         }
         HEADER + length + padding_of(length)
+    }
+
+    /// Says in the header that extensions stand behind it.
+    pub(super) fn with_extensions(self, buffer: &mut Buffer) -> Self {
+        let flags = Flags(self.header.flags.0 | Flags::EXTENSIONS);
+        let header = Header {
+            flags,
+            ..self.header
+        };
+        if let Some(bytes) = self.header_in(buffer) {
+            bytes[..HEADER / 2].copy_from_slice(&header.first_half(self.order));
+        }
+        Self { header, ..self }
     }
 
     /// Returns the index of the message's first byte in the buffer.

@@ -3,9 +3,11 @@
 use tenon_wire::Buffer;
 
 use super::exception::{Exception, Status};
-use super::header::{CommonHeader, Flags, Header};
+use super::extension::Extension;
+use super::header::{CommonHeader, Flags, HEADER, Header};
 use super::kind::Kind;
 use super::message::{Extras, MessageDraft, flags};
+use super::metadata::Metadata;
 use super::order::ByteOrder;
 use super::stamps::Stamps;
 
@@ -88,6 +90,37 @@ impl ReplyDraft {
             draft,
             caller,
             is_stamped: false,
+        }
+    }
+
+    /// Puts metadata in front of what was written of the answer, a result or an exception, which is moved; once for an
+    /// answer.
+    #[cold]
+    #[must_use]
+    pub fn with_metadata(self, buffer: &mut Buffer, metadata: &Metadata) -> Self {
+        let order = self.caller.order;
+        let start = self.draft.start() + HEADER;
+        let place = match self.is_stamped {
+            true => {
+                // The time stamps are followed by another extension.
+                let bytes = &mut buffer.as_mut_slice()[start + 2..start + 4];
+                bytes.copy_from_slice(&order.bytes_of_u16(1));
+                start + Stamps::EXTENSION
+            }
+            false => start,
+        };
+        let (end, size) = (buffer.len(), Extension::HEADER + metadata.padded_size());
+        buffer.room(size);
+        let bytes = buffer.as_mut_slice();
+        bytes.copy_within(place..end, place + size);
+        let (front, content) = bytes[place..place + size].split_at_mut(Extension::HEADER);
+        front[..2].copy_from_slice(&order.bytes_of_u16(Extension::METADATA));
+        front[2..4].fill(0);
+        front[4..].copy_from_slice(&order.bytes_of_u32(metadata.size() as u32));
+        metadata.put(content, order);
+        Self {
+            draft: self.draft.with_extensions(buffer),
+            ..self
         }
     }
 

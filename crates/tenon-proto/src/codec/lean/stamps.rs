@@ -35,6 +35,9 @@ pub struct Stamps {
 }
 
 impl Stamps {
+    /// Bytes of the extension of a reply.
+    pub(super) const EXTENSION: usize = 8 + LENGTH;
+
     /// The extension of a call that asks for stamps.
     pub const REQUEST: Extension<'static> = Extension {
         kind: Extension::STAMPS,
@@ -129,7 +132,7 @@ pub fn stamp_sent(answers: &mut Buffer, order: ByteOrder, now: u64) {
 
 /// `content` is what follows the header of a reply.
 fn stamp_reply(content: &mut [u8], order: ByteOrder, now: u64) {
-    let found = Extensions::find(content, order).ok();
+    let found = Extensions::parse(content, order).ok();
     let first = found.and_then(|mut found| found.extensions.next());
     let is_ours = first.is_some_and(|first| first.kind == Extension::STAMPS);
     if is_ours && let Some(place) = content.get_mut(SENT..SENT + 8) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tenon_wire::{BStr, DecodeError, Decoder, Encoder, Representation, Xdr};
+use tenon_wire::{BStr, Buffer, DecodeError, Decoder, Encoder, Representation, Xdr};
 
 use super::words::{get, put};
 
@@ -123,6 +123,24 @@ impl<'a> Credential<'a> {
                 .map_err(|_| AuthStat::BAD_CRED),
             _ => Err(AuthStat::REJECTED_CRED),
         }
+    }
+
+    /// Understands the body of an AUTH_SYS credential, which lean calls carry as an extension.
+    ///
+    /// # Errors
+    /// A bound of RFC 5531 appendix A is broken, or bytes are missing.
+    pub fn of_sys_body(body: &'a [u8]) -> Result<Self, DecodeError> {
+        AuthSys::decode(&mut Decoder::new(body)).map(Self::Sys)
+    }
+
+    /// Returns the body of an AUTH_SYS credential; `None` of no identity.
+    pub fn sys_body(&self) -> Option<Vec<u8>> {
+        let Self::Sys(sys) = self else {
+            return None;
+        };
+        let mut body = Buffer::default();
+        sys.encode(&mut Encoder::new(&mut body));
+        Some(body.as_slice().to_vec())
     }
 
     /// Appends it as flavor, length and body.

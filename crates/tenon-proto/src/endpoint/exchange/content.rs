@@ -2,8 +2,8 @@
 //! bound; an answer is a reply or an exception, in front of which stands what became of the binding.
 
 use crate::lean::{
-    BindRequest, ByteOrder, CallRefusal, Exception, Extensions, Fault, Kind, Message, Parts,
-    Stamps, Violation, refusal,
+    BindRequest, ByteOrder, CallRefusal, Extensions, Fault, Kind, Message, Parts, Stamps,
+    Violation, refusal,
 };
 
 /// The procedure that every program answers without arguments and results.
@@ -21,7 +21,7 @@ pub(super) struct RequestContent<'m> {
 pub(super) enum RequestAction<'m> {
     Call { service: usize, parts: Parts<'m> },
     Ping,
-    Refused(Exception<'static>),
+    Refused(CallRefusal),
 }
 
 impl<'m> RequestContent<'m> {
@@ -65,13 +65,18 @@ impl<'m> RequestContent<'m> {
 
     /// Returns what to do with the call of a service, if it is bound.
     #[inline]
-    pub(super) fn judge(&self, service: Option<usize>, is_closed: bool) -> RequestAction<'m> {
+    pub(super) fn judge(
+        &self,
+        service: Option<usize>,
+        is_closed: bool,
+        metadata_max: usize,
+    ) -> RequestAction<'m> {
         let refused = match is_closed {
             true => Some(CallRefusal::Stopping),
-            false => refusal(service, &self.parts),
+            false => refusal(service, &self.parts, metadata_max),
         };
         match (refused, service) {
-            (Some(refused), _) => RequestAction::Refused(refused.exception()),
+            (Some(refused), _) => RequestAction::Refused(refused),
             (None, Some(service)) if self.call.header.procedure != NULL_PROCEDURE => {
                 RequestAction::Call {
                     service,

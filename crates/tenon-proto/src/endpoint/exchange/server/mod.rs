@@ -35,7 +35,7 @@ use crate::endpoint::exchange::reassembled::{ReassembledMessage, content_max};
 use crate::endpoint::exchange::reassembly::{Reassembly, whole};
 use crate::endpoint::exchange::spare::{KEPT_BY_SERVER, SpareBuffers};
 use crate::endpoint::exchange::time::{RetransmitTimeouts, SplitMix64};
-use crate::lean::Preamble;
+use crate::lean::{Metadata, Preamble};
 use closed_conversations::ClosedConversations;
 use conversations::ConversationTable;
 
@@ -94,6 +94,8 @@ pub struct ServerLimits {
     pub retention: Duration,
     /// The time for which a cookie is valid.
     pub cookie: Duration,
+    /// Bytes of metadata that are accepted with a call.
+    pub metadata_max: usize,
     /// Times to wait before something is sent again.
     pub patience: RetransmitTimeouts,
 }
@@ -110,6 +112,7 @@ impl Default for ServerLimits {
             bytes: 512 << 20,
             retention: Duration::from_secs(60),
             cookie: Duration::from_secs(10),
+            metadata_max: Metadata::ACCEPTED,
             patience: RetransmitTimeouts::default(),
         }
     }

@@ -57,13 +57,13 @@ impl<A: PeerAddress> ServerCore<A> {
         let wants_stamps = question.asks_for_stamps()
             && self.preamble.features.has(Features::STAMPS)
             && conversation.client.features.has(Features::STAMPS);
-        match question.judge(service, self.is_closed) {
+        match question.judge(service, self.is_closed, self.limits.metadata_max) {
             RequestAction::Call { service, parts } => {
                 self.counters.calls += 1;
                 let call = IncomingCall {
                     service,
                     procedure: question.call.header.procedure.into(),
-                    credential: Credential::None,
+                    credential: parts.extensions.credential(),
                     time_left: parts.time_left,
                     extensions: parts.extensions,
                     wants_stamps,
@@ -94,7 +94,7 @@ impl<A: PeerAddress> ServerCore<A> {
                 self.answer_by_itself(key);
                 None
             }
-            RequestAction::Refused(exception) => self.refuse(key, caller, &exception),
+            RequestAction::Refused(refused) => self.refuse(key, caller, &refused.exception()),
         }
     }
 
