@@ -94,6 +94,8 @@ counters! {
     late_first_requests,
     /// Connections closed because no request came for too long.
     idle_connections,
+    /// Connections closed because they had reached their age.
+    aged_connections,
     /// Connections closed because the peer did not read its replies.
     slow_readers,
     /// Calls handed to a service.

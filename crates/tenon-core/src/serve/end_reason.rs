@@ -35,6 +35,9 @@ pub enum EndReason {
     /// No request came for too long.
     #[error("no request came for too long")]
     Idle,
+    /// It is as old as it may be.
+    #[error("it is as old as ServerLimits::connection_age")]
+    Aged,
     /// The server stops.
     #[error("the server stops")]
     Stopping,
@@ -49,6 +52,7 @@ impl EndReason {
         match self {
             Self::Idle | Self::LateFirstRequest => CloseReason::IDLE,
             Self::Stopping => CloseReason::STOPPING,
+            Self::Aged => CloseReason::DONE,
             Self::Protocol(_) => CloseReason::VIOLATION,
             _ => CloseReason::LIMITS,
         }
@@ -67,13 +71,18 @@ impl EndReason {
             Self::LateFirstRequest => Some(&tally.late_first_requests),
             Self::SlowReader => Some(&tally.slow_readers),
             Self::Idle => Some(&tally.idle_connections),
+            Self::Aged => Some(&tally.aged_connections),
             Self::PeerClosed | Self::Stopping | Self::Socket(_) => None,
         };
         if let Some(counter) = counter {
             counter.up();
         }
         match self {
-            Self::Idle | Self::LateFirstRequest | Self::PeerClosed | Self::Stopping => {
+            Self::Idle
+            | Self::LateFirstRequest
+            | Self::PeerClosed
+            | Self::Aged
+            | Self::Stopping => {
                 tracing::debug!(id, ?peer, reason = %self, "closing a connection");
             }
             Self::Socket(_) if counter.is_none() => {

@@ -10,7 +10,7 @@ use tenon_net::Stream;
 const SILENCE_MAX: Duration = Duration::from_millis(200);
 
 /// Time after which a peer that sends on and on is not waited for.
-const HALF_CLOSE_MAX: Duration = Duration::from_secs(2);
+pub(super) const HALF_CLOSE_MAX: Duration = Duration::from_secs(2);
 
 /// Age of a call up to which its reply may still be on its way.
 pub(super) const LATELY: Duration = Duration::from_secs(1);

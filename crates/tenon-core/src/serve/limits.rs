@@ -80,6 +80,14 @@ pub struct ServerLimits {
     pub send_timeout: Option<Duration>,
     /// Time for which a connection may be without a complete request before it is closed.
     pub idle_timeout: Option<Duration>,
+    /// Age at which a connection ends, so that clients are spread anew over servers that have joined: a tenth more or less,
+    /// so that connections which were made together do not end together. A lean client is asked to go away, and makes
+    /// further calls over a new connection; no call is lost by that. By ONC RPC a client cannot be asked: its connection
+    /// ends in the first second without a call behind its age, and lives on until then. None by default.
+    pub connection_age: Option<Duration>,
+    /// Time that the calls of a connection have behind its [age](Self::connection_age); those that still run are cancelled
+    /// then, and their clients see that the connection is lost. None, which is the default, waits for them.
+    pub connection_grace: Option<Duration>,
     /// Meaning of the end of a peer's stream for its calls that are still carried out. Where it means that the peer is
     /// gone, the connection is let go at once, and its calls are cancelled: the future of a handler is dropped, and
     /// [`CallInfo::is_cancelled`](crate::service::CallInfo::is_cancelled) says so to one that may block.
@@ -140,6 +148,8 @@ impl ServerLimits {
             receive_timeout: bounded(self.receive_timeout),
             send_timeout: bounded(self.send_timeout),
             idle_timeout: bounded(self.idle_timeout),
+            connection_age: bounded(self.connection_age),
+            connection_grace: bounded(self.connection_grace),
             queue_timeout: bounded(self.queue_timeout),
             handler_timeout: bounded(self.handler_timeout),
             ..self
@@ -176,6 +186,8 @@ impl Default for ServerLimits {
             receive_timeout: Some(Duration::from_secs(30)),
             send_timeout: Some(Duration::from_secs(10)),
             idle_timeout: Some(Duration::from_secs(15 * 60)),
+            connection_age: None,
+            connection_grace: None,
             end_of_stream: EndOfStream::default(),
             connection_calls: connection.incoming_calls_max,
             calls: 16 * 1024,

@@ -2,6 +2,7 @@
 //! may take, and what is counted.
 
 mod admission;
+mod age;
 mod counters;
 mod deferred_calls;
 mod end_reason;
@@ -24,6 +25,7 @@ mod slow_sender;
 mod stream;
 mod turns;
 
+pub use age::AgeStep;
 pub use counters::{CallTally, RelaxedCounter, ServerCounters, ServerTally};
 pub use deferred_calls::{CallProgress, DeferredCall, DeferredCalls, ExpiredCalls, LOOK_INTERVAL};
 pub use end_reason::EndReason;

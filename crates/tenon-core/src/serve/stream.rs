@@ -16,6 +16,7 @@ use tenon_proto::connection::{
 use tenon_proto::lean::{CloseReason, RefusalReason};
 use tenon_wire::Buffer;
 
+use super::age::{AgeStep, ConnectionAge};
 use super::counters::ServerTally;
 use super::end_reason::EndReason;
 use super::half_close::{LAST_RECEIVES, LATELY};
@@ -165,6 +166,7 @@ pub struct ServedStream {
     last_receives: u8,
     /// Time at which memory is given back that a silent connection does not need.
     trim_at: Option<Instant>,
+    age: ConnectionAge,
 }
 
 /// A call that is carried out elsewhere.
@@ -209,6 +211,7 @@ impl ServedStream {
             was_active: false,
             active_at: now,
             trim_at: None,
+            age: ConnectionAge::new(&shared.limits, id, now),
             has_answered: false,
             used_at: now,
             last_receives: 0,
@@ -259,7 +262,9 @@ impl ServedStream {
 
     /// Returns why the connection ends, as its peer has closed it.
     pub fn end_of_stream(&self) -> EndReason {
-        if self.receiver.is_between_frames() {
+        if self.age.was_asked() {
+            EndReason::Aged
+        } else if self.receiver.is_between_frames() {
             EndReason::PeerClosed
         } else {
             EndReason::CutOff
@@ -610,7 +615,12 @@ impl ServedStream {
     /// idle.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
-        let ends = [self.slow_sender.end(), self.slow_reader.end(), self.trim_at];
+        let ends = [
+            self.slow_sender.end(),
+            self.slow_reader.end(),
+            self.trim_at,
+            self.age.due(),
+        ];
         ends.into_iter().flatten().min()
     }
 
@@ -629,6 +639,32 @@ impl ServedStream {
         true
     }
 
+    /// Looks at the age of the connection by `now`: its peer is asked to go away, if it can be asked, and the connection
+    /// is closed later, if it has to be. Its calls are still answered then.
+    pub fn look_at_age(&mut self, limits: &ServerLimits, now: Instant) -> AgeStep {
+        if self.age.due().is_none_or(|at| at > now) {
+            return AgeStep::Nothing;
+        }
+        let is_silent = self.running() == 0
+            && !self.has_begun()
+            && !self.is_held()
+            && !self.was_called_lately(now);
+        let connection = &mut self.connection;
+        let step = self
+            .age
+            .step(limits, now, is_silent, || connection.go_away());
+        if step == AgeStep::Ends {
+            self.close(EndReason::Aged.close_reason());
+        }
+        step
+    }
+
+    /// Has a connection that [ends by its age](Self::look_at_age), and of which every call is answered, wait a moment for its
+    /// peer to close it.
+    pub fn linger(&mut self, now: Instant) {
+        self.age.linger(now);
+    }
+
     /// Returns why the connection is to end by `now`, which is parked.
     pub fn overdue(&self, limits: &ServerLimits, now: Instant) -> Option<EndReason> {
         if !self.was_active && self.slow_sender.end().is_some_and(|end| now >= end) {
@@ -636,6 +672,9 @@ impl ServedStream {
         }
         if self.slow_reader.end().is_some_and(|end| now >= end) {
             return Some(EndReason::SlowReader);
+        }
+        if self.age.is_over(now) {
+            return Some(EndReason::Aged);
         }
         let silence = now.saturating_duration_since(self.active_at);
         let is_idle = limits.idle_timeout.is_some_and(|limit| silence >= limit);

@@ -11,6 +11,8 @@ pub(super) struct ClosingState {
     pub(super) refusal: Option<RefusalReason>,
     /// The peer's own word that it closes: the last call that it has accepted, if it has accepted any.
     pub(super) peer: Option<Option<u32>>,
+    /// The peer asks this end to begin no calls any more, and accepts them all the same.
+    pub(super) peer_goes_away: bool,
     /// The connection is of no use any more.
     pub(super) is_lost: bool,
 }
@@ -19,6 +21,6 @@ impl ClosingState {
     /// Returns whether this end may begin calls.
     #[inline]
     pub(super) fn may_begin(&self) -> bool {
-        !self.is_closed && self.peer.is_none() && !self.is_lost
+        !self.is_closed && self.peer.is_none() && !self.peer_goes_away && !self.is_lost
     }
 }

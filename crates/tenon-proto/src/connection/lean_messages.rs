@@ -120,7 +120,7 @@ impl<W> Connection<W> {
             Kind::Reply | Kind::Exception | Kind::Bound | Kind::Unbound => {
                 self.role == Role::Server
             }
-            Kind::Ping | Kind::Pong | Kind::Close => return Ok(()),
+            Kind::Ping | Kind::Pong | Kind::Close | Kind::GoAway => return Ok(()),
             Kind::Piece => true,
         };
         let is_reverse = message.header.flags.has(Flags::REVERSE);
@@ -174,6 +174,11 @@ impl<W> Connection<W> {
             Kind::Close => {
                 self.check_open(message)?;
                 self.handle_close(message)
+            }
+            Kind::GoAway => {
+                message.read(|_| Ok(()))?;
+                self.closing.peer_goes_away = true;
+                Ok(Event::Progress)
             }
             Kind::Call | Kind::Reply | Kind::Exception | Kind::Piece => Err(message
                 .header_violation(Fault::WrongEnd(header.kind), 0)
@@ -379,6 +384,19 @@ impl<W> Connection<W> {
     }
 
     // ---- The end ----
+
+    /// Asks a lean peer to begin no calls any more over this connection, and to close it when its calls are answered.
+    /// Those that it begins all the same are accepted until this end [closes](Self::close). Returns whether the peer can
+    /// be asked: by ONC RPC there is no word for it.
+    pub fn go_away(&mut self) -> bool {
+        let can_ask = self.protocol == Some(WireProtocol::Lean)
+            && self.has_greeted
+            && !self.closing.is_closed;
+        if can_ask {
+            self.put_control(plain(Kind::GoAway, 0, 0));
+        }
+        can_ask
+    }
 
     fn handle_close<'m>(&mut self, message: &Message<'m>) -> Result<Event<'m, W>, ConnectionError> {
         let close = Close::decode(message)?;

@@ -1,7 +1,7 @@
 //! How a lean connection is closed: what is still answered, what was not begun, and what may still be said.
 
 use tenon_proto::config::ConnectionConfig;
-use tenon_proto::connection::{Caller, ConnectionError, Event, StartError};
+use tenon_proto::connection::{Caller, ConnectionError, Event, StartError, WireProtocol};
 use tenon_proto::lean::{ByteOrder, CloseReason, Extras, Fault, Kind, PIECE, Violation};
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
@@ -179,6 +179,44 @@ fn a_call_behind_a_close_breaks_the_protocol() {
         let fault = Fault::AfterClose(kind);
         assert_eq!(error, ConnectionError::Lean(Violation { at, fault }));
     }
+}
+
+/// What an end is asked to do loses no call: those that cross the question are carried out.
+#[test]
+fn an_end_that_is_asked_to_go_away_begins_no_calls_and_is_answered_all() {
+    for order in ORDERS {
+        let mut pair = Pair::lean(order, order);
+        let before = calls(&mut pair, &["before"]);
+        assert!(pair.server.connection.go_away());
+        let asked = pair.server.transmit_all();
+        assert_eq!(asked, bytes(order, &head(kinds::GO_AWAY, 0, 0, 0, 0)));
+        pair.call(&known(5), 1, b"", "crossing");
+        let crossing = pair.serve().remove(0).caller;
+        assert_eq!(take_in(&mut pair.client, &asked).unwrap().told, [""; 0]);
+        assert_eq!(start(&mut pair), Err(StartError::Closing));
+        assert!(!pair.client.connection.is_peer_closing());
+        pair.answer(crossing, b"2");
+        pair.answer(before[0], b"1");
+        assert_eq!(pair.take_answers(), ["crossing: 2", "before: 1"]);
+        // It holds for this connection alone.
+        pair.renew();
+        assert_ne!(start(&mut pair), Err(StartError::Closing));
+    }
+}
+
+/// By ONC RPC, and before the client is known, there is no word for it; behind a close it says nothing.
+#[test]
+fn who_cannot_be_asked_to_go_away_is_not() {
+    let mut onc = Pair::onc();
+    onc.call_onc(b"", "call");
+    onc.serve();
+    assert!(!onc.server.connection.go_away());
+    let config = (client_config(ORDER), server_config(ORDER));
+    let mut silent = Pair::new(WireProtocol::Lean, config.0, config.1);
+    assert!(!silent.server.connection.go_away());
+    let mut closed = pair();
+    closed.server.connection.close(CloseReason::DONE, "");
+    assert!(!closed.server.connection.go_away());
 }
 
 #[test]

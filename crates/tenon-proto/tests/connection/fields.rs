@@ -77,6 +77,7 @@ pub mod kinds {
     pub const PONG: u32 = 9;
     pub const CLOSE: u32 = 10;
     pub const PIECE: u32 = 11;
+    pub const GO_AWAY: u32 = 12;
 }
 
 /// The flags of a message.

@@ -183,11 +183,8 @@ fn metadata_that_breaks_a_rule_is_refused_and_the_connection_goes_on() {
             &[Half(1), Half(1), Bytes(b"kv"), Half(0xffff), Half(0xffff)],
         ),
         ("a key of 0 bytes", &[Half(0), Half(1), Bytes(b"v")]),
-        ("the key \\\"K\\\" has", &[Half(1), Half(1), Bytes(b"Kv")]),
-        (
-            "the key \\\"\\\\0\\\" has",
-            &[Half(1), Half(1), Bytes(b"\0v")],
-        ),
+        ("the key \"K\" has", &[Half(1), Half(1), Bytes(b"Kv")]),
+        ("the key \"\\0\" has", &[Half(1), Half(1), Bytes(b"\0v")]),
         (
             "byte 1 of the value of",
             &[Half(1), Half(2), Bytes(b"kv\n")],
@@ -202,10 +199,7 @@ fn metadata_that_breaks_a_rule_is_refused_and_the_connection_goes_on() {
             let content = bytes(order, fields);
             let told = refused(order, &[extension(2, &content)]);
             assert!(told.contains("does not accept the metadata"), "{told}");
-            assert!(
-                told.contains(&text.replace('\\', "")) || told.contains(text),
-                "{told}"
-            );
+            assert!(told.contains(text), "{told}");
         }
     }
 }

@@ -10,7 +10,8 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tenon_core::serve::{
-    CALLS_PER_TURN, CallToServe, Discarded, EndReason, HalfClose, HostShare, Sending, ServedStream,
+    AgeStep, CALLS_PER_TURN, CallToServe, Discarded, EndReason, HalfClose, HostShare, Sending,
+    ServedStream,
 };
 use tenon_core::service::CancelFlag;
 use tenon_core::wait::{LOOKS, Looking, Polled, WaitContext, Waiter};
@@ -489,6 +490,15 @@ impl ConnectionTask {
             if let Some(reason) = self.served.overdue(limits, now) {
                 return Err(reason);
             }
+            if self.ends.is_none() {
+                let step = self.served.look_at_age(limits, now);
+                if step == AgeStep::Ends {
+                    self.ends = Some(EndReason::Aged);
+                }
+                if step != AgeStep::Nothing {
+                    cx.waker().wake_by_ref();
+                }
+            }
             if self.served.trim(now) {
                 self.reply = Buffer::default();
                 self.answers.shrink_to(0);
@@ -512,7 +522,7 @@ impl ConnectionTask {
         let stream = self.socket.get_ref();
         // A peer that has gone need not be told.
         let _ = self.served.transmit(|batch| send(stream, batch));
-        let is_half_closed = matches!(reason, EndReason::Stopping)
+        let is_half_closed = matches!(reason, EndReason::Stopping | EndReason::Aged)
             && self.mailbox.origin.transport == Transport::Tcp
             && self.served.deferred() == 0
             && self.served.was_called_lately(Instant::now())

@@ -5,6 +5,7 @@
 mod common;
 
 mod account;
+mod ages;
 mod established;
 mod propagation;
 mod waiting;

@@ -9,7 +9,7 @@ use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN, LOOK_INTERVAL};
 use tenon_net::Accepted;
 
 use super::poll_duty::PollDuty;
-use super::slot::{ENDED, READY, ReadySlot, SlotState, SocketSlot, port_of, stream_of};
+use super::slot::{ENDED, READY, ReadySlot, SlotState, SocketSlot, TIME, port_of, stream_of};
 use super::state::ServerState;
 
 /// Looks for silent connections this many times within the time that they are granted.
@@ -91,7 +91,12 @@ impl PollDuty {
             self.looked_at = Some(now);
             server.expire_calls(now);
             for slot in server.slots.all() {
-                if let Some(state) = slot.claim() {
+                let state = match server.shared.limits.connection_age {
+                    None => slot.claim(),
+                    // A thread that has the connection looks at its age itself.
+                    Some(_) => slot.signal(TIME),
+                };
+                if let Some(state) = state {
                     look_at_time(server, &slot, state, now, &mut self.ready);
                 }
             }
@@ -132,6 +137,10 @@ fn look_at_time(
     if let Some(state) = stream_of(&mut place) {
         if let Some(reason) = state.served.overdue(&server.shared.limits, now) {
             state.end(reason);
+            ready.extend(place.map(|state| (Arc::clone(slot), state)));
+            return;
+        }
+        if state.check_age(&server.shared.limits, now) {
             ready.extend(place.map(|state| (Arc::clone(slot), state)));
             return;
         }

@@ -30,6 +30,8 @@ pub(super) const ENDED: u8 = 4;
 
 /// There may be room for a call that could not be handed over.
 pub(super) const ROOM: u8 = 8;
+/// The age of the connection is to be looked at.
+pub(super) const TIME: u8 = 16;
 
 /// A connection or port.
 pub(super) struct SocketSlot {

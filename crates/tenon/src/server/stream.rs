@@ -18,7 +18,9 @@ use tenon_proto::ROOM_FIRST;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 
 use super::jobs::{AnswerTo, CallJob};
-use super::slot::{ANSWERS, ENDED, LateAnswer, READY, ROOM, SlotState, SocketSlot, stream_of};
+use super::slot::{
+    ANSWERS, ENDED, LateAnswer, READY, ROOM, SlotState, SocketSlot, TIME, stream_of,
+};
 use super::state::ServerState;
 use super::stream_state::StreamState;
 use super::thread::{LINGER, ThreadContext};
@@ -70,6 +72,9 @@ impl StreamTurn<'_> {
         if signals & ANSWERS != 0 {
             self.take_answers(state);
         }
+        if signals & TIME != 0 {
+            state.check_age(&self.server.shared.limits, Instant::now());
+        }
         if signals & ROOM != 0 {
             (state.awaits_room, state.is_next) = (false, true);
         }
@@ -114,13 +119,26 @@ impl StreamTurn<'_> {
         }
         match state.ends.take() {
             // Calls that other threads are at are still answered.
-            Some(reason) if state.has_running_calls() => {
+            Some(reason) if state.has_running_calls() || self.lingers(state, &reason) => {
                 state.ends = Some(reason);
                 Ok(TurnEnd::Idle)
             }
             Some(reason) => Ok(TurnEnd::Over(reason)),
             None => Ok(TurnEnd::Idle),
         }
+    }
+
+    /// Returns whether a connection that has reached its age, and of which every call is answered, waits for its peer to
+    /// close it. A socket of TCP that is closed before that is reset if the peer sends more, and the last replies may be
+    /// lost.
+    #[cold]
+    fn lingers(&self, state: &mut StreamState, reason: &EndReason) -> bool {
+        let has_aged = matches!(reason, EndReason::Aged);
+        if has_aged && !state.lingers && !state.has_ended && self.slot.half_close() {
+            state.lingers = true;
+            state.served.linger(Instant::now());
+        }
+        has_aged && state.lingers
     }
 
     /// Takes in that nothing more is received. Calls that other threads are at are still answered, unless the peer is
@@ -487,6 +505,9 @@ impl StreamTurn<'_> {
                 return Ok(Some(TurnEnd::More));
             }
             self.check_time(state)?;
+        }
+        if self.slot.has_signals() {
+            return Ok(Some(TurnEnd::More));
         }
         let may_stay = self.may_stay_with(state);
         Ok((!may_stay).then_some(TurnEnd::Idle))

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tenon_core::serve::{EndReason, HostShare, ServedStream, ServerShared};
+use tenon_core::serve::{AgeStep, EndReason, HostShare, ServedStream, ServerLimits, ServerShared};
 use tenon_core::wait::{Looking, Waiter, Waiting};
 use tenon_net::fd::OwnedFd;
 use tenon_net::{Transport, Watch};
@@ -23,6 +23,8 @@ pub(super) struct StreamState {
     pub(super) has_ended: bool,
     /// The reason for which the connection ends when all calls of it are answered.
     pub(super) ends: Option<EndReason>,
+    /// True if only its peer is waited for, which is to close the connection.
+    pub(super) lingers: bool,
     /// The reason for which the connection ends at once: its peer has taken too long.
     pub(super) overdue: Option<EndReason>,
     /// True if the scheduler says when a call may be handed over.
@@ -51,6 +53,7 @@ impl StreamState {
             watch: Watch::Receive,
             has_ended: false,
             ends: None,
+            lingers: false,
             overdue: None,
             signals: 0,
             is_readable: true,
@@ -71,6 +74,18 @@ impl StreamState {
         self.overdue = Some(reason);
     }
 
+    /// Looks at the age of the connection by `now`; returns whether something is to be sent because of it.
+    pub(super) fn check_age(&mut self, limits: &ServerLimits, now: Instant) -> bool {
+        if self.ends.is_some() {
+            return false;
+        }
+        let step = self.served.look_at_age(limits, now);
+        if step == AgeStep::Ends {
+            self.ends = Some(EndReason::Aged);
+        }
+        step != AgeStep::Nothing
+    }
+
     /// Returns whether calls are carried out that are not answered.
     pub(super) fn has_running_calls(&self) -> bool {
         self.served.running() > 0
@@ -88,7 +103,7 @@ impl StreamState {
 
     /// Returns whether nothing is left to be done but to end the connection.
     pub(super) fn is_over(&self) -> bool {
-        self.ends.is_some() && !self.has_running_calls() && !self.is_blocked()
+        self.ends.is_some() && !self.has_running_calls() && !self.is_blocked() && !self.lingers
     }
 
     /// Returns whether what comes next is to be received: not while a call or a reply waits, or when the connection

@@ -28,7 +28,7 @@ impl Kind {
             Self::Cancel | Self::Bind | Self::Bound | Self::Unbound => {
                 Flags::EXTENSIONS | Flags::REVERSE
             }
-            Self::Ping | Self::Pong | Self::Close => Flags::EXTENSIONS,
+            Self::Ping | Self::Pong | Self::Close | Self::GoAway => Flags::EXTENSIONS,
         }
     }
 
@@ -37,7 +37,9 @@ impl Kind {
         match self {
             Self::Call | Self::Reply | Self::Exception => (true, true),
             Self::Bind | Self::Bound | Self::Unbound => (true, false),
-            Self::Cancel | Self::Ping | Self::Pong | Self::Close | Self::Piece => (false, false),
+            Self::Cancel | Self::Ping | Self::Pong | Self::Close | Self::Piece | Self::GoAway => {
+                (false, false)
+            }
         }
     }
 }

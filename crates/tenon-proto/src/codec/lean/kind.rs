@@ -28,11 +28,13 @@ pub enum Kind {
     Close = 10,
     /// Continues a message that is sent in pieces.
     Piece = 11,
+    /// The receiver is asked to begin nothing any more.
+    GoAway = 12,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Call,
         Self::Reply,
         Self::Exception,
@@ -44,6 +46,7 @@ impl Kind {
         Self::Pong,
         Self::Close,
         Self::Piece,
+        Self::GoAway,
     ];
 }
 
@@ -61,6 +64,7 @@ impl fmt::Display for Kind {
             Self::Pong => "pong",
             Self::Close => "close",
             Self::Piece => "piece",
+            Self::GoAway => "go away",
         })
     }
 }

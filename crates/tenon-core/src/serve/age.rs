@@ -1,0 +1,192 @@
+//! The age of a connection, behind which it ends so that its client connects anew, perhaps to another server.
+
+use std::time::{Duration, Instant};
+
+use super::half_close::{HALF_CLOSE_MAX, LATELY};
+use super::limits::ServerLimits;
+
+/// Time for which a peer that was asked to go away, and calls on, is borne.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The age of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConnectionAge {
+    /// Time at which the connection is to be looked at.
+    due: Option<Instant>,
+    stage: AgeStage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AgeStage {
+    /// The connection is young, or its peer cannot be asked to go away and has not been silent since its age.
+    Young,
+    /// The peer was asked to go away then.
+    Asked(Instant),
+    /// The connection ends when its calls are answered, or when it is due.
+    Ends,
+}
+
+/// What is to be done about the age of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgeStep {
+    /// Nothing yet.
+    Nothing,
+    /// The peer was asked to go away, which is to be sent.
+    Asked,
+    /// The connection ends when its calls are answered.
+    Ends,
+}
+
+impl ConnectionAge {
+    /// The age of a connection of this number that was accepted at `now`.
+    pub fn new(limits: &ServerLimits, id: usize, now: Instant) -> Self {
+        Self {
+            due: limits.connection_age.map(|age| now + spread(age, id)),
+            stage: AgeStage::Young,
+        }
+    }
+
+    /// Returns when the connection is to be looked at.
+    #[inline]
+    pub fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Returns whether the peer was asked to go away.
+    pub fn was_asked(&self) -> bool {
+        matches!(self.stage, AgeStage::Asked(_))
+    }
+
+    /// Decides about a connection that is due by `now`, and silent or not; `ask` asks the peer to go away, if it can be
+    /// asked.
+    pub fn step(
+        &mut self,
+        limits: &ServerLimits,
+        now: Instant,
+        is_silent: bool,
+        ask: impl FnOnce() -> bool,
+    ) -> AgeStep {
+        let grace = limits.connection_grace;
+        match self.stage {
+            AgeStage::Young if ask() => {
+                self.stage = AgeStage::Asked(now);
+                self.due = Some(now + grace.map_or(LATELY, |grace| grace.min(LATELY)));
+                return AgeStep::Asked;
+            }
+            AgeStage::Young if is_silent => {}
+            AgeStage::Asked(at) => {
+                let borne = grace.map_or(PATIENCE, |grace| grace.min(PATIENCE));
+                if !is_silent && now < at + borne {
+                    self.due = Some((now + LATELY).min(at + borne));
+                    return AgeStep::Nothing;
+                }
+            }
+            AgeStage::Young => {
+                self.due = Some(now + LATELY);
+                return AgeStep::Nothing;
+            }
+            AgeStage::Ends => return AgeStep::Nothing,
+        }
+        let asked = match self.stage {
+            AgeStage::Asked(at) => at,
+            _ => now,
+        };
+        self.stage = AgeStage::Ends;
+        self.due = grace.map(|grace| asked + grace);
+        AgeStep::Ends
+    }
+
+    /// Has the connection, of which every call is answered at `now`, wait a moment for its peer.
+    pub fn linger(&mut self, now: Instant) {
+        self.due = Some(now + HALF_CLOSE_MAX);
+    }
+
+    /// Returns whether the calls that still run have had their time by `now`.
+    pub fn is_over(&self, now: Instant) -> bool {
+        self.stage == AgeStage::Ends && self.due.is_some_and(|at| at <= now)
+    }
+}
+
+/// Returns `age`, a tenth more or less, by the number of a connection.
+fn spread(age: Duration, id: usize) -> Duration {
+    // Neighbouring numbers are far apart (Fibonacci hashing).
+    let hash = (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    age.mul_f64(0.9 + 0.2 * (hash as f64 / f64::from(u32::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AGE: Duration = Duration::from_secs(10);
+
+    fn limits(grace: Option<Duration>) -> ServerLimits {
+        ServerLimits {
+            connection_age: Some(AGE),
+            connection_grace: grace,
+            ..ServerLimits::default()
+        }
+    }
+
+    /// A connection that has just reached its age.
+    fn aged(limits: &ServerLimits) -> (ConnectionAge, Instant) {
+        let age = ConnectionAge::new(limits, 1, Instant::now());
+        (age, age.due().unwrap())
+    }
+
+    #[test]
+    fn ages_lie_within_a_tenth_and_differ() {
+        let ages: Vec<_> = (0..100).map(|id| spread(100 * AGE, id)).collect();
+        assert!(ages.iter().all(|it| (900..=1100).contains(&it.as_secs())));
+        let (least, most) = (ages.iter().min().unwrap(), ages.iter().max().unwrap());
+        assert!(
+            *most - *least > Duration::from_secs(150),
+            "{least:?} {most:?}"
+        );
+    }
+
+    #[test]
+    fn a_peer_that_can_be_asked_goes_by_itself_or_after_a_silence() {
+        let limits = limits(None);
+        let (mut age, now) = aged(&limits);
+        assert_eq!(age.step(&limits, now, false, || true), AgeStep::Asked);
+        assert!(age.was_asked());
+        let next = age.due().unwrap();
+        let busy = age.step(&limits, next, false, || unreachable!());
+        assert_eq!(busy, AgeStep::Nothing);
+        let next = age.due().unwrap();
+        assert_eq!(
+            age.step(&limits, next, true, || unreachable!()),
+            AgeStep::Ends
+        );
+        // Without a grace its calls may run on.
+        assert!(age.due().is_none() && !age.is_over(next + 100 * AGE));
+    }
+
+    #[test]
+    fn a_peer_that_stays_is_closed_and_its_calls_have_their_grace() {
+        let grace = 2 * PATIENCE;
+        let limits = limits(Some(grace));
+        let (mut age, asked) = aged(&limits);
+        age.step(&limits, asked, false, || true);
+        while age.due().unwrap() < asked + PATIENCE {
+            let now = age.due().unwrap();
+            let step = age.step(&limits, now, false, || unreachable!());
+            assert_eq!(step, AgeStep::Nothing);
+        }
+        let end = age.step(&limits, asked + PATIENCE, false, || unreachable!());
+        assert_eq!(end, AgeStep::Ends);
+        assert!(!age.is_over(asked + PATIENCE) && age.is_over(asked + grace));
+    }
+
+    #[test]
+    fn a_peer_that_cannot_be_asked_is_waited_for_until_it_is_silent() {
+        let limits = limits(None);
+        let (mut age, mut now) = aged(&limits);
+        for _ in 0..5 {
+            assert_eq!(age.step(&limits, now, false, || false), AgeStep::Nothing);
+            now = age.due().unwrap();
+        }
+        assert_eq!(age.step(&limits, now, true, || false), AgeStep::Ends);
+    }
+}
