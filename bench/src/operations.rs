@@ -26,7 +26,11 @@ impl BenchVersion for Operations {
         Ok(rand_nums(count))
     }
 
-    fn say_hello(&self, _: &CallInfo<'_>, name: Text) -> Result<Text, Refusal> {
+    /// Puts the metadata of the call, if it has any, on its reply.
+    fn say_hello(&self, call: &CallInfo<'_>, name: Text) -> Result<Text, Refusal> {
+        for (key, value) in call.metadata() {
+            call.append_reply_metadata(key, value)?;
+        }
         Ok(greeting(&name).into())
     }
 

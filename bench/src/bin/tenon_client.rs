@@ -1,12 +1,17 @@
 //! Calls one operation of the section `rpc` by Tenon, again and again; several calls in flight are
 //! started by one thread, half of them in a batch, which takes the answers in order.
 //!
-//! usage: `tenon_client onc|lean block|spin|adaptive PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
+//! With `lean+metadata` each call carries three pairs of metadata, and its reply, but for procedure 0, as many.
+//!
+//! usage: `tenon_client onc|lean|lean+metadata block|spin|adaptive PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
 
 use std::error::Error;
+use std::sync::Arc;
 
 use tenon::wire::{Decoder, Marshal};
-use tenon::{CallError, Channel, ChannelOptions, PendingCall, Waiting};
+use tenon::{
+    CallError, CallOptions, Channel, ChannelOptions, Metadata, PendingCall, ReplyMetadata, Waiting,
+};
 use tenon_bench::stubs::{BenchVersionClient, Text};
 use tenon_bench_common::measure::{serve_pipelined, serve_rounds};
 use tenon_bench_common::operation::{
@@ -23,6 +28,9 @@ fn main() -> Outcome {
         return Err("usage: tenon_client PROTOCOL WAITING PROCEDURE N IN_FLIGHT ADDRESS".into());
     };
     let task = Task::from_arguments(task)?.over_one_connection()?;
+    if let Some(protocol) = protocol.strip_suffix("+metadata") {
+        return measure_metadata(protocol, waiting, &task);
+    }
     let url = protocol.parse::<Protocol>()?.url(&task.address);
     let options = ChannelOptions::default().waiting(waiting.parse::<Waiting>()?);
     let client = BenchVersionClient::over(Channel::connect_with(&url.parse()?, options)?);
@@ -62,6 +70,32 @@ fn main() -> Outcome {
             )
         }
         (other, _) => Err(format!("no calls of {other} in flight").into()),
+    }
+}
+
+/// Makes calls that carry metadata, and looks at that of their replies.
+fn measure_metadata(protocol: &str, waiting: &str, task: &Task) -> Outcome {
+    let url = protocol.parse::<Protocol>()?.url(&task.address);
+    let options = ChannelOptions::default().waiting(waiting.parse::<Waiting>()?);
+    let client = BenchVersionClient::over(Channel::connect_with(&url.parse()?, options)?);
+    let mut metadata = Metadata::new();
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    metadata.append("traceparent", trace)?;
+    metadata.append("request-id", "7f3a0b4c")?;
+    metadata.append("tenant", "blue")?;
+    let client = BenchVersionClient(client.0.with_metadata(&metadata)?);
+    let reply = Arc::new(ReplyMetadata::new());
+    let client = client.with_options(CallOptions::new().reply_metadata(&reply));
+    match task.operation {
+        Operation::Null => serve_rounds(|| Ok(client.null_call()?)),
+        Operation::SayHello => {
+            let (name, expected) = (Text::from(NAME), greeting(NAME));
+            serve_rounds(|| {
+                let greeted = client.say_hello(&name)? == expected;
+                Ok(check(greeted && reply.get() == metadata)?)
+            })
+        }
+        other => Err(format!("no calls of {other} with metadata").into()),
     }
 }
 

@@ -47,8 +47,9 @@ impl Ratio {
         let pair = match (self.over, self.under) {
             ("libtirpc", _) => "libtirpc_over_tenon".to_owned(),
             (_, "libtirpc") => "tenon_over_libtirpc".to_owned(),
-            ("tenon_udp", _) => "udp_over_xdp".to_owned(),
-            (_, "tenon_udp") => "xdp_over_udp".to_owned(),
+            ("tenon_udp", _) => "udp_over_tenon".to_owned(),
+            (_, "tenon_udp") => "tenon_over_udp".to_owned(),
+            ("tenon_metadata", _) => "metadata_over_none".to_owned(),
             ("tenon_tcp", _) => "tcp_over_exchange".to_owned(),
             (_, "tenon_tcp") => "exchange_over_tcp".to_owned(),
             (over, under) => format!("{}_over_{}", short(over), short(under)),

@@ -51,7 +51,19 @@ const CLIENTS: [(&str, Bound); 7] = [
 ];
 
 /// Ratios of single rows, required and aimed at.
-const SINGLE: [(&str, &str, Bound, bool); 6] = [
+const SINGLE: [(&str, &str, Bound, bool); 8] = [
+    (
+        "tcp.onecore.null",
+        "metadata_over_none",
+        Bound::AtMost(1.1),
+        false,
+    ),
+    (
+        "tcp.onecore.sayhello",
+        "metadata_over_none",
+        Bound::AtMost(1.1),
+        false,
+    ),
     (
         "tcp.adaptive.null",
         "tokio_over_raw",

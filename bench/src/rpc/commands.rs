@@ -76,6 +76,9 @@ impl System {
             System::Tenon(Variant::Tokio) => {
                 vec![program("tenon_tokio"), "client".to_owned(), waiting]
             }
+            System::Tenon(Variant::Metadata) => {
+                vec![program("tenon_client"), "lean+metadata".to_owned(), waiting]
+            }
             System::Tenon(variant) => {
                 let protocol = variant.protocol(self.transport(row)).name();
                 vec![program("tenon_client"), protocol.to_owned(), waiting]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use tenon_bench_common::address::Transport;
+use tenon_bench_common::operation::Operation;
 use tenon_bench_common::protocol::Protocol;
 
 use super::mode::Mode;
@@ -36,16 +37,19 @@ pub enum Variant {
     Tcp,
     /// The packet exchange by the kernel's sockets, beside the one past them.
     Udp,
+    /// The main one with metadata on every call, and on replies of a service.
+    Metadata,
 }
 
 impl Variant {
-    const ALL: [Variant; 6] = [
+    const ALL: [Variant; 7] = [
         Variant::Main,
         Variant::Onc,
         Variant::Adaptive,
         Variant::Tokio,
         Variant::Tcp,
         Variant::Udp,
+        Variant::Metadata,
     ];
 
     fn name(self) -> &'static str {
@@ -56,12 +60,13 @@ impl Variant {
             Variant::Tokio => "tenon_tokio",
             Variant::Tcp => "tenon_tcp",
             Variant::Udp => "tenon_udp",
+            Variant::Metadata => "tenon_metadata",
         }
     }
 
     pub fn protocol(self, transport: Transport) -> Protocol {
         match (self, transport.is_stream()) {
-            (Variant::Tcp | Variant::Udp, _)
+            (Variant::Tcp | Variant::Udp | Variant::Metadata, _)
             | (Variant::Main | Variant::Adaptive | Variant::Tokio, true) => Protocol::Lean,
             (Variant::Main | Variant::Adaptive | Variant::Tokio, false) | (Variant::Onc, _) => {
                 Protocol::Onc
@@ -76,9 +81,13 @@ impl Variant {
             (Variant::Onc | Variant::Adaptive, _) => Some("is tenon there"),
             (Variant::Tcp, _) => Some("stands beside the packet exchange"),
             (Variant::Udp, _) => Some("stands beside what goes past the kernel"),
+            (Variant::Metadata, _) => Some(METADATA_ALONE),
         }
     }
 }
+
+/// Why calls with metadata take part in few rows.
+const METADATA_ALONE: &str = "is compared where the cost of the software shows";
 
 impl System {
     /// Those that take part beside some peers, in the order of their turns.
@@ -100,6 +109,12 @@ impl System {
     pub fn left_out(self, row: &Row) -> Option<&'static str> {
         match self {
             System::Peer(peer) => peer.left_out(row),
+            System::Tenon(Variant::Metadata) => {
+                let is_compared = row.mode == Mode::OneCore
+                    && matches!(row.transport, Transport::Tcp | Transport::Unix)
+                    && matches!(row.operation, Operation::Null | Operation::SayHello);
+                (!is_compared).then_some(METADATA_ALONE)
+            }
             System::Tenon(variant) if row.mode.has_many_callers() => {
                 variant.left_out_of_many_callers(row)
             }
@@ -146,7 +161,13 @@ impl System {
             // Nothing of it can be seen on a wire.
             System::Peer(Peer::Iceoryx2) => false,
             System::Peer(_) | System::Tenon(Variant::Main | Variant::Onc) => true,
-            System::Tenon(Variant::Adaptive | Variant::Tokio | Variant::Tcp | Variant::Udp)
+            System::Tenon(
+                Variant::Adaptive
+                | Variant::Tokio
+                | Variant::Tcp
+                | Variant::Udp
+                | Variant::Metadata,
+            )
             | System::Raw => false,
         }
     }

@@ -187,6 +187,15 @@ pub(crate) fn is_active() -> bool {
     IS_ACTIVE.get()
 }
 
+/// Returns when calls are to be over that are made now, if the context of the calling thread limits that.
+#[inline]
+pub(crate) fn deadline() -> Option<Instant> {
+    match is_active() {
+        false => None,
+        true => CURRENT.with_borrow(PropagatedContext::deadline),
+    }
+}
+
 /// Returns how much time calls have that are made now, if the context of the calling thread limits it; `rules` are
 /// those of the client, or the default.
 #[cold]
@@ -194,8 +203,7 @@ pub(crate) fn time_left(rules: Option<&Propagation>) -> Option<Duration> {
     if rules.is_some_and(|rules| !rules.has_deadline) {
         return None;
     }
-    let deadline = CURRENT.with_borrow(PropagatedContext::deadline)?;
-    Some(deadline.saturating_duration_since(Instant::now()))
+    Some(deadline()?.saturating_duration_since(Instant::now()))
 }
 
 /// Adds to `metadata` what the context of the calling thread has to carry on, unless there is a value of the same key.
@@ -255,6 +263,9 @@ mod tests {
         let outer = context();
         let entered = outer.enter();
         assert!(is_active());
+        // A call of the same process is one of the handler's, too.
+        let called = crate::service::CallInfo::in_process(1);
+        assert_eq!(called.deadline(), outer.deadline());
         let inner = PropagatedContext::NONE.enter();
         assert!(!is_active() && time_left(None).is_none());
         drop(inner);

@@ -15,7 +15,7 @@ use tenon_proto::onc::auth::{AuthStat, Credential};
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean, Marshal};
 
 use crate::lean_input::LeanInput;
-use crate::propagation::PropagatedContext;
+use crate::propagation::{self, PropagatedContext};
 use crate::reply_metadata::ReplyMetadata;
 
 pub use tenon_sync::{CancelFlag, RunState};
@@ -264,10 +264,12 @@ impl<'a> CallInfo<'a> {
         let mut call = Self::in_process(procedure);
         call.peer.credential = credential;
         call.transport = Some(transport);
+        call.deadline = None;
         call
     }
 
-    /// Returns a call of the same process, which came over no transport and has no credential.
+    /// Returns a call of the same process, which came over no transport and has no credential. If a handler makes it, it
+    /// has the deadline of that handler's call.
     #[inline]
     pub fn in_process(procedure: u32) -> Self {
         Self {
@@ -278,7 +280,7 @@ impl<'a> CallInfo<'a> {
                 credential: Credential::None,
             },
             transport: None,
-            deadline: None,
+            deadline: propagation::deadline(),
             cancellation: Cancellation::None,
             metadata: MetadataView::NONE,
             reply_metadata: None,

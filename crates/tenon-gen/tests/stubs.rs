@@ -45,6 +45,8 @@ mod nested;
 mod nfs3;
 #[path = "golden/recursion.rs"]
 mod recursion;
+#[path = "golden/sensitive.rs"]
+mod sensitive;
 #[path = "golden/service.rs"]
 mod service;
 #[path = "golden/torture.rs"]
@@ -604,6 +606,33 @@ fn the_deepest_value_fits_on_the_stack_of_a_thread() {
     nests_on_a_thread(book);
     assert!((976..1024).contains(&size_of::<nested::Ledger>()));
     nests_on_a_thread(ledger);
+}
+
+/// Neither types nor their views show the values of sensitive fields, wherever they stand.
+#[test]
+fn debug_hides_what_is_sensitive() {
+    use sensitive::{Key, Login, Proof, Session, SessionView};
+    use tenon::wire::View;
+
+    let session = Session {
+        by: Login {
+            user: "ada".into(),
+            password: "secret".into(),
+            attempts: 7,
+        },
+        with: Proof::Token("secret".into()),
+    };
+    let shown = "Session { by: Login { user: \"ada\", attempts: 7, .. }, with: Proof { .. } }";
+    assert_eq!(format!("{session:?}"), shown);
+    assert_eq!(format!("{:?}", Key::default()), "Key { .. }");
+    let mut buffer = Buffer::default();
+    session.encode(&mut Encoder::new(&mut buffer)).unwrap();
+    let view = SessionView::view(&mut Decoder::new(buffer.as_slice())).unwrap();
+    let shown = format!("{view:?}");
+    assert!(
+        shown.contains("ada") && !shown.contains("secret"),
+        "{shown}"
+    );
 }
 
 /// Each use of what an interface advises against is warned of, and the stubs themselves are not: an expectation that is

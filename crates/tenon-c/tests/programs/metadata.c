@@ -14,7 +14,10 @@ static void check(bool holds, const char *what) {
     exit(1);
 }
 
-static bool is(const void *value, size_t length, const char *text) {
+/* Whether the index-th value of a key is this text. */
+static bool has(const tenon_metadata *metadata, const char *key, size_t index, const char *text) {
+    size_t length;
+    const void *value = tenon_metadata_get(metadata, key, index, &length);
     return value != NULL && length == strlen(text) && memcmp(value, text, length) == 0;
 }
 
@@ -43,9 +46,10 @@ static void expect_reply(tenon_channel *channel, uint32_t uid) {
     size_t length;
     tenon_metadata *reply = tenon_channel_reply_metadata(channel);
     check(reply != NULL, "the metadata of the reply");
-    check(is(tenon_metadata_get(reply, "word", 0, &length), length, "first"), "the first value");
-    check(is(tenon_metadata_get(reply, "word", 1, &length), length, ""), "a value without bytes");
-    check(tenon_metadata_get(reply, "word", 2, &length) == NULL && length == 0, "no third value");
+    check(has(reply, "word", 0, "first"), "the first value");
+    check(has(reply, "word", 1, ""), "a value without bytes");
+    const void *third = tenon_metadata_get(reply, "word", 2, &length);
+    check(third == NULL && length == 0, "no third value");
     const void *claimed = tenon_metadata_get(reply, "uid-bin", 0, &length);
     check((claimed != NULL) == (uid != 0), "a claim");
     check(claimed == NULL || (length == sizeof uid && memcmp(claimed, &uid, length) == 0), "the claimed user");

@@ -45,8 +45,8 @@ pub struct CallToServe {
     pub deadline: Option<Instant>,
     /// Time at which it was found among what was received, if its client asks when it passed which place.
     pub found_at: Option<u64>,
-    /// True if its message carries something for the service beside the arguments.
-    has_attachments: bool,
+    /// Bytes of the extensions of a lean call in a datagram, which stand in front of its arguments.
+    extensions: usize,
 }
 
 /// Context of a call that its handler gets beside the arguments.
@@ -74,7 +74,7 @@ impl CallToServe {
                 None => None,
             },
             found_at: call.wants_stamps.then(profile::now),
-            has_attachments: call.has_attachments(),
+            extensions: 0,
         }
     }
 
@@ -91,21 +91,22 @@ impl CallToServe {
                 None => None,
             },
             found_at: call.wants_stamps.then(profile::now),
-            has_attachments: match call.caller {
-                Caller::Onc { .. } => true,
-                Caller::Lean(_) => !call.extensions.is_empty(),
-            },
+            extensions: call.extensions.size(),
         }
     }
 
-    /// Returns what the call carries beside its arguments, of the message in datagrams that it was found in.
+    /// Returns what a call that was received in datagrams carries beside its arguments, of the message that it was found
+    /// in, which ends with so many bytes of `arguments`.
     #[inline]
-    pub fn attachments_in<'m>(&self, message: &'m [u8]) -> CallAttachments<'m> {
+    pub fn attachments_in<'m>(&self, message: &'m [u8], arguments: usize) -> CallAttachments<'m> {
         match self.caller {
-            _ if !self.has_attachments => CallAttachments::default(),
             Caller::Onc { .. } => CallAttachments::of_onc(message),
+            Caller::Lean(_) if self.extensions == 0 => CallAttachments::default(),
             Caller::Lean(_) => {
-                CallAttachments::of_lean(Extensions::of_request(message, self.order))
+                let end = message.len() - arguments;
+                let place = end.saturating_sub(self.extensions)..end;
+                let extensions = message.get(place).unwrap_or_default();
+                CallAttachments::of_lean(Extensions::checked(extensions, self.order))
             }
         }
     }

@@ -9,6 +9,7 @@ mod marshal;
 mod members;
 mod modules;
 pub mod names;
+mod sensitive;
 mod serde;
 mod service;
 mod shape;

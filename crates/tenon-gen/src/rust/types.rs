@@ -8,6 +8,7 @@ use tenon_schema::{Constant, ConstantValue, EnumMember, Type, TypeDef, TypeId, T
 use super::code::{BlockExpr, Expr};
 use super::marshal;
 use super::members;
+use super::sensitive::{is_sensitive, write_debug};
 use super::serde;
 use super::shape::TypeShape;
 use super::variants::{self, UnionVariants};
@@ -162,6 +163,7 @@ fn write_struct(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
         .collect();
     let is_wide = marshal::is_wide(fields.len());
     let is_whole = is_wide && rust.is_block(id);
+    let hides = is_sensitive(rust.schema.type_def(id));
     let has_default = fields
         .iter()
         .all(|((_, shape), _)| rust.traits.has_default(shape));
@@ -171,7 +173,7 @@ fn write_struct(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
             w.doc("///", DOC_OF_ELEMENT);
         }
         match is_whole {
-            true => w.line(format!("#[derive({})]", rust.derives("Debug"))),
+            true => write_own_derives(w, rust, if hides { "" } else { "Debug" }),
             false => write_derives(w, rust, id, is_wide, has_default),
         }
         let head = format!("pub struct {}", names.name);
@@ -196,6 +198,10 @@ fn write_struct(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
             declare,
         ),
         false => declare(w),
+    }
+    if hides {
+        let shown = fields.iter().map(|((field, _), name)| (*field, *name));
+        write_debug(w, (&names.name, ""), shown);
     }
     if is_wide && !(is_whole && rust.traits.is_exact(id)) {
         write_equality(w, names);
@@ -251,14 +257,26 @@ fn write_derives(
     has_default: bool,
 ) {
     let is_exact = rust.traits.is_exact(id);
-    let mut derives = vec!["Debug", "Clone"];
+    let mut derives = match is_sensitive(rust.schema.type_def(id)) {
+        true => vec!["Clone"],
+        false => vec!["Debug", "Clone"],
+    };
     let mut derive = |name, is_wanted: bool| derives.extend(is_wanted.then_some(name));
     derive("Copy", rust.shapes.is_copy(&TypeShape::Named(id)));
     derive("PartialEq", !is_wide);
     derive("Eq", is_exact);
     derive("Hash", is_exact && !is_wide);
     derive("Default", has_default);
-    w.line(format!("#[derive({})]", rust.derives(&derives.join(", "))));
+    write_own_derives(w, rust, &derives.join(", "));
+}
+
+/// Writes these derives, and those that every type gets.
+fn write_own_derives(w: &mut SourceWriter, rust: &RustFile<'_>, own: &str) {
+    let derives = rust.derives(own);
+    match derives.trim_start_matches(", ") {
+        "" => {}
+        derives => w.line(format!("#[derive({derives})]")),
+    }
 }
 
 /// Equality of a wide struct: what `derive` writes is one expression, too deep for the compiler.
@@ -351,6 +369,9 @@ fn write_union(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId, union: &Un
             w.line(format!("{},", declared(rust, &all, variant)));
         }
     });
+    if is_sensitive(rust.schema.type_def(id)) {
+        write_debug(w, (&names.name, ""), std::iter::empty());
+    }
     w.gap();
     write_discriminant(w, names, &all);
     if let (Some(variant), false) = (all.variants.get(first), is_unit) {

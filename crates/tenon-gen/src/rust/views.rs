@@ -8,6 +8,7 @@ use tenon_schema::{TypeId, TypeKind};
 use super::RustFile;
 use super::code::{BlockExpr, Expr, FunctionSignature};
 use super::marshal::{self, ItemOperand, MarshalGenerator, PlaceBindings};
+use super::sensitive::{is_sensitive, write_debug};
 use super::shape::TypeShape;
 use super::variants::{self, UnionVariants};
 use crate::writer::{HoleContent, SourceWriter};
@@ -164,7 +165,10 @@ fn write_head(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
         "/// A [`{}`] that borrows what it can from the message that it is read from.",
         names.name
     ));
-    w.line("#[derive(Debug, Clone, PartialEq)]");
+    w.line(match is_sensitive(rust.schema.type_def(id)) {
+        true => "#[derive(Clone, PartialEq)]",
+        false => "#[derive(Debug, Clone, PartialEq)]",
+    });
 }
 
 fn write_struct(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
@@ -177,6 +181,11 @@ fn write_struct(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId) {
             w.line(format!("pub {name}: {},", rust.view_text(shape)));
         }
     });
+    if is_sensitive(rust.schema.type_def(id)) {
+        let of_type = rust.shapes.fields(id).into_iter().zip(&names.parts);
+        let shown = of_type.map(|((field, _), name)| (field, name));
+        write_debug(w, (&names.view, "<'_>"), shown);
+    }
     let fields = fields.iter().map(|(name, shape)| {
         let value = format!("view.{name}");
         ((*name).clone(), rust.owned(shape, &value))
@@ -203,6 +212,9 @@ fn write_union(w: &mut SourceWriter, rust: &RustFile<'_>, id: TypeId, all: &Unio
             }
         }
     });
+    if is_sensitive(rust.schema.type_def(id)) {
+        write_debug(w, (&names.view, "<'_>"), std::iter::empty());
+    }
     let arms = all.variants.iter().map(|variant| {
         let pattern = variant.pattern("discriminant", "value");
         let pattern = pattern.replacen("Self", &names.view, 1);

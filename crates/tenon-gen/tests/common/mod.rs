@@ -58,7 +58,7 @@ pub fn stubs(path: &Path) -> String {
     };
     match file_name(path).as_str() {
         "representations.x" => stubs_with(path, &[lean[0], lean[1], PACKED], views),
-        "arguments.x" | "borrowed.x" | "namespaces.x" | "raises_views.x" => {
+        "arguments.x" | "borrowed.x" | "namespaces.x" | "raises_views.x" | "sensitive.x" => {
             stubs_with(path, &lean, views)
         }
         "raises.x" => stubs_with(path, &lean, raises),

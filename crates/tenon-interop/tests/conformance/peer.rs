@@ -10,7 +10,8 @@ use std::thread;
 use std::time::Instant;
 
 use tenon::lean::{ByteOrder, Exception, Extras, MessageDraft, Status};
-use tenon::wire::{Buffer, Encoder, Lean, Marshal, Swapped};
+use tenon::wire::{Buffer, Encoder, Lean, Marshal, Order, Swapped};
+use tenon_interop::compiled::torture::Drawing;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{
@@ -29,11 +30,20 @@ const MESSAGE_MAX: usize = 1 << 20;
 fn encoded_details(order: ByteOrder) -> Buffer {
     let mut buffer = Buffer::default();
     match order.is_swapped() {
-        false => details().encode(&mut Encoder::<Lean>::over(&mut buffer)),
-        true => details().encode(&mut Encoder::<Lean<Swapped>>::over(&mut buffer)),
+        false => put_details(&mut Encoder::<Lean>::over(&mut buffer)),
+        true => put_details(&mut Encoder::<Lean<Swapped>>::over(&mut buffer)),
     }
-    .unwrap();
     buffer
+}
+
+/// The details begin with the position of the error in the procedure's list.
+fn put_details<O: Order>(out: &mut Encoder<'_, Lean<O>>)
+where
+    Drawing: Marshal<Lean<O>>,
+{
+    out.put(0_u32);
+    out.align(<Drawing as Marshal<Lean<O>>>::ALIGN, 0);
+    details().encode(out).unwrap();
 }
 
 pub trait Stream: Read + Write + Send + 'static {}

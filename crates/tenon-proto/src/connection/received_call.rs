@@ -42,12 +42,6 @@ impl ReceivedCall {
         &content[content.len() - self.arguments..]
     }
 
-    /// Returns whether the call may carry something for its service beside its arguments.
-    #[inline]
-    pub fn has_attachments(&self) -> bool {
-        !self.is_common
-    }
-
     /// Returns what the call carries for its service beside its arguments.
     #[inline]
     pub fn attachments(&self) -> CallAttachments<'_> {

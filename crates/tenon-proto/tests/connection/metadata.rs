@@ -250,39 +250,6 @@ fn a_credential_is_a_body_of_auth_sys() {
     }
 }
 
-/// The packet exchange hands a request out as it was received, perhaps behind a bind, and without padding.
-#[test]
-fn extensions_are_found_again_in_a_request() {
-    use tenon_proto::lean::{Extensions, MessageDraft};
-
-    let metadata = sample();
-    let user = Credential::Sys(AuthSys::new(b"here", 1000, 100, &[]).unwrap());
-    let body = user.sys_body().unwrap();
-    let all = [extension(3, &body), metadata.extension()];
-    for time_left in [None, Some(std::time::Duration::from_secs(1))] {
-        for extensions in [&all[..], &[]] {
-            let extras = Extras {
-                time_left,
-                extensions,
-                ..Extras::default()
-            };
-            let mut request = Buffer::default();
-            let order = ByteOrder::NATIVE;
-            let draft = MessageDraft::call(&mut request, order, 7, &extras);
-            request.extend(b"body");
-            let end = request.len();
-            draft.seal(&mut request);
-            let found = Extensions::of_request(&request.as_slice()[..end], order);
-            let expected = match extensions.is_empty() {
-                true => (Metadata::new(), Credential::None),
-                false => (metadata.clone(), user),
-            };
-            let found = (found.metadata().to_owned(), found.credential());
-            assert_eq!(found, expected);
-        }
-    }
-}
-
 /// Time stamps and metadata are asked for together.
 #[test]
 fn a_call_with_metadata_may_ask_for_stamps() {

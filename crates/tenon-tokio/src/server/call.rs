@@ -149,7 +149,9 @@ impl CallMessage {
         CallContext {
             attachments: match self {
                 Self::Stream(received) => received.attachments(),
-                Self::Datagram(message, _) => call.attachments_in(message.as_slice()),
+                Self::Datagram(message, arguments) => {
+                    call.attachments_in(message.as_slice(), *arguments)
+                }
             },
             origin,
             cancellation: Cancellation::None,

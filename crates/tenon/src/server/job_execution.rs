@@ -53,7 +53,7 @@ impl CallJob {
             } => {
                 let message = message.as_slice();
                 let context = CallContext {
-                    attachments: self.call.attachments_in(message),
+                    attachments: self.call.attachments_in(message, *arguments),
                     origin: Origin {
                         peer: Some(*from),
                         ..origin

@@ -145,7 +145,9 @@ impl PortTurn<'_> {
             self.slot.lend(state);
         }
         let context = CallContext {
-            attachments: found.call.attachments_in(found.message()),
+            attachments: found
+                .call
+                .attachments_in(found.message(), found.arguments().len()),
             origin: Origin {
                 peer: Some(found.from),
                 ..self.slot.origin()

@@ -4,8 +4,6 @@
 use tenon_wire::Buffer;
 
 use super::fault::Fault;
-use super::header::{Flags, HEADER, Header};
-use super::kind::Kind;
 use super::metadata::{MetadataError, MetadataView};
 use super::order::{ByteOrder, FieldReader, pad};
 use crate::codec::onc::auth::Credential;
@@ -82,31 +80,15 @@ impl<'m> Extensions<'m> {
         Self { bytes: &[], order }
     }
 
-    /// Returns the extensions of the call that ends `request`, what the packet exchange carries: a call, in front of
-    /// which a service may be bound. The request was found to be in order, and may lack the padding behind the call.
-    pub fn of_request(request: &'m [u8], order: ByteOrder) -> Self {
-        Self::in_request(request, order).unwrap_or(Self::none(order))
+    /// Extensions that are these bytes, which were found to be in order when their message was received.
+    pub fn checked(bytes: &'m [u8], order: ByteOrder) -> Self {
+        Self { bytes, order }
     }
 
-    fn in_request(mut request: &'m [u8], order: ByteOrder) -> Option<Self> {
-        loop {
-            let (bytes, rest) = request.split_first_chunk::<HEADER>()?;
-            let header = Header::decode(bytes, order).ok()?;
-            if header.kind == Kind::Bind {
-                request = request.get(header.message_length() as usize..)?;
-                continue;
-            }
-            if !header.flags.has(Flags::EXTENSIONS) {
-                return None;
-            }
-            let time = if header.flags.has(Flags::DEADLINE) {
-                8
-            } else {
-                0
-            };
-            let found = Self::parse(rest.get(time..)?, order).ok()?;
-            return Some(found.extensions);
-        }
+    /// Returns how many bytes they take in their message, in front of the body.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Returns the content of an extension of this kind.
