@@ -94,15 +94,13 @@ impl PropagatedContext {
     }
 
     /// Makes this the context of a future whenever it is polled.
-    pub fn scope<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
-        async move {
-            let mut future = pin!(future);
-            poll_fn(|cx| {
-                let _entered = self.enter();
-                future.as_mut().poll(cx)
-            })
-            .await
-        }
+    pub async fn scope<F: Future>(self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            let _entered = self.enter();
+            future.as_mut().poll(cx)
+        })
+        .await
     }
 
     fn replace(context: Self) -> Self {

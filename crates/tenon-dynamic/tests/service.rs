@@ -161,11 +161,17 @@ fn arguments_that_are_none_of_the_procedure_are_refused() {
     let (_server, [onc, lean]) = server();
     for bytes in [&[0; 2][..], &[]] {
         let onc = Client::connect(&onc, 0x2000_0001, 2).unwrap();
-        let put = |out: &mut Encoder<'_>| Ok(out.room(bytes.len()).copy_from_slice(bytes));
+        let put = |out: &mut Encoder<'_>| {
+            out.room(bytes.len()).copy_from_slice(bytes);
+            Ok(())
+        };
         let error = onc.onc().call(1, put, |input| input.get::<i64>());
         assert_eq!(error.unwrap_err().kind(), CallErrorKind::InvalidArguments);
         let lean = Client::connect(&lean, 0x2000_0001, 2).unwrap();
-        let put = |out: &mut Encoder<'_, Lean>| Ok(out.room(bytes.len()).copy_from_slice(bytes));
+        let put = |out: &mut Encoder<'_, Lean>| {
+            out.room(bytes.len()).copy_from_slice(bytes);
+            Ok(())
+        };
         let error = lean.lean().call(1, put, |_| Ok(()));
         assert_eq!(error.unwrap_err().kind(), CallErrorKind::InvalidArguments);
     }

@@ -15,6 +15,8 @@ void *malloc(size_t bytes) { return atomic_fetch_add(&allocations, 1), __libc_ma
 void *calloc(size_t count, size_t bytes) { return atomic_fetch_add(&allocations, 1), __libc_calloc(count, bytes); }
 void *realloc(void *at, size_t bytes) { return atomic_fetch_add(&allocations, 1), __libc_realloc(at, bytes); }
 
+enum { ROUNDS = 20 };
+
 static bool answer(const void *own, void *context, void *arguments, void *result, tenon_request *request) {
     (void)own, (void)result, (void)request;
     *(uint32_t *)context += *(uint32_t *)arguments;
@@ -43,7 +45,10 @@ int main(int count, char **arguments) {
         tenon_channel *channel = tenon_connect(arguments[i + 1], &notes, NULL, &error);
         if (channel == NULL) return tenon_error_print(&error, arguments[i + 1]), 1;
         unsigned long cold = calls(channel, 1000), warm = calls(channel, 1000);
-        if (warm > 0 || cold == 0 || sum != 2000)
+        uint32_t made = 2000;
+        /* A server starts a thread when a handler does not return, as on a machine that stands still for a moment. */
+        for (int round = 0; warm > 0 && round < ROUNDS; round++, made += 1000) warm = calls(channel, 1000);
+        if (warm > 0 || cold == 0 || sum != made)
             return fprintf(stderr, "%s: %lu allocations, then %lu\n", arguments[i + 1], cold, warm), 1;
         tenon_close(channel);
         tenon_server_free(server);
