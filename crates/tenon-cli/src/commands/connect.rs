@@ -102,7 +102,7 @@ pub fn failure(address: &Address, error: &CallError) -> CommandFailure {
     let failure = CommandFailure::new(error);
     if let CallError::InsecureToken = error {
         return CommandFailure::usage("the token would go over a network without encryption")
-            .hint("--allow-insecure sends it all the same, to who can read it on the way, too");
+            .hint("--allow-insecure sends it all the same; anyone on the way can read it then");
     }
     match address.protocol() {
         Protocol::Onc => match (address.path(), error) {

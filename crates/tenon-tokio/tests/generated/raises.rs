@@ -269,8 +269,8 @@ fn a_client_without_the_interface_sees_which_error_it_is() {
     let builder = obliging::listening().service(KeysV1Service(Shelf::default()));
     let server = builder.start().unwrap();
     let lean = every_way(server.addresses()).into_iter();
-    let lean = lean.filter(|way| way.starts_with("lean+"));
-    let client = Client::connect(&lean.last().unwrap(), KEYS, KEYS_V1).unwrap();
+    let mut lean = lean.filter(|way| way.starts_with("lean+"));
+    let client = Client::connect(&lean.next_back().unwrap(), KEYS, KEYS_V1).unwrap();
     let encode = |out: &mut Encoder<'_, Lean>| out.put_opaque(b"conflict", u32::MAX);
     let decode = |input: &mut LeanInput<'_>| match input {
         LeanInput::Native(input) => input.get::<u32>(),
