@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
-use tenon_idl::{Files, Limits, Options, Style};
+use tenon_idl::{FileSource, Options, ParseLimits, Style};
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
@@ -28,11 +28,11 @@ fn options(text: &str, strict_rpcgen: bool) -> Options {
     let files = BTreeMap::from([("main.x".into(), text.to_string())]);
     Options {
         strict_rpcgen,
-        files: Files::Memory(files),
-        limits: Limits {
+        files: FileSource::Memory(files),
+        limits: ParseLimits {
             text_bytes_max: 256 << 10,
             expansion_tokens_max: 10_000,
-            ..Limits::default()
+            ..ParseLimits::default()
         },
         ..Options::default()
     }
