@@ -186,7 +186,7 @@ impl Memory {
                 .send(&bytes[sent..], || self.ring())
                 .unwrap()
             {
-                0 => thread::sleep(Duration::from_micros(100)),
+                0 => thread::sleep(Duration::from_millis(1)),
                 more => sent += more,
             }
             assert!(begin.elapsed() < PATIENCE, "the server takes no more");
