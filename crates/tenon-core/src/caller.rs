@@ -218,6 +218,15 @@ impl Caller {
         self.attachments().metadata.append_all(metadata)
     }
 
+    /// Puts a bearer token on every call, in place of the one that is on it (RFC 6750 section 2.1).
+    ///
+    /// # Errors
+    /// The token is not printable ASCII, or too long.
+    pub fn set_bearer_token(&mut self, token: &str) -> Result<(), MetadataError> {
+        let metadata = &mut self.attachments().metadata;
+        metadata.set(Metadata::AUTHORIZATION, format!("Bearer {token}"))
+    }
+
     /// Has calls carry on what `propagation` says of the call that a handler carries out.
     pub fn set_propagation(&mut self, propagation: Propagation) {
         self.attachments().propagation = propagation;
@@ -390,7 +399,8 @@ impl Caller {
         Ok(MessageDraft::call(message, order, procedure, &extras))
     }
 
-    /// Returns the metadata of a call: that of the client, its own, and what is carried on.
+    /// Returns the metadata of a call: its own, that of the client, and what is carried on. A reader who looks for a key
+    /// finds the value of the call first.
     fn metadata_of_call<'m>(
         &'m self,
         options: &CallOptions<'m>,
@@ -399,7 +409,7 @@ impl Caller {
         let mut all = Cow::Borrowed(EMPTY);
         let attachments = self.attachments.as_deref();
         let of_client = attachments.map(|attachments| &attachments.metadata);
-        for metadata in [of_client, options.get_metadata()].into_iter().flatten() {
+        for metadata in [options.get_metadata(), of_client].into_iter().flatten() {
             if all.is_empty() {
                 all = Cow::Borrowed(metadata);
             } else if !metadata.is_empty() {

@@ -323,7 +323,8 @@ impl<'a> CallOptions<'a> {
         }
     }
 
-    /// Has a call carry `metadata`, beside that which its client puts on every call. By ONC RPC a call cannot carry
+    /// Has a call carry `metadata`, in front of that which its client puts on every call: of a key that both have, a
+    /// handler finds the value of the call first. By ONC RPC a call cannot carry
     /// any, and fails with [`CallError::OncMetadata`](crate::error::CallError::OncMetadata).
     #[must_use]
     pub const fn metadata(self, metadata: &'a Metadata) -> Self {

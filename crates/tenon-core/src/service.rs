@@ -374,8 +374,8 @@ impl<'a> CallInfo<'a> {
         self.deadline
     }
 
-    /// Returns the metadata of the call. Clients of ONC RPC send none. Of a token in it only its sender is known to have
-    /// it: believe it as far as you trust the network.
+    /// Returns the metadata of the call. Clients of ONC RPC send none. Nothing in it is verified but its form: a service
+    /// that is sent tokens has to verify them.
     #[inline]
     pub fn metadata(&self) -> MetadataView<'a> {
         self.metadata

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use super::half_close::{HALF_CLOSE_MAX, LATELY};
 use super::limits::ServerLimits;
 
-/// Time for which a peer that was asked to go away, and calls on, is borne.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time after which a connection is closed whose peer was asked to go away, and goes on calling.
+const GO_AWAY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The age of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -75,9 +75,9 @@ impl ConnectionAge {
             }
             AgeStage::Young if is_silent => {}
             AgeStage::Asked(at) => {
-                let borne = grace.map_or(PATIENCE, |grace| grace.min(PATIENCE));
-                if !is_silent && now < at + borne {
-                    self.due = Some((now + LATELY).min(at + borne));
+                let timeout = grace.map_or(GO_AWAY_TIMEOUT, |grace| grace.min(GO_AWAY_TIMEOUT));
+                if !is_silent && now < at + timeout {
+                    self.due = Some((now + LATELY).min(at + timeout));
                     return AgeStep::Nothing;
                 }
             }
@@ -165,18 +165,18 @@ mod tests {
 
     #[test]
     fn a_peer_that_stays_is_closed_and_its_calls_have_their_grace() {
-        let grace = 2 * PATIENCE;
+        let grace = 2 * GO_AWAY_TIMEOUT;
         let limits = limits(Some(grace));
         let (mut age, asked) = aged(&limits);
         age.step(&limits, asked, false, || true);
-        while age.due().unwrap() < asked + PATIENCE {
+        while age.due().unwrap() < asked + GO_AWAY_TIMEOUT {
             let now = age.due().unwrap();
             let step = age.step(&limits, now, false, || unreachable!());
             assert_eq!(step, AgeStep::Nothing);
         }
-        let end = age.step(&limits, asked + PATIENCE, false, || unreachable!());
+        let end = age.step(&limits, asked + GO_AWAY_TIMEOUT, false, || unreachable!());
         assert_eq!(end, AgeStep::Ends);
-        assert!(!age.is_over(asked + PATIENCE) && age.is_over(asked + grace));
+        assert!(!age.is_over(asked + GO_AWAY_TIMEOUT) && age.is_over(asked + grace));
     }
 
     #[test]

@@ -262,12 +262,12 @@ impl ServedStream {
 
     /// Returns why the connection ends, as its peer has closed it.
     pub fn end_of_stream(&self) -> EndReason {
-        if self.age.was_asked() {
-            EndReason::Aged
-        } else if self.receiver.is_between_frames() {
-            EndReason::PeerClosed
-        } else {
+        if !self.receiver.is_between_frames() {
             EndReason::CutOff
+        } else if self.age.was_asked() {
+            EndReason::Aged
+        } else {
+            EndReason::PeerClosed
         }
     }
 

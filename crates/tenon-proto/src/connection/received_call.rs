@@ -30,8 +30,8 @@ pub struct ReceivedCall {
     pub wants_stamps: bool,
     /// Bytes of the arguments, which end the message.
     arguments: usize,
-    /// True if the message has the commonest form, with nothing for the service beside the arguments.
-    is_common: bool,
+    /// True if the message may carry something for the service beside the arguments.
+    has_attachments: bool,
 }
 
 impl ReceivedCall {
@@ -45,9 +45,9 @@ impl ReceivedCall {
     /// Returns what the call carries for its service beside its arguments.
     #[inline]
     pub fn attachments(&self) -> CallAttachments<'_> {
-        match self.is_common {
-            true => CallAttachments::default(),
-            false => self.find_attachments(),
+        match self.has_attachments {
+            true => self.find_attachments(),
+            false => CallAttachments::default(),
         }
     }
 
@@ -130,7 +130,7 @@ impl<W> Connection<W> {
             time_left: None,
             wants_stamps: false,
             arguments: header.length() as usize,
-            is_common: true,
+            has_attachments: false,
         }))
     }
 
@@ -168,7 +168,7 @@ impl<W> Connection<W> {
             time_left: None,
             wants_stamps: false,
             arguments: length - PlainCall::HEADER,
-            is_common: true,
+            has_attachments: false,
         }))
     }
 
@@ -239,10 +239,15 @@ impl<W> Connection<W> {
             wants_stamps,
             order,
             arguments,
+            extensions,
             caller,
             ..
         } = call;
         let arguments = arguments.len();
+        let has_attachments = match caller {
+            Caller::Onc { .. } => true,
+            Caller::Lean(_) => !extensions.is_empty(),
+        };
         Ok(Received::Call(ReceivedCall {
             message,
             service,
@@ -252,7 +257,7 @@ impl<W> Connection<W> {
             time_left,
             wants_stamps,
             arguments,
-            is_common: false,
+            has_attachments,
         }))
     }
 }

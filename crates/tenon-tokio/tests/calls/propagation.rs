@@ -268,6 +268,14 @@ fn a_token_is_an_error_where_others_could_read_it() {
     let client = client.with_bearer_token("secret").unwrap();
     assert_eq!(ask(&client).unwrap(), "unlimited authorization");
     assert!(client.with_bearer_token("sec\nret").is_err());
+    // A new token takes the place of the old one, and a value of one call goes before that of the client.
+    let renewed = client.with_bearer_token("other").unwrap();
+    assert_eq!(ask(&renewed).unwrap(), "unlimited authorization");
+    let mut own = Metadata::new();
+    own.append("tenant", "blue").unwrap();
+    let renewed = renewed.with_options(CallOptions::new().metadata(&own));
+    let told = renewed.lean().call(REPORT, |_| Ok(()), text).unwrap();
+    assert_eq!(told, "unlimited tenant authorization");
 
     let path = fresh_path();
     let builder = tenon::Server::builder().listen(&format!("unix://{}", path.display()));

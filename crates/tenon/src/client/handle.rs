@@ -135,13 +135,15 @@ impl Client {
     }
 
     /// Returns the same client with `token` on every call, as the metadata `authorization: Bearer` and the token (RFC
-    /// 6750). Over a network without encryption a call fails with [`CallError::InsecureToken`], unless
+    /// 6750), in place of the token that it has. Over a network without encryption a call fails with [`CallError::InsecureToken`], unless
     /// [`ChannelOptions::allow_insecure`](crate::ChannelOptions::allow_insecure) is set.
     ///
     /// # Errors
     /// The token is not printable ASCII, or too long.
     pub fn with_bearer_token(&self, token: &str) -> Result<Self, MetadataError> {
-        self.with_metadata(&Metadata::bearer(token)?)
+        let mut client = self.clone();
+        client.caller.set_bearer_token(token)?;
+        Ok(client)
     }
 
     /// Returns the same client with rules for what its calls carry on if they are made by a handler: of the call that it

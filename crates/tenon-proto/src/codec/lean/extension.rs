@@ -97,20 +97,22 @@ impl<'m> Extensions<'m> {
         Some(found.content)
     }
 
+    /// Returns whether there is more than one extension of this kind.
+    pub(super) fn repeats(self, kind: u16) -> bool {
+        let of_kind = self.filter(|extension| extension.kind == kind);
+        of_kind.count() > 1
+    }
+
     /// Checks metadata of a call, at most so many bytes of it.
     ///
     /// # Errors
     /// It breaks a rule, or is there twice.
     pub(super) fn check_metadata(self, bytes_max: usize) -> Result<(), MetadataError> {
-        let mut all = self.filter(|extension| extension.kind == Extension::METADATA);
-        let Some(first) = all.next() else {
-            return Ok(());
-        };
-        MetadataView::check(first.content, self.order, bytes_max)?;
-        match all.next() {
-            None => Ok(()),
-            Some(_) => Err(MetadataError::Repeated),
+        if self.repeats(Extension::METADATA) {
+            return Err(MetadataError::Repeated);
         }
+        let content = self.content_of(Extension::METADATA).unwrap_or_default();
+        MetadataView::check(content, self.order, bytes_max).map(drop)
     }
 
     /// Returns the metadata of a call, which was checked when the call was received.

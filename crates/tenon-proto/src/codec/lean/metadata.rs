@@ -50,16 +50,6 @@ impl Metadata {
         Self { bytes: Vec::new() }
     }
 
-    /// The metadata `authorization: Bearer` with a token (RFC 6750 section 2.1).
-    ///
-    /// # Errors
-    /// The token is not printable ASCII, or too long.
-    pub fn bearer(token: &str) -> Result<Self, MetadataError> {
-        let mut metadata = Self::new();
-        metadata.append(Self::AUTHORIZATION, format!("Bearer {token}"))?;
-        Ok(metadata)
-    }
-
     /// Adds a pair behind those that there are.
     ///
     /// # Errors
@@ -75,6 +65,20 @@ impl Metadata {
         }
         self.bytes.extend(key.as_bytes());
         self.bytes.extend(value);
+        Ok(())
+    }
+
+    /// Gives a key one value, in place of all that it has.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append). Nothing is changed then.
+    pub fn set(&mut self, key: &str, value: impl AsRef<[u8]>) -> Result<(), MetadataError> {
+        let mut changed = Self::new();
+        for (other, value) in self.iter().filter(|(other, _)| *other != key) {
+            changed.append(other, value)?;
+        }
+        changed.append(key, value)?;
+        *self = changed;
         Ok(())
     }
 
@@ -420,6 +424,10 @@ mod tests {
         assert_eq!(metadata.get("absent"), None);
         assert_eq!(metadata.get("sum-bin"), None);
         assert_eq!(metadata.get_bytes("sum-bin"), Some(&[0, 255][..]));
+        let mut changed = metadata.clone();
+        changed.set("request-id", "third").unwrap();
+        assert_eq!(changed.get("request-id"), Some("third"));
+        assert_eq!(changed.iter().count(), metadata.iter().count() - 1);
         let keys: Vec<_> = metadata.iter().map(|(key, _)| key).collect();
         assert_eq!(
             keys,
@@ -460,6 +468,9 @@ mod tests {
         let huge = vec![b' '; Metadata::BYTES_MAX];
         assert!(metadata.append("k", &huge).is_err());
         assert!(metadata.is_empty());
+        metadata.append("key", "old").unwrap();
+        assert!(metadata.set("key", "a\n").is_err());
+        assert_eq!(metadata.get("key"), Some("old"));
         let error = metadata.append("key", "ok\u{7f}").unwrap_err();
         assert_eq!(
             error,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::exception::{Exception, Status};
+use super::extension::Extension;
 use super::message::Parts;
 
 /// The reason for which a call is not handed to a service.
@@ -50,6 +51,10 @@ pub(crate) fn refusal(
 fn refusal_of_extensions(parts: &Parts<'_>, metadata_max: usize) -> Option<CallRefusal> {
     if let Err(error) = parts.extensions.check_metadata(metadata_max) {
         return Some(CallRefusal::Metadata(error.to_string()));
+    }
+    if parts.extensions.repeats(Extension::CREDENTIAL) {
+        let reason = "the call has two credentials".to_owned();
+        return Some(CallRefusal::Credential(reason));
     }
     let claim = parts.extensions.check_credential();
     let error = claim.err()?;
