@@ -187,7 +187,7 @@ static void calls_can_be_under_way_together(tenon_channel *channel) {
 
 static void time_runs_out(tenon_channel *channel) {
     tenon_channel *hasty = tenon_channel_timeout(channel, 20, &error);
-    uint32_t long_time = 300;
+    uint32_t long_time = 1500;
     CHECK(!tenon_call(hasty, procedure(WAIT), &long_time, NULL, &error));
     CHECK(error.kind == TENON_TIMEOUT);
     tenon_close(hasty);
