@@ -33,7 +33,11 @@ fuzz_target!(|data: &[u8]| {
             let mark = 0x8000_0000 | call.len() as u32;
             [&mark.to_be_bytes()[..], &call].concat()
         }
-        2 => [&client.encode()[..], &call_with_metadata(client.order, stream)].concat(),
+        2 => [
+            &client.encode()[..],
+            &call_with_metadata(client.order, stream),
+        ]
+        .concat(),
         _ => stream.to_vec(),
     };
     let piece = usize::from(*piece) + 1;
