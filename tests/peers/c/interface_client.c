@@ -1,8 +1,8 @@
 /*
- * interface_client WHAT TCP-PORT UDP-PORT: calls a server of interface.h at ports of this host, and prints all that a
+ * interface_client WHAT TCP-PORT UDP-PORT: calls a server of by_hand.h at ports of this host, and prints all that a
  * client of libtirpc sees.
  */
-#include "interface.h"
+#include "by_hand.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /*
- * interface_server LOOP CREATE: a server of interface.h. LOOP says how it waits (run, set, poll, common), with "fork" in
+ * interface_server LOOP CREATE: a server of by_hand.h. LOOP says how it waits (run, set, poll, common), with "fork" in
  * front (fork-set) in a process for each call; CREATE how its transports are made. It prints the ports of TCP and UDP,
  * then "ready", and at its end what ended it.
  */
-#include "interface.h"
+#include "by_hand.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

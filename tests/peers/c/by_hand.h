@@ -3,8 +3,8 @@
  * and are built twice: on libtirpc alone, and with what `tenon rpcgen --fast` puts behind its names. Both builds have to
  * say the same.
  */
-#ifndef INTERFACE_H
-#define INTERFACE_H
+#ifndef BY_HAND_H
+#define BY_HAND_H
 
 #include <rpc/rpc.h>
 
