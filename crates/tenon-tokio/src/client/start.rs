@@ -47,6 +47,7 @@ impl SharedChannel {
             }
         };
         let is_alone = is_started && state.calls.in_flight() == 1;
+        let minded = state.alarm;
         let mut reader = None;
         let mut needs_driver = !is_alone;
         if is_alone {
@@ -60,7 +61,10 @@ impl SharedChannel {
         }
         // What the driver has not parked it does not hear of.
         needs_driver |= reader.is_none() && !state.is_parked;
-        needs_driver |= state.expect(timer.deadline());
+        state.expect(timer.deadline());
+        // Its deadline, or the time at which what was just sent is sent again, may come before that for which the driver
+        // has set its alarm, if it has.
+        needs_driver |= state.alarm != minded;
         if needs_driver {
             state.wake_driver();
         }

@@ -170,3 +170,26 @@ async fn short_lived_clients_leave_no_conversations_behind() {
         assert_eq!(in_time(call(&client, ECHO, &bytes)).await.unwrap(), bytes);
     }
 }
+
+/// When nothing was in flight for some time, the driver of a channel has no alarm set; it has to set one for the packet
+/// that is sent then, as that may be lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_after_a_pause_is_over_in_time_if_its_packets_are_lost() {
+    let server = server();
+    let faultless = Faults {
+        loss: 0,
+        duplication: 0,
+        delay_us: 0,
+    };
+    let relay = Relay::before(at(&server), faultless);
+    let client = connect(&format!("lean+udp://{}", relay.address)).await;
+    let client = client.with_timeout(Duration::from_millis(100));
+    for _ in 0..3 {
+        in_time(call(&client, ECHO, b"four")).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    relay.lead_to(silent.local_addr().unwrap());
+    let error = in_time(call(&client, ECHO, b"lost")).await.unwrap_err();
+    assert!(matches!(error, CallError::TimedOut { .. }), "{error:?}");
+}
