@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tenon_net::{Stream, Transport};
+use tenon_net::{ExcessConnection, Stream, Transport};
 use tenon_proto::lean::{MAGIC, Preamble, RefusalReason};
 
 use super::hosts::HostShare;
@@ -54,9 +54,9 @@ impl ServerShared {
 
     /// Closes a connection for which no descriptor is left. `None` if it is closed already.
     #[cold]
-    pub fn refuse_excess(&self, stream: Option<Stream>) {
+    pub fn refuse_excess(&self, connection: &ExcessConnection) {
         self.tally.descriptors_exhausted.up();
-        if let Some(stream) = &stream {
+        if let Some(stream) = connection.stream() {
             tell(stream, RefusalReason::BUSY);
         }
         if let Some(times) = self.logs.descriptors.note(Instant::now()) {

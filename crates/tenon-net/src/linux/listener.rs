@@ -19,8 +19,8 @@ use tenon_shm::{JoinRefusal, Sizes, User};
 
 use super::shm::ShmStream;
 use super::socket::{DeadlineSocket, is_out_of_descriptors};
-use super::spare::SpareDescriptor;
-use crate::accepted::{Accepted, BACKLOG};
+use super::spare::{self, LentDescriptor};
+use crate::accepted::{Accepted, BACKLOG, ExcessConnection};
 use crate::socket::family;
 use crate::stream::{first_that_works, not_a_stream, serves_both};
 use crate::{Address, Endpoint, Stream, Transport};
@@ -39,7 +39,6 @@ pub struct Listener {
     refusal: Box<[u8]>,
     /// Sizes of the rings that it hands over to its clients, if it listens in shared memory.
     sizes: Sizes,
-    spare: SpareDescriptor,
     _file: Option<SocketFile>,
 }
 
@@ -78,13 +77,13 @@ impl Listener {
         set_socket_reuseaddr(&fd, true)?;
         listen(&fd, &at)?;
         let at = SocketAddr::try_from(net::getsockname(&fd)?)?;
+        spare::renew();
         Ok(Self {
             fd,
             address: Address::of_socket(Transport::Tcp, at),
             users: None,
             refusal: Box::default(),
             sizes: Sizes::default(),
-            spare: SpareDescriptor::open(),
             _file: None,
         })
     }
@@ -109,13 +108,13 @@ impl Listener {
             file.set_mode(mode)?;
         }
         net::listen(&fd, BACKLOG)?;
+        spare::renew();
         Ok(Self {
             fd,
             address,
             users: None,
             refusal: Box::default(),
             sizes: Sizes::default(),
-            spare: SpareDescriptor::open(),
             _file: Some(file),
         })
     }
@@ -146,39 +145,38 @@ impl Listener {
     }
 
     /// Takes a connection that waits; none if there is none. When the descriptors of the process or the system are
-    /// used up, it takes the connection by the one that the listener keeps for this.
+    /// used up, it takes the connection by the one that is kept for this.
     ///
     /// # Errors
     /// The system is out of memory, or of descriptors, and the one that was kept is taken, too. The connection still
     /// waits then.
     pub fn try_accept(&self) -> io::Result<Option<Accepted>> {
-        self.spare.renew();
-        let mut is_excess = false;
+        spare::renew();
+        let mut lent = None;
         loop {
             let (fd, peer) = match self.accept_raw() {
                 Ok(accepted) => accepted,
                 Err(Errno::AGAIN) => return Ok(None),
                 // The peer is gone before it was accepted; another may wait behind it.
                 Err(Errno::CONNABORTED) => continue,
-                Err(Errno::MFILE | Errno::NFILE) if !is_excess && self.spare.give_up() => {
-                    is_excess = true;
+                Err(error @ (Errno::MFILE | Errno::NFILE)) if lent.is_none() => {
+                    lent = Some(LentDescriptor::lend().ok_or(error)?);
                     continue;
                 }
                 Err(error) => return Err(error.into()),
             };
-            if is_excess && self.address.transport() == Transport::Shm {
+            if lent.is_some() && self.address.transport() == Transport::Shm {
                 tenon_shm::refuse(fd.as_fd(), JoinRefusal::Busy);
-                return Ok(Some(Accepted::Excess(None)));
+                drop(fd);
+                return Ok(Some(excess(None, lent)));
             }
             match self.take_in(fd, peer) {
                 Ok(None) => {}
-                Ok(Some(stream)) if is_excess => return Ok(Some(Accepted::Excess(Some(stream)))),
+                Ok(Some(stream)) if lent.is_some() => return Ok(Some(excess(Some(stream), lent))),
                 Ok(Some(stream)) => return Ok(Some(Accepted::Stream(stream))),
                 Err(error) if is_end(&error) => {}
                 // What would have been handed over needs descriptors, too.
-                Err(error) if is_out_of_descriptors(&error) => {
-                    return Ok(Some(Accepted::Excess(None)));
-                }
+                Err(error) if is_out_of_descriptors(&error) => return Ok(Some(excess(None, lent))),
                 Err(error) => return Err(error),
             }
         }
@@ -221,6 +219,10 @@ impl Listener {
         };
         Ok(users.contains(&User::at(fd)?.user))
     }
+}
+
+fn excess(stream: Option<Stream>, lent: Option<LentDescriptor>) -> Accepted {
+    Accepted::Excess(ExcessConnection::new(stream, lent))
 }
 
 /// Returns whether the client of a connection that was just accepted is gone.

@@ -13,6 +13,7 @@ pub use listener::Listener;
 pub(crate) use segments::SegmentationOffload;
 pub(crate) use shm::ShmStream;
 pub(crate) use socket::{DeadlineSocket, connect_path};
+pub(crate) use spare::LentDescriptor;
 pub use tenon_shm::User;
 pub use tenon_xdp::XdpCounters;
 pub use ticks::Ticks;

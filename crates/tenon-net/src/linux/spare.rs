@@ -1,33 +1,72 @@
-//! A descriptor that is kept for the time when the process, or the system, has none left.
+//! A descriptor that is kept for the time when the process, or the system, has none left. The process has one for all
+//! of its listeners: with one for each, what a listener gave up to accept a connection could be what another renewed its
+//! own by, and the first had none from then on.
 
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// A descriptor that is given up when one is needed to refuse a connection.
-#[derive(Debug)]
-pub(crate) struct SpareDescriptor(Mutex<Option<OwnedFd>>);
+static SPARE: Mutex<Spare> = Mutex::new(Spare {
+    descriptor: None,
+    is_lent: false,
+});
 
-impl SpareDescriptor {
-    /// Opens a spare, if there is a descriptor for it.
-    pub(crate) fn open() -> Self {
-        let spare = Self(Mutex::default());
-        spare.renew();
-        spare
+/// Notified when the spare is given back.
+static GIVEN_BACK: Condvar = Condvar::new();
+
+struct Spare {
+    descriptor: Option<OwnedFd>,
+    /// True while a connection is refused by it.
+    is_lent: bool,
+}
+
+impl Spare {
+    fn lock() -> MutexGuard<'static, Self> {
+        SPARE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the spare again if it was given up and there is a descriptor for it.
-    pub(crate) fn renew(&self) {
-        let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.is_none() {
-            *spare = eventfd(0, EventfdFlags::CLOEXEC).ok();
+    fn renew(&mut self) {
+        if self.descriptor.is_none() {
+            self.descriptor = eventfd(0, EventfdFlags::CLOEXEC).ok();
         }
     }
+}
 
-    /// Closes the spare, so that one descriptor is free; returns whether there was one.
-    pub(crate) fn give_up(&self) -> bool {
-        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        spare.is_some()
+/// Opens the spare if there is none, it is not lent, and there is a descriptor for it.
+pub(crate) fn renew() {
+    let mut spare = Spare::lock();
+    if !spare.is_lent {
+        spare.renew();
+    }
+}
+
+/// The descriptor that is free as the spare was closed, for a connection that is to be refused by it. When this is
+/// dropped, behind the connection, the spare is opened again; others that need it wait until then.
+#[derive(Debug)]
+pub(crate) struct LentDescriptor(());
+
+impl LentDescriptor {
+    /// Closes the spare, so that one descriptor is free; `None` if there is no spare.
+    pub(crate) fn lend() -> Option<Self> {
+        let mut spare = Spare::lock();
+        while spare.is_lent {
+            spare = GIVEN_BACK
+                .wait(spare)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        spare.descriptor.take()?;
+        spare.is_lent = true;
+        Some(Self(()))
+    }
+}
+
+impl Drop for LentDescriptor {
+    fn drop(&mut self) {
+        let mut spare = Spare::lock();
+        spare.is_lent = false;
+        spare.renew();
+        drop(spare);
+        GIVEN_BACK.notify_one();
     }
 }

@@ -40,7 +40,7 @@ pub(super) async fn accept(listener: WatchedSource<Listener>, state: Arc<ServerS
                     Accepted::Stream(stream) => {
                         state.admit(stream);
                     }
-                    Accepted::Excess(stream) => state.shared.refuse_excess(stream),
+                    Accepted::Excess(connection) => state.shared.refuse_excess(&connection),
                 }
             }
             Err(error) => {

@@ -110,7 +110,7 @@ impl PollDuty {
                 Ok(Some(Accepted::Stream(stream))) => {
                     server.admit(stream);
                 }
-                Ok(Some(Accepted::Excess(stream))) => server.shared.refuse_excess(stream),
+                Ok(Some(Accepted::Excess(connection))) => server.shared.refuse_excess(&connection),
                 Ok(None) => return,
                 Err(error) => return self.put_off_accepting(server, &error),
             }
