@@ -276,7 +276,11 @@ impl fmt::Display for CodecFault {
 }
 
 /// Names in the run time's messages that `tenon.h` has otherwise.
-const NAMES: [(&str, &str); 10] = [
+const NAMES: [(&str, &str); 12] = [
+    (
+        "ChannelOptions::allow_insecure",
+        "allow_insecure in tenon_options",
+    ),
     ("ChannelOptions::send_max", "send_max in tenon_options"),
     (
         "ChannelOptions::receive_max",
@@ -286,6 +290,7 @@ const NAMES: [(&str, &str); 10] = [
     ("ServerBuilder::listen", "tenon_server_listen"),
     ("ServerLimits::receive_bytes", "the server's limit"),
     ("ServerLimits::connections", "the server's limit"),
+    ("ServerLimits::connection_age", "the server's limit"),
     ("ServerLimits::message_bytes", "its limit"),
     (
         "ServerLimits::first_request_timeout",

@@ -178,7 +178,7 @@ fn serdes_traits_are_derived() {
 fn serde() -> String {
     let wire = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenon-wire");
     format!(
-        "tenon-wire = {{ path = {wire:?}, features = [\"serde\"] }}
+        "tenon-rpc-wire = {{ path = {wire:?}, features = [\"serde\"] }}
          serde = {{ version = \"1\", features = [\"derive\"] }}
          serde_json = \"1\"\n"
     )

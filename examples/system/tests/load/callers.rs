@@ -260,8 +260,11 @@ fn sum(reports: [Report; 4]) -> Report {
     total
 }
 
+/// A server may be killed while its clients connect.
 fn options() -> ChannelOptions {
-    ChannelOptions::default().wait_for_ready(true)
+    ChannelOptions::default()
+        .connect_lazily(true)
+        .wait_for_ready(true)
 }
 
 fn patience() -> Duration {

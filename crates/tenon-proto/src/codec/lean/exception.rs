@@ -42,6 +42,8 @@ impl Status {
     pub const INVALID_ARGUMENTS: Self = Self(13);
     /// The metadata of the call breaks the rules, or is larger than the callee accepts; it was not begun.
     pub const METADATA: Self = Self(14);
+    /// The caller has not shown who it is, or not credibly; it was not begun.
+    pub const UNAUTHENTICATED: Self = Self(15);
 
     /// Returns whether a call that ended so may have been carried out, in part at least.
     pub fn may_have_executed(self) -> bool {
@@ -56,6 +58,7 @@ impl Status {
                 | Self::FORBIDDEN
                 | Self::INVALID_ARGUMENTS
                 | Self::METADATA
+                | Self::UNAUTHENTICATED
         )
     }
 }
@@ -77,6 +80,7 @@ impl fmt::Display for Status {
             Self::RAISED => "the procedure raised an error",
             Self::INVALID_ARGUMENTS => "invalid arguments",
             Self::METADATA => "the peer does not accept the metadata of the call",
+            Self::UNAUTHENTICATED => "the caller has not shown who it is",
             Self(other) => return write!(f, "status {other}"),
         })
     }
