@@ -154,7 +154,11 @@ impl Listener {
         spare::renew();
         let mut lent = None;
         loop {
-            let (fd, peer) = match self.accept_raw() {
+            let accepted = match lent {
+                None => spare::accept_beside(|| self.accept_raw()),
+                Some(_) => self.accept_raw(),
+            };
+            let (fd, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(Errno::AGAIN) => return Ok(None),
                 // The peer is gone before it was accepted; another may wait behind it.

@@ -26,6 +26,17 @@ impl Spare {
         SPARE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until the spare is not lent.
+    fn lock_when_given_back() -> MutexGuard<'static, Self> {
+        let mut spare = Self::lock();
+        while spare.is_lent {
+            spare = GIVEN_BACK
+                .wait(spare)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        spare
+    }
+
     fn renew(&mut self) {
         if self.descriptor.is_none() {
             self.descriptor = eventfd(0, EventfdFlags::CLOEXEC).ok();
@@ -33,12 +44,16 @@ impl Spare {
     }
 }
 
-/// Opens the spare if there is none, it is not lent, and there is a descriptor for it.
+/// Opens the spare if there is none and there is a descriptor for it.
 pub(crate) fn renew() {
-    let mut spare = Spare::lock();
-    if !spare.is_lent {
-        spare.renew();
-    }
+    Spare::lock_when_given_back().renew();
+}
+
+/// Accepts a connection by `accept`, which does not wait, while the spare is not lent: what is free then is kept for the
+/// connection that it was lent for.
+pub(crate) fn accept_beside<T>(accept: impl FnOnce() -> T) -> T {
+    let _kept = Spare::lock_when_given_back();
+    accept()
 }
 
 /// The descriptor that is free as the spare was closed, for a connection that is to be refused by it. When this is
@@ -49,12 +64,7 @@ pub(crate) struct LentDescriptor(());
 impl LentDescriptor {
     /// Closes the spare, so that one descriptor is free; `None` if there is no spare.
     pub(crate) fn lend() -> Option<Self> {
-        let mut spare = Spare::lock();
-        while spare.is_lent {
-            spare = GIVEN_BACK
-                .wait(spare)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        let mut spare = Spare::lock_when_given_back();
         spare.descriptor.take()?;
         spare.is_lent = true;
         Some(Self(()))
@@ -67,6 +77,6 @@ impl Drop for LentDescriptor {
         spare.is_lent = false;
         spare.renew();
         drop(spare);
-        GIVEN_BACK.notify_one();
+        GIVEN_BACK.notify_all();
     }
 }
