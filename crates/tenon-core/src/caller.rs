@@ -21,6 +21,7 @@ use tenon_wire::{
 
 use crate::error::CallError;
 use crate::lean_input::LeanInput;
+use crate::make_calls::CallTarget;
 use crate::options::{CallOptions, ChannelOptions};
 use crate::procedure::{CallCodec, ProcedureCall, decode_in_order};
 use crate::propagation::{self, Propagation};
@@ -170,6 +171,16 @@ fn decode_whole<'a, R: Representation, T, E: From<CallError>>(
     end(decode(&mut input), || input.finish())
 }
 
+/// Begins a lean call that says how much time it has, and nothing else.
+#[inline(never)]
+fn begin_with_time(message: &mut Buffer, procedure: u16, time_left: Duration) -> MessageDraft {
+    let extras = Extras {
+        time_left: Some(time_left),
+        ..Extras::default()
+    };
+    MessageDraft::call(message, ByteOrder::NATIVE, procedure, &extras)
+}
+
 impl Caller {
     /// A caller over a channel to `address`: its calls are made with AUTH_NONE, have 25 seconds, and read results
     /// leniently.
@@ -266,6 +277,17 @@ impl Caller {
         self.version
     }
 
+    /// Returns what the calls go to over a channel to `address`.
+    #[inline]
+    pub fn target<'a>(&self, address: &'a Address) -> CallTarget<'a> {
+        CallTarget {
+            address,
+            program: self.program,
+            version: self.version,
+            timeout: self.limit(&CallOptions::new()).timeout,
+        }
+    }
+
     /// Returns how results are decoded.
     #[inline]
     pub fn decoding(&self) -> Decoding {
@@ -334,15 +356,10 @@ impl Caller {
             && options.get_metadata().is_none()
             && !propagation::is_active()
             && !asks_stamps;
-        let draft = match is_plain {
-            true => {
-                let extras = Extras {
-                    time_left: self.told_time(options),
-                    ..Extras::default()
-                };
-                MessageDraft::call(message, ByteOrder::NATIVE, procedure, &extras)
-            }
-            false => self.begin_with_attachments(message, procedure, options, asks_stamps)?,
+        let draft = match (is_plain, self.told_time(options)) {
+            (true, None) => MessageDraft::plain_call(message, ByteOrder::NATIVE, procedure),
+            (true, Some(time_left)) => begin_with_time(message, procedure, time_left),
+            (false, _) => self.begin_with_attachments(message, procedure, options, asks_stamps)?,
         };
         Ok(LeanCall {
             draft,
@@ -360,7 +377,7 @@ impl Caller {
     }
 
     /// Begins a lean call that carries more than its arguments.
-    #[cold]
+    #[inline(never)]
     fn begin_with_attachments(
         &self,
         message: &mut Buffer,
@@ -378,7 +395,7 @@ impl Caller {
                 kind: Extension::CREDENTIAL,
                 content,
             }),
-            (!metadata.is_empty()).then(|| metadata.extension()),
+            (!metadata.is_empty()).then(|| Extension::of_metadata(&metadata)),
         ];
         let mut extensions = [Stamps::REQUEST; 3];
         let mut count = 0;

@@ -15,6 +15,7 @@ use tenon_wire::{DecodeError, EncodeError};
 
 pub use crate::error_kind::CallErrorKind;
 pub use crate::lean_exception::LeanException;
+use crate::middleware::Rejection;
 
 /// Why a call has no result.
 ///
@@ -97,6 +98,9 @@ pub enum CallError {
          memory, or say ChannelOptions::allow_insecure"
     )]
     InsecureToken,
+    /// A [middleware](crate::middleware::Middleware) of the client did not let the call go on.
+    #[error("the call was not made: {0}")]
+    Rejected(Rejection),
     /// Your call was wrong: it is larger than the peer takes in, as it said when the connection
     /// opened. Lean calls only.
     #[error(
@@ -214,6 +218,7 @@ impl CallError {
             | Self::Metadata(_)
             | Self::OncMetadata
             | Self::InsecureToken
+            | Self::Rejected(_)
             | Self::Unbound(_)
             | Self::ConnectionRefused(_)
             | Self::Connect(_) => false,

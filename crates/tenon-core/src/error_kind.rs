@@ -1,15 +1,8 @@
 //! The kind of the failure of a call, alike for both protocols.
 
 use std::fmt;
-use std::io;
 
-use tenon_proto::connection::BindError;
-use tenon_proto::lean::{BindRefusal, RefusalReason, Status};
-use tenon_proto::onc::message::Refused;
-
-use crate::error::{CallError, ConnectError};
-
-/// Kind of the failure of a call, alike for both protocols, for programs to decide by. The [`CallError`] has the
+/// Kind of the failure of a call, alike for both protocols, for programs to decide by. The [`CallError`](crate::error::CallError) has the
 /// particulars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -27,6 +20,8 @@ pub enum CallErrorKind {
     NoProcedure,
     /// The peer cannot decode the arguments, or they are none that the procedure takes.
     InvalidArguments,
+    /// The caller has not shown who it is, or not credibly. Lean calls only.
+    Unauthenticated,
     /// The caller may not.
     Denied,
     /// The procedure failed. By ONC RPC, which cannot carry one, it may have raised an error of its interface.
@@ -51,98 +46,28 @@ pub enum CallErrorKind {
     Refused,
 }
 
-impl CallError {
-    /// Returns what the call failed of, alike for both protocols.
-    ///
-    /// ```
-    /// # use tenon_core::error::{CallError, CallErrorKind};
-    /// # fn decide(error: &CallError) {
-    /// match error.kind() {
-    ///     CallErrorKind::Busy | CallErrorKind::Stopping => { /* another server, or later */ }
-    ///     CallErrorKind::InvalidArguments => { /* tell the user */ }
-    ///     _ if !error.may_have_executed() => { /* safe to repeat */ }
-    ///     _ => {}
-    /// }
-    /// # }
-    /// ```
-    pub fn kind(&self) -> CallErrorKind {
-        use CallErrorKind as Kind;
-        match self {
-            Self::Arguments(_)
-            | Self::TooLarge { .. }
-            | Self::TooLargeForPeer { .. }
-            | Self::OtherProtocol { .. }
-            | Self::NoLeanNumber { .. }
-            | Self::Metadata(_)
-            | Self::OncMetadata
-            | Self::InsecureToken => Kind::InvalidCall,
-            Self::TooManyCalls { .. } => Kind::Busy,
-            Self::Refused(refused) => kind_of_refused(refused),
-            Self::Exception(exception) => kind_of_status(exception.status),
-            Self::Unbound(error) => kind_of_bind(error),
-            Self::ConnectionRefused(refused) => match refused.reason {
-                RefusalReason::BUSY | RefusalReason::HOST => Kind::Busy,
-                RefusalReason::STOPPING => Kind::Stopping,
-                RefusalReason::FORBIDDEN => Kind::Denied,
-                _ => Kind::PeerMisbehaved,
-            },
-            Self::Misbehaved(_) => Kind::PeerMisbehaved,
-            Self::TimedOut { .. } => Kind::TimedOut,
-            Self::Connect(ConnectError::Address(_) | ConnectError::NoPort(_)) => Kind::InvalidCall,
-            Self::Connect(ConnectError::NotRegistered { .. }) => Kind::NoService,
-            Self::Connect(_) => Kind::Unreachable,
-            // A datagram met a closed port.
-            Self::Disconnected { cause, .. }
-                if cause.kind() == io::ErrorKind::ConnectionRefused =>
-            {
-                Kind::Unreachable
-            }
-            Self::Disconnected { .. } | Self::CutOff { .. } => Kind::Disconnected,
-        }
-    }
-}
-
-fn kind_of_refused(refused: &Refused) -> CallErrorKind {
-    match refused {
-        Refused::ProgramUnavailable | Refused::ProgramMismatch { .. } => CallErrorKind::NoService,
-        Refused::ProcedureUnavailable => CallErrorKind::NoProcedure,
-        Refused::GarbageArguments => CallErrorKind::InvalidArguments,
-        Refused::SystemError => CallErrorKind::Failed,
-        Refused::Authentication(_) => CallErrorKind::Denied,
-        Refused::RpcMismatch { .. } => CallErrorKind::PeerMisbehaved,
-    }
-}
-
-fn kind_of_status(status: Status) -> CallErrorKind {
-    match status {
-        Status::UNBOUND => CallErrorKind::NoService,
-        Status::NO_PROCEDURE => CallErrorKind::NoProcedure,
-        Status::ARGUMENTS | Status::INVALID_ARGUMENTS => CallErrorKind::InvalidArguments,
-        Status::METADATA => CallErrorKind::InvalidCall,
-        Status::FAILED => CallErrorKind::Failed,
-        Status::RAISED => CallErrorKind::Raised,
-        Status::FORBIDDEN => CallErrorKind::Denied,
-        Status::CANCELLED => CallErrorKind::Cancelled,
-        Status::DEADLINE => CallErrorKind::TimedOut,
-        Status::OVERLOADED => CallErrorKind::Busy,
-        Status::STOPPING => CallErrorKind::Stopping,
-        Status::TOO_LARGE => CallErrorKind::ResultTooLarge,
-        _ => CallErrorKind::Refused,
-    }
-}
-
-fn kind_of_bind(error: &BindError) -> CallErrorKind {
-    match error {
-        BindError::NoNumbers => CallErrorKind::Busy,
-        BindError::Refused(refusal) => match **refusal {
-            BindRefusal::NoProgram { .. } | BindRefusal::NoVersion { .. } => {
-                CallErrorKind::NoService
-            }
-            BindRefusal::OtherInterface { .. } => CallErrorKind::OtherInterface,
-            BindRefusal::TooMany => CallErrorKind::Busy,
-            _ => CallErrorKind::Refused,
-        },
-    }
+impl CallErrorKind {
+    /// All kinds, in the order of their numbers (`kind as usize`): for counters of each.
+    pub const ALL: [Self; 18] = [
+        Self::InvalidCall,
+        Self::Busy,
+        Self::NoService,
+        Self::OtherInterface,
+        Self::NoProcedure,
+        Self::InvalidArguments,
+        Self::Unauthenticated,
+        Self::Denied,
+        Self::Failed,
+        Self::Raised,
+        Self::ResultTooLarge,
+        Self::TimedOut,
+        Self::Cancelled,
+        Self::Stopping,
+        Self::Unreachable,
+        Self::Disconnected,
+        Self::PeerMisbehaved,
+        Self::Refused,
+    ];
 }
 
 impl fmt::Display for CallErrorKind {
@@ -154,6 +79,7 @@ impl fmt::Display for CallErrorKind {
             Self::OtherInterface => "another interface",
             Self::NoProcedure => "no such procedure",
             Self::InvalidArguments => "invalid arguments",
+            Self::Unauthenticated => "unauthenticated",
             Self::Denied => "denied",
             Self::Failed => "failed",
             Self::Raised => "raised an error",

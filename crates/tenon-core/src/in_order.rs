@@ -2,6 +2,7 @@
 
 use tenon_wire::{Decoder, Encoder};
 
+use crate::procedure::ProcedureInfo;
 use crate::service::{CallInfo, LeanService, Refusal, Service};
 
 /// A service, generated or not, of which the calls of one connection are carried out one after the other, in their order:
@@ -52,6 +53,10 @@ impl<S: Service> Service for InOrder<S> {
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         self.0.call(call, arguments, result)
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        self.0.procedure(number)
     }
 
     fn keeps_order(&self) -> bool {

@@ -273,7 +273,7 @@ impl ChannelOptions {
 /// use std::time::Duration;
 /// use tenon::{CallOptions, Metadata, ReplyMetadata};
 ///
-/// let greeter = GreeterV1Client::connect(&address)?;
+/// let greeter = GreeterV1Client::connect(&format!("lean+{address}"))?;
 /// let mut metadata = Metadata::new();
 /// metadata.append("request-id", "7f3a")?;
 /// let trailing = Arc::new(ReplyMetadata::new());
@@ -341,6 +341,19 @@ impl<'a> CallOptions<'a> {
         Self {
             reply_metadata: Some(reply_metadata),
             ..self
+        }
+    }
+
+    /// Returns these options, and those of `others` where these say nothing.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn or(self, others: Self) -> Self {
+        Self {
+            timeout: self.timeout.or(others.timeout),
+            wait_for_ready: self.wait_for_ready.or(others.wait_for_ready),
+            metadata: self.metadata.or(others.metadata),
+            reply_metadata: self.reply_metadata.or(others.reply_metadata),
         }
     }
 

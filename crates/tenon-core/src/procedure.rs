@@ -1,5 +1,6 @@
 //! Traits and data by which generated code describes a procedure and its version.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use tenon_proto::lean::{Interface, Part};
@@ -18,11 +19,71 @@ pub trait CalledProcedure {
     /// True if the interface was made for the lean protocol, too. If not, a client of a lean channel refuses the call.
     const HAS_LEAN: bool = true;
 
+    /// What the interface says of the procedure; by default no more than its number.
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("", "", Self::PROCEDURE);
+
     /// Result of the procedure.
     type Result;
 
     /// Error of a call that has no result.
-    type Error: From<CallError>;
+    type Error: ProcedureError;
+}
+
+/// Error of the calls of a procedure, which a [`CallError`] becomes.
+pub trait ProcedureError: From<CallError> {
+    /// Returns the error of the call; `None` if the procedure raised an error that its interface declares.
+    fn call_error(&self) -> Option<&CallError>;
+}
+
+impl ProcedureError for CallError {
+    #[inline]
+    fn call_error(&self) -> Option<&CallError> {
+        Some(self)
+    }
+}
+
+/// What an interface says of a procedure, for those that see its calls without being compiled for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcedureInfo<'a> {
+    /// The name of the version of a program, as the interface has it.
+    pub service: &'a str,
+    /// The name of the procedure, as the interface has it.
+    pub name: &'a str,
+    /// The number of the procedure.
+    pub number: u32,
+    /// True if the interface declares that it does no harm to carry a call out twice.
+    pub is_idempotent: bool,
+}
+
+impl<'a> ProcedureInfo<'a> {
+    /// A procedure of which it is not declared that its calls may be carried out twice.
+    pub const fn new(service: &'a str, name: &'a str, number: u32) -> Self {
+        Self {
+            service,
+            name,
+            number,
+            is_idempotent: false,
+        }
+    }
+
+    /// A procedure of which it is declared.
+    pub const fn idempotent(service: &'a str, name: &'a str, number: u32) -> Self {
+        Self {
+            is_idempotent: true,
+            ..Self::new(service, name, number)
+        }
+    }
+}
+
+/// Writes the names of the version and of the procedure, or the number where there are none.
+impl fmt::Display for ProcedureInfo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name.is_empty() {
+            true => self.number.fmt(f),
+            false => write!(f, "{}.{}", self.service, self.name),
+        }
+    }
 }
 
 /// Codec of the messages of a call in one representation.
@@ -61,6 +122,8 @@ pub struct Ping;
 
 impl CalledProcedure for Ping {
     const PROCEDURE: u32 = 0;
+
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::idempotent("", "NULL", 0);
 
     type Result = ();
 

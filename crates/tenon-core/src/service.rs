@@ -10,11 +10,12 @@ use std::time::Instant;
 
 use tenon_net::Transport;
 use tenon_proto::connection::CallAttachments;
-use tenon_proto::lean::{Interface, MetadataError, MetadataView};
+use tenon_proto::lean::{Interface, Metadata, MetadataError, MetadataView};
 use tenon_proto::onc::auth::{AuthStat, Credential};
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean, Marshal};
 
 use crate::lean_input::LeanInput;
+use crate::procedure::ProcedureInfo;
 use crate::propagation::{self, PropagatedContext};
 use crate::reply_metadata::ReplyMetadata;
 
@@ -77,6 +78,11 @@ pub trait Service: Send + Sync + 'static {
         arguments: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal>;
+
+    /// Returns what the interface says of a procedure, if the service knows: for logs, metrics and middleware.
+    fn procedure(&self, _number: u32) -> Option<ProcedureInfo<'_>> {
+        None
+    }
 
     /// Returns whether the calls of one connection are to be carried out one after the other, in their order. By
     /// default a call of a procedure that takes long is handed to another thread, and those behind it go on.
@@ -350,6 +356,17 @@ impl<'a> CallInfo<'a> {
         }
     }
 
+    /// Returns the same call with what a middleware has changed.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn changed(self, deadline: Option<Instant>, metadata: Option<&'a Metadata>) -> Self {
+        Self {
+            deadline: deadline.or(self.deadline),
+            metadata: metadata.map_or(self.metadata, Metadata::view),
+            ..self
+        }
+    }
+
     /// Returns the number of the procedure.
     #[inline]
     pub fn procedure(&self) -> u32 {
@@ -467,6 +484,18 @@ pub enum Refusal {
     SystemError(String),
     /// AUTH_ERROR: the caller may not.
     Authentication(AuthStat),
+    /// AUTH_ERROR, AUTH_REJECTEDCRED: the caller has not shown who it is, or not credibly. A lean client is told the
+    /// reason as [`Status::UNAUTHENTICATED`](tenon_proto::lean::Status::UNAUTHENTICATED).
+    Unauthenticated(String),
+    /// AUTH_ERROR, AUTH_TOOWEAK: the caller may not. A lean client is told the reason as
+    /// [`Status::FORBIDDEN`](tenon_proto::lean::Status::FORBIDDEN).
+    Denied(String),
+    /// SYSTEM_ERR: there is too much to do, and the call was not begun. A lean client is told the reason as
+    /// [`Status::OVERLOADED`](tenon_proto::lean::Status::OVERLOADED).
+    Overloaded(String),
+    /// SYSTEM_ERR: the time of the call is over. A lean client is told the reason as
+    /// [`Status::DEADLINE`](tenon_proto::lean::Status::DEADLINE).
+    TimedOut(String),
     /// The procedure [raises](Self::raise) an error of its interface. ONC RPC cannot carry it: there it is SYSTEM_ERR.
     Raised {
         /// Text of what happened.
@@ -531,6 +560,12 @@ impl fmt::Display for Refusal {
             Self::InvalidArguments(reason) => write!(f, "invalid arguments: {reason}"),
             Self::SystemError(reason) => write!(f, "the service failed: {reason}"),
             Self::Authentication(status) => write!(f, "the caller is rejected: {status}"),
+            Self::Unauthenticated(reason) => {
+                write!(f, "the caller has not shown who it is: {reason}")
+            }
+            Self::Denied(reason) => write!(f, "the caller may not: {reason}"),
+            Self::Overloaded(reason) => write!(f, "there is too much to do: {reason}"),
+            Self::TimedOut(reason) => write!(f, "the time of the call is over: {reason}"),
             Self::Raised { message, .. } => write!(f, "the procedure raised: {message}"),
         }
     }

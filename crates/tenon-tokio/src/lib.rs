@@ -81,10 +81,13 @@ mod established;
 mod event_source;
 #[cfg(windows)]
 mod event_source_windows;
+mod layered;
 mod server;
 mod watch;
 
-pub use client::{Channel, Client, ClientView, LeanCalls, MakeAsyncCalls, OncCalls, PendingCall};
+pub use client::{
+    Channel, Client, ClientView, LayeredCall, LeanCalls, MakeAsyncCalls, OncCalls, PendingCall,
+};
 #[cfg(unix)]
 pub use established::memory;
 pub use server::{

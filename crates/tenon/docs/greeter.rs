@@ -6,8 +6,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 /// A visitor as the greeter sees one.
@@ -179,11 +179,6 @@ impl GreeterV1Client {
         Self(client.with_interface(GREETER_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> GreeterV1Client<ClientView<'c>> {
-        GreeterV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -198,6 +193,14 @@ impl GreeterV1Client {
 }
 
 impl<C: MakeCalls> GreeterV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> GreeterV1Client<WithOptions<'c, C>> {
+        GreeterV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -230,6 +233,7 @@ struct GreeterV1Greet<'a> {
 
 impl CalledProcedure for GreeterV1Greet<'_> {
     const PROCEDURE: u32 = GREET;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("GREETER_V1", "GREET", GREET);
 
     type Result = Greeting;
     type Error = GreeterV1GreetError;
@@ -293,6 +297,13 @@ impl<T: GreeterV1> Service for GreeterV1Service<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            GREET => Some(GreeterV1Greet::INFO),
+            _ => None,
         }
     }
 

@@ -85,6 +85,7 @@
 //! | say how a connection is made and how large messages may be | [`ChannelOptions`] |
 //! | serve several programs at several addresses | [`Server`], [`ServerBuilder`], [`ServerLimits`] |
 //! | serve and call from an event loop of your own | [`SteppedServer`], [`ChannelStepper`] |
+//! | put something around all calls of a client or a service | [`Middleware`], [`Layered`]; the crate `tenon-middleware` has what is commonly wanted |
 //! | refuse a call, or identify the caller | [`Refusal`], [`CallInfo`] |
 //! | know which side was at fault, and whether the call may have been executed | [`CallError`] |
 //! | choose between waking up late and keeping a processor busy | [`Waiting`] |
@@ -117,8 +118,13 @@ pub use rpcbind::default_resolver;
 pub use server::{Server, ServerBuilder, SteppedServer};
 pub use tenon_core::client::ChannelCounters;
 pub use tenon_core::error::{CallError, CallErrorKind, ConnectError, LeanException, Misbehavior};
+pub use tenon_core::middleware::{
+    CallOutcome, CallScope, Hedging, Layered, LayeredPending, Middleware, Rejection,
+};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
-pub use tenon_core::procedure::{CallCodec, CalledProcedure, LeanInterface, ProcedureCall};
+pub use tenon_core::procedure::{
+    CallCodec, CalledProcedure, LeanInterface, Ping, ProcedureCall, ProcedureError, ProcedureInfo,
+};
 pub use tenon_core::profile::{
     CallProfile, Owner, Part, PartStats, ProfileStats, Summary, Trace, Way,
 };
@@ -126,7 +132,9 @@ pub use tenon_core::propagation::{EnteredContext, PropagatedContext, Propagation
 pub use tenon_core::serve::{EndOfStream, ServerCounters, ServerLimits, StartError};
 pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Peer, Refusal, Service};
 pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};
-pub use tenon_core::{InOrder, LeanInput, MakeCalls, ReplyMetadata};
+pub use tenon_core::{
+    CallTarget, InOrder, LeanInput, MakeCalls, PendingReply, ReplyMetadata, WithOptions,
+};
 pub use tenon_core::{in_process, resolve, stubs};
 pub use tenon_net::{Address, AddressError, Endpoint, Host, Protocol, Transport};
 pub use tenon_proto::connection::{BindError, OutgoingCounters};

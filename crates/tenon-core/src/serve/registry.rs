@@ -10,6 +10,7 @@ use tenon_proto::connection::{
 };
 use tenon_proto::endpoint::{DATAGRAM_SIZE_MAX, ReplyTooLarge};
 use tenon_proto::lean::{self, ByteOrder, Exception, Extensions, Stamps, Status};
+use tenon_proto::onc::auth::AuthStat;
 use tenon_proto::onc::message::Refused;
 use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
 
@@ -439,6 +440,10 @@ pub(crate) fn lean_status(refusal: &Refusal) -> (Status, String, &[u8]) {
         Refusal::InvalidArguments(reason) => (Status::INVALID_ARGUMENTS, reason.clone(), &[]),
         Refusal::SystemError(_) => (Status::FAILED, String::new(), &[]),
         Refusal::Authentication(status) => (Status::FORBIDDEN, status.to_string(), &[]),
+        Refusal::Unauthenticated(reason) => (Status::UNAUTHENTICATED, reason.clone(), &[]),
+        Refusal::Denied(reason) => (Status::FORBIDDEN, reason.clone(), &[]),
+        Refusal::Overloaded(reason) => (Status::OVERLOADED, reason.clone(), &[]),
+        Refusal::TimedOut(reason) => (Status::DEADLINE, reason.clone(), &[]),
         Refusal::Raised { message, details } => (Status::RAISED, message.clone(), details),
     }
 }
@@ -448,7 +453,12 @@ pub(crate) fn onc_status(refusal: &Refusal) -> Refused {
     match refusal {
         Refusal::ProcedureUnavailable => Refused::ProcedureUnavailable,
         Refusal::GarbageArguments(_) | Refusal::InvalidArguments(_) => Refused::GarbageArguments,
-        Refusal::SystemError(_) | Refusal::Raised { .. } => Refused::SystemError,
+        Refusal::SystemError(_)
+        | Refusal::Raised { .. }
+        | Refusal::Overloaded(_)
+        | Refusal::TimedOut(_) => Refused::SystemError,
+        Refusal::Unauthenticated(_) => Refused::Authentication(AuthStat::REJECTED_CRED),
+        Refusal::Denied(_) => Refused::Authentication(AuthStat::TOO_WEAK),
         Refusal::Authentication(status) => Refused::Authentication(*status),
     }
 }

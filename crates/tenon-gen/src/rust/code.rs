@@ -129,6 +129,11 @@ impl Expr {
         self.write(w, &format!("pub static {name}: {ty} = "), ";");
     }
 
+    /// Writes a constant of a trait that has this value.
+    pub fn write_constant(&self, w: &mut SourceWriter, name: &str, ty: &str) {
+        self.write(w, &format!("const {name}: {ty} = "), ";");
+    }
+
     /// Writes the expression between `before` and `after`, on as many lines as it needs.
     fn write(&self, w: &mut SourceWriter, before: &str, after: &str) {
         if let Some(flat) = self.flat()

@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 /// `name` of the interface.
@@ -867,14 +867,6 @@ impl ArgumentsV1Client {
         Self(client.with_interface(ARGUMENTS_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(
-        &'c self,
-        options: CallOptions<'c>,
-    ) -> ArgumentsV1Client<ClientView<'c>> {
-        ArgumentsV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -889,6 +881,14 @@ impl ArgumentsV1Client {
 }
 
 impl<C: MakeCalls> ArgumentsV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> ArgumentsV1Client<WithOptions<'c, C>> {
+        ArgumentsV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -1139,6 +1139,7 @@ struct ArgumentsV1Say<'a> {
 
 impl CalledProcedure for ArgumentsV1Say<'_> {
     const PROCEDURE: u32 = SAY;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "SAY", SAY);
 
     type Result = u32;
     type Error = ArgumentsV1SayError;
@@ -1164,6 +1165,7 @@ struct ArgumentsV1SayName<'a> {
 
 impl CalledProcedure for ArgumentsV1SayName<'_> {
     const PROCEDURE: u32 = SAY_NAME;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "SAY_NAME", SAY_NAME);
 
     type Result = u32;
     type Error = ArgumentsV1SayNameError;
@@ -1190,6 +1192,7 @@ struct ArgumentsV1Send<'a> {
 
 impl CalledProcedure for ArgumentsV1Send<'_> {
     const PROCEDURE: u32 = SEND;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "SEND", SEND);
 
     type Result = u32;
     type Error = ArgumentsV1SendError;
@@ -1214,6 +1217,7 @@ struct ArgumentsV1Sum<'a> {
 
 impl CalledProcedure for ArgumentsV1Sum<'_> {
     const PROCEDURE: u32 = SUM;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "SUM", SUM);
 
     type Result = i32;
     type Error = ArgumentsV1SumError;
@@ -1238,6 +1242,7 @@ struct ArgumentsV1SayAll<'a> {
 
 impl CalledProcedure for ArgumentsV1SayAll<'_> {
     const PROCEDURE: u32 = SAY_ALL;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "SAY_ALL", SAY_ALL);
 
     type Result = u32;
     type Error = ArgumentsV1SayAllError;
@@ -1268,6 +1273,7 @@ struct ArgumentsV1Find<'a> {
 
 impl CalledProcedure for ArgumentsV1Find<'_> {
     const PROCEDURE: u32 = FIND;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "FIND", FIND);
 
     type Result = u32;
     type Error = ArgumentsV1FindError;
@@ -1328,6 +1334,7 @@ struct ArgumentsV1FindAll<'a> {
 
 impl CalledProcedure for ArgumentsV1FindAll<'_> {
     const PROCEDURE: u32 = FIND_ALL;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "FIND_ALL", FIND_ALL);
 
     type Result = u32;
     type Error = ArgumentsV1FindAllError;
@@ -1386,6 +1393,7 @@ struct ArgumentsV1Store<'a> {
 
 impl CalledProcedure for ArgumentsV1Store<'_> {
     const PROCEDURE: u32 = STORE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "STORE", STORE);
 
     type Result = u32;
     type Error = ArgumentsV1StoreError;
@@ -1415,6 +1423,7 @@ struct ArgumentsV1Count<'a> {
 
 impl CalledProcedure for ArgumentsV1Count<'_> {
     const PROCEDURE: u32 = COUNT;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "COUNT", COUNT);
 
     type Result = i32;
     type Error = ArgumentsV1CountError;
@@ -1442,6 +1451,7 @@ struct ArgumentsV1Weigh<'a> {
 
 impl CalledProcedure for ArgumentsV1Weigh<'_> {
     const PROCEDURE: u32 = WEIGH;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "WEIGH", WEIGH);
 
     type Result = i32;
     type Error = ArgumentsV1WeighError;
@@ -1482,6 +1492,7 @@ struct ArgumentsV1Keep<'a> {
 
 impl CalledProcedure for ArgumentsV1Keep<'_> {
     const PROCEDURE: u32 = KEEP;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ARGUMENTS_V1", "KEEP", KEEP);
 
     type Result = u32;
     type Error = ArgumentsV1KeepError;
@@ -1670,6 +1681,23 @@ impl<T: ArgumentsV1> Service for ArgumentsV1Service<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            SAY => Some(ArgumentsV1Say::INFO),
+            SAY_NAME => Some(ArgumentsV1SayName::INFO),
+            SEND => Some(ArgumentsV1Send::INFO),
+            SUM => Some(ArgumentsV1Sum::INFO),
+            SAY_ALL => Some(ArgumentsV1SayAll::INFO),
+            FIND => Some(ArgumentsV1Find::INFO),
+            FIND_ALL => Some(ArgumentsV1FindAll::INFO),
+            STORE => Some(ArgumentsV1Store::INFO),
+            COUNT => Some(ArgumentsV1Count::INFO),
+            WEIGH => Some(ArgumentsV1Weigh::INFO),
+            KEEP => Some(ArgumentsV1Keep::INFO),
+            _ => None,
         }
     }
 

@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 /// `samples` of the interface.
@@ -354,14 +354,6 @@ impl BorrowedV1Client {
         Self(client.with_interface(BORROWED_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(
-        &'c self,
-        options: CallOptions<'c>,
-    ) -> BorrowedV1Client<ClientView<'c>> {
-        BorrowedV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -376,6 +368,14 @@ impl BorrowedV1Client {
 }
 
 impl<C: MakeCalls> BorrowedV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> BorrowedV1Client<WithOptions<'c, C>> {
+        BorrowedV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -520,6 +520,7 @@ struct BorrowedV1Length<'a> {
 
 impl CalledProcedure for BorrowedV1Length<'_> {
     const PROCEDURE: u32 = LENGTH;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("BORROWED_V1", "LENGTH", LENGTH);
 
     type Result = u32;
     type Error = BorrowedV1LengthError;
@@ -544,6 +545,7 @@ struct BorrowedV1Sum<'a> {
 
 impl CalledProcedure for BorrowedV1Sum<'_> {
     const PROCEDURE: u32 = SUM;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("BORROWED_V1", "SUM", SUM);
 
     type Result = u32;
     type Error = BorrowedV1SumError;
@@ -568,6 +570,7 @@ struct BorrowedV1Mean<'a> {
 
 impl CalledProcedure for BorrowedV1Mean<'_> {
     const PROCEDURE: u32 = MEAN;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("BORROWED_V1", "MEAN", MEAN);
 
     type Result = f64;
     type Error = BorrowedV1MeanError;
@@ -607,6 +610,7 @@ struct BorrowedV1MeanOf<'a> {
 
 impl CalledProcedure for BorrowedV1MeanOf<'_> {
     const PROCEDURE: u32 = MEAN_OF;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("BORROWED_V1", "MEAN_OF", MEAN_OF);
 
     type Result = f64;
     type Error = BorrowedV1MeanOfError;
@@ -649,6 +653,7 @@ struct BorrowedV1Plus {
 
 impl CalledProcedure for BorrowedV1Plus {
     const PROCEDURE: u32 = PLUS;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("BORROWED_V1", "PLUS", PLUS);
 
     type Result = i32;
     type Error = BorrowedV1PlusError;
@@ -676,6 +681,7 @@ struct BorrowedV1Echo<'a> {
 
 impl CalledProcedure for BorrowedV1Echo<'_> {
     const PROCEDURE: u32 = ECHO;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("BORROWED_V1", "ECHO", ECHO);
 
     type Result = BString;
     type Error = BorrowedV1EchoError;
@@ -787,6 +793,18 @@ impl<T: BorrowedV1> Service for BorrowedV1Service<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            LENGTH => Some(BorrowedV1Length::INFO),
+            SUM => Some(BorrowedV1Sum::INFO),
+            MEAN => Some(BorrowedV1Mean::INFO),
+            MEAN_OF => Some(BorrowedV1MeanOf::INFO),
+            PLUS => Some(BorrowedV1Plus::INFO),
+            ECHO => Some(BorrowedV1Echo::INFO),
+            _ => None,
         }
     }
 

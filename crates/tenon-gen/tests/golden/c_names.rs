@@ -8,7 +8,7 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
+    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 pub const BUFSIZ: u32 = 0;
@@ -364,11 +364,6 @@ impl AutoClient {
         Self(Client::over(channel, STATIC, AUTO))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> AutoClient<ClientView<'c>> {
-        AutoClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -383,6 +378,11 @@ impl AutoClient {
 }
 
 impl<C: MakeCalls> AutoClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> AutoClient<WithOptions<'c, C>> {
+        AutoClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -446,6 +446,7 @@ struct AutoReturn<'a> {
 
 impl CalledProcedure for AutoReturn<'_> {
     const PROCEDURE: u32 = RETURN;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("auto", "return", RETURN);
     const HAS_LEAN: bool = false;
 
     type Result = Value;
@@ -475,6 +476,7 @@ struct AutoAbort {
 
 impl CalledProcedure for AutoAbort {
     const PROCEDURE: u32 = ABORT;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("auto", "abort", ABORT);
     const HAS_LEAN: bool = false;
 
     type Result = Int64T;
@@ -548,6 +550,14 @@ impl<T: Auto> Service for AutoService<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            RETURN => Some(AutoReturn::INFO),
+            ABORT => Some(AutoAbort::INFO),
+            _ => None,
         }
     }
 }

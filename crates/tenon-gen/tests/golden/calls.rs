@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 ::tenon::wire::blittable! {
@@ -371,11 +371,6 @@ impl NamedV1Client {
         Self(client.with_interface(NAMED_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> NamedV1Client<ClientView<'c>> {
-        NamedV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -390,6 +385,14 @@ impl NamedV1Client {
 }
 
 impl<C: MakeCalls> NamedV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> NamedV1Client<WithOptions<'c, C>> {
+        NamedV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -594,6 +597,7 @@ struct NamedV1Calls2<'a> {
 
 impl CalledProcedure for NamedV1Calls2<'_> {
     const PROCEDURE: u32 = NAMED_CALLS;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("NAMED_V1", "NAMED_CALLS", NAMED_CALLS);
 
     type Result = T_;
     type Error = NamedV1CallsError;
@@ -619,6 +623,8 @@ struct NamedV1InProcess2<'a> {
 
 impl CalledProcedure for NamedV1InProcess2<'_> {
     const PROCEDURE: u32 = NAMED_IN_PROCESS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NAMED_V1", "NAMED_IN_PROCESS", NAMED_IN_PROCESS);
 
     type Result = ();
     type Error = NamedV1InProcessError;
@@ -660,6 +666,7 @@ struct NamedV1Do {
 
 impl CalledProcedure for NamedV1Do {
     const PROCEDURE: u32 = NAMED_DO;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("NAMED_V1", "NAMED_DO", NAMED_DO);
 
     type Result = i32;
     type Error = NamedV1DoError;
@@ -707,6 +714,8 @@ struct NamedV1DoError2<'a> {
 
 impl CalledProcedure for NamedV1DoError2<'_> {
     const PROCEDURE: u32 = NAMED_DO_ERROR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NAMED_V1", "NAMED_DO_ERROR", NAMED_DO_ERROR);
 
     type Result = i32;
     type Error = NamedV1DoErrorError;
@@ -735,6 +744,8 @@ struct NamedV1Client2<'a> {
 
 impl CalledProcedure for NamedV1Client2<'_> {
     const PROCEDURE: u32 = NAMED_CLIENT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NAMED_V1", "NAMED_CLIENT", NAMED_CLIENT);
 
     type Result = MakeCalls_;
     type Error = NamedV1ClientError;
@@ -757,6 +768,8 @@ struct NamedV1WithOptions;
 
 impl CalledProcedure for NamedV1WithOptions {
     const PROCEDURE: u32 = NAMED_WITH_OPTIONS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NAMED_V1", "NAMED_WITH_OPTIONS", NAMED_WITH_OPTIONS);
 
     type Result = i32;
     type Error = NamedV1WithOptionsError;
@@ -777,6 +790,7 @@ struct NamedV1Error<'a> {
 
 impl CalledProcedure for NamedV1Error<'_> {
     const PROCEDURE: u32 = NAMED_ERROR;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("NAMED_V1", "NAMED_ERROR", NAMED_ERROR);
 
     type Result = i32;
     type Error = NamedV1ErrorError;
@@ -805,6 +819,8 @@ struct NamedV1ClientView<'a> {
 
 impl CalledProcedure for NamedV1ClientView<'_> {
     const PROCEDURE: u32 = NAMED_CLIENT_VIEW;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NAMED_V1", "NAMED_CLIENT_VIEW", NAMED_CLIENT_VIEW);
 
     type Result = i32;
     type Error = NamedV1ClientViewError;
@@ -857,6 +873,8 @@ struct NamedV1Length<'a> {
 
 impl CalledProcedure for NamedV1Length<'_> {
     const PROCEDURE: u32 = NAMED_LENGTH;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NAMED_V1", "NAMED_LENGTH", NAMED_LENGTH);
 
     type Result = i32;
     type Error = NamedV1LengthError;
@@ -882,6 +900,7 @@ struct NamedV1Depth<'a> {
 
 impl CalledProcedure for NamedV1Depth<'_> {
     const PROCEDURE: u32 = NAMED_DEPTH;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("NAMED_V1", "NAMED_DEPTH", NAMED_DEPTH);
 
     type Result = i32;
     type Error = NamedV1DepthError;
@@ -991,6 +1010,22 @@ impl<T: NamedV1> Service for NamedV1Service<T> {
                 Ok(())
             }
             _ => self.serve(call, input, out),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            NAMED_CALLS => Some(NamedV1Calls2::INFO),
+            NAMED_IN_PROCESS => Some(NamedV1InProcess2::INFO),
+            NAMED_DO => Some(NamedV1Do::INFO),
+            NAMED_DO_ERROR => Some(NamedV1DoError2::INFO),
+            NAMED_CLIENT => Some(NamedV1Client2::INFO),
+            NAMED_WITH_OPTIONS => Some(NamedV1WithOptions::INFO),
+            NAMED_ERROR => Some(NamedV1Error::INFO),
+            NAMED_CLIENT_VIEW => Some(NamedV1ClientView::INFO),
+            NAMED_LENGTH => Some(NamedV1Length::INFO),
+            NAMED_DEPTH => Some(NamedV1Depth::INFO),
+            _ => None,
         }
     }
 

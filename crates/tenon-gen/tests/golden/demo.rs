@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 /// At most so many numbers travel in one call.
@@ -336,11 +336,6 @@ impl DemoV1Client {
         Self(client.with_interface(DEMO_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> DemoV1Client<ClientView<'c>> {
-        DemoV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -355,6 +350,14 @@ impl DemoV1Client {
 }
 
 impl<C: MakeCalls> DemoV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> DemoV1Client<WithOptions<'c, C>> {
+        DemoV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -456,6 +459,7 @@ struct DemoV1DemoNull;
 
 impl CalledProcedure for DemoV1DemoNull {
     const PROCEDURE: u32 = DEMO_NULL;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("DEMO_V1", "DEMO_NULL", DEMO_NULL);
 
     type Result = ();
     type Error = DemoV1DemoNullError;
@@ -475,6 +479,7 @@ struct DemoV1SayHello<'a> {
 
 impl CalledProcedure for DemoV1SayHello<'_> {
     const PROCEDURE: u32 = SAY_HELLO;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("DEMO_V1", "SAY_HELLO", SAY_HELLO);
 
     type Result = BString;
     type Error = DemoV1SayHelloError;
@@ -499,6 +504,7 @@ struct DemoV1Average<'a> {
 
 impl CalledProcedure for DemoV1Average<'_> {
     const PROCEDURE: u32 = AVERAGE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("DEMO_V1", "AVERAGE", AVERAGE);
 
     type Result = f64;
     type Error = DemoV1AverageError;
@@ -523,6 +529,7 @@ struct DemoV1CountTo {
 
 impl CalledProcedure for DemoV1CountTo {
     const PROCEDURE: u32 = COUNT_TO;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("DEMO_V1", "COUNT_TO", COUNT_TO);
 
     type Result = Numbers;
     type Error = DemoV1CountToError;
@@ -548,6 +555,7 @@ struct DemoV1LookUp<'a> {
 
 impl CalledProcedure for DemoV1LookUp<'_> {
     const PROCEDURE: u32 = LOOK_UP;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("DEMO_V1", "LOOK_UP", LOOK_UP);
 
     type Result = Found;
     type Error = DemoV1LookUpError;
@@ -625,6 +633,17 @@ impl<T: DemoV1> Service for DemoV1Service<T> {
                 Ok(())
             }
             _ => self.serve(call, input, out),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            DEMO_NULL => Some(DemoV1DemoNull::INFO),
+            SAY_HELLO => Some(DemoV1SayHello::INFO),
+            AVERAGE => Some(DemoV1Average::INFO),
+            COUNT_TO => Some(DemoV1CountTo::INFO),
+            LOOK_UP => Some(DemoV1LookUp::INFO),
+            _ => None,
         }
     }
 

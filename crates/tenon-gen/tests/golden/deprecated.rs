@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 ::tenon::wire::blittable! {
@@ -268,11 +268,6 @@ impl AtlasV1Client {
         Self(client.with_interface(ATLAS_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> AtlasV1Client<ClientView<'c>> {
-        AtlasV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -287,6 +282,14 @@ impl AtlasV1Client {
 }
 
 impl<C: MakeCalls> AtlasV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> AtlasV1Client<WithOptions<'c, C>> {
+        AtlasV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -338,6 +341,7 @@ struct AtlasV1Look {
 
 impl CalledProcedure for AtlasV1Look {
     const PROCEDURE: u32 = ATLAS_LOOK;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ATLAS_V1", "ATLAS_LOOK", ATLAS_LOOK);
 
     type Result = Place;
     type Error = AtlasV1LookError;
@@ -363,6 +367,7 @@ struct AtlasV1Find {
 
 impl CalledProcedure for AtlasV1Find {
     const PROCEDURE: u32 = ATLAS_FIND;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ATLAS_V1", "ATLAS_FIND", ATLAS_FIND);
 
     type Result = Found;
     type Error = AtlasV1FindError;
@@ -410,6 +415,14 @@ impl<T: AtlasV1> Service for AtlasV1Service<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         self.serve(call, input, out)
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            ATLAS_LOOK => Some(AtlasV1Look::INFO),
+            ATLAS_FIND => Some(AtlasV1Find::INFO),
+            _ => None,
+        }
     }
 
     fn lean(&self) -> Option<&dyn LeanService> {
@@ -540,11 +553,6 @@ impl AtlasV2Client {
         Self(client.with_interface(ATLAS_V2_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> AtlasV2Client<ClientView<'c>> {
-        AtlasV2Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -559,6 +567,14 @@ impl AtlasV2Client {
 }
 
 impl<C: MakeCalls> AtlasV2Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> AtlasV2Client<WithOptions<'c, C>> {
+        AtlasV2Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -588,6 +604,7 @@ struct AtlasV2AtlasCount;
 
 impl CalledProcedure for AtlasV2AtlasCount {
     const PROCEDURE: u32 = ATLAS_COUNT;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("ATLAS_V2", "ATLAS_COUNT", ATLAS_COUNT);
 
     type Result = i32;
     type Error = AtlasV2AtlasCountError;
@@ -626,6 +643,13 @@ impl<T: AtlasV2> Service for AtlasV2Service<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         self.serve(call, input, out)
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            ATLAS_COUNT => Some(AtlasV2AtlasCount::INFO),
+            _ => None,
+        }
     }
 
     fn lean(&self) -> Option<&dyn LeanService> {

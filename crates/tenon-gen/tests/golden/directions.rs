@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 /// `data` of the interface.
@@ -244,11 +244,6 @@ impl FilesV1Client {
         Self(client.with_interface(FILES_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> FilesV1Client<ClientView<'c>> {
-        FilesV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -263,6 +258,14 @@ impl FilesV1Client {
 }
 
 impl<C: MakeCalls> FilesV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> FilesV1Client<WithOptions<'c, C>> {
+        FilesV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -337,6 +340,7 @@ struct FilesV1Read<'a> {
 
 impl CalledProcedure for FilesV1Read<'_> {
     const PROCEDURE: u32 = FILES_READ;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("FILES_V1", "FILES_READ", FILES_READ);
 
     type Result = FilesReadResult;
     type Error = FilesV1ReadError;
@@ -381,6 +385,7 @@ struct FilesV1Write<'a> {
 
 impl CalledProcedure for FilesV1Write<'_> {
     const PROCEDURE: u32 = FILES_WRITE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("FILES_V1", "FILES_WRITE", FILES_WRITE);
 
     type Result = Position;
     type Error = FilesV1WriteError;
@@ -407,6 +412,7 @@ struct FilesV1State;
 
 impl CalledProcedure for FilesV1State {
     const PROCEDURE: u32 = FILES_STATE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("FILES_V1", "FILES_STATE", FILES_STATE);
 
     type Result = FilesStateResult;
     type Error = FilesV1StateError;
@@ -471,6 +477,15 @@ impl<T: FilesV1> Service for FilesV1Service<T> {
                 Ok(())
             }
             _ => self.serve(call, input, out),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            FILES_READ => Some(FilesV1Read::INFO),
+            FILES_WRITE => Some(FilesV1Write::INFO),
+            FILES_STATE => Some(FilesV1State::INFO),
+            _ => None,
         }
     }
 

@@ -7,8 +7,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 /// Bytes in the result of MaxResult.
@@ -336,14 +336,6 @@ impl HprpcVersionClient {
         Self(client.with_interface(HPRPC_VERSION_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(
-        &'c self,
-        options: CallOptions<'c>,
-    ) -> HprpcVersionClient<ClientView<'c>> {
-        HprpcVersionClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -358,6 +350,14 @@ impl HprpcVersionClient {
 }
 
 impl<C: MakeCalls> HprpcVersionClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> HprpcVersionClient<WithOptions<'c, C>> {
+        HprpcVersionClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -484,6 +484,8 @@ struct HprpcVersionNullCall;
 
 impl CalledProcedure for HprpcVersionNullCall {
     const PROCEDURE: u32 = NULL_CALL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("HPRPC_VERSION", "NULL_CALL", NULL_CALL);
 
     type Result = ();
     type Error = HprpcVersionNullCallError;
@@ -503,6 +505,8 @@ struct HprpcVersionSayHello<'a> {
 
 impl CalledProcedure for HprpcVersionSayHello<'_> {
     const PROCEDURE: u32 = SAY_HELLO;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("HPRPC_VERSION", "SAY_HELLO", SAY_HELLO);
 
     type Result = BString;
     type Error = HprpcVersionSayHelloError;
@@ -527,6 +531,7 @@ struct HprpcVersionAverage<'a> {
 
 impl CalledProcedure for HprpcVersionAverage<'_> {
     const PROCEDURE: u32 = AVERAGE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("HPRPC_VERSION", "AVERAGE", AVERAGE);
 
     type Result = f64;
     type Error = HprpcVersionAverageError;
@@ -551,6 +556,8 @@ struct HprpcVersionGetRandNums {
 
 impl CalledProcedure for HprpcVersionGetRandNums {
     const PROCEDURE: u32 = GET_RAND_NUMS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("HPRPC_VERSION", "GET_RAND_NUMS", GET_RAND_NUMS);
 
     type Result = Numbers;
     type Error = HprpcVersionGetRandNumsError;
@@ -576,6 +583,8 @@ struct HprpcVersionSendRcvLargeData<'a> {
 
 impl CalledProcedure for HprpcVersionSendRcvLargeData<'_> {
     const PROCEDURE: u32 = SEND_RCV_LARGE_DATA;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("HPRPC_VERSION", "SEND_RCV_LARGE_DATA", SEND_RCV_LARGE_DATA);
 
     type Result = LargeData;
     type Error = HprpcVersionSendRcvLargeDataError;
@@ -599,6 +608,8 @@ struct HprpcVersionMaxResult;
 
 impl CalledProcedure for HprpcVersionMaxResult {
     const PROCEDURE: u32 = MAX_RESULT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("HPRPC_VERSION", "MAX_RESULT", MAX_RESULT);
 
     type Result = Packet;
     type Error = HprpcVersionMaxResultError;
@@ -654,6 +665,18 @@ impl<T: HprpcVersion> Service for HprpcVersionService<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         self.serve(call, input, out)
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            NULL_CALL => Some(HprpcVersionNullCall::INFO),
+            SAY_HELLO => Some(HprpcVersionSayHello::INFO),
+            AVERAGE => Some(HprpcVersionAverage::INFO),
+            GET_RAND_NUMS => Some(HprpcVersionGetRandNums::INFO),
+            SEND_RCV_LARGE_DATA => Some(HprpcVersionSendRcvLargeData::INFO),
+            MAX_RESULT => Some(HprpcVersionMaxResult::INFO),
+            _ => None,
+        }
     }
 
     fn lean(&self) -> Option<&dyn LeanService> {

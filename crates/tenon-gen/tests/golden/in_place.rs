@@ -8,7 +8,7 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
+    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// `chain` of the interface.
@@ -337,11 +337,6 @@ impl TermsV1Client {
         Self(Client::over(channel, TERMS, TERMS_V1))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> TermsV1Client<ClientView<'c>> {
-        TermsV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -356,6 +351,14 @@ impl TermsV1Client {
 }
 
 impl<C: MakeCalls> TermsV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> TermsV1Client<WithOptions<'c, C>> {
+        TermsV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -405,6 +408,7 @@ struct TermsV1Simplify<'a> {
 
 impl CalledProcedure for TermsV1Simplify<'_> {
     const PROCEDURE: u32 = SIMPLIFY;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TERMS_V1", "SIMPLIFY", SIMPLIFY);
     const HAS_LEAN: bool = false;
 
     type Result = Term;
@@ -432,6 +436,7 @@ struct TermsV1Reverse<'a> {
 
 impl CalledProcedure for TermsV1Reverse<'_> {
     const PROCEDURE: u32 = REVERSE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TERMS_V1", "REVERSE", REVERSE);
     const HAS_LEAN: bool = false;
 
     type Result = Chain;
@@ -496,6 +501,14 @@ impl<T: TermsV1> Service for TermsV1Service<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            SIMPLIFY => Some(TermsV1Simplify::INFO),
+            REVERSE => Some(TermsV1Reverse::INFO),
+            _ => None,
         }
     }
 }

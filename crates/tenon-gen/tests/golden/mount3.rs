@@ -8,7 +8,7 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
+    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// Bytes in a path name, at most.
@@ -483,11 +483,6 @@ impl MountV3Client {
         Self(Client::over(channel, MOUNT_PROGRAM, MOUNT_V3))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> MountV3Client<ClientView<'c>> {
-        MountV3Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -502,6 +497,14 @@ impl MountV3Client {
 }
 
 impl<C: MakeCalls> MountV3Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> MountV3Client<WithOptions<'c, C>> {
+        MountV3Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -613,6 +616,8 @@ struct MountV3Null;
 
 impl CalledProcedure for MountV3Null {
     const PROCEDURE: u32 = MOUNTPROC3_NULL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("MOUNT_V3", "MOUNTPROC3_NULL", MOUNTPROC3_NULL);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -635,6 +640,8 @@ struct MountV3Mnt<'a> {
 
 impl CalledProcedure for MountV3Mnt<'_> {
     const PROCEDURE: u32 = MOUNTPROC3_MNT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("MOUNT_V3", "MOUNTPROC3_MNT", MOUNTPROC3_MNT);
     const HAS_LEAN: bool = false;
 
     type Result = Mountres3;
@@ -660,6 +667,8 @@ struct MountV3Dump;
 
 impl CalledProcedure for MountV3Dump {
     const PROCEDURE: u32 = MOUNTPROC3_DUMP;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("MOUNT_V3", "MOUNTPROC3_DUMP", MOUNTPROC3_DUMP);
     const HAS_LEAN: bool = false;
 
     type Result = Mountlist;
@@ -682,6 +691,8 @@ struct MountV3Umnt<'a> {
 
 impl CalledProcedure for MountV3Umnt<'_> {
     const PROCEDURE: u32 = MOUNTPROC3_UMNT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("MOUNT_V3", "MOUNTPROC3_UMNT", MOUNTPROC3_UMNT);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -708,6 +719,8 @@ struct MountV3Umntall;
 
 impl CalledProcedure for MountV3Umntall {
     const PROCEDURE: u32 = MOUNTPROC3_UMNTALL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("MOUNT_V3", "MOUNTPROC3_UMNTALL", MOUNTPROC3_UMNTALL);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -728,6 +741,8 @@ struct MountV3Export;
 
 impl CalledProcedure for MountV3Export {
     const PROCEDURE: u32 = MOUNTPROC3_EXPORT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("MOUNT_V3", "MOUNTPROC3_EXPORT", MOUNTPROC3_EXPORT);
     const HAS_LEAN: bool = false;
 
     type Result = Exports;
@@ -810,6 +825,18 @@ impl<T: MountV3> Service for MountV3Service<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            MOUNTPROC3_NULL => Some(MountV3Null::INFO),
+            MOUNTPROC3_MNT => Some(MountV3Mnt::INFO),
+            MOUNTPROC3_DUMP => Some(MountV3Dump::INFO),
+            MOUNTPROC3_UMNT => Some(MountV3Umnt::INFO),
+            MOUNTPROC3_UMNTALL => Some(MountV3Umntall::INFO),
+            MOUNTPROC3_EXPORT => Some(MountV3Export::INFO),
+            _ => None,
         }
     }
 }

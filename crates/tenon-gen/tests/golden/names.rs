@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 pub const IF: u32 = 1;
@@ -539,14 +539,6 @@ impl TypeVersionClient {
         Self(client.with_interface(TYPE_VERSION_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(
-        &'c self,
-        options: CallOptions<'c>,
-    ) -> TypeVersionClient<ClientView<'c>> {
-        TypeVersionClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -561,6 +553,14 @@ impl TypeVersionClient {
 }
 
 impl<C: MakeCalls> TypeVersionClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> TypeVersionClient<WithOptions<'c, C>> {
+        TypeVersionClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -731,6 +731,7 @@ struct TypeVersionNull;
 
 impl CalledProcedure for TypeVersionNull {
     const PROCEDURE: u32 = TYPE_NULL;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("type_version", "TYPE_NULL", TYPE_NULL);
 
     type Result = ();
     type Error = TypeVersionNullError;
@@ -751,6 +752,8 @@ struct TypeVersionConnect {
 
 impl CalledProcedure for TypeVersionConnect {
     const PROCEDURE: u32 = TYPE_CONNECT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("type_version", "TYPE_connect", TYPE_CONNECT);
 
     type Result = i32;
     type Error = TypeVersionConnectError;
@@ -778,6 +781,8 @@ struct TypeVersionConnect2 {
 
 impl CalledProcedure for TypeVersionConnect2 {
     const PROCEDURE: u32 = TYPE_CONNECT_2;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("type_version", "TYPE_CONNECT", TYPE_CONNECT_2);
 
     type Result = i32;
     type Error = TypeVersionConnect2Error;
@@ -803,6 +808,7 @@ struct TypeVersionType<'a> {
 
 impl CalledProcedure for TypeVersionType<'_> {
     const PROCEDURE: u32 = TYPE_TYPE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("type_version", "TYPE_type", TYPE_TYPE);
 
     type Result = Result_;
     type Error = TypeVersionTypeError;
@@ -837,6 +843,8 @@ struct TypeVersionStartType;
 
 impl CalledProcedure for TypeVersionStartType {
     const PROCEDURE: u32 = TYPE_START_TYPE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("type_version", "TYPE_start_type", TYPE_START_TYPE);
 
     type Result = ();
     type Error = TypeVersionStartTypeError;
@@ -860,6 +868,8 @@ struct TypeVersionClone<'a> {
 
 impl CalledProcedure for TypeVersionClone<'_> {
     const PROCEDURE: u32 = TYPE_CLONE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("type_version", "TYPE_clone", TYPE_CLONE);
 
     type Result = Fn;
     type Error = TypeVersionCloneError;
@@ -913,6 +923,7 @@ struct TypeVersionPut<'a> {
 
 impl CalledProcedure for TypeVersionPut<'_> {
     const PROCEDURE: u32 = TYPE_PUT;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("type_version", "TYPE_put", TYPE_PUT);
 
     type Result = Vec_;
     type Error = TypeVersionPutError;
@@ -1035,6 +1046,19 @@ impl<T: TypeVersion> Service for TypeVersionService<T> {
                 Ok(())
             }
             _ => self.serve(call, input, out),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            TYPE_NULL => Some(TypeVersionNull::INFO),
+            TYPE_CONNECT => Some(TypeVersionConnect::INFO),
+            TYPE_CONNECT_2 => Some(TypeVersionConnect2::INFO),
+            TYPE_TYPE => Some(TypeVersionType::INFO),
+            TYPE_START_TYPE => Some(TypeVersionStartType::INFO),
+            TYPE_CLONE => Some(TypeVersionClone::INFO),
+            TYPE_PUT => Some(TypeVersionPut::INFO),
+            _ => None,
         }
     }
 

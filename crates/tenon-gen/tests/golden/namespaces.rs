@@ -96,8 +96,8 @@ pub mod shapes {
     };
     use ::tenon::{
         CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions,
-        Client, ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService,
-        MakeCalls, Refusal, Service, in_process,
+        Client, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
+        ProcedureInfo, Refusal, Service, WithOptions, in_process,
     };
 
     pub const CORNERS_MAX: u32 = 16;
@@ -274,14 +274,6 @@ pub mod shapes {
             Self(client.with_interface(DRAWING_V1_INTERFACE.shared()))
         }
 
-        /// Returns this client with `options` for some calls, at no cost.
-        pub fn with_options<'c>(
-            &'c self,
-            options: CallOptions<'c>,
-        ) -> DrawingV1Client<ClientView<'c>> {
-            DrawingV1Client(self.0.with_options(options))
-        }
-
         /// The same client with `timeout` for each call.
         #[must_use]
         pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -296,6 +288,14 @@ pub mod shapes {
     }
 
     impl<C: MakeCalls> DrawingV1Client<C> {
+        /// Returns this client with `options` for some calls, at no cost.
+        pub fn with_options<'c>(
+            &'c self,
+            options: CallOptions<'c>,
+        ) -> DrawingV1Client<WithOptions<'c, C>> {
+            DrawingV1Client(WithOptions::new(&self.0, options))
+        }
+
         /// Calls procedure 0, which shows that the server has the program.
         pub fn ping(&self) -> Result<(), CallError> {
             self.0.ping()
@@ -357,6 +357,7 @@ pub mod shapes {
 
     impl CalledProcedure for DrawingV1Paint<'_> {
         const PROCEDURE: u32 = PAINT;
+        const INFO: ProcedureInfo<'static> = ProcedureInfo::new("DRAWING_V1", "PAINT", PAINT);
 
         type Result = solid::Face;
         type Error = DrawingV1PaintError;
@@ -398,6 +399,7 @@ pub mod shapes {
 
     impl CalledProcedure for DrawingV1Frame<'_> {
         const PROCEDURE: u32 = FRAME;
+        const INFO: ProcedureInfo<'static> = ProcedureInfo::new("DRAWING_V1", "FRAME", FRAME);
 
         type Result = super::Color;
         type Error = DrawingV1FrameError;
@@ -465,6 +467,14 @@ pub mod shapes {
                     Ok(())
                 }
                 _ => Err(Refusal::ProcedureUnavailable),
+            }
+        }
+
+        fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+            match number {
+                PAINT => Some(DrawingV1Paint::INFO),
+                FRAME => Some(DrawingV1Frame::INFO),
+                _ => None,
             }
         }
 

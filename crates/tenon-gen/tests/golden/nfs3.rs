@@ -8,7 +8,7 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
+    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// bytes in a file handle, at most
@@ -4829,11 +4829,6 @@ impl NfsV3Client {
         Self(Client::over(channel, NFS_PROGRAM, NFS_V3))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> NfsV3Client<ClientView<'c>> {
-        NfsV3Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -4848,6 +4843,11 @@ impl NfsV3Client {
 }
 
 impl<C: MakeCalls> NfsV3Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> NfsV3Client<WithOptions<'c, C>> {
+        NfsV3Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -5238,6 +5238,8 @@ struct NfsV3Null;
 
 impl CalledProcedure for NfsV3Null {
     const PROCEDURE: u32 = NFSPROC3_NULL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_NULL", NFSPROC3_NULL);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -5260,6 +5262,8 @@ struct NfsV3Getattr<'a> {
 
 impl CalledProcedure for NfsV3Getattr<'_> {
     const PROCEDURE: u32 = NFSPROC3_GETATTR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_GETATTR", NFSPROC3_GETATTR);
     const HAS_LEAN: bool = false;
 
     type Result = Getattr3Res;
@@ -5287,6 +5291,8 @@ struct NfsV3Setattr<'a> {
 
 impl CalledProcedure for NfsV3Setattr<'_> {
     const PROCEDURE: u32 = NFSPROC3_SETATTR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_SETATTR", NFSPROC3_SETATTR);
     const HAS_LEAN: bool = false;
 
     type Result = Setattr3Res;
@@ -5314,6 +5320,8 @@ struct NfsV3Lookup<'a> {
 
 impl CalledProcedure for NfsV3Lookup<'_> {
     const PROCEDURE: u32 = NFSPROC3_LOOKUP;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_LOOKUP", NFSPROC3_LOOKUP);
     const HAS_LEAN: bool = false;
 
     type Result = Lookup3Res;
@@ -5341,6 +5349,8 @@ struct NfsV3Access<'a> {
 
 impl CalledProcedure for NfsV3Access<'_> {
     const PROCEDURE: u32 = NFSPROC3_ACCESS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_ACCESS", NFSPROC3_ACCESS);
     const HAS_LEAN: bool = false;
 
     type Result = Access3Res;
@@ -5368,6 +5378,8 @@ struct NfsV3Readlink<'a> {
 
 impl CalledProcedure for NfsV3Readlink<'_> {
     const PROCEDURE: u32 = NFSPROC3_READLINK;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_READLINK", NFSPROC3_READLINK);
     const HAS_LEAN: bool = false;
 
     type Result = Readlink3Res;
@@ -5395,6 +5407,8 @@ struct NfsV3Read<'a> {
 
 impl CalledProcedure for NfsV3Read<'_> {
     const PROCEDURE: u32 = NFSPROC3_READ;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_READ", NFSPROC3_READ);
     const HAS_LEAN: bool = false;
 
     type Result = Read3Res;
@@ -5422,6 +5436,8 @@ struct NfsV3Write<'a> {
 
 impl CalledProcedure for NfsV3Write<'_> {
     const PROCEDURE: u32 = NFSPROC3_WRITE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_WRITE", NFSPROC3_WRITE);
     const HAS_LEAN: bool = false;
 
     type Result = Write3Res;
@@ -5449,6 +5465,8 @@ struct NfsV3Create<'a> {
 
 impl CalledProcedure for NfsV3Create<'_> {
     const PROCEDURE: u32 = NFSPROC3_CREATE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_CREATE", NFSPROC3_CREATE);
     const HAS_LEAN: bool = false;
 
     type Result = Create3Res;
@@ -5476,6 +5494,8 @@ struct NfsV3Mkdir<'a> {
 
 impl CalledProcedure for NfsV3Mkdir<'_> {
     const PROCEDURE: u32 = NFSPROC3_MKDIR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_MKDIR", NFSPROC3_MKDIR);
     const HAS_LEAN: bool = false;
 
     type Result = Mkdir3Res;
@@ -5503,6 +5523,8 @@ struct NfsV3Symlink<'a> {
 
 impl CalledProcedure for NfsV3Symlink<'_> {
     const PROCEDURE: u32 = NFSPROC3_SYMLINK;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_SYMLINK", NFSPROC3_SYMLINK);
     const HAS_LEAN: bool = false;
 
     type Result = Symlink3Res;
@@ -5530,6 +5552,8 @@ struct NfsV3Mknod<'a> {
 
 impl CalledProcedure for NfsV3Mknod<'_> {
     const PROCEDURE: u32 = NFSPROC3_MKNOD;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_MKNOD", NFSPROC3_MKNOD);
     const HAS_LEAN: bool = false;
 
     type Result = Mknod3Res;
@@ -5557,6 +5581,8 @@ struct NfsV3Remove<'a> {
 
 impl CalledProcedure for NfsV3Remove<'_> {
     const PROCEDURE: u32 = NFSPROC3_REMOVE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_REMOVE", NFSPROC3_REMOVE);
     const HAS_LEAN: bool = false;
 
     type Result = Remove3Res;
@@ -5584,6 +5610,8 @@ struct NfsV3Rmdir<'a> {
 
 impl CalledProcedure for NfsV3Rmdir<'_> {
     const PROCEDURE: u32 = NFSPROC3_RMDIR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_RMDIR", NFSPROC3_RMDIR);
     const HAS_LEAN: bool = false;
 
     type Result = Rmdir3Res;
@@ -5611,6 +5639,8 @@ struct NfsV3Rename<'a> {
 
 impl CalledProcedure for NfsV3Rename<'_> {
     const PROCEDURE: u32 = NFSPROC3_RENAME;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_RENAME", NFSPROC3_RENAME);
     const HAS_LEAN: bool = false;
 
     type Result = Rename3Res;
@@ -5638,6 +5668,8 @@ struct NfsV3Link<'a> {
 
 impl CalledProcedure for NfsV3Link<'_> {
     const PROCEDURE: u32 = NFSPROC3_LINK;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_LINK", NFSPROC3_LINK);
     const HAS_LEAN: bool = false;
 
     type Result = Link3Res;
@@ -5665,6 +5697,8 @@ struct NfsV3Readdir<'a> {
 
 impl CalledProcedure for NfsV3Readdir<'_> {
     const PROCEDURE: u32 = NFSPROC3_READDIR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_READDIR", NFSPROC3_READDIR);
     const HAS_LEAN: bool = false;
 
     type Result = Readdir3Res;
@@ -5692,6 +5726,8 @@ struct NfsV3Readdirplus<'a> {
 
 impl CalledProcedure for NfsV3Readdirplus<'_> {
     const PROCEDURE: u32 = NFSPROC3_READDIRPLUS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_READDIRPLUS", NFSPROC3_READDIRPLUS);
     const HAS_LEAN: bool = false;
 
     type Result = Readdirplus3Res;
@@ -5719,6 +5755,8 @@ struct NfsV3Fsstat<'a> {
 
 impl CalledProcedure for NfsV3Fsstat<'_> {
     const PROCEDURE: u32 = NFSPROC3_FSSTAT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_FSSTAT", NFSPROC3_FSSTAT);
     const HAS_LEAN: bool = false;
 
     type Result = Fsstat3Res;
@@ -5746,6 +5784,8 @@ struct NfsV3Fsinfo<'a> {
 
 impl CalledProcedure for NfsV3Fsinfo<'_> {
     const PROCEDURE: u32 = NFSPROC3_FSINFO;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_FSINFO", NFSPROC3_FSINFO);
     const HAS_LEAN: bool = false;
 
     type Result = Fsinfo3Res;
@@ -5773,6 +5813,8 @@ struct NfsV3Pathconf<'a> {
 
 impl CalledProcedure for NfsV3Pathconf<'_> {
     const PROCEDURE: u32 = NFSPROC3_PATHCONF;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_PATHCONF", NFSPROC3_PATHCONF);
     const HAS_LEAN: bool = false;
 
     type Result = Pathconf3Res;
@@ -5800,6 +5842,8 @@ struct NfsV3Commit<'a> {
 
 impl CalledProcedure for NfsV3Commit<'_> {
     const PROCEDURE: u32 = NFSPROC3_COMMIT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("NFS_V3", "NFSPROC3_COMMIT", NFSPROC3_COMMIT);
     const HAS_LEAN: bool = false;
 
     type Result = Commit3Res;
@@ -6058,6 +6102,34 @@ impl<T: NfsV3> Service for NfsV3Service<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            NFSPROC3_NULL => Some(NfsV3Null::INFO),
+            NFSPROC3_GETATTR => Some(NfsV3Getattr::INFO),
+            NFSPROC3_SETATTR => Some(NfsV3Setattr::INFO),
+            NFSPROC3_LOOKUP => Some(NfsV3Lookup::INFO),
+            NFSPROC3_ACCESS => Some(NfsV3Access::INFO),
+            NFSPROC3_READLINK => Some(NfsV3Readlink::INFO),
+            NFSPROC3_READ => Some(NfsV3Read::INFO),
+            NFSPROC3_WRITE => Some(NfsV3Write::INFO),
+            NFSPROC3_CREATE => Some(NfsV3Create::INFO),
+            NFSPROC3_MKDIR => Some(NfsV3Mkdir::INFO),
+            NFSPROC3_SYMLINK => Some(NfsV3Symlink::INFO),
+            NFSPROC3_MKNOD => Some(NfsV3Mknod::INFO),
+            NFSPROC3_REMOVE => Some(NfsV3Remove::INFO),
+            NFSPROC3_RMDIR => Some(NfsV3Rmdir::INFO),
+            NFSPROC3_RENAME => Some(NfsV3Rename::INFO),
+            NFSPROC3_LINK => Some(NfsV3Link::INFO),
+            NFSPROC3_READDIR => Some(NfsV3Readdir::INFO),
+            NFSPROC3_READDIRPLUS => Some(NfsV3Readdirplus::INFO),
+            NFSPROC3_FSSTAT => Some(NfsV3Fsstat::INFO),
+            NFSPROC3_FSINFO => Some(NfsV3Fsinfo::INFO),
+            NFSPROC3_PATHCONF => Some(NfsV3Pathconf::INFO),
+            NFSPROC3_COMMIT => Some(NfsV3Commit::INFO),
+            _ => None,
         }
     }
 }

@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CalledProcedure, Channel,
-    ChannelOptions, Client, ClientView, ConnectError, Credential, LeanInput, LeanInterface,
-    LeanService, MakeCalls, Refusal, Service, in_process,
+    ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface, LeanService,
+    MakeCalls, ProcedureError, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// `no_such_key` of the interface.
@@ -284,6 +284,15 @@ impl From<CallError> for KeysV1GetError {
     }
 }
 
+impl ProcedureError for KeysV1GetError {
+    fn call_error(&self) -> Option<&CallError> {
+        match self {
+            Self::Other(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 impl KeysV1GetError<Refusal> {
     /// What the caller is told of a handler's error.
     pub fn into_refusal(self) -> Refusal {
@@ -376,6 +385,15 @@ impl From<CallError> for KeysV1CloseError {
     }
 }
 
+impl ProcedureError for KeysV1CloseError {
+    fn call_error(&self) -> Option<&CallError> {
+        match self {
+            Self::Other(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 impl KeysV1CloseError<Refusal> {
     /// What the caller is told of a handler's error.
     pub fn into_refusal(self) -> Refusal {
@@ -444,6 +462,15 @@ impl From<CallError> for KeysV1FindError {
             _ => None,
         });
         raised.unwrap_or(Self::Other(error))
+    }
+}
+
+impl ProcedureError for KeysV1FindError {
+    fn call_error(&self) -> Option<&CallError> {
+        match self {
+            Self::Other(error) => Some(error),
+            _ => None,
+        }
     }
 }
 
@@ -520,11 +547,6 @@ impl KeysV1Client {
         Self(client.with_interface(KEYS_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> KeysV1Client<ClientView<'c>> {
-        KeysV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -539,6 +561,14 @@ impl KeysV1Client {
 }
 
 impl<C: MakeCalls> KeysV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> KeysV1Client<WithOptions<'c, C>> {
+        KeysV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -620,6 +650,7 @@ struct KeysV1Get<'a> {
 
 impl CalledProcedure for KeysV1Get<'_> {
     const PROCEDURE: u32 = KEYS_GET;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("KEYS_V1", "KEYS_GET", KEYS_GET);
 
     type Result = BString;
     type Error = KeysV1GetError;
@@ -642,6 +673,7 @@ struct KeysV1Close;
 
 impl CalledProcedure for KeysV1Close {
     const PROCEDURE: u32 = KEYS_CLOSE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("KEYS_V1", "KEYS_CLOSE", KEYS_CLOSE);
 
     type Result = ();
     type Error = KeysV1CloseError;
@@ -661,6 +693,7 @@ struct KeysV1Find<'a> {
 
 impl CalledProcedure for KeysV1Find<'_> {
     const PROCEDURE: u32 = KEYS_FIND;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("KEYS_V1", "KEYS_FIND", KEYS_FIND);
 
     type Result = Place;
     type Error = KeysV1FindError;
@@ -683,6 +716,7 @@ struct KeysV1Count;
 
 impl CalledProcedure for KeysV1Count {
     const PROCEDURE: u32 = KEYS_COUNT;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("KEYS_V1", "KEYS_COUNT", KEYS_COUNT);
 
     type Result = i32;
     type Error = KeysV1CountError;
@@ -737,6 +771,16 @@ impl<T: KeysV1> Service for KeysV1Service<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         self.serve(call, input, out)
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            KEYS_GET => Some(KeysV1Get::INFO),
+            KEYS_CLOSE => Some(KeysV1Close::INFO),
+            KEYS_FIND => Some(KeysV1Find::INFO),
+            KEYS_COUNT => Some(KeysV1Count::INFO),
+            _ => None,
+        }
     }
 
     fn lean(&self) -> Option<&dyn LeanService> {
@@ -902,14 +946,6 @@ impl KeysV1AsyncClient {
         Self(client.with_interface(KEYS_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(
-        &'c self,
-        options: CallOptions<'c>,
-    ) -> KeysV1AsyncClient<::tenon_tokio::ClientView<'c>> {
-        KeysV1AsyncClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -924,6 +960,14 @@ impl KeysV1AsyncClient {
 }
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> KeysV1AsyncClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> KeysV1AsyncClient<WithOptions<'c, C>> {
+        KeysV1AsyncClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub async fn ping(&self) -> Result<(), CallError> {
         self.0.ping().await
@@ -1039,6 +1083,16 @@ impl<T: KeysV1Async> ::tenon_tokio::AsyncService for KeysV1AsyncService<T> {
 
     fn version(&self) -> u32 {
         KEYS_V1
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            KEYS_GET => Some(KeysV1Get::INFO),
+            KEYS_CLOSE => Some(KeysV1Close::INFO),
+            KEYS_FIND => Some(KeysV1Find::INFO),
+            KEYS_COUNT => Some(KeysV1Count::INFO),
+            _ => None,
+        }
     }
 
     fn interface(&self) -> Option<std::sync::Arc<::tenon::lean::Interface>> {

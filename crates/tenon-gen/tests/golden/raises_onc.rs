@@ -5,8 +5,8 @@
 use ::tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr};
 use ::tenon::{
     CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CalledProcedure, Channel,
-    ChannelOptions, Client, ClientView, ConnectError, Credential, MakeCalls, Refusal, Service,
-    in_process,
+    ChannelOptions, Client, ConnectError, Credential, MakeCalls, ProcedureError, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 ::tenon::wire::blittable! {
@@ -85,6 +85,15 @@ impl From<CallError> for JobsV1JobsStateError {
     }
 }
 
+impl ProcedureError for JobsV1JobsStateError {
+    fn call_error(&self) -> Option<&CallError> {
+        match self {
+            Self::Other(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 impl JobsV1JobsStateError<Refusal> {
     /// What the caller is told of a handler's error.
     pub fn into_refusal(self) -> Refusal {
@@ -148,11 +157,6 @@ impl JobsV1Client {
         Self(Client::over(channel, JOBS, JOBS_V1))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> JobsV1Client<ClientView<'c>> {
-        JobsV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -167,6 +171,14 @@ impl JobsV1Client {
 }
 
 impl<C: MakeCalls> JobsV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> JobsV1Client<WithOptions<'c, C>> {
+        JobsV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -199,6 +211,7 @@ struct JobsV1JobsState {
 
 impl CalledProcedure for JobsV1JobsState {
     const PROCEDURE: u32 = JOBS_STATE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("JOBS_V1", "JOBS_STATE", JOBS_STATE);
     const HAS_LEAN: bool = false;
 
     type Result = i32;
@@ -261,6 +274,13 @@ impl<T: JobsV1> Service for JobsV1Service<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            JOBS_STATE => Some(JobsV1JobsState::INFO),
+            _ => None,
         }
     }
 }

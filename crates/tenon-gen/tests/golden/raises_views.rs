@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CalledProcedure, Channel,
-    ChannelOptions, Client, ClientView, ConnectError, Credential, LeanInput, LeanInterface,
-    LeanService, MakeCalls, Refusal, Service, in_process,
+    ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface, LeanService,
+    MakeCalls, ProcedureError, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// `file` of the interface.
@@ -139,6 +139,15 @@ impl From<CallError> for FilesV1PutError {
     }
 }
 
+impl ProcedureError for FilesV1PutError {
+    fn call_error(&self) -> Option<&CallError> {
+        match self {
+            Self::Other(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 impl FilesV1PutError<Refusal> {
     /// What the caller is told of a handler's error.
     pub fn into_refusal(self) -> Refusal {
@@ -210,6 +219,15 @@ impl From<CallError> for FilesV1ForgetError {
     }
 }
 
+impl ProcedureError for FilesV1ForgetError {
+    fn call_error(&self) -> Option<&CallError> {
+        match self {
+            Self::Other(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 impl FilesV1ForgetError<Refusal> {
     /// What the caller is told of a handler's error.
     pub fn into_refusal(self) -> Refusal {
@@ -274,11 +292,6 @@ impl FilesV1Client {
         Self(client.with_interface(FILES_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> FilesV1Client<ClientView<'c>> {
-        FilesV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -293,6 +306,14 @@ impl FilesV1Client {
 }
 
 impl<C: MakeCalls> FilesV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> FilesV1Client<WithOptions<'c, C>> {
+        FilesV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -342,6 +363,7 @@ struct FilesV1Put<'a> {
 
 impl CalledProcedure for FilesV1Put<'_> {
     const PROCEDURE: u32 = FILES_PUT;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("FILES_V1", "FILES_PUT", FILES_PUT);
 
     type Result = i32;
     type Error = FilesV1PutError;
@@ -366,6 +388,8 @@ struct FilesV1Forget {
 
 impl CalledProcedure for FilesV1Forget {
     const PROCEDURE: u32 = FILES_FORGET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("FILES_V1", "FILES_FORGET", FILES_FORGET);
 
     type Result = ();
     type Error = FilesV1ForgetError;
@@ -432,6 +456,14 @@ impl<T: FilesV1> Service for FilesV1Service<T> {
                     .map_err(|error| error.into_refusal())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            FILES_PUT => Some(FilesV1Put::INFO),
+            FILES_FORGET => Some(FilesV1Forget::INFO),
+            _ => None,
         }
     }
 

@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 pub const PACKET_BYTES: u32 = 1440;
@@ -572,11 +572,6 @@ impl ResultsV1Client {
         Self(client.with_interface(RESULTS_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> ResultsV1Client<ClientView<'c>> {
-        ResultsV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -591,6 +586,14 @@ impl ResultsV1Client {
 }
 
 impl<C: MakeCalls> ResultsV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> ResultsV1Client<WithOptions<'c, C>> {
+        ResultsV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -829,6 +832,8 @@ struct ResultsV1Null;
 
 impl CalledProcedure for ResultsV1Null {
     const PROCEDURE: u32 = RESULTS_NULL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_NULL", RESULTS_NULL);
 
     type Result = ();
     type Error = ResultsV1NullError;
@@ -848,6 +853,8 @@ struct ResultsV1Packet {
 
 impl CalledProcedure for ResultsV1Packet {
     const PROCEDURE: u32 = RESULTS_PACKET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_PACKET", RESULTS_PACKET);
 
     type Result = Packet;
     type Error = ResultsV1PacketError;
@@ -873,6 +880,8 @@ struct ResultsV1Tag {
 
 impl CalledProcedure for ResultsV1Tag {
     const PROCEDURE: u32 = RESULTS_TAG;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_TAG", RESULTS_TAG);
 
     type Result = Tag;
     type Error = ResultsV1TagError;
@@ -912,6 +921,8 @@ struct ResultsV1Counters {
 
 impl CalledProcedure for ResultsV1Counters {
     const PROCEDURE: u32 = RESULTS_COUNTERS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_COUNTERS", RESULTS_COUNTERS);
 
     type Result = Counters;
     type Error = ResultsV1CountersError;
@@ -937,6 +948,8 @@ struct ResultsV1Samples {
 
 impl CalledProcedure for ResultsV1Samples {
     const PROCEDURE: u32 = RESULTS_SAMPLES;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_SAMPLES", RESULTS_SAMPLES);
 
     type Result = Samples;
     type Error = ResultsV1SamplesError;
@@ -976,6 +989,8 @@ struct ResultsV1Page {
 
 impl CalledProcedure for ResultsV1Page {
     const PROCEDURE: u32 = RESULTS_PAGE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_PAGE", RESULTS_PAGE);
 
     type Result = Page;
     type Error = ResultsV1PageError;
@@ -1002,6 +1017,8 @@ struct ResultsV1Steps {
 
 impl CalledProcedure for ResultsV1Steps {
     const PROCEDURE: u32 = RESULTS_STEPS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_STEPS", RESULTS_STEPS);
 
     type Result = Steps;
     type Error = ResultsV1StepsError;
@@ -1029,6 +1046,8 @@ struct ResultsV1Vertex<'a> {
 
 impl CalledProcedure for ResultsV1Vertex<'_> {
     const PROCEDURE: u32 = RESULTS_VERTEX;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_VERTEX", RESULTS_VERTEX);
 
     type Result = Vertex;
     type Error = ResultsV1VertexError;
@@ -1054,6 +1073,8 @@ struct ResultsV1Stamp {
 
 impl CalledProcedure for ResultsV1Stamp {
     const PROCEDURE: u32 = RESULTS_STAMP;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_STAMP", RESULTS_STAMP);
 
     type Result = Stamp;
     type Error = ResultsV1StampError;
@@ -1092,6 +1113,8 @@ struct ResultsV1Lamp {
 
 impl CalledProcedure for ResultsV1Lamp {
     const PROCEDURE: u32 = RESULTS_LAMP;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_LAMP", RESULTS_LAMP);
 
     type Result = Lamp;
     type Error = ResultsV1LampError;
@@ -1117,6 +1140,8 @@ struct ResultsV1Number {
 
 impl CalledProcedure for ResultsV1Number {
     const PROCEDURE: u32 = RESULTS_NUMBER;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_NUMBER", RESULTS_NUMBER);
 
     type Result = u64;
     type Error = ResultsV1NumberError;
@@ -1142,6 +1167,8 @@ struct ResultsV1Name {
 
 impl CalledProcedure for ResultsV1Name {
     const PROCEDURE: u32 = RESULTS_NAME;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_NAME", RESULTS_NAME);
 
     type Result = BString;
     type Error = ResultsV1NameError;
@@ -1167,6 +1194,8 @@ struct ResultsV1Both {
 
 impl CalledProcedure for ResultsV1Both {
     const PROCEDURE: u32 = RESULTS_BOTH;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RESULTS_V1", "RESULTS_BOTH", RESULTS_BOTH);
 
     type Result = ResultsBothResult;
     type Error = ResultsV1BothError;
@@ -1266,6 +1295,25 @@ impl<T: ResultsV1> Service for ResultsV1Service<T> {
                 Ok(())
             }
             _ => self.serve(call, input, out),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            RESULTS_NULL => Some(ResultsV1Null::INFO),
+            RESULTS_PACKET => Some(ResultsV1Packet::INFO),
+            RESULTS_TAG => Some(ResultsV1Tag::INFO),
+            RESULTS_COUNTERS => Some(ResultsV1Counters::INFO),
+            RESULTS_SAMPLES => Some(ResultsV1Samples::INFO),
+            RESULTS_PAGE => Some(ResultsV1Page::INFO),
+            RESULTS_STEPS => Some(ResultsV1Steps::INFO),
+            RESULTS_VERTEX => Some(ResultsV1Vertex::INFO),
+            RESULTS_STAMP => Some(ResultsV1Stamp::INFO),
+            RESULTS_LAMP => Some(ResultsV1Lamp::INFO),
+            RESULTS_NUMBER => Some(ResultsV1Number::INFO),
+            RESULTS_NAME => Some(ResultsV1Name::INFO),
+            RESULTS_BOTH => Some(ResultsV1Both::INFO),
+            _ => None,
         }
     }
 

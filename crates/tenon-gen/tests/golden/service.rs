@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 /// `args` of the interface.
@@ -123,11 +123,6 @@ impl StoreV1Client {
         Self(client.with_interface(STORE_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> StoreV1Client<ClientView<'c>> {
-        StoreV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -142,6 +137,14 @@ impl StoreV1Client {
 }
 
 impl<C: MakeCalls> StoreV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> StoreV1Client<WithOptions<'c, C>> {
+        StoreV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -204,6 +207,8 @@ struct StoreV1Null;
 
 impl CalledProcedure for StoreV1Null {
     const PROCEDURE: u32 = STOREPROC_NULL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("STORE_V1", "STOREPROC_NULL", STOREPROC_NULL);
 
     type Result = ();
     type Error = StoreV1NullError;
@@ -223,6 +228,8 @@ struct StoreV1Get {
 
 impl CalledProcedure for StoreV1Get {
     const PROCEDURE: u32 = STOREPROC_GET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("STORE_V1", "STOREPROC_GET", STOREPROC_GET);
 
     type Result = Args;
     type Error = StoreV1GetError;
@@ -249,6 +256,8 @@ struct StoreV1Put<'a> {
 
 impl CalledProcedure for StoreV1Put<'_> {
     const PROCEDURE: u32 = STOREPROC_PUT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("STORE_V1", "STOREPROC_PUT", STOREPROC_PUT);
 
     type Result = ();
     type Error = StoreV1PutError;
@@ -320,6 +329,15 @@ impl<T: StoreV1> Service for StoreV1Service<T> {
                 self.0.put(call, arg1, arg2)
             }
             _ => self.serve(call, input, out),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            STOREPROC_NULL => Some(StoreV1Null::INFO),
+            STOREPROC_GET => Some(StoreV1Get::INFO),
+            STOREPROC_PUT => Some(StoreV1Put::INFO),
+            _ => None,
         }
     }
 
@@ -496,11 +514,6 @@ impl StoreV2Client {
         Self(client.with_interface(STORE_V2_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> StoreV2Client<ClientView<'c>> {
-        StoreV2Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -515,6 +528,14 @@ impl StoreV2Client {
 }
 
 impl<C: MakeCalls> StoreV2Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> StoreV2Client<WithOptions<'c, C>> {
+        StoreV2Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -592,6 +613,8 @@ struct StoreV2Null;
 
 impl CalledProcedure for StoreV2Null {
     const PROCEDURE: u32 = STOREPROC_NULL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("STORE_V2", "STOREPROC_NULL", STOREPROC_NULL);
 
     type Result = ();
     type Error = StoreV2NullError;
@@ -611,6 +634,8 @@ struct StoreV2Get<'a> {
 
 impl CalledProcedure for StoreV2Get<'_> {
     const PROCEDURE: u32 = STOREPROC_GET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("STORE_V2", "STOREPROC_GET", STOREPROC_GET);
 
     type Result = BString;
     type Error = StoreV2GetError;
@@ -634,6 +659,8 @@ struct StoreV2Count;
 
 impl CalledProcedure for StoreV2Count {
     const PROCEDURE: u32 = STOREPROC_COUNT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("STORE_V2", "STOREPROC_COUNT", STOREPROC_COUNT);
 
     type Result = i64;
     type Error = StoreV2CountError;
@@ -653,6 +680,8 @@ struct StoreV2Far {
 
 impl CalledProcedure for StoreV2Far {
     const PROCEDURE: u32 = STOREPROC_FAR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("STORE_V2", "STOREPROC_FAR", STOREPROC_FAR);
 
     type Result = i32;
     type Error = StoreV2FarError;
@@ -703,6 +732,16 @@ impl<T: StoreV2> Service for StoreV2Service<T> {
         out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         self.serve(call, input, out)
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            STOREPROC_NULL => Some(StoreV2Null::INFO),
+            STOREPROC_GET => Some(StoreV2Get::INFO),
+            STOREPROC_COUNT => Some(StoreV2Count::INFO),
+            STOREPROC_FAR => Some(StoreV2Far::INFO),
+            _ => None,
+        }
     }
 
     fn lean(&self) -> Option<&dyn LeanService> {
@@ -847,11 +886,6 @@ impl EmptyV1Client {
         Self(client.with_interface(EMPTY_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> EmptyV1Client<ClientView<'c>> {
-        EmptyV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -866,6 +900,14 @@ impl EmptyV1Client {
 }
 
 impl<C: MakeCalls> EmptyV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> EmptyV1Client<WithOptions<'c, C>> {
+        EmptyV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -895,6 +937,7 @@ struct EmptyV1EmptyNull;
 
 impl CalledProcedure for EmptyV1EmptyNull {
     const PROCEDURE: u32 = EMPTY_NULL;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("EMPTY_V1", "EMPTY_NULL", EMPTY_NULL);
 
     type Result = ();
     type Error = EmptyV1EmptyNullError;
@@ -930,6 +973,13 @@ impl<T: EmptyV1> Service for EmptyV1Service<T> {
         _out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         Err(Refusal::ProcedureUnavailable)
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            EMPTY_NULL => Some(EmptyV1EmptyNull::INFO),
+            _ => None,
+        }
     }
 
     fn lean(&self) -> Option<&dyn LeanService> {

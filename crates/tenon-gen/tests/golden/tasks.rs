@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 /// `job` of the interface.
@@ -192,11 +192,6 @@ impl TasksV1Client {
         Self(client.with_interface(TASKS_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> TasksV1Client<ClientView<'c>> {
-        TasksV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -211,6 +206,14 @@ impl TasksV1Client {
 }
 
 impl<C: MakeCalls> TasksV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> TasksV1Client<WithOptions<'c, C>> {
+        TasksV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -336,6 +339,7 @@ struct TasksV1Null;
 
 impl CalledProcedure for TasksV1Null {
     const PROCEDURE: u32 = TASKS_NULL;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TASKS_V1", "TASKS_NULL", TASKS_NULL);
 
     type Result = ();
     type Error = TasksV1NullError;
@@ -355,6 +359,7 @@ struct TasksV1Do<'a> {
 
 impl CalledProcedure for TasksV1Do<'_> {
     const PROCEDURE: u32 = TASKS_DO;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TASKS_V1", "TASKS_DO", TASKS_DO);
 
     type Result = u32;
     type Error = TasksV1DoError;
@@ -380,6 +385,7 @@ struct TasksV1Add {
 
 impl CalledProcedure for TasksV1Add {
     const PROCEDURE: u32 = TASKS_ADD;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TASKS_V1", "TASKS_ADD", TASKS_ADD);
 
     type Result = u64;
     type Error = TasksV1AddError;
@@ -408,6 +414,7 @@ struct TasksV1Sort<'a> {
 
 impl CalledProcedure for TasksV1Sort<'_> {
     const PROCEDURE: u32 = TASKS_SORT;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TASKS_V1", "TASKS_SORT", TASKS_SORT);
 
     type Result = Jobs;
     type Error = TasksV1SortError;
@@ -456,6 +463,7 @@ struct TasksV1Name<'a> {
 
 impl CalledProcedure for TasksV1Name<'_> {
     const PROCEDURE: u32 = TASKS_NAME;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TASKS_V1", "TASKS_NAME", TASKS_NAME);
 
     type Result = BString;
     type Error = TasksV1NameError;
@@ -480,6 +488,7 @@ struct TasksV1Meet {
 
 impl CalledProcedure for TasksV1Meet {
     const PROCEDURE: u32 = TASKS_MEET;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TASKS_V1", "TASKS_MEET", TASKS_MEET);
 
     type Result = ();
     type Error = TasksV1MeetError;
@@ -503,6 +512,8 @@ struct TasksV1Forget;
 
 impl CalledProcedure for TasksV1Forget {
     const PROCEDURE: u32 = TASKS_FORGET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TASKS_V1", "TASKS_FORGET", TASKS_FORGET);
 
     type Result = ();
     type Error = TasksV1ForgetError;
@@ -568,6 +579,19 @@ impl<T: TasksV1> Service for TasksV1Service<T> {
                 Ok(())
             }
             _ => self.serve(call, input, out),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            TASKS_NULL => Some(TasksV1Null::INFO),
+            TASKS_DO => Some(TasksV1Do::INFO),
+            TASKS_ADD => Some(TasksV1Add::INFO),
+            TASKS_SORT => Some(TasksV1Sort::INFO),
+            TASKS_NAME => Some(TasksV1Name::INFO),
+            TASKS_MEET => Some(TasksV1Meet::INFO),
+            TASKS_FORGET => Some(TasksV1Forget::INFO),
+            _ => None,
         }
     }
 
@@ -795,14 +819,6 @@ impl TasksV1AsyncClient {
         Self(client.with_interface(TASKS_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(
-        &'c self,
-        options: CallOptions<'c>,
-    ) -> TasksV1AsyncClient<::tenon_tokio::ClientView<'c>> {
-        TasksV1AsyncClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -817,6 +833,14 @@ impl TasksV1AsyncClient {
 }
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> TasksV1AsyncClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> TasksV1AsyncClient<WithOptions<'c, C>> {
+        TasksV1AsyncClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub async fn ping(&self) -> Result<(), CallError> {
         self.0.ping().await
@@ -995,6 +1019,19 @@ impl<T: TasksV1Async> ::tenon_tokio::AsyncService for TasksV1AsyncService<T> {
 
     fn version(&self) -> u32 {
         TASKS_V1
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            TASKS_NULL => Some(TasksV1Null::INFO),
+            TASKS_DO => Some(TasksV1Do::INFO),
+            TASKS_ADD => Some(TasksV1Add::INFO),
+            TASKS_SORT => Some(TasksV1Sort::INFO),
+            TASKS_NAME => Some(TasksV1Name::INFO),
+            TASKS_MEET => Some(TasksV1Meet::INFO),
+            TASKS_FORGET => Some(TasksV1Forget::INFO),
+            _ => None,
+        }
     }
 
     fn interface(&self) -> Option<std::sync::Arc<::tenon::lean::Interface>> {

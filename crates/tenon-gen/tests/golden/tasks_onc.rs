@@ -7,7 +7,7 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
+    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// `note` of the interface.
@@ -107,11 +107,6 @@ impl NotesV1Client {
         Self(Client::over(channel, NOTES, NOTES_V1))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> NotesV1Client<ClientView<'c>> {
-        NotesV1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -126,6 +121,14 @@ impl NotesV1Client {
 }
 
 impl<C: MakeCalls> NotesV1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> NotesV1Client<WithOptions<'c, C>> {
+        NotesV1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -188,6 +191,7 @@ struct NotesV1Clear;
 
 impl CalledProcedure for NotesV1Clear {
     const PROCEDURE: u32 = NOTES_CLEAR;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("NOTES_V1", "NOTES_CLEAR", NOTES_CLEAR);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -210,6 +214,7 @@ struct NotesV1Read {
 
 impl CalledProcedure for NotesV1Read {
     const PROCEDURE: u32 = NOTES_READ;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("NOTES_V1", "NOTES_READ", NOTES_READ);
     const HAS_LEAN: bool = false;
 
     type Result = Note;
@@ -239,6 +244,7 @@ struct NotesV1Write<'a> {
 
 impl CalledProcedure for NotesV1Write<'_> {
     const PROCEDURE: u32 = NOTES_WRITE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("NOTES_V1", "NOTES_WRITE", NOTES_WRITE);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -310,6 +316,15 @@ impl<T: NotesV1> Service for NotesV1Service<T> {
                 self.0.write(call, at, what)
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            NOTES_CLEAR => Some(NotesV1Clear::INFO),
+            NOTES_READ => Some(NotesV1Read::INFO),
+            NOTES_WRITE => Some(NotesV1Write::INFO),
+            _ => None,
         }
     }
 }
@@ -394,14 +409,6 @@ impl NotesV1AsyncClient {
         Self(::tenon_tokio::Client::over(channel, NOTES, NOTES_V1))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(
-        &'c self,
-        options: CallOptions<'c>,
-    ) -> NotesV1AsyncClient<::tenon_tokio::ClientView<'c>> {
-        NotesV1AsyncClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -416,6 +423,14 @@ impl NotesV1AsyncClient {
 }
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV1AsyncClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> NotesV1AsyncClient<WithOptions<'c, C>> {
+        NotesV1AsyncClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub async fn ping(&self) -> Result<(), CallError> {
         self.0.ping().await
@@ -509,6 +524,15 @@ impl<T: NotesV1Async> ::tenon_tokio::AsyncService for NotesV1AsyncService<T> {
 
     fn version(&self) -> u32 {
         NOTES_V1
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            NOTES_CLEAR => Some(NotesV1Clear::INFO),
+            NOTES_READ => Some(NotesV1Read::INFO),
+            NOTES_WRITE => Some(NotesV1Write::INFO),
+            _ => None,
+        }
     }
 
     async fn call(&self, call: ::tenon_tokio::Call) -> Result<::tenon_tokio::Answer, Refusal> {
@@ -653,11 +677,6 @@ impl NotesV2Client {
         Self(Client::over(channel, NOTES, NOTES_V2))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> NotesV2Client<ClientView<'c>> {
-        NotesV2Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -672,6 +691,14 @@ impl NotesV2Client {
 }
 
 impl<C: MakeCalls> NotesV2Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> NotesV2Client<WithOptions<'c, C>> {
+        NotesV2Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -701,6 +728,7 @@ struct NotesV2NotesNull;
 
 impl CalledProcedure for NotesV2NotesNull {
     const PROCEDURE: u32 = NOTES_NULL;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("NOTES_V2", "NOTES_NULL", NOTES_NULL);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -739,6 +767,13 @@ impl<T: NotesV2> Service for NotesV2Service<T> {
         _out: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         Err(Refusal::ProcedureUnavailable)
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            NOTES_NULL => Some(NotesV2NotesNull::INFO),
+            _ => None,
+        }
     }
 }
 
@@ -797,14 +832,6 @@ impl NotesV2AsyncClient {
         Self(::tenon_tokio::Client::over(channel, NOTES, NOTES_V2))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(
-        &'c self,
-        options: CallOptions<'c>,
-    ) -> NotesV2AsyncClient<::tenon_tokio::ClientView<'c>> {
-        NotesV2AsyncClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -819,6 +846,14 @@ impl NotesV2AsyncClient {
 }
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV2AsyncClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> NotesV2AsyncClient<WithOptions<'c, C>> {
+        NotesV2AsyncClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub async fn ping(&self) -> Result<(), CallError> {
         self.0.ping().await
@@ -858,6 +893,13 @@ impl<T: NotesV2Async> ::tenon_tokio::AsyncService for NotesV2AsyncService<T> {
 
     fn version(&self) -> u32 {
         NOTES_V2
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            NOTES_NULL => Some(NotesV2NotesNull::INFO),
+            _ => None,
+        }
     }
 
     async fn call(&self, _call: ::tenon_tokio::Call) -> Result<::tenon_tokio::Answer, Refusal> {

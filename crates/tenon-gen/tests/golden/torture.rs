@@ -8,7 +8,7 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
+    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// Constants: decimal, negative, hexadecimal, octal; used as bounds below.
@@ -2812,14 +2812,6 @@ impl TortureVersionClient {
         Self(Client::over(channel, TORTURE_PROGRAM, TORTURE_VERSION))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(
-        &'c self,
-        options: CallOptions<'c>,
-    ) -> TortureVersionClient<ClientView<'c>> {
-        TortureVersionClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -2834,6 +2826,14 @@ impl TortureVersionClient {
 }
 
 impl<C: MakeCalls> TortureVersionClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> TortureVersionClient<WithOptions<'c, C>> {
+        TortureVersionClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -3765,6 +3765,8 @@ struct TortureVersionTortureNull;
 
 impl CalledProcedure for TortureVersionTortureNull {
     const PROCEDURE: u32 = TORTURE_NULL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "TORTURE_NULL", TORTURE_NULL);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -3787,6 +3789,8 @@ struct TortureVersionEchoInt {
 
 impl CalledProcedure for TortureVersionEchoInt {
     const PROCEDURE: u32 = ECHO_INT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_INT", ECHO_INT);
     const HAS_LEAN: bool = false;
 
     type Result = i32;
@@ -3815,6 +3819,8 @@ struct TortureVersionEchoUint {
 
 impl CalledProcedure for TortureVersionEchoUint {
     const PROCEDURE: u32 = ECHO_UINT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_UINT", ECHO_UINT);
     const HAS_LEAN: bool = false;
 
     type Result = u32;
@@ -3843,6 +3849,8 @@ struct TortureVersionEchoHyper {
 
 impl CalledProcedure for TortureVersionEchoHyper {
     const PROCEDURE: u32 = ECHO_HYPER;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_HYPER", ECHO_HYPER);
     const HAS_LEAN: bool = false;
 
     type Result = i64;
@@ -3871,6 +3879,8 @@ struct TortureVersionEchoUhyper {
 
 impl CalledProcedure for TortureVersionEchoUhyper {
     const PROCEDURE: u32 = ECHO_UHYPER;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_UHYPER", ECHO_UHYPER);
     const HAS_LEAN: bool = false;
 
     type Result = u64;
@@ -3899,6 +3909,8 @@ struct TortureVersionEchoFloat {
 
 impl CalledProcedure for TortureVersionEchoFloat {
     const PROCEDURE: u32 = ECHO_FLOAT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_FLOAT", ECHO_FLOAT);
     const HAS_LEAN: bool = false;
 
     type Result = f32;
@@ -3927,6 +3939,8 @@ struct TortureVersionEchoDouble {
 
 impl CalledProcedure for TortureVersionEchoDouble {
     const PROCEDURE: u32 = ECHO_DOUBLE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_DOUBLE", ECHO_DOUBLE);
     const HAS_LEAN: bool = false;
 
     type Result = f64;
@@ -3955,6 +3969,8 @@ struct TortureVersionEchoBool {
 
 impl CalledProcedure for TortureVersionEchoBool {
     const PROCEDURE: u32 = ECHO_BOOL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_BOOL", ECHO_BOOL);
     const HAS_LEAN: bool = false;
 
     type Result = bool;
@@ -3983,6 +3999,8 @@ struct TortureVersionEchoString<'a> {
 
 impl CalledProcedure for TortureVersionEchoString<'_> {
     const PROCEDURE: u32 = ECHO_STRING;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_STRING", ECHO_STRING);
     const HAS_LEAN: bool = false;
 
     type Result = BString;
@@ -4011,6 +4029,8 @@ struct TortureVersionEchoShort {
 
 impl CalledProcedure for TortureVersionEchoShort {
     const PROCEDURE: u32 = ECHO_SHORT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_SHORT", ECHO_SHORT);
     const HAS_LEAN: bool = false;
 
     type Result = i16;
@@ -4039,6 +4059,8 @@ struct TortureVersionEchoUchar {
 
 impl CalledProcedure for TortureVersionEchoUchar {
     const PROCEDURE: u32 = ECHO_UCHAR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_UCHAR", ECHO_UCHAR);
     const HAS_LEAN: bool = false;
 
     type Result = u8;
@@ -4067,6 +4089,8 @@ struct TortureVersionEchoTemperature {
 
 impl CalledProcedure for TortureVersionEchoTemperature {
     const PROCEDURE: u32 = ECHO_TEMPERATURE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_TEMPERATURE", ECHO_TEMPERATURE);
     const HAS_LEAN: bool = false;
 
     type Result = Temperature;
@@ -4095,6 +4119,8 @@ struct TortureVersionEchoScalars<'a> {
 
 impl CalledProcedure for TortureVersionEchoScalars<'_> {
     const PROCEDURE: u32 = ECHO_SCALARS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_SCALARS", ECHO_SCALARS);
     const HAS_LEAN: bool = false;
 
     type Result = Scalars;
@@ -4122,6 +4148,8 @@ struct TortureVersionEchoSmallScalars<'a> {
 
 impl CalledProcedure for TortureVersionEchoSmallScalars<'_> {
     const PROCEDURE: u32 = ECHO_SMALL_SCALARS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_SMALL_SCALARS", ECHO_SMALL_SCALARS);
     const HAS_LEAN: bool = false;
 
     type Result = SmallScalars;
@@ -4149,6 +4177,8 @@ struct TortureVersionEchoFixedOpaques<'a> {
 
 impl CalledProcedure for TortureVersionEchoFixedOpaques<'_> {
     const PROCEDURE: u32 = ECHO_FIXED_OPAQUES;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_FIXED_OPAQUES", ECHO_FIXED_OPAQUES);
     const HAS_LEAN: bool = false;
 
     type Result = FixedOpaques;
@@ -4176,6 +4206,11 @@ struct TortureVersionEchoCountedOpaques<'a> {
 
 impl CalledProcedure for TortureVersionEchoCountedOpaques<'_> {
     const PROCEDURE: u32 = ECHO_COUNTED_OPAQUES;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new(
+        "TORTURE_VERSION",
+        "ECHO_COUNTED_OPAQUES",
+        ECHO_COUNTED_OPAQUES,
+    );
     const HAS_LEAN: bool = false;
 
     type Result = CountedOpaques;
@@ -4203,6 +4238,8 @@ struct TortureVersionEchoStrings<'a> {
 
 impl CalledProcedure for TortureVersionEchoStrings<'_> {
     const PROCEDURE: u32 = ECHO_STRINGS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_STRINGS", ECHO_STRINGS);
     const HAS_LEAN: bool = false;
 
     type Result = Strings;
@@ -4230,6 +4267,8 @@ struct TortureVersionEchoDrawing<'a> {
 
 impl CalledProcedure for TortureVersionEchoDrawing<'_> {
     const PROCEDURE: u32 = ECHO_DRAWING;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_DRAWING", ECHO_DRAWING);
     const HAS_LEAN: bool = false;
 
     type Result = Drawing;
@@ -4257,6 +4296,8 @@ struct TortureVersionEchoHoles<'a> {
 
 impl CalledProcedure for TortureVersionEchoHoles<'_> {
     const PROCEDURE: u32 = ECHO_HOLES;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_HOLES", ECHO_HOLES);
     const HAS_LEAN: bool = false;
 
     type Result = Holes;
@@ -4284,6 +4325,8 @@ struct TortureVersionEchoFixedArrays<'a> {
 
 impl CalledProcedure for TortureVersionEchoFixedArrays<'_> {
     const PROCEDURE: u32 = ECHO_FIXED_ARRAYS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_FIXED_ARRAYS", ECHO_FIXED_ARRAYS);
     const HAS_LEAN: bool = false;
 
     type Result = FixedArrays;
@@ -4311,6 +4354,11 @@ struct TortureVersionEchoCountedArrays<'a> {
 
 impl CalledProcedure for TortureVersionEchoCountedArrays<'_> {
     const PROCEDURE: u32 = ECHO_COUNTED_ARRAYS;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new(
+        "TORTURE_VERSION",
+        "ECHO_COUNTED_ARRAYS",
+        ECHO_COUNTED_ARRAYS,
+    );
     const HAS_LEAN: bool = false;
 
     type Result = CountedArrays;
@@ -4338,6 +4386,8 @@ struct TortureVersionEchoSmallArrays<'a> {
 
 impl CalledProcedure for TortureVersionEchoSmallArrays<'_> {
     const PROCEDURE: u32 = ECHO_SMALL_ARRAYS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_SMALL_ARRAYS", ECHO_SMALL_ARRAYS);
     const HAS_LEAN: bool = false;
 
     type Result = SmallArrays;
@@ -4365,6 +4415,8 @@ struct TortureVersionEchoRagged<'a> {
 
 impl CalledProcedure for TortureVersionEchoRagged<'_> {
     const PROCEDURE: u32 = ECHO_RAGGED;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_RAGGED", ECHO_RAGGED);
     const HAS_LEAN: bool = false;
 
     type Result = Ragged;
@@ -4395,6 +4447,8 @@ struct TortureVersionEchoBlob<'a> {
 
 impl CalledProcedure for TortureVersionEchoBlob<'_> {
     const PROCEDURE: u32 = ECHO_BLOB;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_BLOB", ECHO_BLOB);
     const HAS_LEAN: bool = false;
 
     type Result = Blob;
@@ -4422,6 +4476,8 @@ struct TortureVersionEchoWords<'a> {
 
 impl CalledProcedure for TortureVersionEchoWords<'_> {
     const PROCEDURE: u32 = ECHO_WORDS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_WORDS", ECHO_WORDS);
     const HAS_LEAN: bool = false;
 
     type Result = Words;
@@ -4452,6 +4508,8 @@ struct TortureVersionEchoShade<'a> {
 
 impl CalledProcedure for TortureVersionEchoShade<'_> {
     const PROCEDURE: u32 = ECHO_SHADE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_SHADE", ECHO_SHADE);
     const HAS_LEAN: bool = false;
 
     type Result = Shade;
@@ -4479,6 +4537,8 @@ struct TortureVersionEchoWeather<'a> {
 
 impl CalledProcedure for TortureVersionEchoWeather<'_> {
     const PROCEDURE: u32 = ECHO_WEATHER;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_WEATHER", ECHO_WEATHER);
     const HAS_LEAN: bool = false;
 
     type Result = Weather;
@@ -4506,6 +4566,8 @@ struct TortureVersionEchoByInt<'a> {
 
 impl CalledProcedure for TortureVersionEchoByInt<'_> {
     const PROCEDURE: u32 = ECHO_BY_INT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_BY_INT", ECHO_BY_INT);
     const HAS_LEAN: bool = false;
 
     type Result = ByInt;
@@ -4533,6 +4595,8 @@ struct TortureVersionEchoByUint<'a> {
 
 impl CalledProcedure for TortureVersionEchoByUint<'_> {
     const PROCEDURE: u32 = ECHO_BY_UINT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_BY_UINT", ECHO_BY_UINT);
     const HAS_LEAN: bool = false;
 
     type Result = ByUint;
@@ -4560,6 +4624,8 @@ struct TortureVersionEchoByBool<'a> {
 
 impl CalledProcedure for TortureVersionEchoByBool<'_> {
     const PROCEDURE: u32 = ECHO_BY_BOOL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_BY_BOOL", ECHO_BY_BOOL);
     const HAS_LEAN: bool = false;
 
     type Result = ByBool;
@@ -4587,6 +4653,8 @@ struct TortureVersionEchoNestedUnion<'a> {
 
 impl CalledProcedure for TortureVersionEchoNestedUnion<'_> {
     const PROCEDURE: u32 = ECHO_NESTED_UNION;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_NESTED_UNION", ECHO_NESTED_UNION);
     const HAS_LEAN: bool = false;
 
     type Result = NestedUnion;
@@ -4614,6 +4682,8 @@ struct TortureVersionEchoOptionals<'a> {
 
 impl CalledProcedure for TortureVersionEchoOptionals<'_> {
     const PROCEDURE: u32 = ECHO_OPTIONALS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_OPTIONALS", ECHO_OPTIONALS);
     const HAS_LEAN: bool = false;
 
     type Result = Optionals;
@@ -4641,6 +4711,8 @@ struct TortureVersionEchoNodeList<'a> {
 
 impl CalledProcedure for TortureVersionEchoNodeList<'_> {
     const PROCEDURE: u32 = ECHO_NODE_LIST;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_NODE_LIST", ECHO_NODE_LIST);
     const HAS_LEAN: bool = false;
 
     type Result = NodeList;
@@ -4668,6 +4740,8 @@ struct TortureVersionEchoTwoLists<'a> {
 
 impl CalledProcedure for TortureVersionEchoTwoLists<'_> {
     const PROCEDURE: u32 = ECHO_TWO_LISTS;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_TWO_LISTS", ECHO_TWO_LISTS);
     const HAS_LEAN: bool = false;
 
     type Result = TwoLists;
@@ -4695,6 +4769,8 @@ struct TortureVersionEchoGroup<'a> {
 
 impl CalledProcedure for TortureVersionEchoGroup<'_> {
     const PROCEDURE: u32 = ECHO_GROUP;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_GROUP", ECHO_GROUP);
     const HAS_LEAN: bool = false;
 
     type Result = Vec<Group>;
@@ -4722,6 +4798,8 @@ struct TortureVersionEchoTree<'a> {
 
 impl CalledProcedure for TortureVersionEchoTree<'_> {
     const PROCEDURE: u32 = ECHO_TREE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_TREE", ECHO_TREE);
     const HAS_LEAN: bool = false;
 
     type Result = Vec<Tree>;
@@ -4749,6 +4827,8 @@ struct TortureVersionEchoDirectory<'a> {
 
 impl CalledProcedure for TortureVersionEchoDirectory<'_> {
     const PROCEDURE: u32 = ECHO_DIRECTORY;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_DIRECTORY", ECHO_DIRECTORY);
     const HAS_LEAN: bool = false;
 
     type Result = Directory;
@@ -4776,6 +4856,8 @@ struct TortureVersionEchoExpression<'a> {
 
 impl CalledProcedure for TortureVersionEchoExpression<'_> {
     const PROCEDURE: u32 = ECHO_EXPRESSION;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_EXPRESSION", ECHO_EXPRESSION);
     const HAS_LEAN: bool = false;
 
     type Result = Expression;
@@ -4803,6 +4885,8 @@ struct TortureVersionEchoEverything<'a> {
 
 impl CalledProcedure for TortureVersionEchoEverything<'_> {
     const PROCEDURE: u32 = ECHO_EVERYTHING;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ECHO_EVERYTHING", ECHO_EVERYTHING);
     const HAS_LEAN: bool = false;
 
     type Result = Everything;
@@ -4828,6 +4912,7 @@ struct TortureVersionAnswer;
 
 impl CalledProcedure for TortureVersionAnswer {
     const PROCEDURE: u32 = ANSWER;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TORTURE_VERSION", "ANSWER", ANSWER);
     const HAS_LEAN: bool = false;
 
     type Result = i32;
@@ -4850,6 +4935,7 @@ struct TortureVersionSwallow {
 
 impl CalledProcedure for TortureVersionSwallow {
     const PROCEDURE: u32 = SWALLOW;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TORTURE_VERSION", "SWALLOW", SWALLOW);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -4879,6 +4965,7 @@ struct TortureVersionAdd {
 
 impl CalledProcedure for TortureVersionAdd {
     const PROCEDURE: u32 = ADD;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TORTURE_VERSION", "ADD", ADD);
     const HAS_LEAN: bool = false;
 
     type Result = i32;
@@ -4912,6 +4999,8 @@ struct TortureVersionAssemble<'a> {
 
 impl CalledProcedure for TortureVersionAssemble<'_> {
     const PROCEDURE: u32 = ASSEMBLE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION", "ASSEMBLE", ASSEMBLE);
     const HAS_LEAN: bool = false;
 
     type Result = Drawing;
@@ -4944,6 +5033,7 @@ struct TortureVersionProduce {
 
 impl CalledProcedure for TortureVersionProduce {
     const PROCEDURE: u32 = PRODUCE;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("TORTURE_VERSION", "PRODUCE", PRODUCE);
     const HAS_LEAN: bool = false;
 
     type Result = Blob;
@@ -5474,6 +5564,56 @@ impl<T: TortureVersion> Service for TortureVersionService<T> {
             _ => Err(Refusal::ProcedureUnavailable),
         }
     }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            TORTURE_NULL => Some(TortureVersionTortureNull::INFO),
+            ECHO_INT => Some(TortureVersionEchoInt::INFO),
+            ECHO_UINT => Some(TortureVersionEchoUint::INFO),
+            ECHO_HYPER => Some(TortureVersionEchoHyper::INFO),
+            ECHO_UHYPER => Some(TortureVersionEchoUhyper::INFO),
+            ECHO_FLOAT => Some(TortureVersionEchoFloat::INFO),
+            ECHO_DOUBLE => Some(TortureVersionEchoDouble::INFO),
+            ECHO_BOOL => Some(TortureVersionEchoBool::INFO),
+            ECHO_STRING => Some(TortureVersionEchoString::INFO),
+            ECHO_SHORT => Some(TortureVersionEchoShort::INFO),
+            ECHO_UCHAR => Some(TortureVersionEchoUchar::INFO),
+            ECHO_TEMPERATURE => Some(TortureVersionEchoTemperature::INFO),
+            ECHO_SCALARS => Some(TortureVersionEchoScalars::INFO),
+            ECHO_SMALL_SCALARS => Some(TortureVersionEchoSmallScalars::INFO),
+            ECHO_FIXED_OPAQUES => Some(TortureVersionEchoFixedOpaques::INFO),
+            ECHO_COUNTED_OPAQUES => Some(TortureVersionEchoCountedOpaques::INFO),
+            ECHO_STRINGS => Some(TortureVersionEchoStrings::INFO),
+            ECHO_DRAWING => Some(TortureVersionEchoDrawing::INFO),
+            ECHO_HOLES => Some(TortureVersionEchoHoles::INFO),
+            ECHO_FIXED_ARRAYS => Some(TortureVersionEchoFixedArrays::INFO),
+            ECHO_COUNTED_ARRAYS => Some(TortureVersionEchoCountedArrays::INFO),
+            ECHO_SMALL_ARRAYS => Some(TortureVersionEchoSmallArrays::INFO),
+            ECHO_RAGGED => Some(TortureVersionEchoRagged::INFO),
+            ECHO_BLOB => Some(TortureVersionEchoBlob::INFO),
+            ECHO_WORDS => Some(TortureVersionEchoWords::INFO),
+            ECHO_SHADE => Some(TortureVersionEchoShade::INFO),
+            ECHO_WEATHER => Some(TortureVersionEchoWeather::INFO),
+            ECHO_BY_INT => Some(TortureVersionEchoByInt::INFO),
+            ECHO_BY_UINT => Some(TortureVersionEchoByUint::INFO),
+            ECHO_BY_BOOL => Some(TortureVersionEchoByBool::INFO),
+            ECHO_NESTED_UNION => Some(TortureVersionEchoNestedUnion::INFO),
+            ECHO_OPTIONALS => Some(TortureVersionEchoOptionals::INFO),
+            ECHO_NODE_LIST => Some(TortureVersionEchoNodeList::INFO),
+            ECHO_TWO_LISTS => Some(TortureVersionEchoTwoLists::INFO),
+            ECHO_GROUP => Some(TortureVersionEchoGroup::INFO),
+            ECHO_TREE => Some(TortureVersionEchoTree::INFO),
+            ECHO_DIRECTORY => Some(TortureVersionEchoDirectory::INFO),
+            ECHO_EXPRESSION => Some(TortureVersionEchoExpression::INFO),
+            ECHO_EVERYTHING => Some(TortureVersionEchoEverything::INFO),
+            ANSWER => Some(TortureVersionAnswer::INFO),
+            SWALLOW => Some(TortureVersionSwallow::INFO),
+            ADD => Some(TortureVersionAdd::INFO),
+            ASSEMBLE => Some(TortureVersionAssemble::INFO),
+            PRODUCE => Some(TortureVersionProduce::INFO),
+            _ => None,
+        }
+    }
 }
 
 /// Calls a [`TortureVersion`] of the same process on the caller's thread, without a connection. Its
@@ -5844,14 +5984,6 @@ impl TortureVersionThreeClient {
         ))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(
-        &'c self,
-        options: CallOptions<'c>,
-    ) -> TortureVersionThreeClient<ClientView<'c>> {
-        TortureVersionThreeClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -5866,6 +5998,14 @@ impl TortureVersionThreeClient {
 }
 
 impl<C: MakeCalls> TortureVersionThreeClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> TortureVersionThreeClient<WithOptions<'c, C>> {
+        TortureVersionThreeClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -5898,6 +6038,8 @@ struct TortureVersionThreeAnswerThree;
 
 impl CalledProcedure for TortureVersionThreeAnswerThree {
     const PROCEDURE: u32 = ANSWER_THREE;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("TORTURE_VERSION_THREE", "ANSWER_THREE", ANSWER_THREE);
     const HAS_LEAN: bool = false;
 
     type Result = i32;
@@ -5948,6 +6090,13 @@ impl<T: TortureVersionThree> Service for TortureVersionThreeService<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            ANSWER_THREE => Some(TortureVersionThreeAnswerThree::INFO),
+            _ => None,
         }
     }
 }

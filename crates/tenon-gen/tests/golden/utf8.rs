@@ -8,8 +8,8 @@ use ::tenon::wire::{
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-    Refusal, Service, in_process,
+    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
+    Refusal, Service, WithOptions, in_process,
 };
 
 pub const GREETING: &str = "hello";
@@ -584,11 +584,6 @@ impl Utf8V1Client {
         Self(client.with_interface(UTF8_V1_INTERFACE.shared()))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> Utf8V1Client<ClientView<'c>> {
-        Utf8V1Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -603,6 +598,14 @@ impl Utf8V1Client {
 }
 
 impl<C: MakeCalls> Utf8V1Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> Utf8V1Client<WithOptions<'c, C>> {
+        Utf8V1Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -722,6 +725,7 @@ struct Utf8V1Echo<'a> {
 
 impl CalledProcedure for Utf8V1Echo<'_> {
     const PROCEDURE: u32 = ECHO;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("UTF8_V1", "ECHO", ECHO);
 
     type Result = String;
     type Error = Utf8V1EchoError;
@@ -747,6 +751,7 @@ struct Utf8V1First<'a> {
 
 impl CalledProcedure for Utf8V1First<'_> {
     const PROCEDURE: u32 = FIRST;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("UTF8_V1", "FIRST", FIRST);
 
     type Result = Name;
     type Error = Utf8V1FirstError;
@@ -776,6 +781,7 @@ struct Utf8V1Find<'a> {
 
 impl CalledProcedure for Utf8V1Find<'_> {
     const PROCEDURE: u32 = FIND;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("UTF8_V1", "FIND", FIND);
 
     type Result = MaybeName;
     type Error = Utf8V1FindError;
@@ -825,6 +831,7 @@ struct Utf8V1Rename<'a> {
 
 impl CalledProcedure for Utf8V1Rename<'_> {
     const PROCEDURE: u32 = RENAME;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("UTF8_V1", "RENAME", RENAME);
 
     type Result = Item;
     type Error = Utf8V1RenameError;
@@ -851,6 +858,7 @@ struct Utf8V1Say<'a> {
 
 impl CalledProcedure for Utf8V1Say<'_> {
     const PROCEDURE: u32 = SAY;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("UTF8_V1", "SAY", SAY);
 
     type Result = Said;
     type Error = Utf8V1SayError;
@@ -875,6 +883,7 @@ struct Utf8V1Words<'a> {
 
 impl CalledProcedure for Utf8V1Words<'_> {
     const PROCEDURE: u32 = WORDS;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("UTF8_V1", "WORDS", WORDS);
 
     type Result = Names;
     type Error = Utf8V1WordsError;
@@ -996,6 +1005,18 @@ impl<T: Utf8V1> Service for Utf8V1Service<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            ECHO => Some(Utf8V1Echo::INFO),
+            FIRST => Some(Utf8V1First::INFO),
+            FIND => Some(Utf8V1Find::INFO),
+            RENAME => Some(Utf8V1Rename::INFO),
+            SAY => Some(Utf8V1Say::INFO),
+            WORDS => Some(Utf8V1Words::INFO),
+            _ => None,
         }
     }
 

@@ -70,7 +70,7 @@ fn a_call_carries_metadata_as_specified() {
     let mut pair = pair(ByteOrder::NATIVE);
     let metadata = sample();
     let extras = Extras {
-        extensions: &[metadata.extension()],
+        extensions: &[Extension::of_metadata(&metadata)],
         ..Extras::default()
     };
     pair.call_with(&known(5), 7, b"body", &extras, "call");
@@ -212,9 +212,9 @@ fn metadata_that_is_too_large_or_there_twice_is_refused() {
         .append("k", "x".repeat(Metadata::ACCEPTED - 5))
         .unwrap();
     assert_eq!(large.size(), Metadata::ACCEPTED);
-    assert!(call(&mut pair(order), &[large.extension()]).is_ok());
+    assert!(call(&mut pair(order), &[Extension::of_metadata(&large)]).is_ok());
     large.append("l", "").unwrap();
-    let told = refused(order, &[large.extension()]);
+    let told = refused(order, &[Extension::of_metadata(&large)]);
     assert!(
         told.contains("metadata of 8197 bytes, where 8192"),
         "{told}"
@@ -225,10 +225,16 @@ fn metadata_that_is_too_large_or_there_twice_is_refused() {
         ..server_config(order)
     };
     let mut generous = Pair::greeted(client_config(order), config);
-    assert!(call(&mut generous, &[large.extension()]).is_ok());
+    assert!(call(&mut generous, &[Extension::of_metadata(&large)]).is_ok());
 
     let sample = sample();
-    let told = refused(order, &[sample.extension(), sample.extension()]);
+    let told = refused(
+        order,
+        &[
+            Extension::of_metadata(&sample),
+            Extension::of_metadata(&sample),
+        ],
+    );
     assert!(told.contains("metadata twice"), "{told}");
 }
 

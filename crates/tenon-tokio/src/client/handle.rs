@@ -12,7 +12,7 @@ use tenon_core::procedure::{Ping, ProcedureCall};
 use tenon_core::profile::{CallProfile, Followed, Step};
 use tenon_core::propagation::Propagation;
 use tenon_core::timer::CallTimer;
-use tenon_core::{Destination, LeanInput};
+use tenon_core::{CallTarget, Destination, LeanInput};
 use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
 use tenon_proto::lean::{ByteOrder, Interface, Metadata, MetadataError};
@@ -193,6 +193,11 @@ impl Client {
     #[inline]
     pub fn protocol(&self) -> Protocol {
         self.caller.protocol()
+    }
+
+    /// Returns what the calls go to.
+    pub(super) fn target(&self) -> CallTarget<'_> {
+        self.caller.target(self.channel.address())
     }
 
     /// The program's number.

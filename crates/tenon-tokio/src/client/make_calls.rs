@@ -2,9 +2,11 @@
 //! client with options of some calls, and for what a program puts around a client.
 
 use tenon_core::error::CallError;
-use tenon_core::procedure::{Ping, ProcedureCall};
+use tenon_core::options::CallOptions;
+use tenon_core::procedure::{Ping, ProcedureCall, ProcedureError};
+use tenon_core::{CallTarget, WithOptions};
 
-use super::handle::{Client, ClientView};
+use super::handle::Client;
 use super::ticket::PendingCall;
 
 /// Makes calls that return their results as futures: the [`MakeCalls`](tenon::MakeCalls) of tasks.
@@ -16,26 +18,38 @@ use super::ticket::PendingCall;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let (server, address) = start_server().await;
 /// use std::sync::atomic::{AtomicU64, Ordering};
-/// use tenon::{CallError, ProcedureCall};
+/// use tenon::{CallOptions, CallTarget, ProcedureCall, ProcedureError};
 /// use tenon_tokio::{Client, MakeAsyncCalls, PendingCall};
 ///
-/// /// Counts calls, and has a client make them.
+/// /// Counts calls, and has a client make them. ([`Middleware`](tenon::Middleware) is less to write.)
 /// struct Counting {
 ///     client: Client,
 ///     calls: AtomicU64,
 /// }
 ///
 /// impl MakeAsyncCalls for Counting {
-///     type Pending<T, E: From<CallError>> = PendingCall<T, E>;
+///     type Pending<T, E: ProcedureError> = PendingCall<T, E>;
 ///
-///     async fn call<P: ProcedureCall + Sync>(&self, call: &P) -> Result<P::Result, P::Error> {
+///     async fn call_with<P: ProcedureCall + Sync>(
+///         &self,
+///         call: &P,
+///         options: CallOptions<'_>,
+///     ) -> Result<P::Result, P::Error> {
 ///         self.calls.fetch_add(1, Ordering::Relaxed);
-///         self.client.call(call).await
+///         self.client.call_with(call, options).await
 ///     }
 ///
-///     fn start<P: ProcedureCall>(&self, call: &P) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
+///     fn start_with<P: ProcedureCall>(
+///         &self,
+///         call: &P,
+///         options: CallOptions<'_>,
+///     ) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
 ///         self.calls.fetch_add(1, Ordering::Relaxed);
-///         self.client.start(call)
+///         self.client.start_with(call, options)
+///     }
+///
+///     fn target(&self) -> CallTarget<'_> {
+///         self.client.target()
 ///     }
 /// }
 ///
@@ -48,26 +62,53 @@ use super::ticket::PendingCall;
 /// ```
 pub trait MakeAsyncCalls: Sync {
     /// A call that has been started, a future of a `T`.
-    type Pending<T, E: From<CallError>>: Future<Output = Result<T, E>>;
+    type Pending<T, E: ProcedureError>: Future<Output = Result<T, E>>;
 
-    /// Makes a call and returns its result. The call is started when the future is polled first, and given up when that
-    /// is dropped.
+    /// Makes a call with `options` and returns its result. The call is started when the future is polled first, and
+    /// given up when that is dropped.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    fn call_with<P: ProcedureCall + Sync>(
+        &self,
+        call: &P,
+        options: CallOptions<'_>,
+    ) -> impl Future<Output = Result<P::Result, P::Error>> + Send;
+
+    /// Starts a call with `options` at once; its result is awaited later, in any order and by any task.
+    ///
+    /// # Errors
+    /// The call cannot be sent; see [`CallError`].
+    fn start_with<P: ProcedureCall>(
+        &self,
+        call: &P,
+        options: CallOptions<'_>,
+    ) -> Result<Self::Pending<P::Result, P::Error>, P::Error>;
+
+    /// Returns what the calls go to, and how much time they have.
+    fn target(&self) -> CallTarget<'_>;
+
+    /// Makes a call and returns its result, as [`call_with`](Self::call_with) does.
     ///
     /// # Errors
     /// By blame; see [`CallError`].
     fn call<P: ProcedureCall + Sync>(
         &self,
         call: &P,
-    ) -> impl Future<Output = Result<P::Result, P::Error>> + Send;
+    ) -> impl Future<Output = Result<P::Result, P::Error>> + Send {
+        self.call_with(call, CallOptions::new())
+    }
 
-    /// Starts a call at once; its result is awaited later, in any order and by any task.
+    /// Starts a call at once, as [`start_with`](Self::start_with) does.
     ///
     /// # Errors
     /// The call cannot be sent; see [`CallError`].
     fn start<P: ProcedureCall>(
         &self,
         call: &P,
-    ) -> Result<Self::Pending<P::Result, P::Error>, P::Error>;
+    ) -> Result<Self::Pending<P::Result, P::Error>, P::Error> {
+        self.start_with(call, CallOptions::new())
+    }
 
     /// Calls procedure 0, which takes nothing, returns nothing, and shows that the server has the program.
     ///
@@ -79,7 +120,16 @@ pub trait MakeAsyncCalls: Sync {
 }
 
 impl MakeAsyncCalls for Client {
-    type Pending<T, E: From<CallError>> = PendingCall<T, E>;
+    type Pending<T, E: ProcedureError> = PendingCall<T, E>;
+
+    #[inline]
+    async fn call_with<P: ProcedureCall + Sync>(
+        &self,
+        call: &P,
+        options: CallOptions<'_>,
+    ) -> Result<P::Result, P::Error> {
+        self.with_options(options).call(call).await
+    }
 
     #[inline]
     fn call<P: ProcedureCall + Sync>(
@@ -90,30 +140,44 @@ impl MakeAsyncCalls for Client {
     }
 
     #[inline]
-    fn start<P: ProcedureCall>(
+    fn start_with<P: ProcedureCall>(
         &self,
         call: &P,
+        options: CallOptions<'_>,
     ) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
-        Client::start(self, call)
+        self.with_options(options).start(call)
+    }
+
+    #[inline]
+    fn target(&self) -> CallTarget<'_> {
+        Client::target(self)
     }
 }
 
-impl MakeAsyncCalls for ClientView<'_> {
-    type Pending<T, E: From<CallError>> = PendingCall<T, E>;
+impl<C: MakeAsyncCalls> MakeAsyncCalls for WithOptions<'_, C> {
+    type Pending<T, E: ProcedureError> = C::Pending<T, E>;
 
     #[inline]
-    fn call<P: ProcedureCall + Sync>(
+    async fn call_with<P: ProcedureCall + Sync>(
         &self,
         call: &P,
-    ) -> impl Future<Output = Result<P::Result, P::Error>> + Send {
-        ClientView::call(*self, call)
+        options: CallOptions<'_>,
+    ) -> Result<P::Result, P::Error> {
+        let options = self.options(options);
+        self.client().call_with(call, options).await
     }
 
     #[inline]
-    fn start<P: ProcedureCall>(
+    fn start_with<P: ProcedureCall>(
         &self,
         call: &P,
-    ) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
-        ClientView::start(*self, call)
+        options: CallOptions<'_>,
+    ) -> Result<Self::Pending<P::Result, P::Error>, P::Error> {
+        self.client().start_with(call, self.options(options))
+    }
+
+    #[inline]
+    fn target(&self) -> CallTarget<'_> {
+        self.client().target()
     }
 }

@@ -15,6 +15,7 @@ mod channel;
 mod connect;
 mod driver;
 mod handle;
+mod layered;
 mod look;
 mod make_calls;
 mod open;
@@ -27,5 +28,6 @@ mod waiters;
 
 pub use channel::Channel;
 pub use handle::{Client, ClientView, LeanCalls, OncCalls};
+pub use layered::LayeredCall;
 pub use make_calls::MakeAsyncCalls;
 pub use ticket::PendingCall;

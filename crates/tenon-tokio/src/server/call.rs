@@ -3,17 +3,19 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tenon_core::InOrder;
 use tenon_core::LeanInput;
 use tenon_core::ReplyMetadata;
+use tenon_core::procedure::ProcedureInfo;
 use tenon_core::profile;
 use tenon_core::serve::{CallContext, CallToServe, HandlerFailure, ServerShared, refuse_by};
 use tenon_core::service::{CallInfo, Cancellation, Origin, Refusal};
 use tenon_net::{Protocol, Transport};
 use tenon_proto::connection::framing::Detached;
 use tenon_proto::connection::{Caller, ReceivedCall, ReplyDraft};
-use tenon_proto::lean::Interface;
+use tenon_proto::lean::{Interface, Metadata};
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean};
 
 /// One version of a program with procedures that wait for something: timers, other servers, files. Of an interface the
@@ -75,6 +77,11 @@ pub trait AsyncService: Send + Sync + 'static {
         None
     }
 
+    /// Returns what the interface says of a procedure, if the service knows: for logs, metrics and middleware.
+    fn procedure(&self, _number: u32) -> Option<ProcedureInfo<'_>> {
+        None
+    }
+
     /// Returns whether the calls of one connection are to be carried out one after the other, in their order. While one
     /// is carried out, no further request of its connection is looked at, a cancellation neither.
     fn keeps_order(&self) -> bool {
@@ -103,6 +110,10 @@ impl<S: AsyncService> AsyncService for InOrder<S> {
         self.0.interface()
     }
 
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        self.0.procedure(number)
+    }
+
     fn keeps_order(&self) -> bool {
         true
     }
@@ -119,6 +130,8 @@ pub struct Call {
     call: CallToServe,
     message: CallMessage,
     dispatched: u64,
+    /// Metadata that its handler sees in place of that in the message, if a middleware has changed it.
+    metadata: Option<Metadata>,
     reply_metadata: ReplyMetadata,
 }
 
@@ -174,6 +187,15 @@ pub struct Answer {
     pub(super) reply: Buffer,
     /// The message that the call came in; its memory is used again.
     pub(super) message: CallMessage,
+    /// Why the call was refused, if it was.
+    pub(super) refusal: Option<Refusal>,
+}
+
+impl Answer {
+    /// Returns why the call was refused, if it was.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_ref()
+    }
 }
 
 impl Call {
@@ -193,8 +215,15 @@ impl Call {
             } else {
                 0
             },
+            metadata: None,
             reply_metadata: ReplyMetadata::new(),
         }
+    }
+
+    /// Changes what the handler sees.
+    pub(super) fn change(&mut self, deadline: Option<Instant>, metadata: Option<Metadata>) {
+        self.call.deadline = deadline.or(self.call.deadline);
+        self.metadata = metadata;
     }
 
     /// Returns the number of the procedure.
@@ -239,6 +268,7 @@ impl Call {
             cancellation,
             &self.reply_metadata,
         )
+        .changed(None, self.metadata.as_ref())
     }
 
     /// Reads the arguments of a call by ONC RPC, all of them.
@@ -331,7 +361,10 @@ impl Call {
         let mut reply = Buffer::default();
         let draft = self.call.begin_reply(&mut reply);
         let draft = refuse_by(draft, &refusal, &mut reply);
-        self.seal(draft, reply)
+        Answer {
+            refusal: Some(refusal),
+            ..self.seal(draft, reply)
+        }
     }
 
     /// Makes an answer of a reply that was written.
@@ -345,6 +378,7 @@ impl Call {
         Answer {
             reply,
             message: self.message,
+            refusal: None,
         }
     }
 }

@@ -14,6 +14,7 @@ mod call_target;
 mod connection;
 mod dispatch;
 mod handle;
+mod layered;
 mod mailbox;
 mod port;
 mod request;

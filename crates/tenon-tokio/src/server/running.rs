@@ -6,6 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use tenon_core::procedure::ProcedureInfo;
 use tenon_core::profile;
 use tenon_core::propagation::PropagatedContext;
 use tenon_core::serve::{CallToServe, HandlerFailure, ServerShared, panic_text, refuse_by};
@@ -56,7 +57,7 @@ impl<S: AsyncService> BeginCall for S {
         let context = call.info().context_to_enter();
         Box::pin(async move {
             match guarded(self.call(call), context).await {
-                Ok(Answer { reply, message }) => FinishedCall {
+                Ok(Answer { reply, message, .. }) => FinishedCall {
                     reply,
                     message: message.into_detached(),
                 },
@@ -162,6 +163,10 @@ impl<S: AsyncService> Service for ListedService<S> {
 
     fn version(&self) -> u32 {
         self.0.version()
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        self.0.procedure(number)
     }
 
     fn keeps_order(&self) -> bool {

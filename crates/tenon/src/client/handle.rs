@@ -7,10 +7,10 @@ use std::time::Duration;
 use tenon_core::caller::{Caller, DecodeBy};
 use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
-use tenon_core::procedure::{Ping, ProcedureCall};
+use tenon_core::procedure::{Ping, ProcedureCall, ProcedureError};
 use tenon_core::profile::{AtEnd, CallProfile, Followed, NoProbe, Probe, Step};
 use tenon_core::propagation::Propagation;
-use tenon_core::{LeanInput, MakeCalls};
+use tenon_core::{CallTarget, LeanInput, MakeCalls};
 use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
 use tenon_proto::lean::{ByteOrder, Interface, Metadata, MetadataError};
@@ -120,7 +120,7 @@ impl Client {
     ///
     /// let mut metadata = Metadata::new();
     /// metadata.append("tenant", "blue")?;
-    /// let greeter = GreeterV1Client::connect(&address)?;
+    /// let greeter = GreeterV1Client::connect(&format!("lean+{address}"))?;
     /// let greeter = GreeterV1Client(greeter.0.with_metadata(&metadata)?);
     /// greeter.greet(&Visitor::default())?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -437,36 +437,29 @@ impl<'c> ClientView<'c> {
 }
 
 impl MakeCalls for Client {
-    type Pending<T, E: From<CallError>> = PendingCall<T, E>;
+    type Pending<T, E: ProcedureError> = PendingCall<T, E>;
 
     #[inline]
-    fn call<P: ProcedureCall>(&self, call: &P) -> Result<P::Result, P::Error> {
-        Client::call(self, call)
-    }
-
-    #[inline]
-    fn start<P: ProcedureCall>(
+    fn call_with<P: ProcedureCall>(
         &self,
         call: &P,
-    ) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
-        Client::start(self, call)
-    }
-}
-
-impl MakeCalls for ClientView<'_> {
-    type Pending<T, E: From<CallError>> = PendingCall<T, E>;
-
-    #[inline]
-    fn call<P: ProcedureCall>(&self, call: &P) -> Result<P::Result, P::Error> {
-        ClientView::call(*self, call)
+        options: CallOptions<'_>,
+    ) -> Result<P::Result, P::Error> {
+        self.with_options(options).call(call)
     }
 
     #[inline]
-    fn start<P: ProcedureCall>(
+    fn start_with<P: ProcedureCall>(
         &self,
         call: &P,
+        options: CallOptions<'_>,
     ) -> Result<PendingCall<P::Result, P::Error>, P::Error> {
-        ClientView::start(*self, call)
+        self.with_options(options).start(call)
+    }
+
+    #[inline]
+    fn target(&self) -> CallTarget<'_> {
+        self.caller.target(self.channel.address())
     }
 }
 

@@ -4,10 +4,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use tenon_core::LeanInput;
 use tenon_core::caller::{DecodeBy, Decoding};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Followed, NoProbe, Probe, Step};
+use tenon_core::{LeanInput, PendingReply};
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::{DecodeError, Decoder};
 
@@ -145,6 +145,16 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
             self.early = early.transpose();
         }
         self.early.is_some()
+    }
+}
+
+impl<T, E: From<CallError>> PendingReply<T, E> for PendingCall<T, E> {
+    fn wait(self) -> Result<T, E> {
+        Self::wait(self)
+    }
+
+    fn wait_for(&mut self, limit: Duration) -> bool {
+        Self::wait_for(self, limit)
     }
 }
 

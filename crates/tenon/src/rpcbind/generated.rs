@@ -7,7 +7,7 @@ use crate::wire::{
 };
 use crate::{
     CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ClientView, ConnectError, Credential, MakeCalls, Refusal, Service, in_process,
+    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// The port of rpcbind, TCP and UDP.
@@ -760,11 +760,6 @@ impl PmapversClient {
         Self(Client::over(channel, RPCBPROG, PMAPVERS))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> PmapversClient<ClientView<'c>> {
-        PmapversClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -779,6 +774,14 @@ impl PmapversClient {
 }
 
 impl<C: MakeCalls> PmapversClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> PmapversClient<WithOptions<'c, C>> {
+        PmapversClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -890,6 +893,8 @@ struct PmapversNull;
 
 impl CalledProcedure for PmapversNull {
     const PROCEDURE: u32 = PMAPPROC_NULL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("PMAPVERS", "PMAPPROC_NULL", PMAPPROC_NULL);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -912,6 +917,8 @@ struct PmapversSet<'a> {
 
 impl CalledProcedure for PmapversSet<'_> {
     const PROCEDURE: u32 = PMAPPROC_SET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("PMAPVERS", "PMAPPROC_SET", PMAPPROC_SET);
     const HAS_LEAN: bool = false;
 
     type Result = bool;
@@ -940,6 +947,8 @@ struct PmapversUnset<'a> {
 
 impl CalledProcedure for PmapversUnset<'_> {
     const PROCEDURE: u32 = PMAPPROC_UNSET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("PMAPVERS", "PMAPPROC_UNSET", PMAPPROC_UNSET);
     const HAS_LEAN: bool = false;
 
     type Result = bool;
@@ -968,6 +977,8 @@ struct PmapversGetport<'a> {
 
 impl CalledProcedure for PmapversGetport<'_> {
     const PROCEDURE: u32 = PMAPPROC_GETPORT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("PMAPVERS", "PMAPPROC_GETPORT", PMAPPROC_GETPORT);
     const HAS_LEAN: bool = false;
 
     type Result = u32;
@@ -994,6 +1005,8 @@ struct PmapversDump;
 
 impl CalledProcedure for PmapversDump {
     const PROCEDURE: u32 = PMAPPROC_DUMP;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("PMAPVERS", "PMAPPROC_DUMP", PMAPPROC_DUMP);
     const HAS_LEAN: bool = false;
 
     type Result = PmaplistPtr;
@@ -1016,6 +1029,8 @@ struct PmapversCallit<'a> {
 
 impl CalledProcedure for PmapversCallit<'_> {
     const PROCEDURE: u32 = PMAPPROC_CALLIT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("PMAPVERS", "PMAPPROC_CALLIT", PMAPPROC_CALLIT);
     const HAS_LEAN: bool = false;
 
     type Result = CallResult;
@@ -1109,6 +1124,18 @@ impl<T: Pmapvers> Service for PmapversService<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            PMAPPROC_NULL => Some(PmapversNull::INFO),
+            PMAPPROC_SET => Some(PmapversSet::INFO),
+            PMAPPROC_UNSET => Some(PmapversUnset::INFO),
+            PMAPPROC_GETPORT => Some(PmapversGetport::INFO),
+            PMAPPROC_DUMP => Some(PmapversDump::INFO),
+            PMAPPROC_CALLIT => Some(PmapversCallit::INFO),
+            _ => None,
         }
     }
 }
@@ -1274,11 +1301,6 @@ impl RpcbversClient {
         Self(Client::over(channel, RPCBPROG, RPCBVERS))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> RpcbversClient<ClientView<'c>> {
-        RpcbversClient(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -1293,6 +1315,14 @@ impl RpcbversClient {
 }
 
 impl<C: MakeCalls> RpcbversClient<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> RpcbversClient<WithOptions<'c, C>> {
+        RpcbversClient(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -1456,6 +1486,8 @@ struct RpcbversNull;
 
 impl CalledProcedure for RpcbversNull {
     const PROCEDURE: u32 = RPCBPROC_NULL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS", "RPCBPROC_NULL", RPCBPROC_NULL);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -1478,6 +1510,8 @@ struct RpcbversSet<'a> {
 
 impl CalledProcedure for RpcbversSet<'_> {
     const PROCEDURE: u32 = RPCBPROC_SET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS", "RPCBPROC_SET", RPCBPROC_SET);
     const HAS_LEAN: bool = false;
 
     type Result = bool;
@@ -1505,6 +1539,8 @@ struct RpcbversUnset<'a> {
 
 impl CalledProcedure for RpcbversUnset<'_> {
     const PROCEDURE: u32 = RPCBPROC_UNSET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS", "RPCBPROC_UNSET", RPCBPROC_UNSET);
     const HAS_LEAN: bool = false;
 
     type Result = bool;
@@ -1532,6 +1568,8 @@ struct RpcbversGetaddr<'a> {
 
 impl CalledProcedure for RpcbversGetaddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_GETADDR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS", "RPCBPROC_GETADDR", RPCBPROC_GETADDR);
     const HAS_LEAN: bool = false;
 
     type Result = BString;
@@ -1557,6 +1595,8 @@ struct RpcbversDump;
 
 impl CalledProcedure for RpcbversDump {
     const PROCEDURE: u32 = RPCBPROC_DUMP;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS", "RPCBPROC_DUMP", RPCBPROC_DUMP);
     const HAS_LEAN: bool = false;
 
     type Result = RpcblistPtr;
@@ -1579,6 +1619,8 @@ struct RpcbversCallit<'a> {
 
 impl CalledProcedure for RpcbversCallit<'_> {
     const PROCEDURE: u32 = RPCBPROC_CALLIT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS", "RPCBPROC_CALLIT", RPCBPROC_CALLIT);
     const HAS_LEAN: bool = false;
 
     type Result = RpcbRmtcallres;
@@ -1604,6 +1646,8 @@ struct RpcbversGettime;
 
 impl CalledProcedure for RpcbversGettime {
     const PROCEDURE: u32 = RPCBPROC_GETTIME;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS", "RPCBPROC_GETTIME", RPCBPROC_GETTIME);
     const HAS_LEAN: bool = false;
 
     type Result = u32;
@@ -1626,6 +1670,8 @@ struct RpcbversUaddr2Taddr<'a> {
 
 impl CalledProcedure for RpcbversUaddr2Taddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_UADDR2_TADDR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS", "RPCBPROC_UADDR2TADDR", RPCBPROC_UADDR2_TADDR);
     const HAS_LEAN: bool = false;
 
     type Result = Netbuf;
@@ -1654,6 +1700,8 @@ struct RpcbversTaddr2Uaddr<'a> {
 
 impl CalledProcedure for RpcbversTaddr2Uaddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_TADDR2_UADDR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS", "RPCBPROC_TADDR2UADDR", RPCBPROC_TADDR2_UADDR);
     const HAS_LEAN: bool = false;
 
     type Result = BString;
@@ -1780,6 +1828,21 @@ impl<T: Rpcbvers> Service for RpcbversService<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            RPCBPROC_NULL => Some(RpcbversNull::INFO),
+            RPCBPROC_SET => Some(RpcbversSet::INFO),
+            RPCBPROC_UNSET => Some(RpcbversUnset::INFO),
+            RPCBPROC_GETADDR => Some(RpcbversGetaddr::INFO),
+            RPCBPROC_DUMP => Some(RpcbversDump::INFO),
+            RPCBPROC_CALLIT => Some(RpcbversCallit::INFO),
+            RPCBPROC_GETTIME => Some(RpcbversGettime::INFO),
+            RPCBPROC_UADDR2_TADDR => Some(RpcbversUaddr2Taddr::INFO),
+            RPCBPROC_TADDR2_UADDR => Some(RpcbversTaddr2Uaddr::INFO),
+            _ => None,
         }
     }
 }
@@ -1975,11 +2038,6 @@ impl Rpcbvers4Client {
         Self(Client::over(channel, RPCBPROG, RPCBVERS4))
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    pub fn with_options<'c>(&'c self, options: CallOptions<'c>) -> Rpcbvers4Client<ClientView<'c>> {
-        Rpcbvers4Client(self.0.with_options(options))
-    }
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -1994,6 +2052,14 @@ impl Rpcbvers4Client {
 }
 
 impl<C: MakeCalls> Rpcbvers4Client<C> {
+    /// Returns this client with `options` for some calls, at no cost.
+    pub fn with_options<'c>(
+        &'c self,
+        options: CallOptions<'c>,
+    ) -> Rpcbvers4Client<WithOptions<'c, C>> {
+        Rpcbvers4Client(WithOptions::new(&self.0, options))
+    }
+
     /// Calls procedure 0, which shows that the server has the program.
     pub fn ping(&self) -> Result<(), CallError> {
         self.0.ping()
@@ -2231,6 +2297,8 @@ struct Rpcbvers4Null;
 
 impl CalledProcedure for Rpcbvers4Null {
     const PROCEDURE: u32 = RPCBPROC_NULL;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_NULL", RPCBPROC_NULL);
     const HAS_LEAN: bool = false;
 
     type Result = ();
@@ -2253,6 +2321,8 @@ struct Rpcbvers4Set<'a> {
 
 impl CalledProcedure for Rpcbvers4Set<'_> {
     const PROCEDURE: u32 = RPCBPROC_SET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_SET", RPCBPROC_SET);
     const HAS_LEAN: bool = false;
 
     type Result = bool;
@@ -2280,6 +2350,8 @@ struct Rpcbvers4Unset<'a> {
 
 impl CalledProcedure for Rpcbvers4Unset<'_> {
     const PROCEDURE: u32 = RPCBPROC_UNSET;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_UNSET", RPCBPROC_UNSET);
     const HAS_LEAN: bool = false;
 
     type Result = bool;
@@ -2307,6 +2379,8 @@ struct Rpcbvers4Getaddr<'a> {
 
 impl CalledProcedure for Rpcbvers4Getaddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_GETADDR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_GETADDR", RPCBPROC_GETADDR);
     const HAS_LEAN: bool = false;
 
     type Result = BString;
@@ -2332,6 +2406,8 @@ struct Rpcbvers4Dump;
 
 impl CalledProcedure for Rpcbvers4Dump {
     const PROCEDURE: u32 = RPCBPROC_DUMP;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_DUMP", RPCBPROC_DUMP);
     const HAS_LEAN: bool = false;
 
     type Result = RpcblistPtr;
@@ -2354,6 +2430,8 @@ struct Rpcbvers4Bcast<'a> {
 
 impl CalledProcedure for Rpcbvers4Bcast<'_> {
     const PROCEDURE: u32 = RPCBPROC_BCAST;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_BCAST", RPCBPROC_BCAST);
     const HAS_LEAN: bool = false;
 
     type Result = RpcbRmtcallres;
@@ -2379,6 +2457,8 @@ struct Rpcbvers4Gettime;
 
 impl CalledProcedure for Rpcbvers4Gettime {
     const PROCEDURE: u32 = RPCBPROC_GETTIME;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_GETTIME", RPCBPROC_GETTIME);
     const HAS_LEAN: bool = false;
 
     type Result = u32;
@@ -2401,6 +2481,8 @@ struct Rpcbvers4Uaddr2Taddr<'a> {
 
 impl CalledProcedure for Rpcbvers4Uaddr2Taddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_UADDR2_TADDR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_UADDR2TADDR", RPCBPROC_UADDR2_TADDR);
     const HAS_LEAN: bool = false;
 
     type Result = Netbuf;
@@ -2429,6 +2511,8 @@ struct Rpcbvers4Taddr2Uaddr<'a> {
 
 impl CalledProcedure for Rpcbvers4Taddr2Uaddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_TADDR2_UADDR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_TADDR2UADDR", RPCBPROC_TADDR2_UADDR);
     const HAS_LEAN: bool = false;
 
     type Result = BString;
@@ -2456,6 +2540,8 @@ struct Rpcbvers4Getversaddr<'a> {
 
 impl CalledProcedure for Rpcbvers4Getversaddr<'_> {
     const PROCEDURE: u32 = RPCBPROC_GETVERSADDR;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_GETVERSADDR", RPCBPROC_GETVERSADDR);
     const HAS_LEAN: bool = false;
 
     type Result = BString;
@@ -2483,6 +2569,8 @@ struct Rpcbvers4Indirect<'a> {
 
 impl CalledProcedure for Rpcbvers4Indirect<'_> {
     const PROCEDURE: u32 = RPCBPROC_INDIRECT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_INDIRECT", RPCBPROC_INDIRECT);
     const HAS_LEAN: bool = false;
 
     type Result = RpcbRmtcallres;
@@ -2510,6 +2598,8 @@ struct Rpcbvers4Getaddrlist<'a> {
 
 impl CalledProcedure for Rpcbvers4Getaddrlist<'_> {
     const PROCEDURE: u32 = RPCBPROC_GETADDRLIST;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_GETADDRLIST", RPCBPROC_GETADDRLIST);
     const HAS_LEAN: bool = false;
 
     type Result = RpcbEntryListPtr;
@@ -2535,6 +2625,8 @@ struct Rpcbvers4Getstat;
 
 impl CalledProcedure for Rpcbvers4Getstat {
     const PROCEDURE: u32 = RPCBPROC_GETSTAT;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("RPCBVERS4", "RPCBPROC_GETSTAT", RPCBPROC_GETSTAT);
     const HAS_LEAN: bool = false;
 
     type Result = RpcbStatByvers;
@@ -2700,6 +2792,25 @@ impl<T: Rpcbvers4> Service for Rpcbvers4Service<T> {
                 Ok(())
             }
             _ => Err(Refusal::ProcedureUnavailable),
+        }
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        match number {
+            RPCBPROC_NULL => Some(Rpcbvers4Null::INFO),
+            RPCBPROC_SET => Some(Rpcbvers4Set::INFO),
+            RPCBPROC_UNSET => Some(Rpcbvers4Unset::INFO),
+            RPCBPROC_GETADDR => Some(Rpcbvers4Getaddr::INFO),
+            RPCBPROC_DUMP => Some(Rpcbvers4Dump::INFO),
+            RPCBPROC_BCAST => Some(Rpcbvers4Bcast::INFO),
+            RPCBPROC_GETTIME => Some(Rpcbvers4Gettime::INFO),
+            RPCBPROC_UADDR2_TADDR => Some(Rpcbvers4Uaddr2Taddr::INFO),
+            RPCBPROC_TADDR2_UADDR => Some(Rpcbvers4Taddr2Uaddr::INFO),
+            RPCBPROC_GETVERSADDR => Some(Rpcbvers4Getversaddr::INFO),
+            RPCBPROC_INDIRECT => Some(Rpcbvers4Indirect::INFO),
+            RPCBPROC_GETADDRLIST => Some(Rpcbvers4Getaddrlist::INFO),
+            RPCBPROC_GETSTAT => Some(Rpcbvers4Getstat::INFO),
+            _ => None,
         }
     }
 }

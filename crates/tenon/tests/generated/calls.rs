@@ -18,8 +18,8 @@ use crate::demo::{
 use crate::mount3::MountV3Client;
 use tenon::wire::{BStr, BString, Cow, DecodeError, Decoder, EncodeError, Encoder, Representation};
 use tenon::{
-    AuthStat, CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Credential, MakeCalls,
-    PendingCall, ProcedureCall, Protocol, Refusal, Refused, Server,
+    AuthStat, CallCodec, CallError, CallInfo, CallOptions, CallTarget, CalledProcedure, Credential,
+    MakeCalls, PendingCall, ProcedureCall, ProcedureError, Protocol, Refusal, Refused, Server,
 };
 
 /// Refuses calls as the name asks, and otherwise tells what it knows of its caller.
@@ -228,19 +228,28 @@ struct Counting<C> {
 }
 
 impl<C: MakeCalls> MakeCalls for Counting<C> {
-    type Pending<T, E: From<CallError>> = C::Pending<T, E>;
+    type Pending<T, E: ProcedureError> = C::Pending<T, E>;
 
-    fn call<P: ProcedureCall>(&self, call: &P) -> Result<P::Result, P::Error> {
-        self.calls.borrow_mut().push(P::PROCEDURE);
-        self.inner.call(call)
-    }
-
-    fn start<P: ProcedureCall>(
+    fn call_with<P: ProcedureCall>(
         &self,
         call: &P,
+        options: CallOptions<'_>,
+    ) -> Result<P::Result, P::Error> {
+        self.calls.borrow_mut().push(P::PROCEDURE);
+        self.inner.call_with(call, options)
+    }
+
+    fn start_with<P: ProcedureCall>(
+        &self,
+        call: &P,
+        options: CallOptions<'_>,
     ) -> Result<C::Pending<P::Result, P::Error>, P::Error> {
         self.calls.borrow_mut().push(P::PROCEDURE);
-        self.inner.start(call)
+        self.inner.start_with(call, options)
+    }
+
+    fn target(&self) -> CallTarget<'_> {
+        self.inner.target()
     }
 }
 
@@ -256,7 +265,11 @@ fn a_generated_client_calls_through_what_is_put_around_a_client() {
     assert_eq!(client.average(&[1, 2]).unwrap(), 1.5);
     let counting: PendingCall<Numbers> = client.start_count_to(3).unwrap();
     assert_eq!(counting.wait().unwrap(), [1, 2, 3]);
-    assert_eq!(*client.0.calls.borrow(), [2, 3]);
+    // Options of some calls go through it, too.
+    let none = CallOptions::new().timeout(Duration::ZERO);
+    let error = client.with_options(none).average(&[1, 2]).unwrap_err();
+    assert!(matches!(error, CallError::TimedOut { .. }), "{error:?}");
+    assert_eq!(*client.0.calls.borrow(), [2, 3, 2]);
 }
 
 /// An error of a program, made by hand.
@@ -275,6 +288,12 @@ impl From<CallError> for Refusing {
             },
             _ => Self::Other,
         }
+    }
+}
+
+impl ProcedureError for Refusing {
+    fn call_error(&self) -> Option<&CallError> {
+        None
     }
 }
 

@@ -3,7 +3,7 @@
 use tenon_plan::ProcedurePlan;
 
 use super::lent::{ArgumentMode, unboxed};
-use super::{ProtocolSet, ServiceMethod};
+use super::{ProtocolSet, ServiceMethod, ServiceVersion};
 use crate::rust::code::{BlockExpr, Expr, FunctionSignature};
 use crate::rust::marshal::{ItemOperand, MarshalGenerator, PlaceBindings, parameter, uses_cursor};
 use crate::rust::shape::TypeShape;
@@ -30,11 +30,17 @@ pub fn is_borrowing(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> bool {
 }
 
 /// Writes the call of a procedure as a value, and the codec of its messages in each protocol.
-pub fn write(w: &mut SourceWriter, protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) {
+pub fn write(
+    w: &mut SourceWriter,
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    method: &ServiceMethod<'_>,
+) {
     let rust = protocols.onc.rust;
     rust.uses(&[
         "CalledProcedure",
         "CallCodec",
+        "ProcedureInfo",
         "wire::DecodeError",
         "wire::Decoder",
     ]);
@@ -64,6 +70,8 @@ pub fn write(w: &mut SourceWriter, protocols: ProtocolSet<'_>, method: &ServiceM
     w.braces(&head, |w| {
         let number = &method.names.number;
         w.line(format!("const PROCEDURE: u32 = {number};"));
+        let info = of.info(method);
+        info.write_constant(w, "INFO", "ProcedureInfo<'static>");
         if method.lean.is_none() {
             w.line("const HAS_LEAN: bool = false;");
         }

@@ -12,9 +12,8 @@ use crate::writer::{HoleContent, SourceWriter};
 struct ClientFlavor<'a> {
     /// The client's name.
     name: &'a str,
-    /// The type that it wraps, that with options for some calls, and the channel.
+    /// The type that it wraps, and the channel.
     client: String,
-    view: String,
     channel: String,
     /// The trait of types that it may wrap.
     makes_calls: String,
@@ -26,11 +25,10 @@ struct ClientFlavor<'a> {
 /// Writes the client of threads.
 pub fn write(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceVersion<'_>) {
     let rust = protocols.onc.rust;
-    rust.uses(&["Channel", "Client", "ClientView", "MakeCalls"]);
+    rust.uses(&["Channel", "Client", "MakeCalls"]);
     let flavor = ClientFlavor {
         name: &of.names.client,
         client: "Client".to_owned(),
-        view: "ClientView".to_owned(),
         channel: "Channel".to_owned(),
         makes_calls: "MakeCalls".to_owned(),
         from: "",
@@ -49,7 +47,6 @@ pub fn write_async(
     let flavor = ClientFlavor {
         name: &of.names.async_client,
         client: format!("{tokio}::Client"),
-        view: format!("{tokio}::ClientView"),
         channel: format!("{tokio}::Channel"),
         makes_calls: format!("{tokio}::MakeAsyncCalls"),
         from: " from tasks",
@@ -70,6 +67,7 @@ fn write_client(
         "ChannelOptions",
         "ConnectError",
         "Credential",
+        "WithOptions",
     ]);
     let connects = if protocols.lean.is_some() {
         [
@@ -85,10 +83,6 @@ fn write_client(
     let connect_with = connect(protocols, of, flavor, "connect_with", Some("options"));
     let connect = connect(protocols, of, flavor, "connect", None);
     let over = over(protocols, of, flavor);
-    let view = BlockExpr::value(Expr::text(format!(
-        "{}(self.0.with_options(options))",
-        flavor.name
-    )));
     let is_async = if flavor.is_async { "async " } else { "" };
     let head = FunctionSignature {
         name: format!("pub {is_async}fn connect_with"),
@@ -127,9 +121,6 @@ impl $name$ {
         $over$
     }
 
-    /// Returns this client with `options` for some calls, at no cost.
-    $with_options$
-
     /// The same client with `timeout` for each call.
     #[must_use]
     pub fn with_timeout(&self, timeout: core::time::Duration) -> Self {
@@ -164,10 +155,6 @@ impl $name$ {
                 HoleContent::Lines(&|w| head.write_function(w, &connect_with)),
             ),
             ("over", HoleContent::Lines(&|w| over.write(w))),
-            (
-                "with_options",
-                HoleContent::Lines(&|w| with_options(flavor).write_function(w, &view)),
-            ),
         ],
     );
     let has_ping = of
@@ -177,6 +164,12 @@ impl $name$ {
     let (name, makes_calls) = (flavor.name, &flavor.makes_calls);
     w.gap();
     w.braces(&format!("impl<C: {makes_calls}> {name}<C>"), |w| {
+        let view = BlockExpr::value(Expr::text(format!(
+            "{name}(WithOptions::new(&self.0, options))"
+        )));
+        w.line("/// Returns this client with `options` for some calls, at no cost.");
+        with_options(flavor).write_function(w, &view);
+        w.gap();
         if !has_ping {
             rust.uses(&["CallError"]);
             write_ping(w, flavor.is_async);
@@ -211,7 +204,7 @@ fn with_options(flavor: &ClientFlavor<'_>) -> FunctionSignature {
         parameters: ["&'c self", "options: CallOptions<'c>"]
             .map(str::to_owned)
             .to_vec(),
-        result: format!("{}<{}<'c>>", flavor.name, flavor.view),
+        result: format!("{}<WithOptions<'c, C>>", flavor.name),
     }
 }
 

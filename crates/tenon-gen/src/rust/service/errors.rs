@@ -16,7 +16,7 @@ pub fn write(w: &mut SourceWriter, protocols: ProtocolSet<'_>, method: &ServiceM
         w.line(format!("/// The error of a call of `{name}`."));
         return w.line(format!("pub type {error} = CallError;"));
     }
-    rust.uses(&["CallErrorKind", "Refusal"]);
+    rust.uses(&["CallErrorKind", "ProcedureError", "Refusal"]);
     let variants = variants(rust, method);
     let is_lean = method.lean.is_some();
     w.skeleton(
@@ -87,6 +87,15 @@ impl std::error::Error for $name$ {
 impl From<CallError> for $name$ {
     fn from(error: CallError) -> Self {
         $of_call$
+    }
+}
+
+impl ProcedureError for $name$ {
+    fn call_error(&self) -> Option<&CallError> {
+        match self {
+            Self::Other(error) => Some(error),
+            _ => None,
+        }
     }
 }
 

@@ -23,7 +23,8 @@ use super::marshal::MarshalGenerator;
 use super::names::{ProcedureNames, ProgramNames, VersionNames};
 use super::shape::TypeShape;
 use super::types::write_deprecated;
-use crate::writer::SourceWriter;
+use crate::rust::code::{BlockExpr, Expr};
+use crate::writer::{SourceWriter, literal};
 
 /// The protocols that clients and servers speak.
 #[derive(Clone, Copy)]
@@ -56,6 +57,38 @@ impl ServiceVersion<'_> {
     fn served(&self) -> Vec<&ServiceMethod<'_>> {
         let methods = self.methods.iter();
         methods.filter(|of| of.procedure.number != 0).collect()
+    }
+
+    /// Writes the method of a service that returns what the interface says of a procedure.
+    fn write_procedure(&self, w: &mut SourceWriter, rust: &RustFile<'_>) {
+        if self.methods.is_empty() {
+            return;
+        }
+        rust.uses(&["ProcedureInfo"]);
+        let arms = self.methods.iter().map(|method| {
+            let info = Expr::text(format!("Some({}::INFO)", method.names.call));
+            (method.names.number.clone(), BlockExpr::value(info))
+        });
+        let otherwise = ("_".to_owned(), BlockExpr::value(Expr::text("None")));
+        let arms = arms.chain([otherwise]).collect();
+        let found = Expr::Match(Box::new(Expr::text("number")), arms);
+        w.gap();
+        w.braces(
+            "fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>>",
+            |w| BlockExpr::value(found).write(w),
+        );
+    }
+
+    /// Returns what the interface says of a procedure.
+    fn info(&self, method: &ServiceMethod<'_>) -> Expr {
+        let constructor = match method.procedure.annotations.idempotent {
+            true => "ProcedureInfo::idempotent",
+            false => "ProcedureInfo::new",
+        };
+        let [service, name] =
+            [&self.version.name, &method.procedure.name].map(|name| literal(name));
+        let arguments = [&service, &name, &method.names.number];
+        Expr::call(constructor, arguments.map(Expr::text))
     }
 }
 
@@ -202,7 +235,7 @@ fn write_version(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceV
     client::write(w, protocols, of);
     calls::write_client(w, rust, of, &calls);
     for method in &of.methods {
-        call::write(w, protocols, method);
+        call::write(w, protocols, of, method);
     }
     server::write(w, protocols, of);
     in_process::write(w, protocols, of, &calls, &names.server);

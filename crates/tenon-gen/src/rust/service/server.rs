@@ -197,6 +197,7 @@ impl<T: $server$> Service for $service$<T> {
     ) -> Result<(), Refusal> {
         $body$
     }
+    $procedure$
     $lean$
 }
 ",
@@ -215,6 +216,10 @@ impl<T: $server$> Service for $service$<T> {
                     let served = served.map(|method| (*method, with, method.plan));
                     dispatch(served, split.otherwise()).write(w);
                 }),
+            ),
+            (
+                "procedure",
+                HoleContent::Lines(&|w| of.write_procedure(w, with.rust)),
             ),
             ("lean", HoleContent::Lines(&lean)),
         ],

@@ -115,6 +115,7 @@ impl<T: $server$> $tokio$::AsyncService for $service$<T> {
     fn version(&self) -> u32 {
         $number$
     }
+    $procedure$
     $interface$
 
     $call$
@@ -126,6 +127,10 @@ impl<T: $server$> $tokio$::AsyncService for $service$<T> {
             ("tokio", HoleContent::Text(tokio)),
             ("program", HoleContent::Text(&of.program.number)),
             ("number", HoleContent::Text(&of.names.number)),
+            (
+                "procedure",
+                HoleContent::Lines(&|w| of.write_procedure(w, rust)),
+            ),
             ("interface", HoleContent::Lines(&interface)),
             (
                 "call",

@@ -4,7 +4,7 @@
 use tenon_wire::Buffer;
 
 use super::fault::Fault;
-use super::metadata::{MetadataError, MetadataView};
+use super::metadata::{Metadata, MetadataError, MetadataView};
 use super::order::{ByteOrder, FieldReader, pad};
 use crate::codec::onc::auth::Credential;
 
@@ -20,13 +20,21 @@ pub struct Extension<'m> {
     pub content: &'m [u8],
 }
 
-impl Extension<'_> {
+impl<'m> Extension<'m> {
     /// Time stamps.
     pub const STAMPS: u16 = 1;
     /// Metadata.
     pub const METADATA: u16 = 2;
     /// The user that the caller claims to be, as the body of an AUTH_SYS credential (RFC 5531 appendix A).
     pub const CREDENTIAL: u16 = 3;
+
+    /// The extension of a message in this machine's order of bytes that carries metadata.
+    pub fn of_metadata(metadata: &'m Metadata) -> Self {
+        Self {
+            kind: Self::METADATA,
+            content: metadata.content(),
+        }
+    }
 
     /// Bytes of an extension in front of its content.
     pub(super) const HEADER: usize = 8;
@@ -126,7 +134,7 @@ impl<'m> Extensions<'m> {
     /// Returns the metadata of an answer. What breaks the rules is none.
     pub fn answer_metadata(self) -> MetadataView<'m> {
         let content = self.content_of(Extension::METADATA).unwrap_or_default();
-        MetadataView::check(content, self.order, super::Metadata::ACCEPTED).unwrap_or_default()
+        MetadataView::check(content, self.order, Metadata::ACCEPTED).unwrap_or_default()
     }
 
     /// Returns the user that the caller of a call claims to be.

@@ -224,6 +224,27 @@ impl MessageDraft {
         Self::begin(buffer, order, header, extras)
     }
 
+    /// Begins a call that has nothing in front of its arguments.
+    #[inline]
+    pub fn plain_call(buffer: &mut Buffer, order: ByteOrder, procedure: u16) -> Self {
+        let header = Header {
+            kind: Kind::Call,
+            flags: Flags::default(),
+            id: 0,
+            service: 0,
+            procedure,
+            length: 0,
+        };
+        let start = buffer.len();
+        *buffer.chunk() = header.encode(order);
+        Self {
+            start,
+            header,
+            order,
+            has_time: false,
+        }
+    }
+
     #[inline]
     pub(super) fn begin(
         buffer: &mut Buffer,

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::extension::Extension;
 use super::order::{ByteOrder, FieldReader, padding_of};
 
 /// Bytes of the lengths in front of a pair.
@@ -131,12 +130,9 @@ impl Metadata {
         self.bytes.len()
     }
 
-    /// Returns the extension of a message in this machine's order of bytes that carries the pairs.
-    pub fn extension(&self) -> Extension<'_> {
-        Extension {
-            kind: Extension::METADATA,
-            content: &self.bytes,
-        }
+    /// Returns the pairs as a message in this machine's order of bytes carries them.
+    pub(super) fn content(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Writes the pairs into `place`, which has room for them and their padding, as an end writes them whose messages
@@ -282,6 +278,10 @@ impl Metadata {
 
     /// The key of what systems of tracing add to that (W3C Trace Context).
     pub const TRACESTATE: &str = "tracestate";
+
+    /// The key of a reply under which a server says after how many milliseconds, a decimal number, a call that it has
+    /// refused may be tried again.
+    pub const RETRY_AFTER: &str = "retry-after-ms";
 }
 
 impl<'m> IntoIterator for MetadataView<'m> {
