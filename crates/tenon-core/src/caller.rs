@@ -342,7 +342,8 @@ impl Caller {
     ///
     /// # Errors
     /// The lean protocol has no such numbers of procedures, or the call has metadata that cannot be sent.
-    #[inline]
+    // A call with nothing in front of its arguments is some stores, which a function of its own would double.
+    #[inline(always)]
     pub fn begin_lean(
         &self,
         message: &mut Buffer,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenon::lean;
 use tenon::wire::{Buffer, Decoder, Encoder, Lean, Representation};
-use tenon::{CallInfo, LeanInput, LeanService, Protocol, Refusal, Service};
+use tenon::{CallInfo, LeanInput, LeanService, ProcedureInfo, Protocol, Refusal, Service};
 use tenon_exec::{Procedure, Value};
 use tenon_schema::{Program, Version};
 
@@ -142,6 +142,16 @@ impl<H: DynamicHandler> Service for DynamicService<H> {
 
     fn version(&self) -> u32 {
         self.definition().1.number
+    }
+
+    fn procedure(&self, number: u32) -> Option<ProcedureInfo<'_>> {
+        let version = self.definition().1;
+        let mut procedures = version.procedures.iter();
+        let procedure = procedures.find(|procedure| procedure.number == number)?;
+        Some(match procedure.annotations.idempotent {
+            true => ProcedureInfo::idempotent(&version.name, &procedure.name, number),
+            false => ProcedureInfo::new(&version.name, &procedure.name, number),
+        })
     }
 
     fn call(

@@ -268,7 +268,11 @@ fn a_call_with_metadata_may_ask_for_stamps() {
     };
     let (client, server) = (with(client_config(order)), with(server_config(order)));
     let mut pair = Pair::greeted(client, server);
-    let asked = call(&mut pair, &[Stamps::REQUEST, sample().extension()]).unwrap();
+    let asked = call(
+        &mut pair,
+        &[Stamps::REQUEST, Extension::of_metadata(&sample())],
+    )
+    .unwrap();
     assert!(asked.wants_stamps);
     assert_eq!(asked.extensions.len(), 2);
 }

@@ -355,7 +355,11 @@ impl<'c> ClientView<'c> {
         let write = |message: &mut Buffer| write(message, asks_stamps);
         let written = self.written(write, followed.as_ref())?;
         let ticket = ReplyFuture::new(&client.channel, written, timer, followed.clone());
-        let results = keep_metadata(ticket.await, self.options.get_reply_metadata())?;
+        let replied = ticket.await;
+        if let Some(place) = self.options.get_reply_metadata() {
+            keep_metadata(&replied, place);
+        }
+        let results = replied?;
         finish(&client.channel, results, followed, read)
     }
 

@@ -212,18 +212,12 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
 }
 
 /// Puts the metadata of a reply, or of the exception in its place, where it is wanted.
-#[inline]
-pub(super) fn keep_metadata(
-    replied: Result<Results, CallError>,
-    place: Option<&Arc<ReplyMetadata>>,
-) -> Result<Results, CallError> {
-    if let Some(place) = place {
-        place.set_of(match &replied {
-            Ok(results) => Ok(results.extensions.as_deref()),
-            Err(error) => Err(error),
-        });
-    }
-    replied
+#[cold]
+pub(super) fn keep_metadata(replied: &Result<Results, CallError>, place: &ReplyMetadata) {
+    place.set_of(match replied {
+        Ok(results) => Ok(results.extensions.as_deref()),
+        Err(error) => Err(error),
+    });
 }
 
 impl SharedChannel {
@@ -255,7 +249,10 @@ impl<T, E: From<CallError>> Future for PendingCall<T, E> {
         self.channel.release_room();
         let fault = || shared.lock().calls.fault();
         let replied = outcome.into_results(&self.timer, fault);
-        let results = keep_metadata(replied, self.reply_metadata.as_ref())?;
+        if let Some(place) = &self.reply_metadata {
+            keep_metadata(&replied, place);
+        }
+        let results = replied?;
         let bytes = results.bytes.as_slice();
         let value = self.decode.decode(bytes, results.order, self.decoding);
         self.channel.recycle(results);

@@ -94,7 +94,7 @@ impl CallHandle {
             flight,
             reply_metadata,
         } = self;
-        let replied = match channel.take_delivered(channel.lock(), flight) {
+        let mut replied = match channel.take_delivered(channel.lock(), flight) {
             Ok(reply) => reply,
             Err(state) => {
                 let until = flight.timer.deadline().into();
@@ -102,7 +102,10 @@ impl CallHandle {
                 reply.and_then(|reply| reply.ok_or_else(|| flight.timer.error(true)))
             }
         };
-        let mut reply = keep_metadata(replied, reply_metadata.as_ref())?;
+        if let Some(place) = reply_metadata {
+            keep_metadata(&mut replied, place);
+        }
+        let mut reply = replied?;
         reply.tell(probe);
         Ok(reply)
     }
@@ -123,10 +126,13 @@ impl CallHandle {
             .channel
             .wait_for_reply(state, &mut self.flight, until, probe)
             .transpose();
-        let Some(replied) = reply else {
+        let Some(mut replied) = reply else {
             return Ok(None);
         };
-        let mut reply = keep_metadata(replied, self.reply_metadata.as_ref())?;
+        if let Some(place) = &self.reply_metadata {
+            keep_metadata(&mut replied, place);
+        }
+        let mut reply = replied?;
         reply.tell(probe);
         let mut bytes = self.channel.buffer();
         let (results, order) = reply.results();
@@ -141,18 +147,15 @@ impl CallHandle {
 }
 
 /// Puts the metadata of a reply, or of the exception in its place, where it is wanted.
-#[inline]
-pub(super) fn keep_metadata<'c>(
-    mut replied: Result<ReceivedReply<'c>, CallError>,
-    place: Option<&Arc<ReplyMetadata>>,
-) -> Result<ReceivedReply<'c>, CallError> {
-    if let Some(place) = place {
-        place.set_of(match &mut replied {
-            Ok(reply) => Ok(reply.extensions()),
-            Err(error) => Err(error),
-        });
-    }
-    replied
+#[cold]
+pub(super) fn keep_metadata(
+    replied: &mut Result<ReceivedReply<'_>, CallError>,
+    place: &ReplyMetadata,
+) {
+    place.set_of(match replied {
+        Ok(reply) => Ok(reply.extensions()),
+        Err(error) => Err(error),
+    });
 }
 
 impl Drop for CallHandle {

@@ -375,8 +375,11 @@ impl<'c> ClientView<'c> {
         let mut message = channel.buffer();
         match write(&mut message) {
             Ok(draft) => {
-                let replied = channel.call(message, &draft, limit, probe);
-                keep_metadata(replied, self.options.get_reply_metadata())
+                let mut replied = channel.call(message, &draft, limit, probe);
+                if let Some(place) = self.options.get_reply_metadata() {
+                    keep_metadata(&mut replied, place);
+                }
+                replied
             }
             Err(error) => Err(self.not_written(message, error)),
         }
