@@ -10,7 +10,7 @@ use serde_json::Value;
 use tenon_interop::root;
 
 /// The crates in the order of the table, from the lowest layer to what stands beside the layers.
-const CRATES: [&str; 20] = [
+const CRATES: [&str; 21] = [
     "tenon-schema",
     "tenon-wire",
     "tenon-sync",
@@ -25,6 +25,7 @@ const CRATES: [&str; 20] = [
     "tenon-gen",
     "tenon",
     "tenon-tokio",
+    "tenon-middleware",
     "tenon-study",
     "tenon-c",
     "tenon-dynamic",
@@ -35,9 +36,10 @@ const CRATES: [&str; 20] = [
 
 /// What the examples may depend on: the crates that a user's programs depend on, the last four if an
 /// interface becomes known to them when they run.
-const FOR_USERS: [&str; 7] = [
+const FOR_USERS: [&str; 8] = [
     "tenon",
     "tenon-tokio",
+    "tenon-middleware",
     "tenon-build",
     "tenon-dynamic",
     "tenon-exec",
