@@ -1,16 +1,18 @@
 //! Calls one operation of the section `rpc` by Tenon, again and again; several calls in flight are
 //! started by one thread, half of them in a batch, which takes the answers in order.
 //!
-//! With `lean+metadata` each call carries three pairs of metadata, and its reply, but for procedure 0, as many.
+//! With `lean+metadata` each call carries three pairs of metadata, and its reply, but for procedure 0, as many. With
+//! `lean+middleware` five middlewares stand around the client.
 //!
-//! usage: `tenon_client onc|lean|lean+metadata block|spin|adaptive PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
+//! usage: `tenon_client onc|lean|lean+metadata|lean+middleware block|spin|adaptive PROCEDURE N CALLS_IN_FLIGHT ADDRESS...`
 
 use std::error::Error;
 use std::sync::Arc;
 
 use tenon::wire::{Decoder, Marshal};
 use tenon::{
-    CallError, CallOptions, Channel, ChannelOptions, Metadata, PendingCall, ReplyMetadata, Waiting,
+    CallError, CallOptions, Channel, ChannelOptions, Layered, Metadata, PendingCall, ReplyMetadata,
+    Waiting,
 };
 use tenon_bench::stubs::{BenchVersionClient, Text};
 use tenon_bench_common::measure::{serve_pipelined, serve_rounds};
@@ -19,6 +21,7 @@ use tenon_bench_common::operation::{
 };
 use tenon_bench_common::protocol::Protocol;
 use tenon_bench_common::task::{Task, check};
+use tenon_middleware::{AccessLog, ConcurrencyLimit, Metrics, RateLimit, Retry};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -31,9 +34,10 @@ fn main() -> Outcome {
     if let Some(protocol) = protocol.strip_suffix("+metadata") {
         return measure_metadata(protocol, waiting, &task);
     }
-    let url = protocol.parse::<Protocol>()?.url(&task.address);
-    let options = ChannelOptions::default().waiting(waiting.parse::<Waiting>()?);
-    let client = BenchVersionClient::over(Channel::connect_with(&url.parse()?, options)?);
+    if let Some(protocol) = protocol.strip_suffix("+middleware") {
+        return measure_middleware(protocol, waiting, &task);
+    }
+    let client = connect(protocol, waiting, &task)?;
     match (task.operation, task.in_flight) {
         (Operation::Null, 1) => serve_rounds(|| Ok(client.null_call()?)),
         (Operation::MaxResult, 1) => {
@@ -73,11 +77,39 @@ fn main() -> Outcome {
     }
 }
 
-/// Makes calls that carry metadata, and looks at that of their replies.
-fn measure_metadata(protocol: &str, waiting: &str, task: &Task) -> Outcome {
+fn connect(
+    protocol: &str,
+    waiting: &str,
+    task: &Task,
+) -> Result<BenchVersionClient, Box<dyn Error>> {
     let url = protocol.parse::<Protocol>()?.url(&task.address);
     let options = ChannelOptions::default().waiting(waiting.parse::<Waiting>()?);
-    let client = BenchVersionClient::over(Channel::connect_with(&url.parse()?, options)?);
+    let channel = Channel::connect_with(&url.parse()?, options)?;
+    Ok(BenchVersionClient::over(channel))
+}
+
+/// Makes calls by a client with middleware.
+fn measure_middleware(protocol: &str, waiting: &str, task: &Task) -> Outcome {
+    let client = connect(protocol, waiting, task)?;
+    let around = Layered::new(client.0, AccessLog::new())
+        .with(Metrics::new())
+        .with(ConcurrencyLimit::new(1000))
+        .with(RateLimit::per_second(1e8, 1_000_000))
+        .with(Retry::new(3));
+    let client = BenchVersionClient(around);
+    match task.operation {
+        Operation::Null => serve_rounds(|| Ok(client.null_call()?)),
+        Operation::SayHello => {
+            let (name, expected) = (Text::from(NAME), greeting(NAME));
+            serve_rounds(|| Ok(check(client.say_hello(&name)? == expected)?))
+        }
+        other => Err(format!("no calls of {other} with middleware").into()),
+    }
+}
+
+/// Makes calls that carry metadata, and looks at that of their replies.
+fn measure_metadata(protocol: &str, waiting: &str, task: &Task) -> Outcome {
+    let client = connect(protocol, waiting, task)?;
     let mut metadata = Metadata::new();
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     metadata.append("traceparent", trace)?;

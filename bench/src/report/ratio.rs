@@ -50,6 +50,7 @@ impl Ratio {
             ("tenon_udp", _) => "udp_over_tenon".to_owned(),
             (_, "tenon_udp") => "tenon_over_udp".to_owned(),
             ("tenon_metadata", _) => "metadata_over_none".to_owned(),
+            ("tenon_middleware", _) => "middleware5_over_none".to_owned(),
             ("tenon_tcp", _) => "tcp_over_exchange".to_owned(),
             (_, "tenon_tcp") => "exchange_over_tcp".to_owned(),
             (over, under) => format!("{}_over_{}", short(over), short(under)),

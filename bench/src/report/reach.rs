@@ -51,7 +51,19 @@ const CLIENTS: [(&str, Bound); 7] = [
 ];
 
 /// Ratios of single rows, required and aimed at.
-const SINGLE: [(&str, &str, Bound, bool); 8] = [
+const SINGLE: [(&str, &str, Bound, bool); 10] = [
+    (
+        "tcp.onecore.null",
+        "middleware5_over_none",
+        Bound::AtMost(1.1),
+        false,
+    ),
+    (
+        "tcp.onecore.sayhello",
+        "middleware5_over_none",
+        Bound::AtMost(1.1),
+        false,
+    ),
     (
         "tcp.onecore.null",
         "metadata_over_none",

@@ -20,8 +20,12 @@ impl System {
                 command.extend([program("tenon_tokio"), "server".to_owned()]);
                 command.push(self.waiting(row).to_owned());
             }
-            System::Tenon(_) => {
-                command.extend([program("tenon_server"), self.waiting(row).to_owned()]);
+            System::Tenon(variant) => {
+                let mut waiting = self.waiting(row).to_owned();
+                if variant == Variant::Middleware {
+                    waiting.push_str("+middleware");
+                }
+                command.extend([program("tenon_server"), waiting]);
             }
             System::Raw => {
                 command.push(program(raw_server(row.mode)));
@@ -78,6 +82,13 @@ impl System {
             }
             System::Tenon(Variant::Metadata) => {
                 vec![program("tenon_client"), "lean+metadata".to_owned(), waiting]
+            }
+            System::Tenon(Variant::Middleware) => {
+                vec![
+                    program("tenon_client"),
+                    "lean+middleware".to_owned(),
+                    waiting,
+                ]
             }
             System::Tenon(variant) => {
                 let protocol = variant.protocol(self.transport(row)).name();

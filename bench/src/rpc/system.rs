@@ -39,10 +39,12 @@ pub enum Variant {
     Udp,
     /// The main one with metadata on every call, and on replies of a service.
     Metadata,
+    /// The main one with five middlewares around the client, and as many around the service.
+    Middleware,
 }
 
 impl Variant {
-    const ALL: [Variant; 7] = [
+    const ALL: [Variant; 8] = [
         Variant::Main,
         Variant::Onc,
         Variant::Adaptive,
@@ -50,6 +52,7 @@ impl Variant {
         Variant::Tcp,
         Variant::Udp,
         Variant::Metadata,
+        Variant::Middleware,
     ];
 
     fn name(self) -> &'static str {
@@ -61,12 +64,13 @@ impl Variant {
             Variant::Tcp => "tenon_tcp",
             Variant::Udp => "tenon_udp",
             Variant::Metadata => "tenon_metadata",
+            Variant::Middleware => "tenon_middleware",
         }
     }
 
     pub fn protocol(self, transport: Transport) -> Protocol {
         match (self, transport.is_stream()) {
-            (Variant::Tcp | Variant::Udp | Variant::Metadata, _)
+            (Variant::Tcp | Variant::Udp | Variant::Metadata | Variant::Middleware, _)
             | (Variant::Main | Variant::Adaptive | Variant::Tokio, true) => Protocol::Lean,
             (Variant::Main | Variant::Adaptive | Variant::Tokio, false) | (Variant::Onc, _) => {
                 Protocol::Onc
@@ -81,13 +85,13 @@ impl Variant {
             (Variant::Onc | Variant::Adaptive, _) => Some("is tenon there"),
             (Variant::Tcp, _) => Some("stands beside the packet exchange"),
             (Variant::Udp, _) => Some("stands beside what goes past the kernel"),
-            (Variant::Metadata, _) => Some(METADATA_ALONE),
+            (Variant::Metadata | Variant::Middleware, _) => Some(AROUND_ALONE),
         }
     }
 }
 
-/// Why calls with metadata take part in few rows.
-const METADATA_ALONE: &str = "is compared where the cost of the software shows";
+/// Why calls with something around them take part in few rows.
+const AROUND_ALONE: &str = "is compared where the cost of the software shows";
 
 impl System {
     /// Those that take part beside some peers, in the order of their turns.
@@ -109,11 +113,11 @@ impl System {
     pub fn left_out(self, row: &Row) -> Option<&'static str> {
         match self {
             System::Peer(peer) => peer.left_out(row),
-            System::Tenon(Variant::Metadata) => {
+            System::Tenon(Variant::Metadata | Variant::Middleware) => {
                 let is_compared = row.mode == Mode::OneCore
                     && matches!(row.transport, Transport::Tcp | Transport::Unix)
                     && matches!(row.operation, Operation::Null | Operation::SayHello);
-                (!is_compared).then_some(METADATA_ALONE)
+                (!is_compared).then_some(AROUND_ALONE)
             }
             System::Tenon(variant) if row.mode.has_many_callers() => {
                 variant.left_out_of_many_callers(row)
@@ -166,7 +170,8 @@ impl System {
                 | Variant::Tokio
                 | Variant::Tcp
                 | Variant::Udp
-                | Variant::Metadata,
+                | Variant::Metadata
+                | Variant::Middleware,
             )
             | System::Raw => false,
         }

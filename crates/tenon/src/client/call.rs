@@ -189,7 +189,7 @@ pub(super) struct DeliveredReply<'c> {
 
 impl ReceivedReply<'_> {
     /// Returns the encoded results, and the order of their bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn results(&mut self) -> (&[u8], ByteOrder) {
         match self {
             Self::InPlace(reader) => {

@@ -299,7 +299,7 @@ impl<'c> ClientView<'c> {
 
     #[inline]
     fn call_probed<C: ProcedureCall>(
-        self,
+        &self,
         call: &C,
         probe: impl Probe,
     ) -> Result<C::Result, C::Error> {
@@ -489,7 +489,7 @@ impl<'c> OncCalls<'c> {
 
     #[inline]
     fn call_probed<T>(
-        self,
+        &self,
         procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
@@ -567,7 +567,7 @@ impl<'c> LeanCalls<'c> {
 
     #[inline]
     fn call_probed<T>(
-        self,
+        &self,
         procedure: u32,
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,

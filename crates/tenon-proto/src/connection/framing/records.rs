@@ -323,6 +323,7 @@ impl RecordReader {
 
     /// Moves what was not looked at, a part of a mark at most if the owner has taken all records,
     /// right behind the present record, so that what comes next is received in its place.
+    #[inline]
     fn close_gaps(&mut self) {
         self.is_handed_out = false;
         if self.state == (RecordReaderState::Mark { fresh: true }) {
@@ -333,10 +334,15 @@ impl RecordReader {
             self.storage.truncate(0);
             (self.record, self.next) = (0..0, 0);
         } else if self.record.end < self.next {
-            self.storage.move_down(self.next..end, self.record.end);
-            self.storage.truncate(end - (self.next - self.record.end));
-            self.next = self.record.end;
+            self.close_gap(end);
         }
+    }
+
+    #[cold]
+    fn close_gap(&mut self, end: usize) {
+        self.storage.move_down(self.next..end, self.record.end);
+        self.storage.truncate(end - (self.next - self.record.end));
+        self.next = self.record.end;
     }
 
     /// Bytes that are known to be missing.
