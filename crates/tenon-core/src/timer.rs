@@ -84,12 +84,7 @@ impl CallTimer {
     /// Returns the same right behind the begin, and for `most` at most.
     #[inline]
     pub fn until_from_start(&self, most: Duration) -> Until {
-        let (deadline, left) = if self.limit <= most {
-            (self.deadline, self.limit)
-        } else {
-            (self.started + most, most)
-        };
-        Until { deadline, left }
+        Until::after(self.started, self.limit.min(most))
     }
 
     /// Reads the clock again, after a wait.

@@ -171,7 +171,7 @@ impl Carrier {
         match self {
             Self::Udp(socket) if socket.expects_train() => socket.recv_train_until(room, until),
             Self::Udp(socket) => socket.recv_until(room, until).map(ReceivedTrain::one),
-            Self::Xdp(socket) => unnamed(socket.recv_from_until(room, until.deadline)),
+            Self::Xdp(socket) => unnamed(socket.recv_from_until(room, until.deadline())),
         }
     }
 

@@ -203,12 +203,12 @@ impl Stream {
         match &self.0 {
             StreamKind::Socket { socket, family } => {
                 let until = match family.polls() && !socket.sleep(until.left) {
-                    true => Until::from(until.deadline),
+                    true => Until::from(until.deadline()),
                     false => until,
                 };
                 family.note(socket.recv_until_precisely(room, until))
             }
-            StreamKind::Shm(shm) => shm.recv_until(room, until.deadline),
+            StreamKind::Shm(shm) => shm.recv_until(room, until.deadline()),
         }
     }
 

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 /// look at the clock. A wait may end later than at the deadline by as much as that moment is past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Until {
-    /// When the wait is over.
-    pub deadline: Instant,
-    /// Time that was left when the clock was read.
+    /// When the clock was read.
+    seen: Instant,
+    /// Time that was left then.
     pub left: Duration,
 }
 
@@ -23,19 +23,28 @@ impl Until {
     #[inline]
     pub fn seen(deadline: Instant, seen: Instant) -> Self {
         Self {
-            deadline,
+            seen,
             left: deadline.saturating_duration_since(seen),
         }
+    }
+
+    /// Waits for so long from when the clock was `seen` last.
+    #[inline]
+    pub fn after(seen: Instant, left: Duration) -> Self {
+        Self { seen, left }
+    }
+
+    /// Returns when the wait is over.
+    #[inline]
+    pub fn deadline(self) -> Instant {
+        self.seen + self.left
     }
 
     /// Returns the earlier of this deadline and `other`.
     #[inline]
     pub fn or_earlier(self, other: Instant) -> Self {
-        match other < self.deadline {
-            true => Self {
-                deadline: other,
-                left: self.left.saturating_sub(self.deadline - other),
-            },
+        match other < self.deadline() {
+            true => Self::seen(other, self.seen),
             false => self,
         }
     }

@@ -163,7 +163,7 @@ impl DeadlineSocket {
         self.receive_timeout.lower(self.fd.as_fd(), left)?;
         match receive(ReceiveMode::Blocking) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.receive_on(until.deadline, receive)
+                self.receive_on(until.deadline(), receive)
             }
             done => done,
         }
@@ -179,7 +179,7 @@ impl DeadlineSocket {
         loop {
             let left = time_left(deadline)?;
             if left < PRECISE_BELOW {
-                return self.receive_precisely(Until { deadline, left }, receive);
+                return self.receive_precisely(Until::from(deadline), receive);
             }
             self.receive_timeout.set_to(self.fd.as_fd(), left)?;
             match receive(ReceiveMode::Blocking) {
@@ -201,7 +201,7 @@ impl DeadlineSocket {
         }
         loop {
             // An error is reported by the receive.
-            let is_late = self.wait(Ready::READABLE, until.deadline).is_err();
+            let is_late = self.wait(Ready::READABLE, until.deadline()).is_err();
             match receive(ReceiveMode::NonBlocking) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && !is_late => {}
                 received => return received.map_err(late),

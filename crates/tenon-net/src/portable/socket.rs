@@ -161,11 +161,11 @@ impl DeadlineSocket {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 received => return received,
             }
-            if Instant::now() >= until.deadline {
+            if Instant::now() >= until.deadline() {
                 return Err(timed_out());
             }
             // An error is reported by the receive, and a deadline found behind it.
-            let _ = self.wait(Ready::READABLE, until.deadline.min(self.next_look()));
+            let _ = self.wait(Ready::READABLE, until.deadline().min(self.next_look()));
         }
     }
 

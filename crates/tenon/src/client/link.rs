@@ -155,7 +155,7 @@ impl ConnectionSocket {
         if has_begun && let Some(came) = waiter.look_for_rest(&context, &mut look) {
             return came;
         }
-        match waiter.look(&context, |_| until.deadline, may_go_on, look) {
+        match waiter.look(&context, |_| until.deadline(), may_go_on, look) {
             Spun::Ready(received) => received,
             Spun::Late => Err(io::ErrorKind::TimedOut.into()),
             Spun::Sleep => waiter.sleep(&context, || self.socket.recv_until(room, until)),

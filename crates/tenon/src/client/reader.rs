@@ -98,7 +98,7 @@ impl<'c> ReaderRole<'c> {
                 Err(failure) => failure,
                 Ok(DeliveryOutcome::Nothing | DeliveryOutcome::Others) => {
                     if has_received {
-                        until = until.deadline.into();
+                        until = until.deadline().into();
                     }
                     // A peer that never pauses would be read for ever.
                     if has_received && until.is_over() {

@@ -37,7 +37,7 @@ impl Channel {
             }
             let bound = until.or_earlier(state.next_timeout(waiter, flight.timer.deadline()));
             if state.needs_sender() {
-                state = self.transmit(state, until.deadline);
+                state = self.transmit(state, until.deadline());
             } else if state.link.is_none() && !flight.timer.is_over() {
                 // The call was not sent before its connection was lost.
                 state = self.reconnect(state, &flight.timer)?;
@@ -53,14 +53,14 @@ impl Channel {
             } else if !bound.is_over() {
                 let handle = state.waiters.fall_asleep(waiter);
                 drop(state);
-                handle.wait(&self.followers(), bound.deadline);
+                handle.wait(&self.followers(), bound.deadline());
                 probe.at(Step::Received);
                 state = self.lock();
                 state.waiters.wake(waiter);
             }
             let now = Instant::now();
-            until = Until::seen(until.deadline, now);
-            if now < bound.deadline || state.waiters.has_outcome(waiter) {
+            until = Until::seen(until.deadline(), now);
+            if now < bound.deadline() || state.waiters.has_outcome(waiter) {
                 continue;
             }
             state = self.handle_timeout(state, flight, waiter)?;
