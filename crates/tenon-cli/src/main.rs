@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         CliCommand::Call(args) => commands::call::run(&args),
         CliCommand::Account(args) => commands::account::run(&args),
         CliCommand::Ping(args) => commands::ping::run(args),
+        CliCommand::Health(args) => commands::health::run(args),
         CliCommand::Serve(args) => commands::serve::run(&args),
         CliCommand::Demo(args) => commands::demo::run(&args),
         CliCommand::Study(args) => commands::study::run(&args),

@@ -75,6 +75,33 @@ pub trait Registrar: fmt::Debug + Send + Sync {
 /// Registration by a [`Registrar`], which takes it back when this is dropped.
 pub trait Registered: fmt::Debug + Send {}
 
+/// Several registrars, told one after the other.
+#[derive(Debug)]
+pub(crate) struct RegistrarList(pub(crate) Vec<Box<dyn Registrar>>);
+
+impl Registrar for RegistrarList {
+    fn register(
+        &self,
+        programs: &[(u32, u32)],
+        addresses: &[Address],
+    ) -> Result<Box<dyn Registered>, Box<dyn Error + Send + Sync>> {
+        let registrars = self.0.iter();
+        // What was told already is taken back if another cannot be told.
+        let registered: Result<_, _> = registrars
+            .map(|registrar| registrar.register(programs, addresses))
+            .collect();
+        Ok(Box::new(RegisteredList(registered?)))
+    }
+}
+
+/// Registrations by several registrars, which are taken back in their order.
+#[derive(Debug)]
+struct RegisteredList(
+    #[expect(dead_code, reason = "is there to be dropped")] Vec<Box<dyn Registered>>,
+);
+
+impl Registered for RegisteredList {}
+
 /// Returns `address`, which lacks a port, with the one that `resolver` finds.
 ///
 /// # Errors

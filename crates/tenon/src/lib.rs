@@ -91,6 +91,7 @@
 //! | choose between waking up late and keeping a processor busy | [`Waiting`] |
 //! | see where the time of calls goes | [`CallProfile`] |
 //! | find a server by its program's number | [`rpcbind`] |
+//! | say whether a server and its services serve | [`health`] |
 //! | move values by hand | [`wire`] |
 //!
 //! # Threads
@@ -106,6 +107,7 @@
 
 mod client;
 mod established;
+pub mod health;
 pub mod rpcbind;
 mod server;
 

@@ -181,6 +181,33 @@ pub struct PingArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct HealthArgs {
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or for the lean protocol lean+tcp://HOST[:PORT],
+    /// lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where no port is said,
+    /// rpcbind is asked
+    pub address: String,
+
+    /// The name of the service; without one the server as a whole
+    #[arg(default_value = "", hide_default_value = true)]
+    pub service: String,
+
+    /// Show the status of every service
+    #[arg(long, conflicts_with_all = ["service", "watch"])]
+    pub list: bool,
+
+    /// Show the status, and go on and show each that comes after it, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub options: CallOptionArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct DemoArgs {
     /// Calls per procedure, transport and protocol
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]

@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 pub use calls::{
-    AccountArgs, AuthArg, CallArgs, CallOptionArgs, DemoArgs, PingArgs, parse_duration,
+    AccountArgs, AuthArg, CallArgs, CallOptionArgs, DemoArgs, HealthArgs, PingArgs, parse_duration,
 };
 pub use interfaces::{
     CheckArgs, ExplainArgs, GenArgs, InterfaceArgs, LanguageArg, RepresentationArg,
@@ -133,6 +133,19 @@ Examples:
   tenon ping tcp://127.0.0.1:4000 0x2000d340.1 -c 1000000    until Ctrl-C, which shows what was measured
   tenon ping lean+tcp://127.0.0.1:4000 0x2000d340    does it speak the lean protocol, too?")]
     Ping(PingArgs),
+
+    /// Ask a server whether it serves, or one of its services
+    #[command(after_help = "\
+The exit status is 0 if it serves, and 1 if it does not or cannot be asked: for supervisors and containers. A
+server says so if it was built with `ServerBuilder::health`; the interface is interfaces/health.x.
+
+Examples:
+  tenon health tcp://127.0.0.1:4000                the server as a whole
+  tenon health tcp://127.0.0.1:4000 GREETER_V1     one of its services
+  tenon health tcp://127.0.0.1:4000 --list
+  tenon health lean+unix:///run/greeter --watch
+  HEALTHCHECK CMD tenon health tcp://127.0.0.1:4000      in a Dockerfile")]
+    Health(HealthArgs),
 
     /// Find out where the time of a call goes, step by step, at both ends
     #[command(

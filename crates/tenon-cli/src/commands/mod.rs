@@ -9,6 +9,7 @@ pub mod cost;
 pub mod demo;
 pub mod explain;
 pub mod generate;
+pub mod health;
 pub mod man;
 pub mod ping;
 pub mod rpcgen;

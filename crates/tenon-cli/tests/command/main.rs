@@ -9,6 +9,7 @@ mod account;
 mod c_example;
 mod calls;
 mod cost;
+mod health;
 mod interfaces;
 mod interrupted;
 mod past_the_kernel;

@@ -76,7 +76,8 @@ fn run(command: &mut Command, input: impl AsRef<[u8]>) -> Run {
     }
 }
 
-fn command(arguments: &[&str]) -> Command {
+/// The command, to be run in the repository's root.
+pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
     command.args(arguments).current_dir(root());
     command

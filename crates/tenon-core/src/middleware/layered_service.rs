@@ -8,6 +8,7 @@ use tenon_wire::{Decoder, Encoder, Lean};
 
 use super::wait::wait_until_released;
 use super::{CallOutcome, CallRun, CallScope, Layered, Middleware, Rejection};
+use crate::error_kind::CallErrorKind;
 use crate::lean_input::LeanInput;
 use crate::procedure::ProcedureInfo;
 use crate::service::{CallInfo, LeanService, Refusal, Service};
@@ -29,7 +30,7 @@ impl<S: Service, M: Middleware> Layered<S, M> {
         let begun = begun.and_then(|mut run| wait_until_released(&mut run).map(|()| run));
         let mut run = match begun {
             Ok(run) => run,
-            Err(rejection) => return Err(refusal_of(rejection, call)),
+            Err(rejection) => return Err(refusal_of(&rejection, call)),
         };
         let served = match run.scope_mut().take_changes() {
             (None, None) => serve(call),
@@ -62,13 +63,24 @@ fn outcome_of(served: &Result<(), Refusal>) -> CallOutcome<'_> {
 /// Returns what the caller is told of a rejection, and when it may try again.
 #[doc(hidden)]
 #[cold]
-pub fn refusal_of(rejection: Rejection, call: &CallInfo<'_>) -> Refusal {
+pub fn refusal_of(rejection: &Rejection, call: &CallInfo<'_>) -> Refusal {
     if let Some(retry_after) = rejection.get_retry_after() {
         let milliseconds = retry_after.as_millis().to_string();
         // Without room for it, it is not said.
         let _ = call.append_reply_metadata(Metadata::RETRY_AFTER, milliseconds);
     }
-    rejection.into_refusal()
+    let reason = rejection.reason().to_owned();
+    match rejection.kind() {
+        CallErrorKind::Busy => Refusal::Overloaded(reason),
+        CallErrorKind::Unauthenticated => Refusal::Unauthenticated(reason),
+        CallErrorKind::Denied => Refusal::Denied(reason),
+        CallErrorKind::TimedOut => Refusal::TimedOut(reason),
+        CallErrorKind::InvalidArguments | CallErrorKind::InvalidCall => {
+            Refusal::InvalidArguments(reason)
+        }
+        CallErrorKind::NoProcedure => Refusal::ProcedureUnavailable,
+        _ => Refusal::SystemError(reason),
+    }
 }
 
 impl<S: Service, M: Middleware> Service for Layered<S, M> {

@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::error_kind::CallErrorKind;
-use crate::service::Refusal;
 
 /// Why a middleware does not let a call go on. The call is not carried out: at a client it fails with
 /// [`CallError::Rejected`](crate::error::CallError::Rejected), at a server the caller is told what the kind says.
@@ -69,22 +68,6 @@ impl Rejection {
     /// Returns how long the caller is asked to wait.
     pub fn get_retry_after(&self) -> Option<Duration> {
         self.retry_after
-    }
-
-    /// Returns what the caller of a server is told.
-    #[doc(hidden)]
-    pub fn into_refusal(self) -> Refusal {
-        match self.kind {
-            CallErrorKind::Busy => Refusal::Overloaded(self.reason),
-            CallErrorKind::Unauthenticated => Refusal::Unauthenticated(self.reason),
-            CallErrorKind::Denied => Refusal::Denied(self.reason),
-            CallErrorKind::TimedOut => Refusal::TimedOut(self.reason),
-            CallErrorKind::InvalidArguments | CallErrorKind::InvalidCall => {
-                Refusal::InvalidArguments(self.reason)
-            }
-            CallErrorKind::NoProcedure => Refusal::ProcedureUnavailable,
-            _ => Refusal::SystemError(self.reason),
-        }
     }
 }
 

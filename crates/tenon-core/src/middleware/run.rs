@@ -7,15 +7,9 @@ use std::pin::Pin;
 use std::thread;
 use std::time::Instant;
 
+use super::hold::CallHold;
 use super::{CallOutcome, CallScope, Middleware, Rejection};
 use crate::procedure::ProcedureInfo;
-
-/// What holds a call back.
-pub(super) enum CallHold {
-    None,
-    Until(Instant),
-    For(Pin<Box<dyn Future<Output = ()> + Send>>),
-}
 
 /// What a driver is to do next.
 pub enum RunStep {

@@ -8,7 +8,7 @@ use tenon_net::{Address, Protocol};
 use tenon_proto::lean::{Metadata, MetadataView};
 use tenon_proto::onc::auth::Credential;
 
-use super::run::CallHold;
+use super::hold::CallHold;
 use crate::make_calls::CallTarget;
 use crate::options::{CallOptions, FOR_EVER};
 use crate::procedure::ProcedureInfo;

@@ -9,7 +9,7 @@ use tenon_proto::onc::record::FRAGMENT_MAX;
 
 use super::limits::ServerLimits;
 use super::registry::ServiceRegistry;
-use crate::resolve::Registrar;
+use crate::resolve::{Registrar, RegistrarList};
 use crate::service::Service;
 use crate::wait::Waiting;
 
@@ -33,8 +33,8 @@ pub struct ServerSettings {
     pub users: Option<Vec<u32>>,
     /// The permissions of the files of Unix sockets; those that the umask leaves if there are none.
     pub socket_mode: Option<u32>,
-    /// Registrar that is told where its services are.
-    pub registrar: Option<Box<dyn Registrar>>,
+    /// Registrars that are told where its services are, in their order, and in the same order when it ends.
+    registrars: Vec<Box<dyn Registrar>>,
 }
 
 /// Why a server does not start.
@@ -94,7 +94,7 @@ impl Default for ServerSettings {
             waiting: Waiting::default(),
             users: None,
             socket_mode: None,
-            registrar: None,
+            registrars: Vec::new(),
         }
     }
 }
@@ -115,6 +115,22 @@ impl ServerSettings {
         if !self.registry.add(service) {
             self.twice = Some((program, version));
         }
+    }
+
+    /// Has a registrar told where the services are.
+    pub fn register_with(&mut self, registrar: Box<dyn Registrar>) {
+        self.registrars.push(registrar);
+    }
+
+    /// Has a registrar told before all others, above all when the server ends.
+    pub fn register_first_with(&mut self, registrar: Box<dyn Registrar>) {
+        self.registrars.insert(0, registrar);
+    }
+
+    /// Takes the registrars, as one, if there are any.
+    pub fn take_registrar(&mut self) -> Option<Box<dyn Registrar>> {
+        let registrars = std::mem::take(&mut self.registrars);
+        (!registrars.is_empty()).then(|| Box::new(RegistrarList(registrars)) as Box<_>)
     }
 
     /// Notes that a version of a program is registered twice.
@@ -277,13 +293,14 @@ macro_rules! server_settings {
         }
 
         /// Has `registrar` tell others where the services are, until the server ends: `tenon::rpcbind::LocalRpcbind`
-        /// tells the rpcbind of this host, so that clients need no port (RFC 1833). None is told by default.
+        /// tells the rpcbind of this host, so that clients need no port (RFC 1833). None is told by default, and several
+        /// may be.
         #[must_use]
         pub fn register_with(
             mut self,
             registrar: impl $crate::resolve::Registrar + 'static,
         ) -> Self {
-            self.settings.registrar = Some(Box::new(registrar));
+            self.settings.register_with(Box::new(registrar));
             self
         }
     };

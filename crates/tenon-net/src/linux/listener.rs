@@ -19,7 +19,7 @@ use tenon_shm::{JoinRefusal, Sizes, User};
 
 use super::shm::ShmStream;
 use super::socket::{DeadlineSocket, is_out_of_descriptors};
-use super::spare::{self, LentDescriptor};
+use super::spare::{LentDescriptor, SpareShare};
 use crate::accepted::{Accepted, BACKLOG, ExcessConnection};
 use crate::socket::family;
 use crate::stream::{first_that_works, not_a_stream, serves_both};
@@ -40,6 +40,8 @@ pub struct Listener {
     /// Sizes of the rings that it hands over to its clients, if it listens in shared memory.
     sizes: Sizes,
     _file: Option<SocketFile>,
+    /// The descriptor by which connections are refused when there are no others.
+    spare: SpareShare,
 }
 
 impl Listener {
@@ -77,8 +79,8 @@ impl Listener {
         set_socket_reuseaddr(&fd, true)?;
         listen(&fd, &at)?;
         let at = SocketAddr::try_from(net::getsockname(&fd)?)?;
-        spare::renew();
         Ok(Self {
+            spare: SpareShare::new(),
             fd,
             address: Address::of_socket(Transport::Tcp, at),
             users: None,
@@ -108,8 +110,8 @@ impl Listener {
             file.set_mode(mode)?;
         }
         net::listen(&fd, BACKLOG)?;
-        spare::renew();
         Ok(Self {
+            spare: SpareShare::new(),
             fd,
             address,
             users: None,
@@ -151,11 +153,11 @@ impl Listener {
     /// The system is out of memory, or of descriptors, and the one that was kept is taken, too. The connection still
     /// waits then.
     pub fn try_accept(&self) -> io::Result<Option<Accepted>> {
-        spare::renew();
+        self.spare.renew();
         let mut lent = None;
         loop {
             let accepted = match lent {
-                None => spare::accept_beside(|| self.accept_raw()),
+                None => self.spare.accept_beside(|| self.accept_raw()),
                 Some(_) => self.accept_raw(),
             };
             let (fd, peer) = match accepted {

@@ -10,6 +10,7 @@ use rustix::event::{EventfdFlags, eventfd};
 static SPARE: Mutex<Spare> = Mutex::new(Spare {
     descriptor: None,
     is_lent: false,
+    listeners: 0,
 });
 
 /// Notified when the spare is given back.
@@ -19,6 +20,8 @@ struct Spare {
     descriptor: Option<OwnedFd>,
     /// True while a connection is refused by it.
     is_lent: bool,
+    /// Listeners that may need it. Without any there is no spare.
+    listeners: usize,
 }
 
 impl Spare {
@@ -38,22 +41,46 @@ impl Spare {
     }
 
     fn renew(&mut self) {
-        if self.descriptor.is_none() {
+        if self.descriptor.is_none() && self.listeners > 0 {
             self.descriptor = eventfd(0, EventfdFlags::CLOEXEC).ok();
         }
     }
 }
 
-/// Opens the spare if there is none and there is a descriptor for it.
-pub(crate) fn renew() {
-    Spare::lock_when_given_back().renew();
+/// The share of a listener in the spare, which there is as long as there are listeners.
+#[derive(Debug)]
+pub(crate) struct SpareShare(());
+
+impl SpareShare {
+    /// Opens the spare, if there is a descriptor for it.
+    pub(crate) fn new() -> Self {
+        let mut spare = Spare::lock_when_given_back();
+        spare.listeners += 1;
+        spare.renew();
+        Self(())
+    }
+
+    /// Opens the spare if there is none and there is a descriptor for it.
+    pub(crate) fn renew(&self) {
+        Spare::lock_when_given_back().renew();
+    }
+
+    /// Accepts a connection by `accept`, which does not wait, while the spare is not lent: what is free then is kept for
+    /// the connection that it was lent for.
+    pub(crate) fn accept_beside<T>(&self, accept: impl FnOnce() -> T) -> T {
+        let _kept = Spare::lock_when_given_back();
+        accept()
+    }
 }
 
-/// Accepts a connection by `accept`, which does not wait, while the spare is not lent: what is free then is kept for the
-/// connection that it was lent for.
-pub(crate) fn accept_beside<T>(accept: impl FnOnce() -> T) -> T {
-    let _kept = Spare::lock_when_given_back();
-    accept()
+impl Drop for SpareShare {
+    fn drop(&mut self) {
+        let mut spare = Spare::lock();
+        spare.listeners -= 1;
+        if spare.listeners == 0 {
+            spare.descriptor = None;
+        }
+    }
 }
 
 /// The descriptor that is free as the spare was closed, for a connection that is to be refused by it. When this is

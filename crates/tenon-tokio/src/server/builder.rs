@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use tenon::health::Health;
 use tenon_core::resolve::{Registered, Registrar};
 use tenon_core::serve::{ProcedureTimes, ServerSettings, ServerShared, StartError};
 use tenon_core::service::Service;
@@ -79,6 +80,14 @@ impl ServerBuilder {
         self.add(Box::new(service), CallHandler::Sync)
     }
 
+    /// Serves questions for the health, too, and turns it to not serving before anything else when the server shuts
+    /// down.
+    #[must_use]
+    pub fn health(mut self, health: &Health) -> Self {
+        self.settings.register_first_with(Box::new(health.clone()));
+        self.sync_service(health.service())
+    }
+
     fn add(mut self, service: Box<dyn Service>, handler: CallHandler) -> Self {
         let services = self.settings.registry.len();
         self.settings.add(service);
@@ -99,7 +108,7 @@ impl ServerBuilder {
     pub async fn start(mut self) -> Result<Server, StartError> {
         let sockets = self.settings.open()?;
         let programs = self.settings.registry.programs();
-        let registered = match self.settings.registrar.take() {
+        let registered = match self.settings.take_registrar() {
             Some(registrar) => {
                 Some(register(registrar, programs, sockets.addresses.clone()).await?)
             }

@@ -58,7 +58,7 @@ impl<S: AsyncService, M: Middleware> AsyncService for Layered<S, M> {
                     let changes = run.scope_mut().take_changes();
                     (Ok(run.detached(&**self.middleware(), procedure)), changes)
                 }
-                Err(rejection) => (Err(refusal_of(rejection, &info)), (None, None)),
+                Err(rejection) => (Err(refusal_of(&rejection, &info)), (None, None)),
             }
         };
         let run = match run {

@@ -10,6 +10,7 @@ mod calls;
 mod dead_clients;
 mod descriptors;
 mod half_closed;
+mod health;
 mod operator;
 mod packets;
 mod parallel;

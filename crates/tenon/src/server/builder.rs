@@ -15,6 +15,7 @@ use super::slot::{SlotSocket, SlotState};
 use super::slot_table::SlotTable;
 use super::state::ServerState;
 use super::tasks::Scheduler;
+use crate::health::Health;
 
 /// A server that does not serve yet. [`Server::builder`] makes one.
 ///
@@ -65,12 +66,20 @@ impl ServerBuilder {
         self
     }
 
+    /// Serves questions for the health, too, and turns it to not serving before anything else when the server shuts
+    /// down.
+    #[must_use]
+    pub fn health(mut self, health: &Health) -> Self {
+        self.settings.register_first_with(Box::new(health.clone()));
+        self.service(health.service())
+    }
+
     /// Listens and begins to serve, on threads of its own.
     ///
     /// # Errors
     /// [`StartError`]. Nothing listens then.
     pub fn start(mut self) -> Result<Server, StartError> {
-        let registrar = self.settings.registrar.take();
+        let registrar = self.settings.take_registrar();
         let (state, poll, addresses) = self.assemble()?;
         // From here on dropping the server ends what was begun.
         let server = Server::new(Arc::clone(&state), addresses);

@@ -56,7 +56,7 @@ impl ServerBuilder {
     pub fn start_stepped(mut self) -> Result<SteppedServer, StartError> {
         // No thread is there for a handler that could be given up.
         self.settings.limits.handler_timeout = None;
-        let registrar = self.settings.registrar.take();
+        let registrar = self.settings.take_registrar();
         let (state, poll, addresses) = self.assemble()?;
         let server = Server::new(Arc::clone(&state), addresses);
         state.scheduler.start_stepped(poll);

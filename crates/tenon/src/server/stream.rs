@@ -441,7 +441,7 @@ impl StreamTurn<'_> {
     }
 
     /// Sends what waits, as far as there is room.
-    #[inline(always)]
+    #[inline]
     fn transmit(&self, stream: &Stream, state: &mut StreamState) -> Result<Sending, EndReason> {
         if !state.served.has_transmit() {
             return Ok(Sending::Done);

@@ -1,4 +1,5 @@
-//! The stubs of the examples of the documentation are what the generator makes of the tutorial's interface today.
+//! The stubs of the examples of the documentation are what the generator makes of the tutorial's interface today, and
+//! those of the library's own interface of health what it makes of that.
 //! `UPDATE_EXPECT=1 cargo test -p tenon-rpc --test generated` writes them anew.
 
 use std::path::Path;
@@ -9,19 +10,25 @@ use tenon_plan::{Pass, Plans, Representation};
 
 /// Checks that `stubs` are what `tenon-build` makes of the tutorial's interface with `options`.
 fn check(stubs: ExpectFile, options: rust::Options) {
-    let interface = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../examples/greeter/greeter.x"
-    );
-    let parsed = tenon_idl::parse_file(Path::new(interface), &tenon_idl::Options::default());
+    let options = rust::Options {
+        for_include: true,
+        ..options
+    };
+    check_of("examples/greeter/greeter.x", stubs, options);
+}
+
+fn check_of(interface: &str, stubs: ExpectFile, options: rust::Options) {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let interface = root.join(interface);
+    let name = interface.file_name().unwrap().to_string_lossy();
+    let parsed = tenon_idl::parse_file(&interface, &tenon_idl::Options::default());
     let complaints = parsed.render(tenon_idl::Style::default());
     let schema = parsed.schema.expect(&complaints);
     let plans = [Representation::XDR, Representation::LEAN]
         .map(|representation| Plans::new(&schema, representation, Pass::ALL).unwrap());
     let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
     let options = rust::Options {
-        source: "greeter.x".to_owned(),
-        for_include: true,
+        source: name.into_owned(),
         ..options
     };
     stubs.assert_eq(&rust::generate(&schema, &forms, &options).unwrap());
@@ -33,6 +40,16 @@ fn the_stubs_of_tenon_are_up_to_date() {
         expect_file!["../../docs/greeter.rs"],
         rust::Options::default(),
     );
+}
+
+#[test]
+fn the_stubs_of_health_are_up_to_date() {
+    let options = rust::Options {
+        tenon: "crate".to_owned(),
+        ..rust::Options::default()
+    };
+    let stubs = expect_file!["../../src/health/generated.rs"];
+    check_of("interfaces/health.x", stubs, options);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod cancelled;
 mod datagrams;
 mod exchange;
 mod half_closed;
+mod health;
 mod killed;
 mod lean;
 mod order;

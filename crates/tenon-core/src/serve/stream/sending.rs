@@ -57,7 +57,7 @@ impl ServedStream {
 
     /// Fills the batch with what is to be sent now, which replies with time stamps say; returns whether there is
     /// anything.
-    #[inline(always)]
+    #[inline]
     fn fill_batch(&mut self) -> bool {
         if !self.connection.poll_transmit(&mut self.batch) {
             return false;
