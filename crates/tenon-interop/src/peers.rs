@@ -130,10 +130,18 @@ impl PeerProgram {
     /// # Panics
     /// If the client finds a wrong answer, or takes too long.
     pub fn check_at<S: AsRef<str>>(&self, address: &[S]) {
-        let mut command = self.command();
-        command.args(address.iter().map(AsRef::as_ref));
-        let said = run(command);
+        let said = self.output(address);
         assert!(said.contains("every answer is right"), "{said}");
+    }
+
+    /// Runs the program, and returns what it prints.
+    ///
+    /// # Panics
+    /// If it fails, or takes too long.
+    pub fn output<S: AsRef<str>>(&self, arguments: &[S]) -> String {
+        let mut command = self.command();
+        command.args(arguments.iter().map(AsRef::as_ref));
+        run(command)
     }
 }
 

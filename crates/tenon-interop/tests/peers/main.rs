@@ -5,6 +5,7 @@ mod fast;
 mod fast_interface;
 mod peers_agree;
 mod peers_call_us;
+mod prometheus;
 mod rpcinfo;
 mod same_bytes;
 mod tshark;
