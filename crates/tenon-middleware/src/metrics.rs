@@ -13,8 +13,16 @@ pub(crate) const BUCKETS: [u64; 20] = [
     500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000,
 ];
 
+/// Procedures that are counted apart: a caller may send any number, which a service that does not know its procedures
+/// cannot tell from those that it has.
+const PROCEDURES_MAX: usize = 4096;
+
+/// The name under which further ones are counted together.
+const OTHERS: &str = "other procedures";
+
 /// Counts and times the calls of each procedure, by what became of them. One may stand around many clients and services,
-/// which it keeps apart by the number of the program.
+/// which it keeps apart by the number of the program. Of 4,096 procedures on, further ones are counted together, version by
+/// version, as `other procedures`.
 ///
 /// ```
 /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
@@ -47,6 +55,26 @@ struct ProcedureKey {
     program: u32,
     version: u32,
     number: u32,
+}
+
+impl ProcedureKey {
+    #[inline]
+    fn of(call: &CallScope<'_>) -> Self {
+        Self {
+            is_at_server: call.is_at_server(),
+            program: call.program(),
+            version: call.version(),
+            number: call.procedure().number,
+        }
+    }
+
+    /// All other procedures of the same version.
+    fn of_others(self) -> Self {
+        Self {
+            number: u32::MAX,
+            ..self
+        }
+    }
 }
 
 /// The counters of a procedure.
@@ -117,12 +145,7 @@ impl Metrics {
 
     #[inline]
     fn counters(&self, call: &CallScope<'_>) -> Arc<ProcedureCounters> {
-        let key = ProcedureKey {
-            is_at_server: call.is_at_server(),
-            program: call.program(),
-            version: call.version(),
-            number: call.procedure().number,
-        };
+        let key = ProcedureKey::of(call);
         let procedures = self
             .procedures
             .read()
@@ -140,11 +163,16 @@ impl Metrics {
             .procedures
             .write()
             .unwrap_or_else(PoisonError::into_inner);
+        let is_full = procedures.len() >= PROCEDURES_MAX;
+        let (key, name) = match is_full && !procedures.contains_key(&key) {
+            false => (key, call.procedure().name),
+            true => (key.of_others(), OTHERS),
+        };
         let counters = procedures.entry(key).or_insert_with(|| {
             Arc::new(ProcedureCounters {
                 key,
                 service: call.procedure().service.to_owned(),
-                name: call.procedure().name.to_owned(),
+                name: name.to_owned(),
                 in_flight: AtomicI64::new(0),
                 succeeded: AtomicU64::new(0),
                 failed: std::array::from_fn(|_| AtomicU64::new(0)),
@@ -256,6 +284,25 @@ mod tests {
         for (index, kind) in CallErrorKind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, index, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn a_caller_cannot_have_more_and_more_procedures_counted() {
+        use tenon::{CallInfo, Credential, ProcedureInfo, Protocol, Transport};
+
+        let metrics = Metrics::new();
+        for number in 0..10_000 {
+            let info = CallInfo::new(number, Credential::None, Transport::Tcp);
+            let procedure = ProcedureInfo::new("", "", number);
+            let mut call = CallScope::at_server(procedure, (7, 1), Protocol::Onc, &info);
+            let counters = metrics.begin(&mut call).unwrap();
+            metrics.end(counters, &call, &CallOutcome::Success);
+        }
+        let counted = metrics.snapshot();
+        assert_eq!(counted.len(), PROCEDURES_MAX + 1);
+        let others = counted.last().unwrap();
+        assert_eq!(others.procedure, OTHERS);
+        assert_eq!(others.calls(), 10_000 - PROCEDURES_MAX as u64);
     }
 
     #[cfg(any(feature = "prometheus", feature = "opentelemetry"))]

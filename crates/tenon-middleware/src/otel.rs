@@ -135,9 +135,11 @@ fn attributes(call: &CallScope<'_>) -> Vec<KeyValue> {
         Protocol::Lean => "tenon",
     };
     let procedure = call.procedure();
-    let method = match procedure.name.is_empty() {
-        true => format!("{}/{}", call.program(), procedure.number),
-        false => format!("{}/{}", procedure.service, procedure.name),
+    let method = match (procedure.name.is_empty(), call.is_at_server()) {
+        (false, _) => format!("{}/{}", procedure.service, procedure.name),
+        (true, false) => format!("{}/{}", call.program(), procedure.number),
+        // A caller may send any number, and is not to have as many series recorded.
+        (true, true) => "_OTHER".to_owned(),
     };
     let mut attributes = vec![
         KeyValue::new("rpc.system.name", system),

@@ -135,10 +135,25 @@ pub struct LayeredPending<P, M: Middleware> {
 }
 
 impl<P, M: Middleware> LayeredPending<P, M> {
-    /// Returns the call and its way through the middleware.
-    #[doc(hidden)]
-    pub fn into_parts(self) -> (P, CallRun<'static, Arc<M>>) {
-        (self.pending, self.run)
+    /// Waits for the reply until the call's deadline and returns its result.
+    ///
+    /// # Errors
+    /// By blame; see [`CallError`].
+    pub fn wait<T, E: ProcedureError>(self) -> Result<T, E>
+    where
+        P: PendingReply<T, E>,
+    {
+        let result = self.pending.wait();
+        self.run.end(&outcome_of(&result));
+        result
+    }
+
+    /// Waits no longer than `limit`, and says whether [`wait`](Self::wait) would return at once.
+    pub fn wait_for<T, E: ProcedureError>(&mut self, limit: Duration) -> bool
+    where
+        P: PendingReply<T, E>,
+    {
+        self.pending.wait_for(limit)
     }
 }
 
@@ -146,13 +161,11 @@ impl<T, E: ProcedureError, P: PendingReply<T, E>, M: Middleware> PendingReply<T,
     for LayeredPending<P, M>
 {
     fn wait(self) -> Result<T, E> {
-        let result = self.pending.wait();
-        self.run.end(&outcome_of(&result));
-        result
+        Self::wait(self)
     }
 
     fn wait_for(&mut self, limit: Duration) -> bool {
-        self.pending.wait_for(limit)
+        Self::wait_for(self, limit)
     }
 }
 

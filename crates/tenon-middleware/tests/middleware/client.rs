@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use tenon::{CallError, CallErrorKind, CallOptions, Layered, MakeCalls, PendingReply};
+use tenon::{CallError, CallErrorKind, CallOptions, Layered, MakeCalls};
 use tenon_middleware::{ConcurrencyLimit, Hedge, Metrics, RateLimit, Retry, RetryBudget, Timeout};
 
 use crate::generated::{ShelfV1Client, ShelfV1Service};
