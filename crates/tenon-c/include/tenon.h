@@ -355,6 +355,25 @@ bool tenon_channel_step(tenon_channel *channel, tenon_error *error);
 /* Gives back what a value owns, if it owns something, and zeroes it. NULL is nothing to do. */
 void tenon_clear(const tenon_message *message, void *value);
 
+/* An error that the interface declares for a procedure, behind `raises`. Generated code has one for each, and functions
+ * for its type that call tenon_raise and tenon_raised. */
+typedef struct tenon_raised_type {
+    /* Its position in the list, counted from 0. */
+    uint32_t position;
+    /* The name of its type. */
+    const char *name;
+    /* Alignment of a value in lean messages: 1, 2, 4 or 8. */
+    size_t align;
+    const tenon_message *message;
+} tenon_raised_type;
+
+/* Whether the last function of the library that failed in this thread did so because the procedure raised this error:
+ * tenon_call, tenon_finish and what generated code calls. The error is decoded to `value`, which need not be initialised
+ * and owns what it points to as a result does (tenon_clear); NULL only asks. False: it raised another error
+ * or none, sent bytes that are no such error, or was called by ONC RPC, which does not carry errors; `value` is not to be
+ * used then. The error can be asked for again until another function fails. */
+bool tenon_raised(const tenon_raised_type *type, void *value);
+
 /* -- servers: for programs -- */
 
 /* A server, before and while it serves. */
@@ -382,6 +401,11 @@ typedef enum tenon_refusal {
  *     return tenon_refuse(request, TENON_RAISED, "the quota is used up");
  */
 bool tenon_refuse(tenon_request *request, unsigned why, const char *words);
+
+/* Refuses the call with an error of its interface, which is encoded before this returns; words that are NULL are the name
+ * of its type. A lean client is told the words and the error, a client of ONC RPC SYSTEM_ERR. An error that cannot be
+ * encoded is TENON_FAILED. Returns false, which the handler returns in turn. */
+bool tenon_raise(tenon_request *request, const tenon_raised_type *type, const void *value, const char *words);
 
 /* Says that what the result owns is not the library's to free: constants, parts of the arguments, or what
  * the handler's program keeps. It is read as soon as the handler has returned, by the same thread, before

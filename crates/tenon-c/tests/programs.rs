@@ -12,6 +12,9 @@ use tenon::lean::Interface;
 use tenon::wire::{Decoder, Encoder, Lean};
 use tenon::{CallInfo, Client, LeanInput, LeanService, Refusal, Server, Service};
 
+#[path = "programs/raises.rs"]
+mod raises;
+
 const PROGRAM: u32 = 0x2000_0abc;
 
 /// Every warning there is.
@@ -113,6 +116,14 @@ impl Serving {
     /// Serves at every kind of address there is; files lie in `folder`.
     fn start(program: &Path, folder: &Path, in_order: bool) -> Self {
         let mut command = Command::new(program);
+        if in_order {
+            command.env("IN_ORDER", "1");
+        }
+        Self::spawn(command, folder)
+    }
+
+    /// Has the command serve at every kind of address there is, which are its last arguments; files lie in `folder`.
+    fn spawn(mut command: Command, folder: &Path) -> Self {
         let file = |name: &str| folder.join(format!("{}.{name}", std::process::id()));
         let (unix, shm) = (file("socket"), file("shm"));
         let listening = [
@@ -122,9 +133,6 @@ impl Serving {
             format!("shm://{}", shm.display()),
         ];
         command.args(listening);
-        if in_order {
-            command.env("IN_ORDER", "1");
-        }
         let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut process = process.expect("the server starts");
         let mut output = BufReader::new(process.stdout.take().expect("it is piped"));

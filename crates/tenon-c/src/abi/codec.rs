@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
-use tenon::wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Representation};
+use tenon::wire::{
+    Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean, Order, Representation,
+};
 use tenon::{LeanInput, Refusal};
 
 use super::types::{CDecoder, CEncoder, CFailure, CMessage, Decode, Encode};
@@ -171,7 +173,7 @@ pub(super) unsafe fn decode_xdr(
     value: *mut c_void,
 ) -> Result<(), CodecError<DecodeError>> {
     // SAFETY: the caller's promise.
-    unsafe { decode(input, message.decode_xdr, value, false) }
+    unsafe { decode(input, 0, message.decode_xdr, value, false) }
 }
 
 /// Reads a value out of a lean message.
@@ -188,29 +190,71 @@ pub(super) unsafe fn decode_lean(
     // SAFETY: the caller's promise.
     unsafe {
         match input {
-            LeanInput::Native(input) => decode(input, routine, value, false),
-            LeanInput::Swapped(input) => decode(input, routine, value, true),
+            LeanInput::Native(input) => decode(input, 0, routine, value, false),
+            LeanInput::Swapped(input) => decode(input, 0, routine, value, true),
+        }
+    }
+}
+
+/// Reads the error that stands in the details of an exception, behind its position.
+///
+/// # Safety
+/// As [`decode_xdr`].
+pub(super) unsafe fn decode_raised(
+    details: LeanInput<'_>,
+    align: usize,
+    message: &CMessage,
+    value: *mut c_void,
+) -> Result<(), CodecError<DecodeError>> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match details {
+            LeanInput::Native(input) => decode_behind(input, align, message, value, false),
+            LeanInput::Swapped(input) => decode_behind(input, align, message, value, true),
         }
     }
 }
 
 /// # Safety
-/// `routine` is one for the room that `value` leads to, which is zeroed.
+/// As [`decode_xdr`].
+unsafe fn decode_behind<O: Order>(
+    mut input: Decoder<'_, Lean<O>>,
+    align: usize,
+    message: &CMessage,
+    value: *mut c_void,
+    swapped: bool,
+) -> Result<(), CodecError<DecodeError>> {
+    let all = input.rest().len();
+    let _position: u32 = input.get().map_err(CodecError::Value)?;
+    input.align(align, 0).map_err(CodecError::Value)?;
+    let behind = all - input.rest().len();
+    // SAFETY: the caller's promise.
+    unsafe { decode(&mut input, behind, message.decode_lean, value, swapped) }?;
+    input.finish().map_err(CodecError::Value)
+}
+
+/// Reads a value that stands `behind` bytes behind the beginning of its message.
+///
+/// # Safety
+/// `routine` is one for the room that `value` leads to, which is zeroed; so many bytes of the message were read.
 #[inline]
 unsafe fn decode<R: Representation>(
     input: &mut Decoder<'_, R>,
+    behind: usize,
     routine: Decode,
     value: *mut c_void,
     swapped: bool,
 ) -> Result<(), CodecError<DecodeError>> {
     let mut decoder = decoder_over(input, swapped);
+    let start = decoder.at;
+    decoder.base = decoder.base.wrapping_sub(behind);
     // SAFETY: the routine is one for this value, and the decoder leads to the bytes of the message,
     // which are borrowed until it returns.
     if !unsafe { routine(&raw mut decoder, value) } {
         // SAFETY: the routine has set the failure.
         return Err(unsafe { failure(&decoder.failure) }.of_bytes());
     }
-    let read = decoder.at.addr().wrapping_sub(decoder.base.addr());
+    let read = decoder.at.addr().wrapping_sub(start.addr());
     match input.take(read) {
         Ok(_) => Ok(()),
         Err(_) => Err(CodecError::Fault(CodecFault::OutOfBounds)),

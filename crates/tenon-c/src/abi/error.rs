@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
+use super::raised;
 use crate::report::{ApiError, in_c};
 use crate::text::write_words;
 
@@ -64,6 +65,7 @@ pub(super) unsafe fn told<T>(
                     (*error).set(&report);
                 }
             }
+            raised::keep(report);
             None
         }
     }

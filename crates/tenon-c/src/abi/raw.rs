@@ -82,17 +82,12 @@ impl Service for RawService {
         arguments: &mut Decoder<'_>,
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        codec::handle(
-            arguments,
-            result,
-            self.limits.send_max(),
-            |arguments, result| {
-                let mut request = CRequest::of(call);
-                // SAFETY: the promise of `new`.
-                request.run(|request| unsafe {
-                    (self.handler)(self.context, arguments, result, request)
-                })
-            },
-        )
+        let limit = self.limits.send_max();
+        codec::handle(arguments, result, limit, |arguments, result| {
+            let mut request = CRequest::of(call, limit);
+            // SAFETY: the promise of `new`.
+            request
+                .run(|request| unsafe { (self.handler)(self.context, arguments, result, request) })
+        })
     }
 }

@@ -18,6 +18,8 @@ use crate::text::c_text;
 pub struct CRequest<'c> {
     info: &'c CallInfo<'c>,
     refusal: Option<Refusal>,
+    /// Bytes that a result may have, and an error in its place.
+    send_max: usize,
     keeps_result: bool,
     /// Texts about the caller that the handler was given, as long as it runs.
     peer: Option<CString>,
@@ -36,12 +38,13 @@ pub(super) fn in_handler() -> bool {
 }
 
 impl<'c> CRequest<'c> {
-    /// A call that is about to be handed to its handler.
+    /// A call that is about to be handed to its handler, whose result may have `send_max` bytes.
     #[inline]
-    pub(super) fn of(info: &'c CallInfo<'c>) -> Self {
+    pub(super) fn of(info: &'c CallInfo<'c>, send_max: usize) -> Self {
         Self {
             info,
             refusal: None,
+            send_max,
             keeps_result: false,
             peer: None,
             machine: None,
@@ -64,6 +67,16 @@ impl<'c> CRequest<'c> {
     /// Returns what is known of the call beside its arguments.
     pub(super) fn info(&self) -> &'c CallInfo<'c> {
         self.info
+    }
+
+    /// Returns how many bytes a result, or an error in its place, may have.
+    pub(super) fn send_max(&self) -> usize {
+        self.send_max
+    }
+
+    /// Keeps the reason for which the handler is about to say that it has not carried the call out.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.refusal = Some(refusal);
     }
 
     /// Returns whether what the result owns stays with the handler's program.
@@ -91,7 +104,7 @@ pub unsafe extern "C" fn tenon_refuse(
         // SAFETY: it is NULL or the request that the handler was handed; the words are NULL or a text.
         let (request, words) = unsafe { (request.as_mut(), bytes(words)) };
         if let Some(request) = request {
-            request.refusal = Some(refusal(why, String::from_utf8_lossy(words).into_owned()));
+            request.refuse(refusal(why, String::from_utf8_lossy(words).into_owned()));
         }
     });
     false

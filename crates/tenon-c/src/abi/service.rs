@@ -150,7 +150,8 @@ impl CService {
             if let Some(message) = served.arguments {
                 decode(message, arguments)?;
             }
-            let mut request = CRequest::of(call);
+            let limit = self.limits.send_max();
+            let mut request = CRequest::of(call, limit);
             let (arguments, result) = (
                 or_null(&served.arguments, arguments),
                 or_null(&served.result, result),
@@ -161,11 +162,8 @@ impl CService {
             })?;
             // Before the arguments go: what the result owns may be theirs, if it is kept.
             let sent = match served.result {
-                Some(message) => {
-                    let limit = self.limits.send_max();
-                    // SAFETY: the result is a value of this type.
-                    unsafe { codec::encode(out, routine(message), result, limit) }
-                }
+                // SAFETY: the result is a value of this type.
+                Some(message) => unsafe { codec::encode(out, routine(message), result, limit) },
                 None => Ok(()),
             };
             if request.keeps_result() {

@@ -96,6 +96,20 @@ pub struct CProcedure {
     pub result: *const CMessage,
 }
 
+/// `tenon_raised_type`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CRaisedType {
+    /// Its position behind `raises`.
+    pub position: u32,
+    /// The name of its type.
+    pub name: *const c_char,
+    /// Alignment of a value in lean messages.
+    pub align: usize,
+    /// Moves a value.
+    pub message: *const CMessage,
+}
+
 /// `tenon_part`.
 #[repr(C)]
 #[derive(Debug)]

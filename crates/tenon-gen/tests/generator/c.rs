@@ -100,6 +100,7 @@ fn stubs_are_as_they_were() {
         "in_place",
         "lists",
         "namespaces",
+        "raises",
         "service",
         "unions",
     ] {

@@ -103,6 +103,7 @@ fn stubs_compile_without_a_warning() {
         "in_place",
         "lists",
         "namespaces",
+        "raises",
         "recursion",
         "results",
         "service",

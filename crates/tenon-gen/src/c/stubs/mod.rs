@@ -9,6 +9,7 @@ mod chunks;
 mod codec;
 mod decode;
 mod encode;
+mod errors;
 mod free;
 mod header;
 mod library;
@@ -219,6 +220,7 @@ impl<'a> StubPrinter<'a> {
                 if call.index.is_some() {
                     made.push(format!("{name}_start"));
                 }
+                made.extend(self.made_for_errors(call));
             }
         }
         made

@@ -48,6 +48,7 @@ impl<'a> StubPrinter<'a> {
                 w.line(format!("tenon_pending *{head}{deprecated};"));
             }
         }
+        self.declare_errors_of_calls(w, version);
     }
 
     fn client_head(&self, call: &StubProcedure<'a>) -> String {
@@ -102,6 +103,7 @@ impl<'a> StubPrinter<'a> {
             }
         });
         w.line(format!("}} {name}_service;"));
+        self.declare_errors_of_handlers(w, version);
         w.line("");
         w.line(format!("bool {};", serve_head(name)));
     }
@@ -160,6 +162,7 @@ impl<'a> StubPrinter<'a> {
         for (_, call) in &version.calls {
             w.line("");
             self.write_client(w, version, call);
+            self.write_errors(w, call);
         }
         if !handled.is_empty() {
             self.write_service(w, version, &handled);
