@@ -1,8 +1,11 @@
 //! Reading interface files as the command line asks, with diagnostics on stderr.
 
-use std::io::{self, IsTerminal};
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
 
+use tenon_descriptor::{BYTES_MAX, Descriptor, MAGIC, is_descriptor};
 use tenon_exec::Interface;
 use tenon_idl::{Define, Options, Parsed, Style, Undeclared};
 use tenon_plan::Representation;
@@ -63,13 +66,27 @@ impl InterfaceArgs {
         }
     }
 
-    /// Reads `file`; its diagnostics go to stderr.
+    /// Reads `file`, which may be a descriptor; its diagnostics go to stderr.
     pub fn schema(&self, file: &Path) -> Result<Schema, CommandFailure> {
-        self.written(file).map(|(schema, _)| schema)
+        match descriptor(file)? {
+            Some(descriptor) => Ok(descriptor.into_schema()),
+            None => self.parsed(file).map(|(schema, _)| schema),
+        }
     }
 
-    /// Reads `file`: what it means, and how it is written.
+    /// Reads `file`: what it means, and how it is written, which a descriptor does not say.
     pub fn written(&self, file: &Path) -> Result<(Schema, Written), CommandFailure> {
+        if descriptor(file)?.is_some() {
+            let message = format!(
+                "{}: this is a descriptor, and C is written like its interface file",
+                shown(file)
+            );
+            return Err(CommandFailure::new(message).hint("give the interface file"));
+        }
+        self.parsed(file)
+    }
+
+    fn parsed(&self, file: &Path) -> Result<(Schema, Written), CommandFailure> {
         let parsed = self.parse(file);
         show(&parsed);
         let both = parsed.schema.zip(parsed.written);
@@ -91,6 +108,36 @@ impl InterfaceArgs {
         Interface::with_representation(schema, representation)
             .map_err(|error| CommandFailure::new(format!("{}: {error}", shown(file))))
     }
+}
+
+/// Reads a descriptor; `None` if `file` is something else, or cannot be read, which its parser says.
+pub fn descriptor(file: &Path) -> Result<Option<Descriptor>, CommandFailure> {
+    match is_stdin(file) {
+        true => {
+            let mut stdin = io::stdin().lock();
+            // What was looked at stays in the buffer, for the parser.
+            let begins_so = stdin.fill_buf().is_ok_and(is_descriptor);
+            begins_so.then(|| read_descriptor(file, stdin)).transpose()
+        }
+        false => {
+            let Ok(mut opened) = File::open(file) else {
+                return Ok(None);
+            };
+            let mut start = [0; MAGIC.len()];
+            let begins_so = opened.read_exact(&mut start).is_ok() && is_descriptor(&start);
+            let whole = start.chain(opened);
+            begins_so.then(|| read_descriptor(file, whole)).transpose()
+        }
+    }
+}
+
+fn read_descriptor(file: &Path, from: impl Read) -> Result<Descriptor, CommandFailure> {
+    let mut bytes = Vec::new();
+    // One byte more than there may be shows that it is too large.
+    let read = from.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
+    let failed = |error: &dyn Display| CommandFailure::new(format!("{}: {error}", shown(file)));
+    read.map_err(|error| failed(&error))?;
+    Descriptor::parse(&bytes).map_err(|error| failed(&error))
 }
 
 /// Prints diagnostics for people.

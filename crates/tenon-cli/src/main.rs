@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         CliCommand::Check(args) => commands::check::run(&args),
         CliCommand::Rpcgen { arguments } => return commands::rpcgen::run(&arguments),
         CliCommand::Gen(args) => commands::generate::run(&args),
+        CliCommand::Descriptor(args) => commands::descriptor::run(&args),
         CliCommand::Explain(args) => commands::explain::run(&args),
         CliCommand::Call(args) => commands::call::run(&args),
         CliCommand::Account(args) => commands::account::run(&args),

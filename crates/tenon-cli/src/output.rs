@@ -6,8 +6,13 @@ use crate::failure::CommandFailure;
 
 /// Prints `text` as it is.
 pub fn print(text: &str) -> Result<(), CommandFailure> {
+    print_bytes(text.as_bytes())
+}
+
+/// Prints bytes that are no text.
+pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandFailure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CommandFailure::new(
             format!("cannot write to stdout: {error}"),
         )),

@@ -1,6 +1,6 @@
 //! What an interface says of its parts in comments of the form `/*@ ... */`, which other generators skip.
 
-use crate::{Schema, TypeId};
+use crate::{Schema, Type, TypeId, TypeKind};
 
 /// Annotations of a type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,6 +71,49 @@ pub struct Streams {
     pub arguments: bool,
     /// `stream result`: of its result.
     pub result: bool,
+}
+
+impl DefaultValue {
+    /// Returns why values of `ty` cannot have this default; `None` if they can.
+    pub fn unfit(&self, schema: &Schema, ty: &Type) -> Option<String> {
+        let range = match (schema.resolve(ty), self) {
+            (Type::String(max), Self::Text(text)) => {
+                return (text.len() > *max as usize)
+                    .then(|| format!("the default is longer than {max} bytes"));
+            }
+            (Type::Named(id), Self::Number(number)) => {
+                return match &schema.type_def(*id).kind {
+                    TypeKind::Enum(members) => {
+                        let is_member = members.iter().any(|it| i128::from(it.value) == *number);
+                        let message = || format!("no member of this enum is {number}");
+                        (!is_member).then(message)
+                    }
+                    _ => Some("only numbers, booleans, enums and strings have defaults".to_owned()),
+                };
+            }
+            (Type::Bool, Self::Number(_)) => 0..=1,
+            (Type::Int | Type::Float | Type::Double, Self::Number(_)) => {
+                i128::from(i32::MIN)..=i128::from(i32::MAX)
+            }
+            (Type::Uint, Self::Number(_)) => 0..=i128::from(u32::MAX),
+            (Type::Hyper, Self::Number(_)) => i128::from(i64::MIN)..=i128::from(i64::MAX),
+            (Type::Uhyper, Self::Number(_)) => 0..=i128::from(u64::MAX),
+            (Type::Short, Self::Number(_)) => i128::from(i16::MIN)..=i128::from(i16::MAX),
+            (Type::Ushort, Self::Number(_)) => 0..=i128::from(u16::MAX),
+            (Type::Char, Self::Number(_)) => i128::from(i8::MIN)..=i128::from(i8::MAX),
+            (Type::Uchar, Self::Number(_)) => 0..=i128::from(u8::MAX),
+            (Type::String(_), _) => return Some("the default of a string is a string".to_owned()),
+            (_, Self::Text(_)) => {
+                return Some("only a string has a default that is a string".to_owned());
+            }
+            _ => return Some("only numbers, booleans, enums and strings have defaults".to_owned()),
+        };
+        let Self::Number(number) = self else {
+            return None;
+        };
+        let (least, most) = (range.start(), range.end());
+        (!range.contains(number)).then(|| format!("the default is {number}, not {least} to {most}"))
+    }
 }
 
 impl TypeAnnotations {

@@ -69,7 +69,7 @@ fn start(shelf: Shelf) -> (Server, Vec<String>) {
 
 fn rust_gets_errors(address: &str) {
     let client = KeysV1Client::connect(address).expect("it listens");
-    let get = |key: &str| client.get(&BString::from(key)).expect_err(key);
+    let get = |key: &str| client.get(BString::from(key)).expect_err(key);
     let is_onc = !address.starts_with("lean") && !address.starts_with("shm");
     if is_onc {
         return assert_eq!(get("nothing").kind(), CallErrorKind::Failed, "{address}");

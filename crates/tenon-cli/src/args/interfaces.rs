@@ -105,6 +105,24 @@ pub struct GenArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct DescriptorArgs {
+    /// The interface file, or a descriptor; `-` reads it from stdin
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The file to write; without it, stdout
+    #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+
+    /// Print the SHA-256 of the descriptor instead
+    #[arg(long, conflicts_with = "out")]
+    pub identity: bool,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// The interface file; `-` reads it from stdin
     #[arg(value_hint = ValueHint::FilePath)]

@@ -17,7 +17,7 @@ pub use calls::{
     AccountArgs, AuthArg, CallArgs, CallOptionArgs, DemoArgs, HealthArgs, PingArgs, parse_duration,
 };
 pub use interfaces::{
-    CheckArgs, ExplainArgs, GenArgs, InterfaceArgs, LanguageArg, RepresentationArg,
+    CheckArgs, DescriptorArgs, ExplainArgs, GenArgs, InterfaceArgs, LanguageArg, RepresentationArg,
 };
 pub use measuring::{CostArgs, EngineArg, StudyArgs};
 pub use serving::ServeArgs;
@@ -87,6 +87,19 @@ what is better."
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+
+    /// Write an interface as a descriptor: bytes that stand for the file wherever one is read
+    #[command(after_help = "\
+Examples:
+  tenon descriptor nfs3.x -o nfs3.descriptor
+  tenon descriptor nfs3.x > nfs3.descriptor
+  tenon descriptor --identity nfs3.x         its SHA-256, by which equal interfaces are known
+  tenon call tcp://fileserver nfs3.descriptor NFSPROC3_NULL
+
+A descriptor has the names, numbers, types, constants and annotations of an interface, those of
+included files too, but no comments. The order of definitions does not matter. docs/descriptor.md
+specifies it.")]
+    Descriptor(DescriptorArgs),
 
     /// Show the plan by which a type or procedure is marshalled
     #[command(after_help = "\

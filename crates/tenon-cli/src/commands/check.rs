@@ -44,6 +44,15 @@ pub fn run(args: &CheckArgs) -> Result<(), CommandFailure> {
 }
 
 fn check(args: &CheckArgs, file: &Path) -> Result<bool, CommandFailure> {
+    if let Some(descriptor) = interface::descriptor(file)? {
+        let summary = summary(descriptor.schema());
+        let warned = warn_of_memory(args, file, descriptor.schema())?;
+        if !args.json {
+            let shown = interface::shown(file);
+            output::print(&format!("{shown}: ok, a descriptor of {summary}\n"))?;
+        }
+        return Ok(!(warned && args.deny_warnings));
+    }
     let parsed = args.interface.parse(file);
     match args.json {
         true => print_reports(file, &parsed)?,

@@ -7,6 +7,7 @@ pub mod completions;
 pub mod connect;
 pub mod cost;
 pub mod demo;
+pub mod descriptor;
 pub mod explain;
 pub mod generate;
 pub mod health;

@@ -9,6 +9,7 @@ mod account;
 mod c_example;
 mod calls;
 mod cost;
+mod descriptor;
 mod health;
 mod interfaces;
 mod interrupted;

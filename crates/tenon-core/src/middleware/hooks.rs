@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::{CallOutcome, CallScope, Rejection};
 
-/// Something that stands around calls: of a client, of a service, of threads and of tasks alike. [`Layered`] puts it
-/// there.
+/// Something that stands around calls: of a client, of a service, of threads and of tasks alike.
+/// [`Layered`](super::Layered) puts it there.
 ///
 /// ```
 /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }

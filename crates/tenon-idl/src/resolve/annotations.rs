@@ -257,53 +257,11 @@ impl SchemaResolver<'_> {
     /// Reports default values that their types do not have.
     pub(super) fn check_defaults(&mut self) {
         for given in std::mem::take(&mut self.defaults) {
-            if let Some(message) = self.unfit(&given) {
+            if let Some(message) = given.value.unfit(&self.schema, &given.ty) {
                 self.diagnostics
                     .push(Diagnostic::error(given.span, message));
             }
         }
-    }
-
-    /// Returns why a type does not have a value.
-    fn unfit(&self, given: &GivenDefault) -> Option<String> {
-        let range = match (self.schema.resolve(&given.ty), &given.value) {
-            (Type::String(max), DefaultValue::Text(text)) => {
-                return (text.len() > *max as usize)
-                    .then(|| format!("the default is longer than {max} bytes"));
-            }
-            (Type::Named(id), DefaultValue::Number(number)) => {
-                return match &self.schema.type_def(*id).kind {
-                    TypeKind::Enum(members) => {
-                        let is_member = members.iter().any(|it| i128::from(it.value) == *number);
-                        let message = || format!("no member of this enum is {number}");
-                        (!is_member).then(message)
-                    }
-                    _ => Some("only numbers, booleans, enums and strings have defaults".to_owned()),
-                };
-            }
-            (Type::Bool, DefaultValue::Number(_)) => 0..=1,
-            (Type::Int | Type::Float | Type::Double, DefaultValue::Number(_)) => {
-                i128::from(i32::MIN)..=i128::from(i32::MAX)
-            }
-            (Type::Uint, DefaultValue::Number(_)) => 0..=i128::from(u32::MAX),
-            (Type::Hyper, DefaultValue::Number(_)) => i128::from(i64::MIN)..=i128::from(i64::MAX),
-            (Type::Uhyper, DefaultValue::Number(_)) => 0..=i128::from(u64::MAX),
-            (Type::Short, DefaultValue::Number(_)) => i128::from(i16::MIN)..=i128::from(i16::MAX),
-            (Type::Ushort, DefaultValue::Number(_)) => 0..=i128::from(u16::MAX),
-            (Type::Char, DefaultValue::Number(_)) => i128::from(i8::MIN)..=i128::from(i8::MAX),
-            (Type::Uchar, DefaultValue::Number(_)) => 0..=i128::from(u8::MAX),
-            (Type::String(_), _) => return Some("the default of a string is a string".to_owned()),
-            (_, DefaultValue::Text(_)) => {
-                return Some("only a string has a default that is a string".to_owned());
-            }
-            _ => return Some("only numbers, booleans, enums and strings have defaults".to_owned()),
-        };
-        let DefaultValue::Number(number) = given.value else {
-            return None;
-        };
-        let (least, most) = (range.start(), range.end());
-        (!range.contains(&number))
-            .then(|| format!("the default is {number}, not {least} to {most}"))
     }
 }
 

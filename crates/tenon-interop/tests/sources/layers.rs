@@ -10,12 +10,13 @@ use serde_json::Value;
 use tenon_interop::root;
 
 /// The crates in the order of the table, from the lowest layer to what stands beside the layers.
-const CRATES: [&str; 21] = [
+const CRATES: [&str; 22] = [
     "tenon-schema",
     "tenon-wire",
     "tenon-sync",
     "tenon-idl",
     "tenon-plan",
+    "tenon-descriptor",
     "tenon-proto",
     "tenon-shm",
     "tenon-xdp",
@@ -34,9 +35,9 @@ const CRATES: [&str; 21] = [
     "tenon-interop",
 ];
 
-/// What the examples may depend on: the crates that a user's programs depend on, the last four if an
+/// What the examples may depend on: the crates that a user's programs depend on, the last five if an
 /// interface becomes known to them when they run.
-const FOR_USERS: [&str; 8] = [
+const FOR_USERS: [&str; 9] = [
     "tenon",
     "tenon-tokio",
     "tenon-middleware",
@@ -45,6 +46,7 @@ const FOR_USERS: [&str; 8] = [
     "tenon-exec",
     "tenon-idl",
     "tenon-plan",
+    "tenon-descriptor",
 ];
 
 /// Folders and files that may say `unsafe`.

@@ -35,10 +35,10 @@ use tenon_core::service::Service;
 use tenon_net::Address;
 
 pub use generated::{
-    HEALTH, HEALTH_V1, HealthEntry, HealthQuestion, HealthStatus, HealthV1Calls, HealthV1Client,
+    HEALTH, HEALTH_V1, HealthEntry, HealthQuestion, HealthStatus, HealthV1, HealthV1Calls,
+    HealthV1Client, HealthV1InProcess, HealthV1Service,
 };
 
-use generated::HealthV1Service;
 use service::HealthHandlers;
 use statuses::HealthStatuses;
 
