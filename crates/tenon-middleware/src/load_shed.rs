@@ -41,8 +41,9 @@ impl LoadShed {
     /// Lets in no fewer than `lowest` and no more than `highest` calls at the same time, whatever they take.
     #[must_use]
     pub fn between(self, lowest: u32, highest: u32) -> Self {
-        let (lowest, highest) = (lowest.max(1) as f32, highest.max(1) as f32);
-        let limit = self.get_limit().clamp(lowest, highest.max(lowest));
+        let lowest = lowest.max(1);
+        let (lowest, highest) = (lowest as f32, highest.max(lowest) as f32);
+        let limit = self.get_limit().clamp(lowest, highest);
         Self {
             lowest,
             highest,

@@ -84,7 +84,12 @@ impl<C: MakeCalls, M: Middleware> Layered<C, M> {
                 }
                 made += 1;
                 next = Instant::now() + hedging.delay.min(FOR_EVER);
-                waiting.push(self.inner().start_with(call, run.scope().options())?);
+                match self.inner().start_with(call, run.scope().options()) {
+                    Ok(pending) => waiting.push(pending),
+                    Err(error) if waiting.is_empty() => return Err(error),
+                    // Those that are under way still may have a result.
+                    Err(_) => made = hedging.attempts,
+                }
                 continue;
             }
             let look = match (waiting.len(), may_make) {
