@@ -77,11 +77,7 @@ impl InterfaceArgs {
     /// Reads `file`: what it means, and how it is written, which a descriptor does not say.
     pub fn written(&self, file: &Path) -> Result<(Schema, Written), CommandFailure> {
         if descriptor(file)?.is_some() {
-            let message = format!(
-                "{}: this is a descriptor, and C is written like its interface file",
-                shown(file)
-            );
-            return Err(CommandFailure::new(message).hint("give the interface file"));
+            return Err(needs_file(&shown(file)));
         }
         self.parsed(file)
     }
@@ -129,6 +125,13 @@ pub fn descriptor(file: &Path) -> Result<Option<Descriptor>, CommandFailure> {
             begins_so.then(|| read_descriptor(file, whole)).transpose()
         }
     }
+}
+
+/// The failure of what needs the interface file of the descriptor that messages call `shown`.
+pub fn needs_file(shown: &str) -> CommandFailure {
+    let message =
+        format!("{shown}: this is a descriptor, and C is written like its interface file");
+    CommandFailure::new(message).hint("give the interface file")
 }
 
 fn read_descriptor(file: &Path, from: impl Read) -> Result<Descriptor, CommandFailure> {

@@ -81,11 +81,12 @@ fn what_is_no_descriptor_is_told() {
     let folder = Folder::new("told");
     let demo = folder.file("demo.descriptor");
     write(&demo);
-    let said = tenon(&["gen", "--lang", "c", &demo, "-o", &folder.file(".")]).fails_with(1);
-    assert!(
-        said.contains("this is a descriptor") && said.contains("give the interface file"),
-        "{said}"
-    );
+    let c = ["gen", "--lang", "c", &demo, "-o", &folder.file(".")];
+    for arguments in [&c[..], &["rpcgen", "-h", &demo]] {
+        let said = tenon(arguments).fails_with(1);
+        let says = ["this is a descriptor", "give the interface file"];
+        assert!(says.iter().all(|words| said.contains(words)), "{said}");
+    }
 
     let mut bytes = fs::read(&demo).expect("it was written");
     bytes[11] = 7;

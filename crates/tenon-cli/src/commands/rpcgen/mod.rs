@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use tenon_descriptor::is_descriptor;
 use tenon_gen::c::{self, Dialect, Interface, Server, Transport};
 use tenon_idl::{Output, Parsed, Undeclared};
 use tenon_plan::BoxedArms;
@@ -134,23 +135,25 @@ struct RpcgenRun<'a> {
 
 impl<'a> RpcgenRun<'a> {
     fn new(options: &'a RpcgenOptions) -> Result<Self, CommandFailure> {
-        let (name, text) = match &options.file {
+        let (name, bytes) = match &options.file {
             Some(path) => {
                 let bytes = fs::read(path)
                     .map_err(|error| CommandFailure::new(format!("{}: {error}", path.display())))?;
-                (path.clone(), String::from_utf8_lossy(&bytes).into_owned())
+                (path.clone(), bytes)
             }
             None => {
                 let mut bytes = Vec::new();
                 io::stdin().lock().read_to_end(&mut bytes)?;
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                (PathBuf::from("stdin"), text)
+                (PathBuf::from("stdin"), bytes)
             }
         };
+        if is_descriptor(&bytes) {
+            return Err(interface::needs_file(&name.to_string_lossy()));
+        }
         Ok(Self {
             options,
             name,
-            text,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
         })
     }
 
