@@ -19,7 +19,8 @@ use crate::mount3::MountV3Client;
 use tenon::wire::{BStr, BString, Cow, DecodeError, Decoder, EncodeError, Encoder, Representation};
 use tenon::{
     AuthStat, CallCodec, CallError, CallInfo, CallOptions, CallTarget, CalledProcedure, Credential,
-    MakeCalls, PendingCall, ProcedureCall, ProcedureError, Protocol, Refusal, Refused, Server,
+    MakeCalls, Metadata, PendingCall, ProcedureCall, ProcedureError, Protocol, Refusal, Refused,
+    Server,
 };
 
 /// Refuses calls as the name asks, and otherwise tells what it knows of its caller.
@@ -266,9 +267,11 @@ fn a_generated_client_calls_through_what_is_put_around_a_client() {
     let counting: PendingCall<Numbers> = client.start_count_to(3).unwrap();
     assert_eq!(counting.wait().unwrap(), [1, 2, 3]);
     // Options of some calls go through it, too.
-    let none = CallOptions::new().timeout(Duration::ZERO);
-    let error = client.with_options(none).average(&[1, 2]).unwrap_err();
-    assert!(matches!(error, CallError::TimedOut { .. }), "{error:?}");
+    let mut metadata = Metadata::new();
+    metadata.append("key", "value").unwrap();
+    let options = CallOptions::new().metadata(&metadata);
+    let error = client.with_options(options).average(&[1, 2]).unwrap_err();
+    assert!(matches!(error, CallError::OncMetadata), "{error:?}");
     assert_eq!(*client.0.calls.borrow(), [2, 3, 2]);
 }
 
