@@ -45,7 +45,7 @@ impl Annotation {
         match self {
             Self::Deprecated(reason) => put_text(reason, out)?,
             Self::Alias(names) => out.put_vec(names, UNBOUNDED, |name, out| put_name(name, out))?,
-            Self::DefaultValue(DefaultValue::Number(number)) => put_number(*number, out),
+            Self::DefaultValue(DefaultValue::Number(number)) => put_number(*number, out)?,
             Self::DefaultValue(DefaultValue::Text(text)) => put_text(text, out)?,
             Self::Raises(types) => types.put(out)?,
             Self::Stream(streams) => {

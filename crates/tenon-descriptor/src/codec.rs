@@ -1,6 +1,6 @@
 //! How parts of an interface stand in XDR: each has both ways beside each other.
 
-use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder};
+use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind, Encoder};
 
 /// The most bytes of a name.
 const NAME_MAX: u32 = 255;
@@ -66,10 +66,14 @@ pub fn get_text(input: &mut Decoder<'_>) -> Result<String, DecodeError> {
 }
 
 /// A number of up to 64 bits, signed or not: `desc_number`.
-pub fn put_number(number: i128, out: &mut Encoder<'_>) {
+pub fn put_number(number: i128, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+    if i64::try_from(number).is_err() && u64::try_from(number).is_err() {
+        return Err(EncodeError::new(EncodeErrorKind::Shape));
+    }
     out.put_flag(number < 0);
     // The bits of a negative one are those of a signed number.
     out.put(number as u64);
+    Ok(())
 }
 
 pub fn get_number(input: &mut Decoder<'_>) -> Result<i128, DecodeError> {

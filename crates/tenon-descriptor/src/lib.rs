@@ -82,11 +82,12 @@ impl Descriptor {
         if count > BYTES_MAX {
             return Err(DescriptorError::TooLarge { bytes: count });
         }
-        let body = bytes.strip_prefix(&MAGIC).ok_or(DescriptorError::NotOne)?;
+        if !is_descriptor(bytes) {
+            return Err(DescriptorError::NotOne);
+        }
         // Offsets of errors count from the beginning, where a hex dump shows them.
         let mut input = Decoder::with(bytes, DecodeMode::Strict, Limits::default());
-        let skipped = bytes.len() - body.len();
-        input.take(skipped).map_err(DescriptorError::Decode)?;
+        input.take(MAGIC.len()).map_err(DescriptorError::Decode)?;
         match input.get::<u32>().map_err(DescriptorError::Decode)? {
             FORMAT => {}
             other => return Err(DescriptorError::Format(other)),

@@ -15,8 +15,7 @@ impl Described for ConstantValue {
         match self {
             Self::Number(number) => {
                 out.put(1_u32);
-                put_number(*number, out);
-                Ok(())
+                put_number(*number, out)
             }
             Self::Text(text) => {
                 out.put(2_u32);

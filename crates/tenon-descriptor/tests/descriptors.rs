@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tenon_descriptor::{Descriptor, DescriptorError, MAGIC, is_descriptor};
 use tenon_exec::Interface;
 use tenon_plan::{Fingerprints, Representation};
-use tenon_schema::Schema;
+use tenon_schema::{ConstantValue, Schema};
 use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
 
 fn root() -> PathBuf {
@@ -238,6 +238,11 @@ fn errors_say_what_is_wrong() {
     );
     let error = Descriptor::parse(&vec![0; (16 << 20) + 1]).expect_err("too large");
     assert!(matches!(error, DescriptorError::TooLarge { .. }), "{error}");
+
+    let mut wide = text("const WIDE = 1;");
+    wide.constants[0].value = ConstantValue::Number(1 << 64);
+    let error = Descriptor::new(&wide).expect_err("more than 64 bits");
+    assert!(matches!(error, DescriptorError::Encode(_)), "{error}");
 
     let long = "a".repeat(300);
     let error =
