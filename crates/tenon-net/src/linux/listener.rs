@@ -162,7 +162,8 @@ impl Listener {
             };
             let (fd, peer) = match accepted {
                 Ok(accepted) => accepted,
-                Err(Errno::AGAIN) => return Ok(None),
+                // The second: no connection waits at a socket that takes no more of them.
+                Err(Errno::AGAIN | Errno::INVAL) => return Ok(None),
                 // The peer is gone before it was accepted; another may wait behind it.
                 Err(Errno::CONNABORTED) => continue,
                 Err(error @ (Errno::MFILE | Errno::NFILE)) if lent.is_none() => {
@@ -185,6 +186,16 @@ impl Listener {
                 Err(error) if is_out_of_descriptors(&error) => return Ok(Some(excess(None, lent))),
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// Has the system take no further connections in, where it can without a loss of those that wait: for Unix sockets
+    /// and shared memory, whose clients are told that nothing listens. Those that wait can still be
+    /// [accepted](Self::try_accept). Over TCP it changes nothing: the system would reset those that wait.
+    pub fn stop_listening(&self) {
+        if self.address.transport() != Transport::Tcp {
+            // It fails for a socket that is not one.
+            let _ = net::shutdown(&self.fd, net::Shutdown::Read);
         }
     }
 

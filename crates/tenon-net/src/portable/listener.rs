@@ -77,6 +77,9 @@ impl Listener {
         &self.address
     }
 
+    /// Changes nothing: over TCP the system would reset the connections that wait.
+    pub fn stop_listening(&self) {}
+
     /// Takes a connection that waits; none if there is none.
     ///
     /// # Errors

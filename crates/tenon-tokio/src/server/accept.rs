@@ -3,19 +3,62 @@
 use std::io;
 use std::sync::Arc;
 
-use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN};
+use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN, LAST_ACCEPTS};
 use tenon_core::service::Origin;
 use tenon_net::{Accepted, Carrier, Listener, Stream};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
-use tokio::task::yield_now;
+use tokio::task::{JoinHandle, yield_now};
 
 use super::connection::ConnectionTask;
 use super::port::PortTask;
 use super::state::ServerState;
 use crate::watch::{AsyncSocket, WatchedSource};
 
+/// A listener and the task that takes its connections in.
+pub(super) struct Accepting {
+    listener: Arc<WatchedSource<Listener>>,
+    task: JoinHandle<()>,
+}
+
+impl Accepting {
+    /// Takes connections in from now on.
+    pub(super) fn start(listener: WatchedSource<Listener>, state: &Arc<ServerState>) -> Self {
+        let listener = Arc::new(listener);
+        let task = tokio::spawn(accept(Arc::clone(&listener), Arc::clone(state)));
+        Self { listener, task }
+    }
+
+    /// Listens no more, and takes in the connections that still wait.
+    pub(super) async fn end(mut self, state: &Arc<ServerState>) {
+        self.task.abort();
+        // It ends by being given up.
+        let _ = (&mut self.task).await;
+        self.accept_last(state);
+    }
+
+    /// Does what [`end`](Self::end) does, and leaves the end of the task to the run time.
+    pub(super) fn abandon(self, state: &Arc<ServerState>) {
+        self.task.abort();
+        self.accept_last(state);
+    }
+
+    /// Takes in the connections that still wait. Their peers may have called, and are told that nothing was begun, as
+    /// the server stops; the system would reset them, and their peers would not know.
+    fn accept_last(&self, state: &Arc<ServerState>) {
+        let listener = &self.listener.get_ref().0;
+        listener.stop_listening();
+        for _ in 0..LAST_ACCEPTS {
+            match listener.try_accept() {
+                Ok(Some(accepted)) => admit(accepted, state),
+                Ok(None) => return,
+                Err(error) => return state.shared.note_accept_failure(&error),
+            }
+        }
+    }
+}
+
 /// Takes connections in for as long as the server serves.
-pub(super) async fn accept(listener: WatchedSource<Listener>, state: Arc<ServerState>) {
+async fn accept(listener: Arc<WatchedSource<Listener>>, state: Arc<ServerState>) {
     let mut taken = 0;
     loop {
         if taken == ACCEPTS_PER_TURN {
@@ -25,6 +68,8 @@ pub(super) async fn accept(listener: WatchedSource<Listener>, state: Arc<ServerS
         let accepted = match listener.readable().await {
             Err(error) => Err(error),
             Ok(mut ready) => match listener.get_ref().0.try_accept() {
+                // One that listens no more is ready for ever.
+                Ok(None) if state.is_stopping() => return,
                 Ok(None) => {
                     ready.clear_ready();
                     continue;
@@ -36,18 +81,22 @@ pub(super) async fn accept(listener: WatchedSource<Listener>, state: Arc<ServerS
         match accepted {
             Ok(accepted) => {
                 taken += 1;
-                match accepted {
-                    Accepted::Stream(stream) => {
-                        state.admit(stream);
-                    }
-                    Accepted::Excess(connection) => state.shared.refuse_excess(&connection),
-                }
+                admit(accepted, &state);
             }
             Err(error) => {
                 state.shared.note_accept_failure(&error);
                 tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
+    }
+}
+
+fn admit(accepted: Accepted, state: &Arc<ServerState>) {
+    match accepted {
+        Accepted::Stream(stream) => {
+            state.admit(stream);
+        }
+        Accepted::Excess(connection) => state.shared.refuse_excess(&connection),
     }
 }
 

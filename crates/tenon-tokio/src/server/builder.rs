@@ -12,7 +12,7 @@ use tokio::io::Interest;
 use tokio::task::spawn_blocking;
 
 use super::Server;
-use super::accept::accept;
+use super::accept::Accepting;
 use super::call::AsyncService;
 use super::running::{BeginCall, CallHandler, ListedService};
 use super::state::ServerState;
@@ -137,8 +137,8 @@ impl ServerBuilder {
         for port in ports.collect::<io::Result<Vec<_>>>()? {
             tokio::spawn(port.run());
         }
-        let accept = |listener| tokio::spawn(accept(listener, Arc::clone(&state)));
-        let accepting = listeners.into_iter().map(accept).collect();
+        let start = |listener| Accepting::start(listener, &state);
+        let accepting = listeners.into_iter().map(start).collect();
         let expiring = tokio::spawn(Arc::clone(&state).expire_calls()).abort_handle();
         let addresses = sockets.addresses;
         Ok(Server::new(

@@ -17,8 +17,9 @@ use tokio::runtime::Handle;
 #[cfg(all(feature = "signal", unix))]
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinHandle, spawn_blocking};
+use tokio::task::{AbortHandle, spawn_blocking};
 
+use super::accept::Accepting;
 use super::state::ServerState;
 use crate::established::into_socket;
 
@@ -68,7 +69,7 @@ use crate::established::into_socket;
 pub struct Server {
     state: Arc<ServerState>,
     addresses: Vec<Address>,
-    accepting: Mutex<Vec<JoinHandle<()>>>,
+    accepting: Mutex<Vec<Accepting>>,
     /// Gives up calls that take too long.
     expiring: AbortHandle,
     /// The registration of the services, at rpcbind for example.
@@ -82,7 +83,7 @@ impl Server {
     pub(super) fn new(
         state: Arc<ServerState>,
         addresses: Vec<Address>,
-        accepting: Vec<JoinHandle<()>>,
+        accepting: Vec<Accepting>,
         expiring: AbortHandle,
         registered: Option<Box<dyn Registered>>,
     ) -> Self {
@@ -150,13 +151,11 @@ impl Server {
             // Whether that could be taken back is logged where it is done.
             let _ = spawn_blocking(move || drop(registered)).await;
         }
-        // A connection that is still accepted ends at once.
+        // A connection that is accepted from now on ends at once.
         self.state.stop();
         let accepting = std::mem::take(&mut *lock(&self.accepting));
-        for task in accepting {
-            task.abort();
-            // It ends by being given up.
-            let _ = task.await;
+        for accepting in accepting {
+            accepting.end(&self.state).await;
         }
         self.state.drain(drain).await;
         self.expiring.abort();
@@ -204,10 +203,12 @@ impl Drop for Server {
     /// Stops as [`shutdown`](Self::shutdown) does, with a second for what was begun, and waits for nothing: a task
     /// of the run time does.
     fn drop(&mut self) {
-        for task in lock(&self.accepting).drain(..) {
-            task.abort();
-        }
         self.state.stop();
+        let entered = self.runtime.enter();
+        for accepting in lock(&self.accepting).drain(..) {
+            accepting.abandon(&self.state);
+        }
+        drop(entered);
         let (state, expiring) = (Arc::clone(&self.state), self.expiring.clone());
         // A run time that has ended drops the task, as it has dropped all that was open.
         self.runtime.spawn(async move {

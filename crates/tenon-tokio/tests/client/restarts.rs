@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::restarts::{ECHO, PROGRAM, Place, VERSION, interface};
+use crate::common::restarts::{ECHO, PROGRAM, Place, VERSION, interface, unknown_calls};
 use crate::common::serving::{Serving, rest};
 use tenon::wire::{Decoder, Encoder, Lean};
 use tenon::{CallError, LeanInput, Protocol, Server};
@@ -166,5 +166,28 @@ async fn onc_calls_are_unknown_only_if_they_were_in_flight() {
             let most = RESTARTS * TASKS;
             assert!(unknown.len() <= most, "{address}, {by_tasks}: {unknown:?}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_wait_to_be_accepted_are_told_that_the_server_stops() {
+    let place = Place::fresh();
+    let address = format!("lean+{}", place.unix);
+    for round in 0..RESTARTS {
+        let server = serve_by_tasks(&place, &Journal::default()).await;
+        let runtime = tokio::runtime::Handle::current();
+        let address = address.clone();
+        let callers = tokio::task::spawn_blocking(move || {
+            unknown_calls(&address, || {
+                std::thread::sleep(Duration::from_millis(3));
+                if round % 2 == 0 {
+                    runtime.block_on(server.shutdown(Duration::from_secs(30)));
+                } else {
+                    drop(server);
+                }
+            })
+        });
+        let unknown = callers.await.unwrap();
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN, LOOK_INTERVAL};
+use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN, LAST_ACCEPTS, LOOK_INTERVAL};
 use tenon_net::Accepted;
 
 use super::poll_duty::PollDuty;
@@ -117,6 +117,29 @@ impl PollDuty {
         }
         // The poller has told of those that wait still, and does not again.
         self.accept_again.get_or_insert_with(Instant::now);
+    }
+
+    /// Accepts the connections that still wait when the server stops: their peers may have called, and are told that
+    /// nothing was begun. The system would reset them, and their peers would not know.
+    pub(super) fn accept_last(&self, server: &Arc<ServerState>) {
+        for listener in &self.listeners {
+            listener.stop_listening();
+            for _ in 0..LAST_ACCEPTS {
+                match listener.try_accept() {
+                    Ok(Some(Accepted::Stream(stream))) => {
+                        server.admit(stream);
+                    }
+                    Ok(Some(Accepted::Excess(connection))) => {
+                        server.shared.refuse_excess(&connection);
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        server.shared.note_accept_failure(&error);
+                        break;
+                    }
+                }
+            }
+        }
     }
 
     fn put_off_accepting(&mut self, server: &ServerState, error: &io::Error) {

@@ -77,7 +77,7 @@ impl Scheduler {
         tasks.threads += 1;
         drop(tasks);
         poll.wait(server, false);
-        self.end_poll(poll);
+        self.end_poll(server, poll);
         let turns = lock(&self.tasks).ready.len();
         for _ in 0..turns {
             let ready = lock(&self.tasks).ready.pop_front();
@@ -221,7 +221,7 @@ impl Scheduler {
                 }
                 WorkItem::Poll(mut poll, waits) => {
                     poll.wait(server, waits);
-                    self.end_poll(poll);
+                    self.end_poll(server, poll);
                 }
             }
         }
@@ -229,8 +229,13 @@ impl Scheduler {
     }
 
     /// Puts back what only one thread has, and what it has found.
-    fn end_poll(&self, mut poll: Box<PollDuty>) {
+    fn end_poll(&self, server: &Arc<ServerState>, mut poll: Box<PollDuty>) {
         let mut tasks = lock(&self.tasks);
+        if tasks.is_closed {
+            drop(tasks);
+            poll.accept_last(server);
+            tasks = lock(&self.tasks);
+        }
         let found = &mut poll.ready;
         if let [(slot, _)] = &found[..]
             && tasks.ready.is_empty()
@@ -325,6 +330,10 @@ impl Scheduler {
     fn leave(&self) {
         let mut tasks = lock(&self.tasks);
         tasks.threads -= 1;
+        if tasks.is_closed {
+            // Those that rest because others served have nothing to wait for, either.
+            self.work.notify_all();
+        }
         self.departures.notify_all();
     }
 
@@ -413,13 +422,15 @@ impl Scheduler {
     // ---- The end ----
 
     /// Nothing is polled any more once the thread that polls has noticed. Threads leave when nothing is left to do.
-    pub(super) fn close(&self) {
+    pub(super) fn close(&self, server: &Arc<ServerState>) {
         let mut tasks = lock(&self.tasks);
         tasks.is_closed = true;
         let poll = tasks.poll.take();
         self.work.notify_all();
         drop(tasks);
-        drop(poll);
+        if let Some(poll) = poll {
+            poll.accept_last(server);
+        }
     }
 
     /// Takes the connections and ports that waited for a thread when the last one left.

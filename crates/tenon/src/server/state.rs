@@ -84,9 +84,9 @@ impl ServerState {
     }
 
     /// Nothing further is begun from now on.
-    pub(super) fn stop(&self) {
+    pub(super) fn stop(self: &Arc<Self>) {
         self.stopping.store(true, Ordering::SeqCst);
-        self.scheduler.close();
+        self.scheduler.close(self);
         self.waker.wake();
     }
 
@@ -147,23 +147,35 @@ impl ServerState {
 
     /// Takes a new connection in, unless there are too many; returns whether it did.
     pub(super) fn admit(self: &Arc<Self>, stream: Stream) -> bool {
-        let Some(host) = self.shared.admit_host(&stream) else {
+        let Some(slot) = self.add(stream) else {
             return false;
         };
+        if self.is_stopping() {
+            // The thread that ends the connections may not have found it.
+            slot.stop_receiving();
+            if let Some(state) = slot.signal(READY) {
+                self.scheduler.push_ready(self, &slot, state);
+            }
+        }
+        true
+    }
+
+    fn add(self: &Arc<Self>, stream: Stream) -> Option<Arc<SocketSlot>> {
+        let host = self.shared.admit_host(&stream)?;
         let peer = stream.peer();
         let (tally, limit) = (&self.shared.tally, self.shared.limits.connections);
         let slot = match self.slots.add(SlotSocket::Stream(stream), limit) {
             Ok(slot) => slot,
             Err(SlotSocket::Stream(stream)) => {
                 self.shared.refuse_one_too_many(&stream);
-                return false;
+                return None;
             }
-            Err(SlotSocket::Port(_)) => return false,
+            Err(SlotSocket::Port(_)) => return None,
         };
         tally.connections_accepted.up();
         tracing::debug!(id = slot.id, ?peer, "a connection");
         let SlotSocket::Stream(stream) = &slot.socket else {
-            return false;
+            return None;
         };
         let state = StreamState::new(
             &self.shared,
@@ -177,7 +189,7 @@ impl ServerState {
         if let Some(at) = deadline {
             self.note_deadline(at);
         }
-        true
+        Some(slot)
     }
 
     /// Waits for what a connection or port says from now on.

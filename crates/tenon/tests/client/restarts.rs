@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::restarts::{Place, client, echo};
+use crate::common::restarts::{Place, client, echo, unknown_calls};
 use tenon::{CallOptions, ChannelOptions, Client, Server};
 
 /// Restarts for each address.
@@ -103,5 +103,19 @@ fn onc_calls_are_unknown_only_if_they_were_in_flight() {
         assert!(unknown.len() <= most, "{address}: {unknown:?}");
         println!("{address}: {} of at most {most}", unknown.len());
         assert!(!unknown.iter().any(|error| error.contains("pipe")));
+    }
+}
+
+#[test]
+fn connections_that_wait_to_be_accepted_are_told_that_the_server_stops() {
+    let place = Place::fresh();
+    let address = format!("lean+{}", place.unix);
+    for _ in 0..RESTARTS {
+        let server = place.start_echo();
+        let unknown = unknown_calls(&address, || {
+            thread::sleep(Duration::from_millis(3));
+            server.shutdown(Duration::from_secs(30));
+        });
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 }

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -106,4 +107,28 @@ pub fn echo(client: &Client, options: CallOptions<'_>, bytes: &[u8]) -> Result<V
             |input| Ok(rest(input).to_vec()),
         ),
     }
+}
+
+/// What the callers were told of calls that may have been carried out or not: each calls once over a connection of its
+/// own, again and again, while `stop` ends the server at `address`.
+pub fn unknown_calls(address: &str, stop: impl FnOnce()) -> Vec<CallError> {
+    let is_over = AtomicBool::new(false);
+    let call_until_over = || {
+        let mut unknown = Vec::new();
+        while !is_over.load(Ordering::Relaxed) {
+            let client = Client::connect(address, PROGRAM, VERSION);
+            let client = client.map(|client| client.with_interface(Arc::new(interface())));
+            let Ok(client) = client else { continue };
+            let told = echo(&client, CallOptions::default(), &7_u64.to_be_bytes());
+            unknown.extend(told.err().filter(CallError::may_have_executed));
+        }
+        unknown
+    };
+    thread::scope(|scope| {
+        let callers = [(); 4].map(|()| scope.spawn(call_until_over));
+        stop();
+        is_over.store(true, Ordering::Relaxed);
+        let unknown = callers.into_iter().map(|caller| caller.join().unwrap());
+        unknown.flatten().collect()
+    })
 }
