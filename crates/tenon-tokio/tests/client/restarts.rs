@@ -171,12 +171,12 @@ async fn onc_calls_are_unknown_only_if_they_were_in_flight() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_wait_to_be_accepted_are_told_that_the_server_stops() {
-    let place = Place::fresh();
-    let address = format!("lean+{}", place.unix);
     for round in 0..RESTARTS {
+        // One that is dropped may listen for a moment more.
+        let place = Place::fresh();
+        let address = format!("lean+{}", place.unix);
         let server = serve_by_tasks(&place, &Journal::default()).await;
         let runtime = tokio::runtime::Handle::current();
-        let address = address.clone();
         let callers = tokio::task::spawn_blocking(move || {
             unknown_calls(&address, || {
                 std::thread::sleep(Duration::from_millis(3));
