@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use tenon_descriptor::DescriptorError;
 use tenon_gen::rust::Refused;
 use tenon_plan::PlanError;
 
@@ -14,6 +15,8 @@ pub enum Error {
     Plans(PlanError),
     /// Values of the interface are too large for the stack of a thread.
     Stubs(Refused),
+    /// The interface has no descriptor.
+    Descriptor(DescriptorError),
     /// There is no `OUT_DIR` and no other folder was named: this is no build script.
     NoFolder,
     /// The stubs cannot be written.
@@ -31,6 +34,7 @@ impl fmt::Display for Error {
             Self::Interface(problems) => write!(f, "the interface has errors\n\n{problems}"),
             Self::Plans(error) => error.fmt(f),
             Self::Stubs(error) => error.fmt(f),
+            Self::Descriptor(error) => error.fmt(f),
             Self::NoFolder => f.write_str(
                 "OUT_DIR is not set: call this from a build script, or name a folder with out_dir",
             ),
@@ -51,6 +55,7 @@ impl std::error::Error for Error {
             Self::Write { source, .. } => Some(source),
             Self::Plans(error) => Some(error),
             Self::Stubs(error) => Some(error),
+            Self::Descriptor(error) => Some(error),
             Self::Interface(_) | Self::NoFolder => None,
         }
     }
@@ -59,6 +64,12 @@ impl std::error::Error for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         Self::Plans(error)
+    }
+}
+
+impl From<DescriptorError> for Error {
+    fn from(error: DescriptorError) -> Self {
+        Self::Descriptor(error)
     }
 }
 

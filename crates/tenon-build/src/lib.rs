@@ -19,6 +19,7 @@ mod error;
 
 use std::path::{Path, PathBuf};
 
+use tenon_descriptor::Descriptor;
 use tenon_gen::rust::{self, Form};
 use tenon_idl::{Define, DiagnosticReport, Parsed, Style, Undeclared};
 use tenon_plan::{Pass, Plans, Representation};
@@ -42,6 +43,7 @@ pub struct Builder {
     stubs: rust::Options,
     out_dir: Option<PathBuf>,
     lean: bool,
+    descriptor: bool,
 }
 
 impl Builder {
@@ -56,6 +58,7 @@ impl Builder {
             },
             out_dir: None,
             lean: true,
+            descriptor: false,
         }
     }
 
@@ -172,6 +175,14 @@ impl Builder {
         self
     }
 
+    /// Writes the descriptor of the interface, too: a file beside the stubs that ends in `.descriptor`, which the crate
+    /// `tenon-reflection` tells tools of.
+    #[must_use]
+    pub fn descriptor(mut self, descriptor: bool) -> Self {
+        self.descriptor = descriptor;
+        self
+    }
+
     /// Generates stubs for the interface in the file `interface`, tells cargo from which files they were
     /// generated, and returns their path: a file with the name of the interface in snake case, so that
     /// it can be a module: `blob_store.rs` for `BlobStore.x`.
@@ -187,10 +198,11 @@ impl Builder {
         let schema = parsed.schema.ok_or(Error::Interface(problems))?;
         let stubs = self.stubs(interface, &schema)?;
         let path = folder.join(rust::file_name(interface));
-        match std::fs::write(&path, stubs) {
-            Ok(()) => Ok(path),
-            Err(source) => Err(Error::Write { path, source }),
+        if self.descriptor {
+            let descriptor = Descriptor::new(&schema)?;
+            write(path.with_extension("descriptor"), descriptor.bytes())?;
         }
+        write(path, stubs.as_bytes())
     }
 
     fn folder(&self) -> Result<PathBuf, Error> {
@@ -220,6 +232,13 @@ impl Builder {
 impl Default for Builder {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+fn write(path: PathBuf, bytes: &[u8]) -> Result<PathBuf, Error> {
+    match std::fs::write(&path, bytes) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(Error::Write { path, source }),
     }
 }
 

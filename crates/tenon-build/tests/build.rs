@@ -31,6 +31,18 @@ fn stubs_are_written_beside_their_name() {
     );
 }
 
+#[test]
+fn a_descriptor_is_written_where_one_is_wanted() {
+    let text = "program P { version V { int GET(void) = 1; } = 1; } = 0x20000001;";
+    let folder = folder("described", text);
+    let builder = Builder::new().out_dir(&folder).descriptor(true);
+    builder
+        .compile(folder.join("shapes.x"))
+        .expect("stubs are made");
+    let bytes = std::fs::read(folder.join("shapes.descriptor")).expect("it can be read");
+    assert!(bytes.starts_with(b"tenonIDL"), "{bytes:?}");
+}
+
 /// So `tenon::stubs!(mod line_3_shapes;)` finds them.
 #[test]
 fn stubs_of_a_file_that_no_module_can_be_called_like_are_called_like_a_module() {

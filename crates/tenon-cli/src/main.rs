@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         CliCommand::Explain(args) => commands::explain::run(&args),
         CliCommand::Call(args) => commands::call::run(&args),
         CliCommand::Account(args) => commands::account::run(&args),
+        CliCommand::List(args) => commands::list::run(&args),
+        CliCommand::Describe(args) => commands::describe::run(&args),
         CliCommand::Ping(args) => commands::ping::run(args),
         CliCommand::Health(args) => commands::health::run(args),
         CliCommand::Serve(args) => commands::serve::run(&args),

@@ -33,6 +33,11 @@ pub fn json_text(json: &serde_json::Value, compact: bool) -> String {
     })
 }
 
+/// Returns text of another machine on one line, without what a terminal would take for a command.
+pub fn one_line(text: &str) -> String {
+    harmless(text).replace('\n', "\\n")
+}
+
 /// The same JSON, whatever a server's texts do to a terminal. JSON escapes control characters below U+0020 by itself;
 /// those of U+007F to U+009F begin commands of terminals as well, and some characters turn the order of others round.
 /// All of them can stand in strings only.

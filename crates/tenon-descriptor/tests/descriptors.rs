@@ -87,6 +87,33 @@ fn interfaces_come_back_as_they_were() {
     }
 }
 
+#[test]
+fn interfaces_can_be_written_and_read_again() {
+    for (path, schema) in interfaces() {
+        let shown = path.display();
+        let descriptor = Descriptor::new(&schema).expect("a descriptor");
+        for schema in [&schema, descriptor.schema()] {
+            let written = tenon_idl::write_interface(schema);
+            // Types that are declared elsewhere are in a descriptor, too.
+            let options = tenon_idl::Options {
+                undeclared: tenon_idl::Undeclared::Allowed,
+                ..Default::default()
+            };
+            let parsed = tenon_idl::parse_text("it.x", &written, &options);
+            let diagnostics = parsed.render(tenon_idl::Style::Plain);
+            let Some(again) = parsed.schema else {
+                panic!("{shown}: {diagnostics}\n{written}");
+            };
+            let again = Descriptor::new(&again).expect("it was described before");
+            if again != descriptor {
+                let dumps = [descriptor.schema(), again.schema()].map(tenon_idl::dump);
+                assert_eq!(dumps[0], dumps[1], "{shown}");
+                panic!("{shown}: it is another interface\n{written}");
+            }
+        }
+    }
+}
+
 /// The interpreter reads descriptors by the interface file that specifies them, strictly, and writes them again.
 #[test]
 fn descriptors_are_what_their_interface_file_says() {

@@ -42,6 +42,7 @@ mod resolve;
 mod similar;
 mod source;
 mod token;
+mod write;
 
 use std::io::Read;
 use std::path::Path;
@@ -54,6 +55,7 @@ pub use dump::dump;
 pub use options::{Define, FileSource, Options, Output, ParseLimits, Undeclared};
 pub use render::{Style, render};
 pub use source::{FileId, SourceLocation, SourceMap, Span};
+pub use write::{write_definitions, write_interface};
 
 use diagnostics::DiagnosticCollector;
 

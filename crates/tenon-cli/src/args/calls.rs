@@ -1,6 +1,6 @@
 //! What commands take that call and serve.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -75,16 +75,17 @@ pub struct CallArgs {
     /// rpcbind is asked
     pub address: String,
 
-    /// The interface file; `-` reads it from stdin
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub file: PathBuf,
-
-    /// The procedure, by its name in the interface; PROGRAM.NAME if several programs have one of that name
-    pub procedure: String,
-
-    /// The arguments as JSON; `-` reads them from stdin
-    #[arg(allow_negative_numbers = true)]
-    pub json: Option<String>,
+    /// The interface file, which may be left out if the server tells of its interfaces (`tenon list` shows it); `-`
+    /// reads it from stdin. Then the procedure, by its name in the interface; PROGRAM.NAME if several programs have one
+    /// of that name. Last its arguments as JSON, if it has some; `-` reads them from stdin
+    #[arg(
+        value_names = ["FILE", "PROCEDURE", "JSON"],
+        num_args = 1..=3,
+        required = true,
+        allow_negative_numbers = true,
+        value_hint = ValueHint::FilePath
+    )]
+    words: Vec<String>,
 
     /// The version to call, if the procedure's name occurs in several
     #[arg(long = "version", value_name = "NUMBER")]
@@ -97,6 +98,77 @@ pub struct CallArgs {
     /// Print the metadata of the reply on stderr, a line `KEY=VALUE` for each pair
     #[arg(long)]
     pub reply_metadata: bool,
+
+    #[command(flatten)]
+    pub options: CallOptionArgs,
+
+    #[command(flatten)]
+    pub interface: InterfaceArgs,
+}
+
+/// The procedure that is called, and where its interface is.
+#[derive(Debug, PartialEq)]
+pub struct CallTarget<'a> {
+    /// The interface file; `None` if the server is asked.
+    pub file: Option<&'a Path>,
+    pub procedure: &'a str,
+    pub json: Option<&'a str>,
+}
+
+impl CallArgs {
+    /// Returns what the words behind the address say. JSON is never a name, so that two words are a file and a
+    /// procedure if the second is one, and a procedure and its arguments otherwise.
+    pub fn target(&self) -> Result<CallTarget<'_>, String> {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        let (file, procedure, json) = match words[..] {
+            [file, procedure, json] => (Some(file), procedure, Some(json)),
+            [file, procedure] if is_name(procedure) => (Some(file), procedure, None),
+            [procedure, json] => (None, procedure, Some(json)),
+            [procedure] => (None, procedure, None),
+            _ => return Err("name a procedure".to_owned()),
+        };
+        if !is_name(procedure) || file.is_none() && Path::new(procedure).exists() {
+            return Err(format!("`{procedure}` is no name of a procedure"));
+        }
+        let file = file.map(Path::new);
+        Ok(CallTarget {
+            file,
+            procedure,
+            json,
+        })
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    let may_begin = |char: char| char.is_ascii_alphabetic() || char == '_';
+    let may_follow = |char: char| may_begin(char) || char.is_ascii_digit() || ".:".contains(char);
+    let is_literal = ["true", "false", "null"].contains(&word);
+    word.starts_with(may_begin) && word.chars().all(may_follow) && !is_literal
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or for the lean protocol lean+tcp://HOST[:PORT],
+    /// lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where no port is said,
+    /// rpcbind is asked
+    pub address: String,
+
+    /// Print the list as JSON, with the SHA-256 of the descriptors
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub options: CallOptionArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DescribeArgs {
+    /// The address of a server, or an interface file or descriptor; `-` reads one from stdin
+    #[arg(value_name = "ADDRESS|FILE", value_hint = ValueHint::FilePath)]
+    pub source: String,
+
+    /// The name of a type, constant, program, version or procedure; PROGRAM.NAME for a procedure of one program
+    pub name: Option<String>,
 
     #[command(flatten)]
     pub options: CallOptionArgs,

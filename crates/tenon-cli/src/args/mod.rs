@@ -14,7 +14,8 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 pub use calls::{
-    AccountArgs, AuthArg, CallArgs, CallOptionArgs, DemoArgs, HealthArgs, PingArgs, parse_duration,
+    AccountArgs, AuthArg, CallArgs, CallOptionArgs, CallTarget, DemoArgs, DescribeArgs, HealthArgs,
+    ListArgs, PingArgs, parse_duration,
 };
 pub use interfaces::{
     CheckArgs, DescriptorArgs, ExplainArgs, GenArgs, InterfaceArgs, LanguageArg, RepresentationArg,
@@ -112,7 +113,9 @@ Examples:
     Explain(ExplainArgs),
 
     /// Call a procedure: JSON in, JSON out, no generated code
-    #[command(after_help = "\
+    #[command(
+        override_usage = "tenon call [OPTIONS] <ADDRESS> [FILE] <PROCEDURE> [JSON]",
+        after_help = "\
 Examples:
   tenon call tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'
   tenon call lean+tcp://127.0.0.1:4000 demo.x SAY_HELLO '\"Ada\"'     by the lean protocol
@@ -123,6 +126,7 @@ Examples:
   tenon call shm:///run/demo.shm demo.x AVERAGE '[1, 2, 6]'           through shared memory
   tenon call xdp://192.0.2.2:4000 demo.x AVERAGE '[1, 2, 6]'          past the kernel, for root
   echo '[1, 2, 6]' | tenon call unix:///run/demo.sock demo.x AVERAGE -
+  tenon call tcp://127.0.0.1:4000 SAY_HELLO '\"Ada\"'      a server that tells of its interface
 
 Values: numbers (64-bit ones too, also as strings), true and false, enum members by name,
 strings, {\"hex\": \"00ff\"} for opaque bytes and for strings that are not UTF-8, arrays for
@@ -133,8 +137,32 @@ arguments is told how to write them, and `tenon explain FILE PROCEDURE` shows th
 
 The scheme of the address says what is spoken: ONC RPC, or with lean+tcp://, lean+udp://,
 lean+unix://, shm:// and xdp:// the lean protocol, between two ends that are both Tenon. A lean
-server compares FILE with what it was built from: if a type differs, the error names it.")]
+server compares FILE with what it was built from: if a type differs, the error names it."
+    )]
     Call(CallArgs),
+
+    /// List the programs of a server that tells of its interfaces
+    #[command(after_help = "\
+Examples:
+  tenon list tcp://127.0.0.1:4000
+  tenon list lean+tcp://127.0.0.1:4000 --metadata 'authorization=Bearer ...' --allow-insecure
+  tenon list tcp://127.0.0.1:4000 --json
+
+A server tells of its interfaces if it has the service of the crate `tenon-reflection`, and `tenon serve`
+with --reflection; the interface is interfaces/reflection.x. `rpcinfo -p HOST` lists what rpcbind knows.")]
+    List(ListArgs),
+
+    /// Show an interface as text: of a server that tells of it, or of a descriptor
+    #[command(after_help = "\
+Examples:
+  tenon describe tcp://127.0.0.1:4000                   all of its interfaces
+  tenon describe tcp://127.0.0.1:4000 SAY_HELLO         a procedure
+  tenon describe tcp://127.0.0.1:4000 statistics        a type
+  tenon describe tcp://127.0.0.1:4000 > theirs.x        and write clients
+  tenon describe nfs3.descriptor
+
+Bounds are numbers, and comments are those of files alone: descriptors have none.")]
+    Describe(DescribeArgs),
 
     /// Ask whether a program answers (procedure 0) and how fast
     #[command(after_help = "\

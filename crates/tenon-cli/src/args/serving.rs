@@ -29,6 +29,10 @@ pub struct ServeArgs {
     #[arg(long)]
     pub register: bool,
 
+    /// Tell callers of the interface, so that `tenon list`, `tenon describe` and `tenon call` need no file
+    #[arg(long)]
+    pub reflection: bool,
+
     /// Do not log calls to stderr
     #[arg(long, short)]
     pub quiet: bool,

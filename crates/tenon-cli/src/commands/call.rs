@@ -7,8 +7,9 @@ use std::sync::Arc;
 use tenon::{CallOptions, Metadata, ReplyMetadata};
 use tenon_exec::{Procedure, json};
 
-use crate::args::CallArgs;
+use crate::args::{CallArgs, CallTarget};
 use crate::commands::connect;
+use crate::commands::reflected::ReflectedServer;
 use crate::failure::CommandFailure;
 use crate::interface;
 use crate::output;
@@ -16,11 +17,26 @@ use crate::output;
 pub fn run(args: &CallArgs) -> Result<(), CommandFailure> {
     let address = connect::address(&args.address)?;
     let representation = tenon_dynamic::representation(address.protocol());
-    let interface = args.interface.interface_in(&args.file, representation)?;
+    let CallTarget {
+        file,
+        procedure: name,
+        json,
+    } = args.target().map_err(CommandFailure::usage)?;
+    let interface = match file {
+        Some(file) => args.interface.interface_in(file, representation)?,
+        None => {
+            let server = ReflectedServer::connect(&address, &args.options)?;
+            server.interface_of(name, args.version, representation)?
+        }
+    };
     let procedure = interface
-        .procedure(&args.procedure, args.version)
+        .procedure(name, args.version)
         .map_err(CommandFailure::new)?;
-    let arguments = arguments(args.json.as_deref(), &args.file, procedure)?;
+    let source = match file {
+        Some(file) => InterfaceSource::File(file),
+        None => InterfaceSource::Server(&args.address),
+    };
+    let arguments = arguments(json, source, procedure)?;
     let (program, version) = (procedure.program(), procedure.version());
     let client = connect::client(&address, &args.options, program.number, version.number)?;
     let made_from = tenon_dynamic::lean_interface(interface.schema(), program, version);
@@ -58,14 +74,36 @@ fn print_metadata(metadata: &Metadata) {
     }
 }
 
+/// The place where the interface of a call is.
+#[derive(Debug, Clone, Copy)]
+pub enum InterfaceSource<'a> {
+    File(&'a Path),
+    /// A server that tells of it, by its address.
+    Server(&'a str),
+}
+
+impl InterfaceSource<'_> {
+    fn is_stdin(self) -> bool {
+        matches!(self, Self::File(file) if interface::is_stdin(file))
+    }
+
+    /// Returns the command that shows a procedure.
+    fn explains(self, procedure: &str) -> String {
+        match self {
+            Self::File(file) => format!("tenon explain {} {procedure}", file.display()),
+            Self::Server(address) => format!("tenon describe {address}"),
+        }
+    }
+}
+
 /// Returns the arguments of a call as the command line has them, or stdin.
 pub fn arguments(
     json: Option<&str>,
-    file: &Path,
+    source: InterfaceSource<'_>,
     procedure: Procedure<'_>,
 ) -> Result<tenon_exec::Value, CommandFailure> {
     let text = match json {
-        Some("-") if interface::is_stdin(file) => {
+        Some("-") if source.is_stdin() => {
             let message = "stdin brings the interface or the arguments, and cannot bring both";
             return Err(CommandFailure::usage(message).hint("name a file for one of them"));
         }
@@ -78,21 +116,21 @@ pub fn arguments(
             true => "do not fit",
             false => "are not JSON",
         };
-        unfit(format!("the arguments {how}: {error}"), file, procedure)
+        unfit(format!("the arguments {how}: {error}"), source, procedure)
     })?;
     procedure.read_arguments(json.as_ref()).map_err(|error| {
         let message = match json {
             Some(_) => format!("the arguments do not fit: {error}"),
             None => format!("{} takes arguments, and none are given", procedure.name()),
         };
-        unfit(message, file, procedure)
+        unfit(message, source, procedure)
     })
 }
 
 /// Says how arguments are written, as those that are given are not.
-fn unfit(message: String, file: &Path, procedure: Procedure<'_>) -> CommandFailure {
-    let (file, name) = (file.display(), procedure.name());
-    let bounds = format!("`tenon explain {file} {name}` shows what is asked for");
+fn unfit(message: String, source: InterfaceSource<'_>, procedure: Procedure<'_>) -> CommandFailure {
+    let command = source.explains(procedure.name());
+    let bounds = format!("`{command}` shows what is asked for");
     CommandFailure::new(message).hint(match example(procedure) {
         Some(example) => format!("write them as in '{example}'; {bounds}"),
         None => bounds,

@@ -14,6 +14,7 @@ mod health;
 mod interfaces;
 mod interrupted;
 mod past_the_kernel;
+mod reflection;
 mod rpcgen;
 mod serve;
 mod study;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tenon_interop::root;
 
 /// The crates in the order of the table, from the lowest layer to what stands beside the layers.
-const CRATES: [&str; 22] = [
+const CRATES: [&str; 23] = [
     "tenon-schema",
     "tenon-wire",
     "tenon-sync",
@@ -27,6 +27,7 @@ const CRATES: [&str; 22] = [
     "tenon",
     "tenon-tokio",
     "tenon-middleware",
+    "tenon-reflection",
     "tenon-study",
     "tenon-c",
     "tenon-dynamic",
@@ -37,10 +38,11 @@ const CRATES: [&str; 22] = [
 
 /// What the examples may depend on: the crates that a user's programs depend on, the last five if an
 /// interface becomes known to them when they run.
-const FOR_USERS: [&str; 9] = [
+const FOR_USERS: [&str; 10] = [
     "tenon",
     "tenon-tokio",
     "tenon-middleware",
+    "tenon-reflection",
     "tenon-build",
     "tenon-dynamic",
     "tenon-exec",

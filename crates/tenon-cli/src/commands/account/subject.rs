@@ -8,6 +8,7 @@ use tenon_plan::{Representation, Sizes};
 use tenon_schema::{Program, Version};
 
 use crate::args::AccountArgs;
+use crate::commands::call::InterfaceSource;
 use crate::commands::{call, connect};
 use crate::failure::CommandFailure;
 
@@ -99,7 +100,7 @@ fn named<'a>(
         Err(_) if name.eq_ignore_ascii_case(NULL) => return only_null(args, interface),
         Err(error) => return Err(CommandFailure::new(error)),
     };
-    let arguments = call::arguments(json, &args.file, procedure)?;
+    let arguments = call::arguments(json, InterfaceSource::File(&args.file), procedure)?;
     Ok(of_procedure(procedure, arguments))
 }
 

@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tenon::health::Health;
 use tenon::wire::BString;
-use tenon::{Refusal, Server, Waiting};
+use tenon::{Protocol, Refusal, Server, Waiting};
+use tenon_descriptor::Descriptor;
 use tenon_dynamic::{DynamicCall, DynamicInterface, DynamicService};
 use tenon_exec::Value;
+use tenon_reflection::Reflection;
 
 use crate::failure::CommandFailure;
 
@@ -27,7 +30,7 @@ pub fn addresses(directory: &Path) -> Vec<String> {
     addresses
 }
 
-/// Serves the interface at these addresses.
+/// Serves the interface at these addresses, and tells of it and of the server's health.
 pub fn start(
     interface: DynamicInterface,
     addresses: &[String],
@@ -37,6 +40,11 @@ pub fn start(
     for address in addresses {
         builder = builder.listen(address).map_err(CommandFailure::new)?;
     }
+    let descriptor = Descriptor::new(interface.of(Protocol::Onc).schema());
+    let reflection = Reflection::new().with(descriptor.map_err(CommandFailure::new)?);
+    builder = builder
+        .health(&Health::new())
+        .service(reflection.map_err(CommandFailure::new)?.service());
     let handler = |call: &DynamicCall<'_>, arguments: Value| {
         answer(call.procedure().name(), &arguments).ok_or(Refusal::ProcedureUnavailable)
     };

@@ -10,9 +10,11 @@ use std::thread;
 use std::time::Duration;
 
 use tenon::rpcbind::LocalRpcbind;
-use tenon::{Refusal, Server};
+use tenon::{Protocol, Refusal, Server};
+use tenon_descriptor::Descriptor;
 use tenon_dynamic::{DynamicCall, DynamicHandler, DynamicInterface, DynamicService};
 use tenon_exec::{Procedure, Value};
+use tenon_reflection::Reflection;
 
 use self::answer::{Answer, AnswerKind};
 use self::answers_file::AnswersFile;
@@ -60,6 +62,13 @@ fn start(
     }
     for service in DynamicService::of_all(interface, handler) {
         builder = builder.service(service);
+    }
+    if args.reflection {
+        let schema = interface.of(Protocol::Onc).schema();
+        let descriptor = Descriptor::new(schema).map_err(CommandFailure::new)?;
+        let reflection = Reflection::new().with(descriptor);
+        let reflection = reflection.map_err(CommandFailure::new)?;
+        builder = builder.service(reflection.service());
     }
     if args.register {
         builder = builder.register_with(LocalRpcbind);
