@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+#[cfg(feature = "descriptor")]
 use tenon_descriptor::DescriptorError;
 use tenon_gen::rust::Refused;
 use tenon_plan::PlanError;
@@ -16,6 +17,7 @@ pub enum Error {
     /// Values of the interface are too large for the stack of a thread.
     Stubs(Refused),
     /// The interface has no descriptor.
+    #[cfg(feature = "descriptor")]
     Descriptor(DescriptorError),
     /// There is no `OUT_DIR` and no other folder was named: this is no build script.
     NoFolder,
@@ -34,6 +36,7 @@ impl fmt::Display for Error {
             Self::Interface(problems) => write!(f, "the interface has errors\n\n{problems}"),
             Self::Plans(error) => error.fmt(f),
             Self::Stubs(error) => error.fmt(f),
+            #[cfg(feature = "descriptor")]
             Self::Descriptor(error) => error.fmt(f),
             Self::NoFolder => f.write_str(
                 "OUT_DIR is not set: call this from a build script, or name a folder with out_dir",
@@ -55,6 +58,7 @@ impl std::error::Error for Error {
             Self::Write { source, .. } => Some(source),
             Self::Plans(error) => Some(error),
             Self::Stubs(error) => Some(error),
+            #[cfg(feature = "descriptor")]
             Self::Descriptor(error) => Some(error),
             Self::Interface(_) | Self::NoFolder => None,
         }
@@ -67,6 +71,7 @@ impl From<PlanError> for Error {
     }
 }
 
+#[cfg(feature = "descriptor")]
 impl From<DescriptorError> for Error {
     fn from(error: DescriptorError) -> Self {
         Self::Descriptor(error)

@@ -19,6 +19,7 @@ mod error;
 
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "descriptor")]
 use tenon_descriptor::Descriptor;
 use tenon_gen::rust::{self, Form};
 use tenon_idl::{Define, DiagnosticReport, Parsed, Style, Undeclared};
@@ -43,6 +44,7 @@ pub struct Builder {
     stubs: rust::Options,
     out_dir: Option<PathBuf>,
     lean: bool,
+    #[cfg(feature = "descriptor")]
     descriptor: bool,
 }
 
@@ -58,6 +60,7 @@ impl Builder {
             },
             out_dir: None,
             lean: true,
+            #[cfg(feature = "descriptor")]
             descriptor: false,
         }
     }
@@ -176,7 +179,8 @@ impl Builder {
     }
 
     /// Writes the descriptor of the interface, too: a file beside the stubs that ends in `.descriptor`, which the crate
-    /// `tenon-reflection` tells tools of.
+    /// `tenon-reflection` tells tools of. It needs the feature `descriptor`.
+    #[cfg(feature = "descriptor")]
     #[must_use]
     pub fn descriptor(mut self, descriptor: bool) -> Self {
         self.descriptor = descriptor;
@@ -198,6 +202,7 @@ impl Builder {
         let schema = parsed.schema.ok_or(Error::Interface(problems))?;
         let stubs = self.stubs(interface, &schema)?;
         let path = folder.join(rust::file_name(interface));
+        #[cfg(feature = "descriptor")]
         if self.descriptor {
             let descriptor = Descriptor::new(&schema)?;
             write(path.with_extension("descriptor"), descriptor.bytes())?;

@@ -31,6 +31,7 @@ fn stubs_are_written_beside_their_name() {
     );
 }
 
+#[cfg(feature = "descriptor")]
 #[test]
 fn a_descriptor_is_written_where_one_is_wanted() {
     let text = "program P { version V { int GET(void) = 1; } = 1; } = 0x20000001;";
