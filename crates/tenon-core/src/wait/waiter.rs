@@ -20,6 +20,10 @@ const OTHERS_RAN: Duration = Duration::from_micros(10);
 /// ten microseconds.
 const ATTEMPTS_AT_REST: u64 = 8;
 
+/// Longest look for room to send the rest of what is being sent. A peer that is at it takes some hundred kilobytes
+/// meanwhile; waking up once the room is there takes about as long, each time that the socket is full.
+const ROOM_PATIENCE: Duration = Duration::from_micros(500);
+
 /// State that the waiters of one end share.
 #[derive(Debug)]
 pub struct WaitContext<'w> {
@@ -78,6 +82,8 @@ pub struct Waiter {
     estimator: SpinEstimator,
     /// Back-off of waits for the rest of a message.
     rest: SpinBackoff,
+    /// Back-off of waits for room to send.
+    room: SpinBackoff,
     /// A look that goes on in the next poll of a task, and when the last one ended.
     polled: Option<(SpinPhase, Instant)>,
 }
@@ -107,6 +113,7 @@ impl Waiter {
             policy,
             estimator: SpinEstimator::new(processors()),
             rest: SpinBackoff::default(),
+            room: SpinBackoff::default(),
             polled: None,
         }
     }
@@ -127,6 +134,38 @@ impl Waiter {
         attempt: impl FnMut() -> io::Result<T>,
     ) -> Option<io::Result<T>> {
         self.look_between(context, attempt, || offer_processor(Instant::now()))
+    }
+
+    /// Repeats `send` for a moment while a peer that is awake takes what was sent before, under any policy; returns
+    /// whether all is sent. It is not repeated if mostly the peer has not taken it in this time.
+    ///
+    /// # Errors
+    /// What `send` reports.
+    #[cold]
+    pub fn look_for_room<E>(
+        &mut self,
+        context: &WaitContext<'_>,
+        mut send: impl FnMut() -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        if !self.room.should_spin() {
+            return Ok(false);
+        }
+        let Some(_spinner) = context.spinners.enter(context.looking) else {
+            return Ok(false);
+        };
+        let begin = Instant::now();
+        loop {
+            // On the same processor, the peer goes on only when others may run.
+            thread::yield_now();
+            if send()? {
+                self.room.found();
+                return Ok(true);
+            }
+            if begin.elapsed() >= ROOM_PATIENCE {
+                self.room.missed();
+                return Ok(false);
+            }
+        }
     }
 
     /// The same with `offer`, which says whether another thread took the processor.
@@ -446,11 +485,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn room_is_looked_for_unless_the_peer_mostly_takes_nothing() {
+        let fixture = WaitFixture::new();
+        let context = fixture.wait_context();
+        let mut waiter = Waiter::new(Waiting::Block);
+        let sent = waiter.look_for_room(&context, || Ok::<bool, ()>(true));
+        assert_eq!(sent, Ok(true));
+        let mut attempts = 0;
+        let sent = waiter.look_for_room(&context, || {
+            attempts += 1;
+            Ok::<bool, ()>(false)
+        });
+        assert_eq!(sent, Ok(false));
+        assert!(attempts > 0);
+        let sent = waiter.look_for_room(&context, || -> Result<bool, ()> { panic!("not again") });
+        assert_eq!(sent, Ok(false));
+        let failed = waiter.look_for_room(&context, || Err("the socket is gone"));
+        assert_eq!(failed, Err("the socket is gone"));
+    }
+
     fn adaptive() -> Waiter {
         Waiter {
             policy: Waiting::Adaptive,
             estimator: SpinEstimator::new(2),
             rest: SpinBackoff::default(),
+            room: SpinBackoff::default(),
             polled: None,
         }
     }

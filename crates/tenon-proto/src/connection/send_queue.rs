@@ -33,6 +33,8 @@ pub(super) struct SendQueue {
     under_way: Option<UnfinishedMessage>,
     /// Calls of a batch that was not sent whole, and their messages.
     unsent: Vec<(u32, Buffer)>,
+    /// The memory of the last long message, for the next: taken anew, each page of it would be made anew by the system.
+    spare: Buffer,
     /// Bytes of everything but the control messages.
     bytes: usize,
     /// True if a buffer may have more memory than an idle connection keeps.
@@ -339,7 +341,8 @@ impl SendQueue {
         self.bytes
     }
 
-    /// Puts a message behind those that wait; an empty buffer is left in its place. `call` is the number of a call
+    /// Puts a message behind those that wait; an empty buffer is left in its place, with memory for another if there is
+    /// some. `call` is the number of a call
     /// of this end.
     #[inline]
     pub(super) fn push(&mut self, message: &mut Buffer, call: Option<u32>) {
@@ -356,7 +359,7 @@ impl SendQueue {
     #[cold]
     fn push_later(&mut self, message: &mut Buffer, call: Option<u32>) {
         if message.len() > COPIED_MAX {
-            let bytes = std::mem::take(message);
+            let bytes = std::mem::replace(message, std::mem::take(&mut self.spare));
             self.later
                 .push_back(QueuedMessage::Long(LongMessage::new(bytes, call)));
             return;
@@ -505,6 +508,15 @@ impl SendQueue {
         (batch.sent, batch.length) = (0, 0);
     }
 
+    /// Keeps the memory of a message that was sent.
+    fn keep(&mut self, mut bytes: Buffer) {
+        if bytes.capacity() > self.spare.capacity() {
+            bytes.clear();
+            self.note_grown(&mut bytes);
+            self.spare = bytes;
+        }
+    }
+
     #[cold]
     fn note_grown(&mut self, bytes: &mut Buffer) {
         bytes.shrink_to(KEPT_MAX);
@@ -527,6 +539,7 @@ impl SendQueue {
         for buffer in queued.into_iter().chain(sent) {
             buffer.shrink_to(IDLE_MAX);
         }
+        self.spare.shrink_to(0);
         self.next.calls.shrink_to(0);
         batch.short.calls.shrink_to(0);
         self.later.shrink_to(0);
@@ -540,7 +553,7 @@ impl SendQueue {
     #[cold]
     fn go_on(&mut self, piece: OutgoingPiece, is_sent: bool) {
         if piece.is_last() {
-            return;
+            return self.keep(piece.message.bytes);
         }
         let Some(under_way) = self.under_way.take() else {
             return;
@@ -647,6 +660,7 @@ impl SendQueue {
         self.next.bytes.shrink_to(KEPT_MAX);
         self.later.clear();
         self.in_pieces.clear();
+        self.spare.shrink_to(0);
         self.under_way = None;
         self.bytes = 0;
     }

@@ -497,7 +497,9 @@ impl StreamTurn<'_> {
         let Some(state) = stream_of(place) else {
             return Ok(Some(TurnEnd::Taken));
         };
-        if self.transmit(stream, state)? == Sending::Blocked {
+        if self.transmit(stream, state)? == Sending::Blocked
+            && !self.look_for_room(stream, state)?
+        {
             return Ok(Some(TurnEnd::Idle));
         }
         if state.served.has_begun() {
@@ -511,6 +513,21 @@ impl StreamTurn<'_> {
         }
         let may_stay = self.may_stay_with(state);
         Ok((!may_stay).then_some(TurnEnd::Idle))
+    }
+
+    /// Waits for a moment until what waits to be sent has found room; returns whether it has.
+    #[cold]
+    fn look_for_room(&self, stream: &Stream, state: &mut StreamState) -> Result<bool, EndReason> {
+        let context = WaitContext {
+            spinners: &self.server.spinners,
+            looking: state.looking,
+            tally: &self.server.shared.tally.waits,
+        };
+        let served = &mut state.served;
+        (state.waiter).look_for_room(&context, || {
+            let sending = served.transmit(|batch| send(stream, batch))?;
+            Ok(sending == Sending::Done)
+        })
     }
 
     /// Checks that the peer does not take too long for a large request while the thread stays with it.

@@ -77,10 +77,20 @@ fn small_cache() -> DuplicateLimits {
     }
 }
 
+/// A long reply is sent out of the memory of the one before: if that were given back each time, the system would make
+/// each of its pages anew.
+fn check_long_replies(server: &Server) {
+    for caller in Caller::on_streams(server) {
+        let allocations = Exchange::new(caller, BIG, 100_000).fewest_allocations();
+        assert_eq!(allocations, 0, "in {CALLS} calls with long replies");
+    }
+}
+
 pub fn no_allocation_per_call() {
     let server = builder().duplicate_limits(small_cache()).start().unwrap();
     check(&server, 0, 0);
     check(&server, BIG, 1440);
+    check_long_replies(&server);
     let on_workers = listening()
         .service(Obliging(VERSION))
         .duplicate_limits(small_cache());
