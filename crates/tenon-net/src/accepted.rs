@@ -3,7 +3,7 @@
 use crate::Stream;
 
 /// Connections that may wait to be accepted; the kernel lowers it to its own limit.
-pub(crate) const BACKLOG: i32 = 4096;
+pub const BACKLOG: i32 = 4096;
 
 /// A connection that was accepted.
 #[derive(Debug)]

@@ -37,7 +37,7 @@ use portable as system;
 #[cfg(all(target_os = "linux", not(tenon_portable)))]
 use linux as system;
 
-pub use accepted::{Accepted, ExcessConnection};
+pub use accepted::{Accepted, BACKLOG, ExcessConnection};
 pub use address::{Address, AddressError, Endpoint, Host, Protocol, Transport};
 pub use carrier::Carrier;
 pub use connected::ConnectedSocket;

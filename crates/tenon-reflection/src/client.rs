@@ -25,7 +25,7 @@ pub struct ReflectionClient<C = Client>(ReflectionV1Client<C>);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReflectionError {
-    /// A call failed; of the kind [`NoService`](tenon::CallErrorKind::NoService) if the server tells nobody.
+    /// A call failed; of the kind [`NoService`](tenon::CallErrorKind::NoService) if the server has no reflection.
     #[error(transparent)]
     Call(CallError),
     /// The server has no such descriptor, or none any more.

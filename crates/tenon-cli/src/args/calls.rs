@@ -75,7 +75,7 @@ pub struct CallArgs {
     /// rpcbind is asked
     pub address: String,
 
-    /// The interface file, which may be left out if the server tells of its interfaces (`tenon list` shows it); `-`
+    /// The interface file, which may be left out if the server has reflection (`tenon list` shows it); `-`
     /// reads it from stdin. Then the procedure, by its name in the interface; PROGRAM.NAME if several programs have one
     /// of that name. Last its arguments as JSON, if it has some; `-` reads them from stdin
     #[arg(
@@ -127,7 +127,13 @@ impl CallArgs {
             [procedure] => (None, procedure, None),
             _ => return Err("name a procedure".to_owned()),
         };
-        if !is_name(procedure) || file.is_none() && Path::new(procedure).exists() {
+        let may_be_file = procedure.contains(['.', '/']);
+        if file.is_none() && may_be_file && Path::new(procedure).exists() {
+            return Err(format!(
+                "`{procedure}` is a file: name the procedure behind it"
+            ));
+        }
+        if !is_name(procedure) {
             return Err(format!("`{procedure}` is no name of a procedure"));
         }
         let file = file.map(Path::new);

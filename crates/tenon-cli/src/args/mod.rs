@@ -126,7 +126,7 @@ Examples:
   tenon call shm:///run/demo.shm demo.x AVERAGE '[1, 2, 6]'           through shared memory
   tenon call xdp://192.0.2.2:4000 demo.x AVERAGE '[1, 2, 6]'          past the kernel, for root
   echo '[1, 2, 6]' | tenon call unix:///run/demo.sock demo.x AVERAGE -
-  tenon call tcp://127.0.0.1:4000 SAY_HELLO '\"Ada\"'      a server that tells of its interface
+  tenon call tcp://127.0.0.1:4000 SAY_HELLO '\"Ada\"'      the server has reflection
 
 Values: numbers (64-bit ones too, also as strings), true and false, enum members by name,
 strings, {\"hex\": \"00ff\"} for opaque bytes and for strings that are not UTF-8, arrays for
@@ -141,18 +141,18 @@ server compares FILE with what it was built from: if a type differs, the error n
     )]
     Call(CallArgs),
 
-    /// List the programs of a server that tells of its interfaces
+    /// List the programs the server has reflection
     #[command(after_help = "\
 Examples:
   tenon list tcp://127.0.0.1:4000
   tenon list lean+tcp://127.0.0.1:4000 --metadata 'authorization=Bearer ...' --allow-insecure
   tenon list tcp://127.0.0.1:4000 --json
 
-A server tells of its interfaces if it has the service of the crate `tenon-reflection`, and `tenon serve`
-with --reflection; the interface is interfaces/reflection.x. `rpcinfo -p HOST` lists what rpcbind knows.")]
+Servers have reflection by the service of the crate `tenon-reflection`, and `tenon serve` has it
+by --reflection; the interface is interfaces/reflection.x. `rpcinfo -p HOST` lists what rpcbind knows.")]
     List(ListArgs),
 
-    /// Show an interface as text: of a server that tells of it, or of a descriptor
+    /// Show an interface as text: of a server that has reflection, or of a descriptor
     #[command(after_help = "\
 Examples:
   tenon describe tcp://127.0.0.1:4000                   all of its interfaces

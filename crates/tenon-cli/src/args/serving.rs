@@ -29,7 +29,7 @@ pub struct ServeArgs {
     #[arg(long)]
     pub register: bool,
 
-    /// Tell callers of the interface, so that `tenon list`, `tenon describe` and `tenon call` need no file
+    /// Offer reflection: tell callers of the interface, so that `tenon list`, `tenon describe` and `tenon call` need no file
     #[arg(long)]
     pub reflection: bool,
 

@@ -82,10 +82,11 @@ impl<'a> ReflectedServer<'a> {
     fn failure(&self, error: &ReflectionError) -> CommandFailure {
         match error {
             ReflectionError::Call(error) if error.kind() == CallErrorKind::NoService => {
-                CommandFailure::new("the server does not tell which interfaces it has").hint(
-                    "name the interface file; a server of Tenon tells of its own if it has the service of \
-                     `tenon-reflection`, and `tenon serve` with --reflection",
-                )
+                CommandFailure::new("the server has no reflection: its interfaces are not known")
+                    .hint(
+                        "name the interface file; servers of Tenon have reflection by the crate \
+                         `tenon-reflection`, and `tenon serve` by --reflection",
+                    )
             }
             ReflectionError::Call(error) => connect::failure(self.address, error),
             error => CommandFailure::new(error),

@@ -77,7 +77,10 @@ fn a_server_that_tells_of_its_interface_is_called_without_a_file() {
             "{said}"
         );
         let said = tenon(&["call", address, "interfaces/demo.x"]).fails_with(2);
-        assert!(said.contains("is no name of a procedure"), "{said}");
+        assert!(
+            said.contains("is a file: name the procedure behind it"),
+            "{said}"
+        );
         let said = tenon(&["call", address, "[1]", "[2]"]).fails_with(2);
         assert!(said.contains("`[1]` is no name of a procedure"), "{said}");
     }
@@ -93,10 +96,7 @@ fn a_server_that_does_not_tell_needs_a_file() {
         &["call", address, "AVERAGE"],
     ] {
         let said = tenon(arguments).fails_with(1);
-        assert!(
-            said.contains("does not tell which interfaces it has"),
-            "{said}"
-        );
+        assert!(said.contains("the server has no reflection"), "{said}");
         assert!(said.contains("--reflection"), "{said}");
     }
 }

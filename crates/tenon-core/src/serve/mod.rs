@@ -49,5 +49,5 @@ pub use slow_sender::SlowSender;
 pub use stream::{Sending, ServedStream, ServerShared};
 pub use turns::{
     ACCEPT_AGAIN, ACCEPTS_PER_TURN, CALLS_PER_TURN, DATAGRAM_SEND_PATIENCE, DEPARTURE,
-    DRAIN_ON_DROP, LAST_ACCEPTS, PORT_RECEIVES_PER_TURN,
+    DRAIN_ON_DROP, PORT_RECEIVES_PER_TURN,
 };

@@ -6,9 +6,6 @@ use std::time::Duration;
 /// Connections that are accepted at a time: a flood of new ones must not keep others from being heard.
 pub const ACCEPTS_PER_TURN: usize = 32;
 
-/// Connections that still wait when a server stops and are accepted, at most: as many as a listener keeps.
-pub const LAST_ACCEPTS: usize = 4096;
-
 /// Time that a server waits after a failure to accept, for want of descriptors for example, before the next attempt.
 /// The connections wait in the kernel.
 pub const ACCEPT_AGAIN: Duration = Duration::from_millis(100);

@@ -162,7 +162,7 @@ impl Listener {
             };
             let (fd, peer) = match accepted {
                 Ok(accepted) => accepted,
-                // The second: no connection waits at a socket that takes no more of them.
+                // The second if the socket takes no more connections, and none waits.
                 Err(Errno::AGAIN | Errno::INVAL) => return Ok(None),
                 // The peer is gone before it was accepted; another may wait behind it.
                 Err(Errno::CONNABORTED) => continue,
@@ -194,7 +194,7 @@ impl Listener {
     /// [accepted](Self::try_accept). Over TCP it changes nothing: the system would reset those that wait.
     pub fn stop_listening(&self) {
         if self.address.transport() != Transport::Tcp {
-            // It fails for a socket that is not one.
+            // Nothing depends on it: what is not accepted in time is reset.
             let _ = net::shutdown(&self.fd, net::Shutdown::Read);
         }
     }

@@ -342,8 +342,7 @@ impl SendQueue {
     }
 
     /// Puts a message behind those that wait; an empty buffer is left in its place, with memory for another if there is
-    /// some. `call` is the number of a call
-    /// of this end.
+    /// some. `call` is the number of a call of this end.
     #[inline]
     pub(super) fn push(&mut self, message: &mut Buffer, call: Option<u32>) {
         let length = message.len();
@@ -508,9 +507,9 @@ impl SendQueue {
         (batch.sent, batch.length) = (0, 0);
     }
 
-    /// Keeps the memory of a message that was sent.
+    /// Keeps memory of a message that was sent, unless as much is kept already.
     fn keep(&mut self, mut bytes: Buffer) {
-        if bytes.capacity() > self.spare.capacity() {
+        if bytes.capacity().min(KEPT_MAX) > self.spare.capacity() {
             bytes.clear();
             self.note_grown(&mut bytes);
             self.spare = bytes;

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN, LAST_ACCEPTS};
+use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN};
 use tenon_core::service::Origin;
-use tenon_net::{Accepted, Carrier, Listener, Stream};
+use tenon_net::{Accepted, BACKLOG, Carrier, Listener, Stream};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -47,9 +47,9 @@ impl Accepting {
     fn accept_last(&self, state: &Arc<ServerState>) {
         let listener = &self.listener.get_ref().0;
         listener.stop_listening();
-        for _ in 0..LAST_ACCEPTS {
+        for _ in 0..BACKLOG {
             match listener.try_accept() {
-                Ok(Some(accepted)) => admit(accepted, state),
+                Ok(Some(accepted)) => state.take_in(accepted),
                 Ok(None) => return,
                 Err(error) => return state.shared.note_accept_failure(&error),
             }
@@ -81,7 +81,7 @@ async fn accept(listener: Arc<WatchedSource<Listener>>, state: Arc<ServerState>)
         match accepted {
             Ok(accepted) => {
                 taken += 1;
-                admit(accepted, &state);
+                state.take_in(accepted);
             }
             Err(error) => {
                 state.shared.note_accept_failure(&error);
@@ -91,16 +91,17 @@ async fn accept(listener: Arc<WatchedSource<Listener>>, state: Arc<ServerState>)
     }
 }
 
-fn admit(accepted: Accepted, state: &Arc<ServerState>) {
-    match accepted {
-        Accepted::Stream(stream) => {
-            state.admit(stream);
-        }
-        Accepted::Excess(connection) => state.shared.refuse_excess(&connection),
-    }
-}
-
 impl ServerState {
+    /// Takes in or refuses a connection that was accepted.
+    fn take_in(self: &Arc<Self>, accepted: Accepted) {
+        match accepted {
+            Accepted::Stream(stream) => {
+                self.admit(stream);
+            }
+            Accepted::Excess(connection) => self.shared.refuse_excess(&connection),
+        }
+    }
+
     /// Takes a new connection in, unless there are too many; returns whether it did.
     pub(super) fn admit(self: &Arc<Self>, stream: Stream) -> bool {
         let Some(host) = self.shared.admit_host(&stream) else {

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN, LAST_ACCEPTS, LOOK_INTERVAL};
-use tenon_net::Accepted;
+use tenon_core::serve::{ACCEPT_AGAIN, ACCEPTS_PER_TURN, LOOK_INTERVAL};
+use tenon_net::BACKLOG;
 
 use super::poll_duty::PollDuty;
 use super::slot::{ENDED, READY, ReadySlot, SlotState, SocketSlot, TIME, port_of, stream_of};
@@ -107,10 +107,7 @@ impl PollDuty {
     fn accept(&mut self, server: &Arc<ServerState>, index: usize) {
         for _ in 0..ACCEPTS_PER_TURN {
             match self.listeners[index].try_accept() {
-                Ok(Some(Accepted::Stream(stream))) => {
-                    server.admit(stream);
-                }
-                Ok(Some(Accepted::Excess(connection))) => server.shared.refuse_excess(&connection),
+                Ok(Some(accepted)) => server.take_in(accepted),
                 Ok(None) => return,
                 Err(error) => return self.put_off_accepting(server, &error),
             }
@@ -124,14 +121,9 @@ impl PollDuty {
     pub(super) fn accept_last(&self, server: &Arc<ServerState>) {
         for listener in &self.listeners {
             listener.stop_listening();
-            for _ in 0..LAST_ACCEPTS {
+            for _ in 0..BACKLOG {
                 match listener.try_accept() {
-                    Ok(Some(Accepted::Stream(stream))) => {
-                        server.admit(stream);
-                    }
-                    Ok(Some(Accepted::Excess(connection))) => {
-                        server.shared.refuse_excess(&connection);
-                    }
+                    Ok(Some(accepted)) => server.take_in(accepted),
                     Ok(None) => break,
                     Err(error) => {
                         server.shared.note_accept_failure(&error);

@@ -10,7 +10,7 @@ use tenon_core::serve::{
 };
 use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Spinners, Waiting};
-use tenon_net::{PollRegistry, PollWaker, Stream, Watch};
+use tenon_net::{Accepted, PollRegistry, PollWaker, Stream, Watch};
 
 use super::jobs::{AnswerTo, JobTarget};
 use super::lock;
@@ -143,6 +143,16 @@ impl ServerState {
     /// Takes that time if it has come; what is still to be looked at later is noted anew.
     pub(super) fn take_deadline(&self, now: Instant) -> bool {
         lock(&self.next_deadline).take_if(|at| *at <= now).is_some()
+    }
+
+    /// Takes in or refuses a connection that was accepted.
+    pub(super) fn take_in(self: &Arc<Self>, accepted: Accepted) {
+        match accepted {
+            Accepted::Stream(stream) => {
+                self.admit(stream);
+            }
+            Accepted::Excess(connection) => self.shared.refuse_excess(&connection),
+        }
     }
 
     /// Takes a new connection in, unless there are too many; returns whether it did.
