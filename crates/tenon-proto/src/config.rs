@@ -17,6 +17,12 @@ pub struct ConnectionConfig {
     pub outgoing_calls_max: usize,
     /// Calls of the peer that may wait for their replies. Lean peers are told, 16 at least.
     pub incoming_calls_max: usize,
+    /// Calls of the peer with streams that may wait for their replies, beside those. Lean peers are told; at most
+    /// 65,535 are granted.
+    pub incoming_streams_max: usize,
+    /// Bytes to which the window of a stream grows, if its receiver keeps up and the time on the way asks for it; that
+    /// of all streams of the connection together is four times as large.
+    pub stream_window_max: u32,
     /// Bytes of metadata that this end accepts with a call; [`Metadata::ACCEPTED`] at least.
     pub metadata_max: usize,
     /// Bytes of the longest fragment that records of ONC RPC are cut into (RFC 5531 section 11). 4 at least: the number
@@ -34,6 +40,9 @@ impl ConnectionConfig {
     /// Time that a call has by default.
     pub const CALL_TIMEOUT: Duration = Duration::from_secs(25);
 
+    /// Bytes to which the window of a stream grows by default: what is on its way at 80 MB/s over 50 ms.
+    pub const STREAM_WINDOW_MAX: u32 = 4 << 20;
+
     /// The defaults of an end that begins connections.
     pub fn client() -> Self {
         Self {
@@ -41,6 +50,8 @@ impl ConnectionConfig {
             receive_max: 64 << 20,
             outgoing_calls_max: 4096,
             incoming_calls_max: 0,
+            incoming_streams_max: 0,
+            stream_window_max: Self::STREAM_WINDOW_MAX,
             metadata_max: Metadata::ACCEPTED,
             fragment_max: FRAGMENT_MAX,
             pings: PingConfig::default(),
@@ -56,6 +67,8 @@ impl ConnectionConfig {
             receive_max: 4 << 20,
             outgoing_calls_max: 4096,
             incoming_calls_max: 1024,
+            incoming_streams_max: 128,
+            stream_window_max: Self::STREAM_WINDOW_MAX,
             metadata_max: Metadata::ACCEPTED,
             fragment_max: FRAGMENT_MAX,
             pings: PingConfig::default(),
@@ -78,6 +91,7 @@ impl ConnectionConfig {
         Preamble {
             features: self.features,
             order: self.byte_order,
+            streams_max: u16::try_from(self.incoming_streams_max).unwrap_or(u16::MAX),
             ..grants
         }
     }

@@ -111,11 +111,13 @@ impl RequestedServices {
     /// asked for yet the request is appended to `out`, and calls may follow right behind.
     ///
     /// # Errors
-    /// The peer refused it already, there are no numbers left, or the call is to wait.
+    /// The peer refused it already, there are no numbers left, or the call is to wait: until it is bound, if it
+    /// `must_be_bound`.
     #[cold]
     pub(super) fn bind(
         &mut self,
         (interface, procedure, size): (&Arc<Interface>, u16, usize),
+        must_be_bound: bool,
         reverse: bool,
         order: ByteOrder,
         out: &mut Buffer,
@@ -133,11 +135,14 @@ impl RequestedServices {
         let service = &self.services[number];
         match &service.state {
             BindState::Refused(refusal) => Err(BindError::Refused(Arc::clone(refusal)).into()),
-            BindState::Requested if service.delays(size) => Err(NotBound::Awaited),
+            BindState::Requested if must_be_bound || service.delays(size) => Err(NotBound::Awaited),
             BindState::Requested | BindState::Bound => Ok(number as u16),
             BindState::Narrowed(narrowed) if narrowed.has(procedure) => {
                 match self.refusal(narrowed.number, procedure) {
                     Some(refusal) => Err(BindError::Refused(refusal).into()),
+                    None if must_be_bound && !self.is_bound(narrowed.number) => {
+                        Err(NotBound::Awaited)
+                    }
                     None => Ok(narrowed.number),
                 }
             }
@@ -146,6 +151,11 @@ impl RequestedServices {
                 Err(BindError::Refused(Arc::new(refusal)).into())
             }
         }
+    }
+
+    fn is_bound(&self, number: u16) -> bool {
+        let service = self.services.get(usize::from(number));
+        service.is_some_and(|service| matches!(service.state, BindState::Bound))
     }
 
     /// Returns the number of a service that is bound as a whole.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tenon_wire::Buffer;
 
 use super::counters::IncomingCounters;
-use crate::codec::lean::{self, ByteOrder, Extensions, Metadata, MetadataView};
+use crate::codec::lean::{self, ByteOrder, CallStreams, Extensions, Metadata, MetadataView};
 use crate::codec::onc;
 use crate::codec::onc::auth::Credential;
 use crate::codec::onc::message::CallHeader;
@@ -31,6 +31,8 @@ pub struct IncomingCall<'m> {
     /// True if the client asks for the [time stamps](lean::Stamps) of its way. The connection has no clock, and leaves
     /// calls of procedure 0 that ask for them to its owner.
     pub wants_stamps: bool,
+    /// The streams that the caller says the call has.
+    pub streams: CallStreams,
     /// The order of the bytes of the arguments.
     pub order: ByteOrder,
     /// The encoded arguments.
@@ -180,6 +182,13 @@ pub enum DeferredCallState {
 /// Names a call that is carried out elsewhere, on one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeferredId(u64);
+
+impl DeferredId {
+    /// The number of the call, by the lean protocol.
+    pub fn number(self) -> u32 {
+        self.0 as u32
+    }
+}
 
 /// The calls that the peer has made.
 #[derive(Debug)]

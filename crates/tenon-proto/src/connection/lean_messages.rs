@@ -6,11 +6,12 @@ use super::incoming_calls::{Caller, IncomingCall, NULL_PROCEDURE};
 use super::outgoing_calls::{LeanAnswer, LeanCall, StartError};
 use super::send_queue::RemovedCall;
 use super::service_table::ServiceTable;
+use super::streams::StreamId;
 use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
 use crate::codec::lean::{
-    self, ByteOrder, CALLS_MIN, Close, CloseReason, CommonHeader, Exception, Fault, Features,
-    Flags, Header, Kind, MESSAGE_MIN, Message, Parts, Preamble, RefusalReason, Refused, ReplyDraft,
-    Stamps, Violation, plain, put_message,
+    self, ByteOrder, CALLS_MIN, CallStreams, Close, CloseReason, CommonHeader, Exception, Fault,
+    Features, Flags, Header, Kind, MESSAGE_MIN, Message, Parts, Preamble, RefusalReason, Refused,
+    ReplyDraft, Stamps, Violation, plain, put_message,
 };
 use crate::config::Role;
 
@@ -98,6 +99,9 @@ impl<W> Connection<W> {
         self.check_direction(message)?;
         match message.header.kind {
             Kind::Reply | Kind::Exception => {
+                if self.streams.is_some() {
+                    self.close_streams(StreamId::own(message.header.id));
+                }
                 let answer = self.outgoing.handle_reply(message, &mut self.requested)?;
                 Ok(match answer {
                     Some(LeanAnswer::Answered(answer)) => Event::Answered(answer),
@@ -116,11 +120,13 @@ impl<W> Connection<W> {
     fn check_direction(&self, message: &Message<'_>) -> Result<(), Violation> {
         let kind = message.header.kind;
         let comes_from_server = match kind {
-            Kind::Call | Kind::Cancel | Kind::Bind => self.role == Role::Client,
+            Kind::Call | Kind::Cancel | Kind::Bind | Kind::End => self.role == Role::Client,
             Kind::Reply | Kind::Exception | Kind::Bound | Kind::Unbound => {
                 self.role == Role::Server
             }
-            Kind::Ping | Kind::Pong | Kind::Close | Kind::GoAway => return Ok(()),
+            Kind::Ping | Kind::Pong | Kind::Close | Kind::GoAway | Kind::Item | Kind::Credit => {
+                return Ok(());
+            }
             Kind::Piece => true,
         };
         let is_reverse = message.header.flags.has(Flags::REVERSE);
@@ -157,6 +163,7 @@ impl<W> Connection<W> {
             Kind::Cancel => {
                 message.read(|_| Ok(()))?;
                 self.incoming.counters.cancellations += 1;
+                self.give_up_streams(StreamId::of_peer(header.id));
                 let cancelled = self.incoming.cancel(header.id);
                 Ok(cancelled.map_or(Event::CancelledHere(header.id), Event::Cancelled))
             }
@@ -170,7 +177,16 @@ impl<W> Connection<W> {
                 self.put_control(plain(Kind::Pong, header.id, 0));
                 Ok(Event::Handled)
             }
-            Kind::Pong => Ok(message.read(|_| Ok(Event::Pong(header.id)))?),
+            Kind::Pong => {
+                message.read(|_| Ok(()))?;
+                if let Some(streams) = &mut self.streams {
+                    streams.handle_pong(header.id);
+                }
+                Ok(Event::Pong(header.id))
+            }
+            Kind::Item => self.handle_item(message),
+            Kind::End => self.handle_end(message),
+            Kind::Credit => self.handle_credit(message),
             Kind::Close => {
                 self.check_open(message)?;
                 self.handle_close(message)
@@ -229,22 +245,53 @@ impl<W> Connection<W> {
         if !self.closing.may_begin() {
             return Err(StartError::Closing);
         }
+        let streams = call.draft.streams();
+        if streams.any() {
+            return self.check_streaming_call(call, size);
+        }
         let limit = calls_max as usize;
-        if self.outgoing.at_peer() >= limit {
+        if self.at_peer() >= limit {
             return Err(StartError::TooManyCalls { limit });
         }
         match self.requested.find(call.interface) {
             Some(service) => Ok(service),
-            None => self.bind(call, size),
+            None => self.bind(call, size, false),
+        }
+    }
+
+    /// Does the same for a call with streams, which is not sent before its service is bound: its items would be lost if
+    /// the peer did not begin it.
+    #[cold]
+    fn check_streaming_call(
+        &mut self,
+        call: &LeanCall<'_>,
+        size: usize,
+    ) -> Result<u16, StartError> {
+        let Some(peer) = &self.peer else {
+            return Err(StartError::AwaitsPreamble { size });
+        };
+        let limit = usize::from(peer.streams_max);
+        match self.own_streams() {
+            _ if limit == 0 => Err(StartError::NoStreams),
+            streams if streams >= limit => Err(StartError::TooManyStreams { limit }),
+            _ => match self.requested.find(call.interface) {
+                Some(service) => Ok(service),
+                None => self.bind(call, size, true),
+            },
         }
     }
 
     #[cold]
-    fn bind(&mut self, call: &LeanCall<'_>, size: usize) -> Result<u16, StartError> {
+    fn bind(
+        &mut self,
+        call: &LeanCall<'_>,
+        size: usize,
+        must_be_bound: bool,
+    ) -> Result<u16, StartError> {
         let reverse = self.role == Role::Server;
         let (order, control) = (self.own.order, self.send_queue.control());
         let of = (call.interface, call.procedure, size);
-        let number = self.requested.bind(of, reverse, order, control);
+        let number = (self.requested).bind(of, must_be_bound, reverse, order, control);
         number.map_err(|error| match error {
             NotBound::Error(error) => error.into(),
             NotBound::Awaited => StartError::AwaitsBinding { size },
@@ -301,7 +348,11 @@ impl<W> Connection<W> {
         let message_max = self.peer.map_or(0, |peer| peer.message_max);
         let caller = lean::Caller::new(&header, self.own.order, message_max);
         let service = self.bound.find(header.service, header.procedure);
-        let refused = lean::refusal(service, &parts, self.config.metadata_max);
+        let mut refused = lean::refusal(service, &parts, self.config.metadata_max);
+        let streams = CallStreams::of(header.flags);
+        if streams.any() && self.peer_streams() >= self.own.streams_max.into() {
+            refused = refused.or(Some(lean::CallRefusal::TooManyStreams));
+        }
         let wants_stamps =
             self.features().has(Features::STAMPS) && Stamps::are_asked_for(parts.extensions);
         match (service, refused) {
@@ -315,9 +366,14 @@ impl<W> Connection<W> {
                     caller.put_empty(self.send_queue.control());
                     return Ok(Event::Handled);
                 }
+                if streams.any() && !is_null {
+                    let id = StreamId::of_peer(header.id);
+                    self.stream_table().open(id, streams);
+                }
                 let call = call(service, message, &parts, caller);
                 Ok(Event::Called(IncomingCall {
                     wants_stamps,
+                    streams,
                     ..call
                 }))
             }
@@ -406,6 +462,9 @@ impl<W> Connection<W> {
             CloseReason::VIOLATION => Vec::new(),
             _ => self.outgoing.abandon_behind(close.last_call),
         };
+        for call in &unbegun {
+            self.close_streams(StreamId::own(call.number));
+        }
         for call in unbegun.iter().filter(|call| !call.was_sent) {
             if self.send_queue.remove(call.number) == RemovedCall::Unfinished {
                 // The peer waits for the rest of it.
@@ -429,6 +488,7 @@ fn call<'m>(
         time_left: parts.time_left,
         extensions: parts.extensions,
         wants_stamps: false,
+        streams: CallStreams::NONE,
         order: message.order,
         arguments: parts.body,
         caller: Caller::Lean(caller),

@@ -93,6 +93,7 @@ mod received_call;
 mod send_queue;
 mod service_table;
 mod started_call;
+mod streams;
 
 use std::time::Instant;
 
@@ -110,6 +111,7 @@ use incoming_calls::IncomingCalls;
 use liveness::PeerLiveness;
 use outgoing_calls::OutgoingCalls;
 use send_queue::{RemovedCall, SendQueue};
+use streams::StreamTable;
 
 pub use binding::{BindError, SERVICES_MAX};
 pub use byte_layer::{ByteLayer, LayerError};
@@ -128,6 +130,7 @@ pub use received_call::{CommonCall, Received, ReceivedCall};
 pub use send_queue::TransmitBatch;
 pub use service_table::ServiceTable;
 pub use started_call::StartedCall;
+pub use streams::{PushError, ReceivedItem, StreamId};
 
 /// The protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -155,6 +158,10 @@ pub enum Event<'m, W> {
     Unbegun(AbandonedCall<W>),
     /// The peer accepts no calls any more.
     PeerClosing(PeerClosing<'m, W>),
+    /// An item of a stream came, or a part of one. It is to be [given back](Connection::give_back).
+    Item(ReceivedItem<'m>),
+    /// The peer has no further items for a stream of arguments.
+    StreamEnded(StreamId),
     /// The peer has answered the ping of this number.
     Pong(u32),
     /// The peer has said something that may let calls begin which could not.
@@ -201,6 +208,8 @@ pub struct Connection<W> {
     incoming: IncomingCalls,
     bound: BoundServices,
     send_queue: SendQueue,
+    /// The calls with streams, once there was one.
+    streams: Option<Box<StreamTable>>,
     closing: ClosingState,
     liveness: PeerLiveness,
     /// Asks a peer by ONC RPC whether it is there.
@@ -254,6 +263,7 @@ impl<W> Connection<W> {
             incoming: IncomingCalls::new(config.incoming_calls_max),
             bound: BoundServices::default(),
             send_queue: SendQueue::default(),
+            streams: None,
             closing: ClosingState::default(),
             liveness: PeerLiveness::new(interval, &config.pings),
             null_call: None,
@@ -286,6 +296,7 @@ impl<W> Connection<W> {
         self.bound.clear();
         self.incoming.renew();
         self.send_queue = SendQueue::default();
+        self.streams = None;
         self.closing = ClosingState::default();
         self.liveness.begin(now, &self.outgoing);
         self.unsent_pongs = 0;
@@ -391,6 +402,12 @@ impl<W> Connection<W> {
             procedure,
         };
         draft.stamp(message, &call);
+        if let CallDraft::Lean(call) = draft
+            && call.draft.streams().any()
+        {
+            self.stream_table()
+                .open(StreamId::own(number), call.draft.streams());
+        }
         if self.requested.is_keeping() {
             self.requested.keep(service, number, message);
         }
@@ -431,6 +448,9 @@ impl<W> Connection<W> {
             PlainReply::Onc { number, .. } => (*number, (0, 0), ByteOrder::Big),
         };
         let waiter = self.outgoing.take_successful(number, names)?;
+        if self.streams.is_some() {
+            self.close_streams(StreamId::own(number));
+        }
         Some(PlainAnswer {
             waiter,
             order,
@@ -450,7 +470,7 @@ impl<W> Connection<W> {
             return None;
         }
         let limit = self.peer.map_or(CALLS_MIN, |peer| peer.calls_max) as usize;
-        (self.outgoing.at_peer() >= limit).then_some(limit)
+        (self.at_peer() >= limit).then_some(limit)
     }
 
     /// Returns when the call is given up; `None` if it is not in flight.
@@ -486,8 +506,12 @@ impl<W> Connection<W> {
         }
         if call.was_sent {
             self.outgoing.note_given_up();
+            self.give_up_streams(StreamId::own(number));
             self.tell_cancelled(number);
-        } else if self.send_queue.remove(number) == RemovedCall::Unfinished {
+            return Some(call);
+        }
+        self.close_streams(StreamId::own(number));
+        if self.send_queue.remove(number) == RemovedCall::Unfinished {
             self.tell_cancelled(number);
         }
         Some(call)
@@ -498,6 +522,7 @@ impl<W> Connection<W> {
     pub fn withdraw_call(&mut self, number: u32) -> Option<AbandonedCall<W>> {
         let call = self.outgoing.abandon(number, false)?;
         self.send_queue.remove(number);
+        self.close_streams(StreamId::own(number));
         Some(AbandonedCall {
             was_sent: false,
             ..call
@@ -505,12 +530,15 @@ impl<W> Connection<W> {
     }
 
     /// Takes all calls of this end out, for when the connection is lost. Those that were not sent whole were not
-    /// carried out, and can be [started again](Self::restart_call).
+    /// carried out, and can be [started again](Self::restart_call), unless they have streams: items may be lost.
     #[cold]
     pub fn abandon_all(&mut self) -> Vec<AbandonedCall<W>> {
         self.closing.is_lost = true;
         self.liveness.end();
-        let unsent = self.send_queue.take_unsent(self.own.order);
+        let mut unsent = self.send_queue.take_unsent(self.own.order);
+        if let Some(streams) = self.streams.take() {
+            unsent.retain(|(number, _)| !streams.has(StreamId::own(*number)));
+        }
         self.outgoing.abandon_all(unsent, &self.requested)
     }
 
@@ -620,14 +648,27 @@ impl<W> Connection<W> {
     #[inline]
     pub fn has_transmit(&self) -> bool {
         match &self.layer {
-            None => !self.send_queue.is_empty(),
+            None => self.has_queued(),
             Some(layer) => self.layer_has_transmit(&**layer),
         }
     }
 
     #[cold]
     fn layer_has_transmit(&self, layer: &dyn ByteLayer) -> bool {
-        layer.has_transmit() || layer.is_open() && !self.send_queue.is_empty()
+        layer.has_transmit() || layer.is_open() && self.has_queued()
+    }
+
+    #[inline]
+    fn has_queued(&self) -> bool {
+        !self.send_queue.is_empty() || self.has_items()
+    }
+
+    /// Returns whether items of streams may be there to be sent.
+    #[inline]
+    fn has_items(&self) -> bool {
+        self.streams
+            .as_ref()
+            .is_some_and(|streams| streams.has_ready())
     }
 
     /// Bytes that wait to be sent, answers included that were given without a service.
@@ -643,10 +684,32 @@ impl<W> Connection<W> {
         if self.layer.is_some() {
             return self.poll_layer(batch);
         }
+        if self.has_items() {
+            return self.poll_with_items(batch);
+        }
         if self.send_queue.is_empty() {
             return false;
         }
-        self.send_queue.fill(batch);
+        self.send_queue.fill(batch, true);
+        self.note_sent(batch);
+        true
+    }
+
+    #[cold]
+    fn poll_with_items(&mut self, batch: &mut TransmitBatch) -> bool {
+        let is_alone = self.send_queue.has_no_piece();
+        let takes_items = self.stream_table().takes_turn(is_alone);
+        self.send_queue.fill(batch, !takes_items);
+        self.note_sent(batch);
+        if takes_items {
+            self.add_items(batch);
+        }
+        !batch.is_sent()
+    }
+
+    /// Notes which calls go out with a batch.
+    #[inline]
+    fn note_sent(&mut self, batch: &TransmitBatch) {
         if self.outgoing.in_flight() > 0 {
             for number in batch.calls() {
                 self.outgoing.mark_sent(number);
@@ -657,7 +720,6 @@ impl<W> Connection<W> {
                 self.outgoing.note_long_call(number, size);
             }
         }
-        true
     }
 
     /// Takes a batch back that was sent.

@@ -5,7 +5,7 @@ use tenon_wire::{Buffer, Decoder};
 use super::incoming_calls::{Caller, IncomingCall, NULL_PROCEDURE, ReplyDraft};
 use super::service_table::ServiceTable;
 use super::{Connection, ConnectionError, Event, WireProtocol};
-use crate::codec::lean::{ByteOrder, Extensions};
+use crate::codec::lean::{ByteOrder, CallStreams, Extensions};
 use crate::codec::onc::auth::Credential;
 use crate::codec::onc::message::{BadCall, CallHeader, Refused};
 use crate::codec::onc::reply;
@@ -92,6 +92,7 @@ pub(crate) fn understand<'m>(
         time_left: None,
         extensions: Extensions::none(ByteOrder::Big),
         wants_stamps: false,
+        streams: CallStreams::NONE,
         order: ByteOrder::Big,
         arguments: input.rest(),
         caller: Caller::Onc { xid, fragment_max },

@@ -63,6 +63,15 @@ pub enum StartError {
         /// Bytes of the message.
         size: usize,
     },
+    /// As many calls with streams are in flight as the peer grants. Wait for some to be answered.
+    #[error("limit {limit} of the peer for calls with streams reached")]
+    TooManyStreams {
+        /// Most calls.
+        limit: usize,
+    },
+    /// The peer takes no calls with streams.
+    #[error("the peer takes no calls with streams")]
+    NoStreams,
     /// As many calls are in flight as the peer grants. Wait for some to be answered.
     #[error("in-flight limit {limit} of the peer reached")]
     TooManyCalls {
@@ -275,6 +284,17 @@ impl<W> OutgoingCalls<W> {
     /// Returns a number that is behind those of all calls so far.
     pub(super) fn next_number(&self) -> u32 {
         self.calls.next_number()
+    }
+
+    /// Returns whether a call is in flight that was sent whole.
+    pub(super) fn was_sent(&self, number: u32) -> bool {
+        self.calls.get(number).is_some_and(|call| call.was_sent)
+    }
+
+    /// Returns whether a call of this number has been in flight, and is not any more.
+    pub(super) fn is_over(&self, number: u32) -> bool {
+        let is_behind = (self.calls.next_number().wrapping_sub(number) as i32) > 0;
+        is_behind && self.calls.get(number).is_none()
     }
 
     /// Returns whether a call is in flight that was started before the one with this number.

@@ -7,8 +7,9 @@ use super::incoming_calls::{CallAttachments, Caller, DeferredId, IncomingCall, N
 use super::lean_messages::AcceptedCall;
 use super::outgoing_calls::{AbandonedCall, Answer};
 use super::service_table::ServiceTable;
+use super::streams::{ReceivedItem, StreamId};
 use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
-use crate::codec::lean::ByteOrder;
+use crate::codec::lean::{ByteOrder, CallStreams};
 use crate::codec::onc::message::{PlainCall, ReplyHeader};
 
 /// A call for a service, with its message. It stays valid while the connection goes on.
@@ -20,6 +21,8 @@ pub struct ReceivedCall {
     pub service: usize,
     /// Procedure number. Not 0, unless the call [wants stamps](Self::wants_stamps).
     pub procedure: u32,
+    /// As [`IncomingCall::streams`].
+    pub streams: CallStreams,
     /// The order of the bytes of the arguments.
     pub order: ByteOrder,
     /// The facts that the answer needs.
@@ -88,6 +91,10 @@ pub enum Received<'m, W> {
     Unbegun(AbandonedCall<W>),
     /// The peer accepts no calls any more.
     PeerClosing(PeerClosing<'m, W>),
+    /// An item of a stream, or a part of one.
+    Item(ReceivedItem<'m>),
+    /// As [`Event::StreamEnded`].
+    StreamEnded(StreamId),
     /// Something that is taken care of.
     Handled,
 }
@@ -125,6 +132,7 @@ impl<W> Connection<W> {
             message: receiver.detach()?,
             service,
             procedure: caller.procedure().into(),
+            streams: CallStreams::NONE,
             order: ByteOrder::NATIVE,
             caller: Caller::Lean(caller),
             time_left: None,
@@ -160,6 +168,7 @@ impl<W> Connection<W> {
             message: receiver.detach()?,
             service,
             procedure: call.procedure,
+            streams: CallStreams::NONE,
             order: ByteOrder::Big,
             caller: Caller::Onc {
                 xid: call.xid,
@@ -211,6 +220,8 @@ impl<W> Connection<W> {
             Event::CancelledHere(number) => Received::CancelledHere(number),
             Event::Unbegun(call) => Received::Unbegun(call),
             Event::PeerClosing(closing) => Received::PeerClosing(closing),
+            Event::Item(item) => Received::Item(item),
+            Event::StreamEnded(id) => Received::StreamEnded(id),
             Event::Called(_) | Event::Pong(_) | Event::Progress | Event::Handled => {
                 Received::Handled
             }
@@ -237,6 +248,7 @@ impl<W> Connection<W> {
             procedure,
             time_left,
             wants_stamps,
+            streams,
             order,
             arguments,
             extensions,
@@ -252,6 +264,7 @@ impl<W> Connection<W> {
             message,
             service,
             procedure,
+            streams,
             order,
             caller,
             time_left,

@@ -87,6 +87,8 @@ struct LongMessage {
     bytes: Buffer,
     /// The number of the call, if it is one.
     call: Option<u32>,
+    /// True if it is a row of messages of items, of which the rest of their stream follows.
+    is_items: bool,
     /// Bytes that were handed out to be sent.
     begun: usize,
     /// The index at which its content ends and its padding begins, once a piece was handed out.
@@ -98,6 +100,7 @@ impl LongMessage {
         Self {
             bytes,
             call,
+            is_items: false,
             begun: 0,
             content_end: 0,
         }
@@ -233,6 +236,24 @@ impl TransmitBatch {
         self.length - self.sent.min(self.length)
     }
 
+    /// Puts messages of items behind what is in it, if there are any.
+    pub(super) fn add_items(&mut self, items: Buffer) {
+        if items.is_empty() {
+            return;
+        }
+        let piece = OutgoingPiece {
+            header: None,
+            range: 0..items.len(),
+            message: LongMessage {
+                is_items: true,
+                begun: items.len(),
+                ..LongMessage::new(items, None)
+            },
+        };
+        self.length += piece.len();
+        self.long = Some(piece);
+    }
+
     /// Makes this a batch of bytes that a layer has produced; returns whether there are any.
     pub(super) fn set_wire_bytes(&mut self, wire: Buffer) -> bool {
         (self.sent, self.length) = (0, wire.len());
@@ -318,6 +339,17 @@ impl SendQueue {
     #[inline]
     pub(super) fn control(&mut self) -> &mut Buffer {
         &mut self.control
+    }
+
+    /// Returns whether no long message waits.
+    #[inline]
+    pub(super) fn has_no_piece(&self) -> bool {
+        self.later.is_empty() && self.in_pieces.is_empty()
+    }
+
+    /// Returns the memory of the last long message, for the next.
+    pub(super) fn spare(&mut self) -> &mut Buffer {
+        &mut self.spare
     }
 
     /// Bytes of control messages that wait.
@@ -420,25 +452,25 @@ impl SendQueue {
     }
 
     /// Fills an empty batch with what is to be sent next: all short messages that are in front, and at most one
-    /// piece of a long one. Returns whether there is anything.
+    /// piece of a long one if it `takes_piece`. Returns whether there is anything.
     #[inline]
-    pub(super) fn fill(&mut self, batch: &mut TransmitBatch) -> bool {
+    pub(super) fn fill(&mut self, batch: &mut TransmitBatch, takes_piece: bool) -> bool {
         (batch.sent, batch.length) = (0, 0);
         if !self.control.is_empty() {
             std::mem::swap(&mut batch.control, &mut self.control);
             batch.length = batch.control.len();
         }
         if self.bytes > 0 {
-            self.add_messages(batch);
+            self.add_messages(batch, takes_piece);
         }
         batch.length > 0
     }
 
     #[inline]
-    fn add_messages(&mut self, batch: &mut TransmitBatch) {
+    fn add_messages(&mut self, batch: &mut TransmitBatch, takes_piece: bool) {
         std::mem::swap(&mut batch.short, &mut self.next);
         batch.length += batch.short.bytes.len();
-        if !(self.later.is_empty() && self.in_pieces.is_empty()) {
+        if takes_piece && !self.has_no_piece() {
             self.add_piece(batch);
         }
         self.bytes -= batch.short.bytes.len();
@@ -595,7 +627,9 @@ impl SendQueue {
     /// Takes a batch back of which nothing was sent; returns whether that was so. What is in it goes out before
     /// everything else.
     pub(super) fn put_back(&mut self, batch: &mut TransmitBatch) -> bool {
-        let begins_in_middle = |piece: &OutgoingPiece| piece.range.start > 0 || !piece.is_last();
+        let begins_in_middle = |piece: &OutgoingPiece| {
+            piece.message.is_items || piece.range.start > 0 || !piece.is_last()
+        };
         if batch.sent > 0 || batch.long.as_ref().is_some_and(begins_in_middle) {
             return false;
         }

@@ -298,6 +298,13 @@ fn describe(event: Event<'_, &'static str>) -> Option<String> {
         Event::Cancelled(_) => "cancelled".to_owned(),
         Event::PeerClosing(closing) => describe_closing(&closing),
         Event::Pong(number) => format!("pong {number}"),
+        Event::Item(item) => format!(
+            "item of {}: {}{}",
+            item.id.number,
+            item.content.escape_ascii(),
+            if item.has_more { " and more" } else { "" }
+        ),
+        Event::StreamEnded(id) => format!("end of {}", id.number),
         Event::Called(_)
         | Event::CancelledHere(_)
         | Event::Unbegun(_)

@@ -156,6 +156,33 @@ pub enum Fault {
     /// A piece that others follow is empty or not a multiple of 8 bytes.
     #[error("a piece of {0} bytes, where a multiple of 8 over 0 must be")]
     PieceLength(u32),
+    /// An item belongs to no stream of its sender.
+    #[error("an item of call {0}, which has no such stream")]
+    StrayItem(u32),
+    /// A stream goes on behind its end.
+    #[error("a message of the kind `{kind}` behind the end of the stream of call {id}")]
+    BehindEnd {
+        /// The call.
+        id: u32,
+        /// The kind.
+        kind: Kind,
+    },
+    /// An item is longer than what its sender may still send.
+    #[error("an item of {length} bytes of call {id}, where {credit} bytes may be sent")]
+    NoCredit {
+        /// The call.
+        id: u32,
+        /// Bytes of the item, its header included.
+        length: u64,
+        /// Bytes that the sender has been granted and has not used.
+        credit: u64,
+    },
+    /// More bytes are granted at once than there may be.
+    #[error("{0} bytes of items are granted, where 2147483647 are the most")]
+    CreditOverflow(u64),
+    /// A part of an item that others follow is empty or not a multiple of 8 bytes.
+    #[error("a part of an item of {0} bytes, where a multiple of 8 over 0 must be")]
+    ItemLength(u32),
     /// The sender grants no calls in this direction.
     #[error("a call in a direction in which none is granted")]
     NotGranted,

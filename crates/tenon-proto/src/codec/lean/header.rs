@@ -22,10 +22,17 @@ impl Kind {
 
     fn allowed_flags(self) -> u8 {
         match self {
-            Self::Call => Flags::DEADLINE | Flags::EXTENSIONS | Flags::MORE | Flags::REVERSE,
+            Self::Call => {
+                Flags::DEADLINE
+                    | Flags::EXTENSIONS
+                    | Flags::MORE
+                    | Flags::REVERSE
+                    | Flags::ARGUMENT_STREAM
+                    | Flags::RESULT_STREAM
+            }
             Self::Reply | Self::Exception => Flags::EXTENSIONS | Flags::MORE | Flags::REVERSE,
-            Self::Piece => Flags::MORE | Flags::REVERSE,
-            Self::Cancel | Self::Bind | Self::Bound | Self::Unbound => {
+            Self::Piece | Self::Item => Flags::MORE | Flags::REVERSE,
+            Self::Cancel | Self::Bind | Self::Bound | Self::Unbound | Self::End | Self::Credit => {
                 Flags::EXTENSIONS | Flags::REVERSE
             }
             Self::Ping | Self::Pong | Self::Close | Self::GoAway => Flags::EXTENSIONS,
@@ -37,9 +44,15 @@ impl Kind {
         match self {
             Self::Call | Self::Reply | Self::Exception => (true, true),
             Self::Bind | Self::Bound | Self::Unbound => (true, false),
-            Self::Cancel | Self::Ping | Self::Pong | Self::Close | Self::Piece | Self::GoAway => {
-                (false, false)
-            }
+            Self::Cancel
+            | Self::Ping
+            | Self::Pong
+            | Self::Close
+            | Self::Piece
+            | Self::GoAway
+            | Self::Item
+            | Self::End
+            | Self::Credit => (false, false),
         }
     }
 }
@@ -53,10 +66,14 @@ impl Flags {
     pub const DEADLINE: u8 = 1;
     /// Extensions.
     pub const EXTENSIONS: u8 = 2;
-    /// The message goes on in a [`Kind::Piece`] of the same number.
+    /// The message goes on in a [`Kind::Piece`] of the same number, an item in another [`Kind::Item`].
     pub const MORE: u8 = 4;
     /// The message belongs to a call that the accepting end of the connection makes.
     pub const REVERSE: u8 = 8;
+    /// The last argument of the call is a stream, of which the items follow.
+    pub const ARGUMENT_STREAM: u8 = 16;
+    /// The result of the call is a stream, of which the items come before the reply.
+    pub const RESULT_STREAM: u8 = 32;
     /// All flags of fields between a header and its body.
     pub(crate) const IN_FRONT: u8 = Self::DEADLINE | Self::EXTENSIONS;
 

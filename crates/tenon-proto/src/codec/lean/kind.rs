@@ -30,11 +30,17 @@ pub enum Kind {
     Piece = 11,
     /// The receiver is asked to begin nothing any more.
     GoAway = 12,
+    /// An item of a stream, or a part of one.
+    Item = 13,
+    /// The caller has no further items for the stream of a call's arguments.
+    End = 14,
+    /// The receiver of streams takes further bytes of items.
+    Credit = 15,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Call,
         Self::Reply,
         Self::Exception,
@@ -47,6 +53,9 @@ impl Kind {
         Self::Close,
         Self::Piece,
         Self::GoAway,
+        Self::Item,
+        Self::End,
+        Self::Credit,
     ];
 }
 
@@ -65,6 +74,9 @@ impl fmt::Display for Kind {
             Self::Close => "close",
             Self::Piece => "piece",
             Self::GoAway => "go away",
+            Self::Item => "item",
+            Self::End => "end",
+            Self::Credit => "credit",
         })
     }
 }

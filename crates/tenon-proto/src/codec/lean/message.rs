@@ -9,6 +9,7 @@ use super::fault::{Fault, Violation};
 use super::header::{Flags, HEADER, Header};
 use super::kind::Kind;
 use super::order::{ByteOrder, FieldReader, pad, padding_of};
+use super::streams::CallStreams;
 
 /// A message as it was received.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +77,8 @@ impl<'m> Message<'m> {
         };
         let header = Header::decode(header, order)
             .map_err(|(fault, offset)| fault.at(at + offset as u64))?;
-        if header.flags.has(Flags::MORE | Flags::REVERSE) {
+        let of_streams = Flags::ARGUMENT_STREAM | Flags::RESULT_STREAM;
+        if header.flags.has(Flags::MORE | Flags::REVERSE | of_streams) {
             let (kind, flags) = (header.kind, header.flags.0);
             return Err(Fault::Flags { kind, flags }.at(at));
         }
@@ -190,6 +192,8 @@ pub struct Extras<'e> {
     pub extensions: &'e [Extension<'e>],
     /// True if the call that the message belongs to is made by the end that accepted the connection.
     pub reverse: bool,
+    /// The streams of a call.
+    pub streams: CallStreams,
 }
 
 /// A message that is being written at the end of a buffer. Its body follows what is there once it
@@ -378,6 +382,12 @@ impl MessageDraft {
         Self { header, ..self }
     }
 
+    /// Returns the streams of a call.
+    #[inline]
+    pub fn streams(&self) -> CallStreams {
+        CallStreams::of(self.header.flags)
+    }
+
     /// Returns the index of the message's first byte in the buffer.
     pub(super) fn start(self) -> usize {
         self.start
@@ -418,7 +428,7 @@ pub(super) fn flags(extras: &Extras<'_>) -> Flags {
         _ => Flags::EXTENSIONS,
     };
     let reverse = if extras.reverse { Flags::REVERSE } else { 0 };
-    Flags(deadline | extensions | reverse)
+    Flags(deadline | extensions | reverse | extras.streams.flags())
 }
 
 fn put_extras(buffer: &mut Buffer, order: ByteOrder, extras: &Extras<'_>) {

@@ -54,6 +54,8 @@ pub struct Preamble {
     pub message_max: u32,
     /// Calls that it takes before the first of them is answered; 0 from a client, which takes none.
     pub calls_max: u32,
+    /// Calls with streams that it takes before the first of them is answered, beside those; 0 if it takes none.
+    pub streams_max: u16,
 }
 
 /// The reason for which a server refuses a connection.
@@ -116,6 +118,7 @@ impl Preamble {
             features: Features::default(),
             message_max: message_max.max(MESSAGE_MIN),
             calls_max: 0,
+            streams_max: 0,
         }
     }
 
@@ -148,6 +151,7 @@ impl Preamble {
             ByteOrder::Big => 2,
         };
         bytes[13] = self.refusal.map_or(0, |reason| reason.0);
+        bytes[14..16].copy_from_slice(&self.streams_max.to_be_bytes());
         bytes[16..20].copy_from_slice(&self.features.0.to_be_bytes());
         bytes[20..24].copy_from_slice(&self.message_max.to_be_bytes());
         bytes[24..28].copy_from_slice(&self.calls_max.to_be_bytes());
@@ -179,10 +183,6 @@ impl Preamble {
             other => return Err(Fault::Order(other).at(12)),
         };
         let refusal = (bytes[13] != 0).then_some(RefusalReason(bytes[13]));
-        match u16_at(bytes, 14) {
-            0 => {}
-            other => return Err(Fault::NotZero(other.into()).at(14)),
-        }
         let message_max = u32_at(bytes, 20);
         if message_max < MESSAGE_MIN {
             return Err(Fault::MessageLimit(message_max).at(20));
@@ -194,6 +194,7 @@ impl Preamble {
             features: Features(u32_at(bytes, 16)),
             message_max,
             calls_max: u32_at(bytes, 24),
+            streams_max: u16_at(bytes, 14),
         })
     }
 }

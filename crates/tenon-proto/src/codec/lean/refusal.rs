@@ -13,6 +13,8 @@ pub(crate) enum CallRefusal {
     Extension,
     Deadline,
     Stopping,
+    /// It has streams, and as many such calls are in flight as are granted.
+    TooManyStreams,
     /// Its metadata breaks this rule.
     Metadata(String),
     /// The user that its caller claims to be is none, for this reason.
@@ -26,6 +28,9 @@ impl CallRefusal {
             Self::Extension => Exception::new(Status::EXTENSION, ""),
             Self::Deadline => Exception::new(Status::DEADLINE, "it had run out when the call came"),
             Self::Stopping => Exception::new(Status::STOPPING, ""),
+            Self::TooManyStreams => {
+                Exception::new(Status::OVERLOADED, "too many calls with streams")
+            }
             Self::Metadata(rule) => Exception::new(Status::METADATA, rule),
             Self::Credential(reason) => Exception::new(Status::FORBIDDEN, reason),
         }

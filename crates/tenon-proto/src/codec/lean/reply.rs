@@ -64,9 +64,8 @@ impl ReplyDraft {
     /// known when it is [sealed](Self::seal_stamped).
     pub fn begin_stamped(buffer: &mut Buffer, caller: Caller) -> Self {
         let extras = Extras {
-            time_left: None,
             extensions: &[Stamps::RESERVED],
-            reverse: false,
+            ..Extras::default()
         };
         Self {
             is_stamped: true,

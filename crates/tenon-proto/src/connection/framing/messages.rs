@@ -814,7 +814,7 @@ impl MessageReader {
 /// Returns whether a message comes in pieces.
 #[inline]
 fn is_piece(header: &Header) -> bool {
-    header.kind == Kind::Piece || header.flags.has(Flags::MORE)
+    header.kind == Kind::Piece || header.flags.has(Flags::MORE) && header.kind != Kind::Item
 }
 
 #[inline]

@@ -224,10 +224,10 @@ fn a_malformed_header_is_reported_with_its_place() {
         // A sender that does not keep to the order that it announced.
         (plain(Word(0x0001_7ed0)), at(0, out_of_step(1))),
         (plain(first_word(0, 0)), at(0, Fault::UnknownKind(0))),
-        (plain(first_word(13, 0)), at(0, Fault::UnknownKind(13))),
+        (plain(first_word(16, 0)), at(0, Fault::UnknownKind(16))),
         (
-            plain(first_word(kinds::CALL, 16)),
-            at(0, flagged(Kind::Call, 16)),
+            plain(first_word(kinds::CALL, 64)),
+            at(0, flagged(Kind::Call, 64)),
         ),
         (
             plain(first_word(kinds::REPLY, flags::TIME)),

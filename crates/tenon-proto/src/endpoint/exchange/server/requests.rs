@@ -10,8 +10,7 @@ use crate::endpoint::exchange::ack::CallStatus;
 use crate::endpoint::exchange::content::{RequestAction, RequestContent};
 use crate::endpoint::exchange::packet::{DropReason, PacketHeader, PacketKind};
 use crate::endpoint::exchange::spare::KEPT_BY_SERVER;
-use crate::lean::{Caller, ReplyDraft};
-use crate::lean::{Exception, Features, Status};
+use crate::lean::{CallStreams, Caller, Exception, Features, ReplyDraft, Status};
 
 impl<A: PeerAddress> ServerCore<A> {
     #[inline]
@@ -67,6 +66,7 @@ impl<A: PeerAddress> ServerCore<A> {
                     time_left: parts.time_left,
                     extensions: parts.extensions,
                     wants_stamps,
+                    streams: CallStreams::NONE,
                     order: question.call.order,
                     arguments: parts.body,
                     caller: connection::Caller::Lean(caller),
@@ -82,6 +82,7 @@ impl<A: PeerAddress> ServerCore<A> {
                     time_left: None,
                     extensions: question.extensions(),
                     wants_stamps,
+                    streams: CallStreams::NONE,
                     order: question.call.order,
                     arguments: &[],
                     caller: connection::Caller::Lean(caller),

@@ -1,0 +1,167 @@
+//! Streams of items: which of them a call has, the messages that carry them, and the credit that their senders need.
+
+use tenon_wire::Buffer;
+
+use super::fault::{Fault, Violation};
+use super::header::{Flags, HEADER, Header};
+use super::kind::Kind;
+use super::message::{Message, plain, put_message};
+use super::order::{ByteOrder, pad, padding_of};
+
+/// Bytes of items that a sender may send of each stream before its receiver grants more.
+pub const STREAM_WINDOW: u32 = 64 << 10;
+
+/// Bytes of items that a sender may send of all streams of a connection before their receiver grants more.
+pub const CONNECTION_WINDOW: u32 = 4 * STREAM_WINDOW;
+
+/// Bytes of the longest message of an item that is sent, its header included; longer items go in several. Two of them
+/// find room in the first [window](STREAM_WINDOW).
+pub const ITEM_MAX: usize = 32 << 10;
+
+/// The streams of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallStreams {
+    /// The last argument is a stream of items, from the caller to the callee.
+    pub argument: bool,
+    /// The result is a stream of items, from the callee to the caller.
+    pub result: bool,
+}
+
+impl CallStreams {
+    /// A call without streams.
+    pub const NONE: Self = Self {
+        argument: false,
+        result: false,
+    };
+
+    /// Returns whether there is one.
+    #[inline]
+    pub fn any(self) -> bool {
+        self.argument || self.result
+    }
+
+    #[inline]
+    pub(crate) fn of(flags: Flags) -> Self {
+        Self {
+            argument: flags.has(Flags::ARGUMENT_STREAM),
+            result: flags.has(Flags::RESULT_STREAM),
+        }
+    }
+
+    #[inline]
+    pub(super) fn flags(self) -> u8 {
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        flag(self.argument, Flags::ARGUMENT_STREAM) | flag(self.result, Flags::RESULT_STREAM)
+    }
+}
+
+/// An item that is being written at the end of a buffer, behind the place of its header. The buffer was empty, so the
+/// item is 8-byte aligned.
+#[derive(Debug, Clone, Copy)]
+pub struct ItemDraft {
+    header: Header,
+    order: ByteOrder,
+}
+
+impl ItemDraft {
+    /// Begins an item of the call `number` in an empty buffer. The call is one of the accepting end of the connection if
+    /// it is `reverse`.
+    pub fn begin(buffer: &mut Buffer, order: ByteOrder, number: u32, reverse: bool) -> Self {
+        let header = plain(Kind::Item, number, 0).reversed(reverse);
+        *buffer.chunk() = header.encode(order);
+        Self { header, order }
+    }
+
+    /// Bytes of the item, without its header.
+    pub fn length(self, buffer: &Buffer) -> usize {
+        buffer.len() - HEADER
+    }
+
+    /// Ends an item that fits into one message of at most [`ITEM_MAX`] bytes; returns false, and leaves it as it is, if
+    /// it does not: it is to be [split](split_item).
+    #[must_use]
+    pub fn seal(self, buffer: &mut Buffer) -> bool {
+        let length = self.length(buffer);
+        if length > ITEM_MAX - HEADER {
+            return false;
+        }
+        pad(buffer, length);
+        let header = Header {
+            length: length as u32,
+            ..self.header
+        };
+        buffer.as_mut_slice()[..HEADER].copy_from_slice(&header.encode(self.order));
+        true
+    }
+
+    /// Appends a message to `out` with the first bytes of `rest`, which are those of an item that were not sent;
+    /// returns how many of them it has.
+    pub fn split(self, rest: &[u8], out: &mut Buffer) -> usize {
+        let length = rest.len().min(ITEM_MAX - HEADER);
+        let more = if length < rest.len() { Flags::MORE } else { 0 };
+        let header = Header {
+            flags: Flags(self.header.flags.0 | more),
+            length: length as u32,
+            ..self.header
+        };
+        out.extend(&header.encode(self.order));
+        out.extend(&rest[..length]);
+        pad(out, length);
+        length
+    }
+}
+
+/// Splits whole messages of items: returns how many bytes the first of them have that are at most `limit` bytes together.
+/// It is 0 if the first is longer.
+pub fn split_item(messages: &[u8], order: ByteOrder, limit: u64) -> usize {
+    let mut end = 0;
+    while let Some(header) = messages[end..].first_chunk()
+        && let Ok(header) = Header::decode(header, order)
+    {
+        let next = end as u64 + header.message_length();
+        if next > limit || next > messages.len() as u64 {
+            break;
+        }
+        end = next as usize;
+    }
+    end
+}
+
+/// Checks that a message of an item which others follow consists of whole words, and of one at least.
+pub(crate) fn check_item(message: &Message<'_>) -> Result<(), Violation> {
+    let length = message.header.length;
+    let is_whole = length > 0 && padding_of(length as usize) == 0;
+    match message.header.flags.has(Flags::MORE) && !is_whole {
+        true => Err(message.header_violation(Fault::ItemLength(length), 12)),
+        false => Ok(()),
+    }
+}
+
+/// The bytes of items that a receiver takes beyond those that it has granted before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Credit {
+    /// Of the stream of the call that the message names.
+    pub(crate) stream: u32,
+    /// Of all streams of the connection together.
+    pub(crate) connection: u32,
+}
+
+impl Credit {
+    /// Appends the message.
+    pub(crate) fn encode(self, out: &mut Buffer, order: ByteOrder, number: u32, reverse: bool) {
+        let header = plain(Kind::Credit, number, 0).reversed(reverse);
+        put_message(out, order, header, |out| {
+            out.extend(&order.bytes_of_u32(self.stream));
+            out.extend(&order.bytes_of_u32(self.connection));
+        });
+    }
+
+    pub(crate) fn decode(message: &Message<'_>) -> Result<Self, Violation> {
+        message.read(|input| {
+            Ok(Self {
+                stream: input.u32()?,
+                connection: input.u32()?,
+            })
+        })
+    }
+}

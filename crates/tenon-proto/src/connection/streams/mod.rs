@@ -1,0 +1,310 @@
+//! Streams of items that calls have beside their arguments and results, by the lean protocol.
+//!
+//! The owner of a connection hands whole messages of items over, which wait here until they may be sent: the receiver
+//! grants bytes of each stream, and of all together. Items that come are handed out as [events](super::Event), and the
+//! owner says when it has taken them. A stream waits for its reader alone: whatever else the connection carries goes on.
+
+mod table;
+mod window;
+
+use tenon_wire::Buffer;
+
+use self::table::ItemFate;
+use super::send_queue::TransmitBatch;
+use super::{Connection, ConnectionError, DeferredCallState, DeferredId, Event};
+use crate::codec::lean::{
+    ByteOrder, Credit, Fault, Flags, ItemDraft, Message, Violation, check_item,
+};
+use crate::config::Role;
+
+pub(super) use table::StreamTable;
+
+/// Names the streams of a call on one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StreamId {
+    /// The number of the call.
+    pub number: u32,
+    /// True if this end makes the call.
+    pub is_own: bool,
+}
+
+impl StreamId {
+    /// The streams of a call of this end.
+    pub fn own(number: u32) -> Self {
+        let is_own = true;
+        Self { number, is_own }
+    }
+
+    /// The streams of a call of the peer.
+    pub fn of_peer(number: u32) -> Self {
+        let is_own = false;
+        Self { number, is_own }
+    }
+}
+
+/// An item that came, or a part of one. It takes [`size`](Self::size) bytes of the sender's credit, which are
+/// [given back](Connection::give_back) when the reader has taken it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceivedItem<'m> {
+    /// The stream.
+    pub id: StreamId,
+    /// The order of its bytes.
+    pub order: ByteOrder,
+    /// The encoded item, or the next bytes of it.
+    pub content: &'m [u8],
+    /// True if the item goes on in the next message.
+    pub has_more: bool,
+    /// Bytes of its message.
+    pub size: u64,
+}
+
+/// The reason for which an item cannot be handed over to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PushError {
+    /// So much waits to be sent that this is to wait: [`Connection::poll_writable`] says when there is room.
+    #[error("items wait to be sent")]
+    Full,
+    /// The peer takes no items any more: the call is answered, or given up.
+    #[error("the stream is over")]
+    Over,
+}
+
+impl<W> Connection<W> {
+    // ---- Sending ----
+
+    /// Begins an item of a stream in an empty buffer.
+    pub fn begin_item(&self, id: StreamId, buffer: &mut Buffer) -> ItemDraft {
+        let reverse = self.is_reverse(id);
+        ItemDraft::begin(buffer, self.own.order, id.number, reverse)
+    }
+
+    /// Has whole messages of an item sent, of at most [`ITEM_MAX`](crate::lean::ITEM_MAX) bytes together, behind those of
+    /// the same stream. An empty buffer is left in their place.
+    ///
+    /// # Errors
+    /// They cannot be sent now, or ever; they are as they were.
+    pub fn push_item(&mut self, id: StreamId, messages: &mut Buffer) -> Result<(), PushError> {
+        match &mut self.streams {
+            Some(streams) => streams.push(id, messages),
+            None => Err(PushError::Over),
+        }
+    }
+
+    /// Tells the peer, behind what waits to be sent, that a call of this end has no further items.
+    pub fn end_stream(&mut self, id: StreamId) {
+        if let Some(streams) = &mut self.streams {
+            streams.end(id);
+        }
+    }
+
+    /// Takes the name of a stream of which the writer has waited for [room](PushError::Full) that there is now.
+    pub fn poll_writable(&mut self) -> Option<StreamId> {
+        self.streams.as_mut()?.poll_writable()
+    }
+
+    /// Ends a call that was [deferred](Self::defer), and has its reply sent, behind the items of its result if that is a
+    /// stream. An empty buffer is left in place of the reply. `None` if the call was ended before.
+    pub fn answer_deferred(
+        &mut self,
+        id: DeferredId,
+        reply: &mut Buffer,
+    ) -> Option<DeferredCallState> {
+        let state = self.finish_deferred(id)?;
+        let stream = StreamId::of_peer(id.number());
+        match &mut self.streams {
+            Some(streams) if streams.has(stream) => {
+                if let Some(mut reply) = streams.push_reply(stream, reply) {
+                    self.push_reply(&mut reply);
+                }
+            }
+            _ => self.push_reply(reply),
+        }
+        Some(state)
+    }
+
+    /// Puts items behind what a batch has; they and pieces of long messages take turns.
+    #[cold]
+    pub(super) fn add_items(&mut self, batch: &mut TransmitBatch) {
+        let (order, is_server) = (self.own.order, self.role == Role::Server);
+        let outgoing = &self.outgoing;
+        let Some(streams) = &mut self.streams else {
+            return;
+        };
+        let spare = self.send_queue.spare();
+        let was_sent = |number| outgoing.was_sent(number);
+        let transmit = streams.next(order, is_server, was_sent, spare);
+        batch.add_items(transmit.items);
+        if let Some(mut reply) = transmit.reply {
+            self.send_queue.push(&mut reply, None);
+        }
+    }
+
+    // ---- Receiving ----
+
+    /// Notes that the reader of a stream has taken items that have so many [bytes](ReceivedItem::size), so that the peer
+    /// may send more.
+    pub fn give_back(&mut self, id: StreamId, bytes: u64) {
+        let Some(streams) = &mut self.streams else {
+            return;
+        };
+        let Some(credit) = streams.give_back(id, bytes) else {
+            return;
+        };
+        let wants_probe = credit.stream > 0 && streams.wants_probe();
+        self.put_credit(id, credit);
+        if wants_probe {
+            let number = self.ping();
+            if let Some(streams) = &mut self.streams {
+                streams.begin_probe(number);
+            }
+        }
+    }
+
+    /// Notes that the reader of a stream is gone: items that still come are dropped.
+    pub fn stop_receiving(&mut self, id: StreamId) {
+        if let Some(streams) = &mut self.streams {
+            streams.stop_receiving(id);
+        }
+    }
+
+    fn put_credit(&mut self, id: StreamId, credit: Credit) {
+        let reverse = self.is_reverse(id);
+        let (order, out) = (self.own.order, self.send_queue.control());
+        credit.encode(out, order, id.number, reverse);
+    }
+
+    #[cold]
+    pub(super) fn handle_item<'m>(
+        &mut self,
+        message: &Message<'m>,
+    ) -> Result<Event<'m, W>, ConnectionError> {
+        check_item(message)?;
+        let id = self.stream_of(message);
+        let size = message.header.message_length();
+        let fate = match &mut self.streams {
+            Some(streams) => streams.receive(id, size),
+            None => Err(Fault::StrayItem(id.number)),
+        };
+        match fate.map_err(|fault| message.header_violation(fault, 4))? {
+            ItemFate::Wanted => {
+                return Ok(Event::Item(ReceivedItem {
+                    id,
+                    order: message.order,
+                    content: message.content(),
+                    has_more: message.header.flags.has(Flags::MORE),
+                    size,
+                }));
+            }
+            ItemFate::Dropped => {}
+            ItemFate::Unknown => self.check_late(id, message)?,
+        }
+        self.give_back(id, size);
+        Ok(Event::Handled)
+    }
+
+    /// Checks that a message belongs to a call that has been in flight.
+    fn check_late(&self, id: StreamId, message: &Message<'_>) -> Result<(), Violation> {
+        let is_late = match id.is_own {
+            true => self.outgoing.is_over(id.number),
+            false => self.incoming.is_accepted(id.number),
+        };
+        match is_late {
+            true => Ok(()),
+            false => Err(message.header_violation(Fault::StrayItem(id.number), 4)),
+        }
+    }
+
+    #[cold]
+    pub(super) fn handle_end<'m>(
+        &mut self,
+        message: &Message<'m>,
+    ) -> Result<Event<'m, W>, ConnectionError> {
+        message.read(|_| Ok(()))?;
+        let id = self.stream_of(message);
+        let ended = match &mut self.streams {
+            Some(streams) => streams.receive_end(id),
+            None => Err(Fault::StrayItem(id.number)),
+        };
+        Ok(match ended {
+            Ok(Some(true)) => Event::StreamEnded(id),
+            Ok(Some(false)) => Event::Handled,
+            Ok(None) => {
+                self.check_late(id, message)?;
+                Event::Handled
+            }
+            Err(fault) => return Err(message.header_violation(fault, 4).into()),
+        })
+    }
+
+    #[cold]
+    pub(super) fn handle_credit<'m>(
+        &mut self,
+        message: &Message<'m>,
+    ) -> Result<Event<'m, W>, ConnectionError> {
+        let credit = Credit::decode(message)?;
+        let id = self.stream_of(message);
+        let handled = match &mut self.streams {
+            Some(streams) => streams.handle_credit(id, credit),
+            None => Err(Fault::StrayItem(id.number)),
+        };
+        handled.map_err(|fault| message.header_violation(fault, 4))?;
+        Ok(Event::Handled)
+    }
+
+    // ---- Calls ----
+
+    /// Forgets the streams of a call that is over.
+    #[cold]
+    pub(super) fn close_streams(&mut self, id: StreamId) {
+        if let Some(streams) = &mut self.streams {
+            streams.remove(id);
+        }
+    }
+
+    /// Lets nothing more of the streams of a call through that one of both ends has given up.
+    #[cold]
+    pub(super) fn give_up_streams(&mut self, id: StreamId) {
+        let streams = self.streams.as_mut();
+        if let Some(mut reply) = streams.and_then(|streams| streams.give_up(id)) {
+            self.push_reply(&mut reply);
+        }
+    }
+
+    /// Calls of this end without streams that the peer has to be taken to be at.
+    #[inline]
+    pub(super) fn at_peer(&self) -> usize {
+        let calls = self.outgoing.at_peer();
+        match &self.streams {
+            None => calls,
+            Some(streams) => calls - streams.own(),
+        }
+    }
+
+    /// Number of calls of this end with streams that the peer has to be taken to be at.
+    pub(super) fn own_streams(&self) -> usize {
+        self.streams.as_ref().map_or(0, |streams| streams.own())
+    }
+
+    /// Number of calls of the peer with streams that are not answered.
+    pub(super) fn peer_streams(&self) -> usize {
+        self.streams.as_ref().map_or(0, |streams| streams.of_peer())
+    }
+
+    pub(super) fn stream_table(&mut self) -> &mut StreamTable {
+        let window_max = self.config.stream_window_max;
+        self.streams
+            .get_or_insert_with(|| Box::new(StreamTable::new(window_max)))
+    }
+
+    fn is_reverse(&self, id: StreamId) -> bool {
+        id.is_own == (self.role == Role::Server)
+    }
+
+    fn stream_of(&self, message: &Message<'_>) -> StreamId {
+        let is_reverse = message.header.flags.has(Flags::REVERSE);
+        StreamId {
+            number: message.header.id,
+            is_own: is_reverse == (self.role == Role::Server),
+        }
+    }
+}
