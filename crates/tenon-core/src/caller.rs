@@ -22,7 +22,7 @@ use tenon_wire::{
 use crate::error::CallError;
 use crate::lean_input::LeanInput;
 use crate::make_calls::CallTarget;
-use crate::options::{CallOptions, ChannelOptions};
+use crate::options::{CallOptions, ChannelOptions, FOR_EVER};
 use crate::procedure::{CallCodec, ProcedureCall, decode_in_order};
 use crate::propagation::{self, Propagation};
 use crate::timer::CallLimit;
@@ -303,6 +303,16 @@ impl Caller {
                 None => timeout,
                 Some(left) => timeout.min(left),
             },
+            wait_for_ready: options.get_wait_for_ready(),
+        }
+    }
+
+    /// Returns the time that a call with streams has with these options: none unless the options or the client say so, or
+    /// it is made by a handler whose call has an end.
+    pub fn stream_limit(&self, options: &CallOptions<'_>) -> CallLimit {
+        let told = self.told_time(options).unwrap_or(FOR_EVER);
+        CallLimit {
+            timeout: self.carried_time().map_or(told, |left| told.min(left)),
             wait_for_ready: options.get_wait_for_ready(),
         }
     }

@@ -98,6 +98,22 @@ pub enum CallError {
          memory, or say ChannelOptions::allow_insecure"
     )]
     InsecureToken,
+    /// Your call was wrong: it has streams, which go over a connection by the lean protocol alone, to a peer that takes
+    /// such calls.
+    #[error("the call has streams, and {reason}")]
+    NoStreams {
+        /// Reason why it cannot be made.
+        reason: &'static str,
+    },
+    /// The other end takes no further items of the call: it has answered it, or one of both ends has given it up.
+    #[error("the other end takes no further items of the call")]
+    StreamClosed,
+    /// An item that the other end has sent is larger than this one accepts.
+    #[error("an item is over the limit of {limit} bytes")]
+    ItemTooLarge {
+        /// Most bytes of an item.
+        limit: usize,
+    },
     /// A [middleware](crate::middleware::Middleware) of the client did not let the call go on.
     #[error("the call was not made: {0}")]
     Rejected(Rejection),
@@ -218,13 +234,14 @@ impl CallError {
             | Self::Metadata(_)
             | Self::OncMetadata
             | Self::InsecureToken
+            | Self::NoStreams { .. }
             | Self::Rejected(_)
             | Self::Unbound(_)
             | Self::ConnectionRefused(_)
             | Self::Connect(_) => false,
             Self::Exception(exception) => exception.status.may_have_executed(),
             Self::Refused(refused) => *refused == Refused::SystemError,
-            Self::Misbehaved(_) => true,
+            Self::Misbehaved(_) | Self::StreamClosed | Self::ItemTooLarge { .. } => true,
             Self::TimedOut {
                 may_have_executed, ..
             }

@@ -35,6 +35,7 @@ impl CallError {
             | Self::NoLeanNumber { .. }
             | Self::Metadata(_)
             | Self::OncMetadata
+            | Self::NoStreams { .. }
             | Self::InsecureToken => Kind::InvalidCall,
             Self::TooManyCalls { .. } => Kind::Busy,
             Self::Rejected(rejection) => rejection.kind(),
@@ -48,6 +49,8 @@ impl CallError {
                 _ => Kind::PeerMisbehaved,
             },
             Self::Misbehaved(_) => Kind::PeerMisbehaved,
+            Self::StreamClosed => Kind::Cancelled,
+            Self::ItemTooLarge { .. } => Kind::ResultTooLarge,
             Self::TimedOut { .. } => Kind::TimedOut,
             Self::Connect(ConnectError::Address(_) | ConnectError::NoPort(_)) => Kind::InvalidCall,
             Self::Connect(ConnectError::NotRegistered { .. }) => Kind::NoService,

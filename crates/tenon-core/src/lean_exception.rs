@@ -37,6 +37,12 @@ impl LeanException {
         }
     }
 
+    /// An exception that this end has made itself, as the peer would have sent it.
+    #[doc(hidden)]
+    pub fn local(status: Status, message: &str) -> Self {
+        Self::new(status, message)
+    }
+
     /// Returns which of the errors that the interface declares for it the procedure raised: the position in the list
     /// behind `raises`, counted from 0. `None` if it raised none, or does not say which.
     pub fn raised(&self) -> Option<u32> {

@@ -26,6 +26,7 @@ mod reply_metadata;
 pub mod resolve;
 pub mod serve;
 pub mod service;
+pub mod streams;
 mod stubs;
 pub mod timer;
 pub mod trains;

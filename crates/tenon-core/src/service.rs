@@ -18,6 +18,7 @@ use crate::lean_input::LeanInput;
 use crate::procedure::ProcedureInfo;
 use crate::propagation::{self, PropagatedContext};
 use crate::reply_metadata::ReplyMetadata;
+use crate::streams::ServedStreams;
 
 pub use tenon_sync::{CancelFlag, RunState};
 
@@ -174,6 +175,23 @@ pub trait LeanService: Send + Sync {
         arguments: LeanInput<'_>,
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal>;
+
+    /// Carries out a call that has streams. Items of the result are sent while it runs; the result itself, which is
+    /// nothing where it is a stream, follows them. By default no procedure has streams.
+    ///
+    /// # Errors
+    /// Why the call is not carried out, or not to its end; the caller is told so behind the items.
+    fn call_streaming(
+        &self,
+        _call: &CallInfo<'_>,
+        _arguments: LeanInput<'_>,
+        _streams: &ServedStreams,
+        _result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::InvalidArguments(
+            "the procedure has no streams".to_owned(),
+        ))
+    }
 }
 
 /// Origin of a call: its transport, and what is known of its caller without its saying.

@@ -110,6 +110,7 @@ mod established;
 pub mod health;
 pub mod rpcbind;
 mod server;
+mod streams;
 
 pub use client::{
     Batch, Channel, ChannelStepper, Client, ClientView, LeanCalls, OncCalls, PendingCall,
@@ -118,6 +119,7 @@ pub use established::{EstablishedConnection, memory};
 #[doc(hidden)]
 pub use rpcbind::default_resolver;
 pub use server::{Server, ServerBuilder, SteppedServer};
+pub use streams::{ArgumentWriter, ItemReader, ItemWriter, OpenStreams};
 pub use tenon_core::client::ChannelCounters;
 pub use tenon_core::error::{CallError, CallErrorKind, ConnectError, LeanException, Misbehavior};
 pub use tenon_core::middleware::{
@@ -133,6 +135,7 @@ pub use tenon_core::profile::{
 pub use tenon_core::propagation::{EnteredContext, PropagatedContext, Propagation};
 pub use tenon_core::serve::{EndOfStream, ServerCounters, ServerLimits, StartError};
 pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Peer, Refusal, Service};
+pub use tenon_core::streams::ServedStreams;
 pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};
 pub use tenon_core::{
     CallTarget, InOrder, LeanInput, MakeCalls, PendingReply, ReplyMetadata, WithOptions,

@@ -14,6 +14,7 @@ use super::calls::{CallId, Calls, DatagramCalls};
 use super::datagram_input::DatagramInput;
 use super::input::{Input, ReplyExtensions, ReplyPlace};
 use crate::error::{CallError, ConnectionFailure};
+use crate::streams::StreamPipes;
 
 /// A call that is answered.
 #[derive(Debug)]
@@ -35,13 +36,15 @@ pub enum NextMessage<W> {
     Closing(CallError, Vec<W>),
     /// The peer has not begun the call of this waiter, which can be started again.
     Unbegun(Box<UnsentCall>, W),
+    /// An item for the call of this waiter.
+    Item(W),
     /// A message that says nothing to a caller.
     Other,
 }
 
 impl Input {
     /// Takes the next message out of what was received, and finds the call that it answers. `own` is the call of the
-    /// caller that reads, which is looked for first.
+    /// caller that reads, which is looked for first. Items go to their calls in `pipes`.
     ///
     /// # Errors
     /// The connection has failed.
@@ -49,11 +52,12 @@ impl Input {
     pub fn take_next<W: Copy + PartialEq>(
         &mut self,
         calls: &mut Calls<W>,
+        pipes: &StreamPipes<W>,
         own: Option<(W, CallId)>,
     ) -> Result<NextMessage<W>, ConnectionFailure> {
         match (self, calls) {
             (Self::Stream(receiver), Calls::Stream(connection)) => {
-                next_message(connection, receiver)
+                next_message(connection, receiver, pipes)
             }
             (Self::Datagram(input), Calls::Datagram(calls)) => {
                 if !input.advance() {
@@ -74,6 +78,7 @@ impl Input {
 fn next_message<W: Copy + PartialEq>(
     connection: &mut Connection<W>,
     receiver: &mut Receiver,
+    pipes: &StreamPipes<W>,
 ) -> Result<NextMessage<W>, ConnectionFailure> {
     if let Some(answer) = connection.next_plain_reply(receiver) {
         let PlainAnswer {
@@ -90,7 +95,7 @@ fn next_message<W: Copy + PartialEq>(
             }),
         }));
     }
-    next_rare_message(connection, receiver)
+    next_rare_message(connection, receiver, pipes)
 }
 
 /// Takes a message in that is more than a successful reply.
@@ -98,6 +103,7 @@ fn next_message<W: Copy + PartialEq>(
 fn next_rare_message<W: Copy + PartialEq>(
     connection: &mut Connection<W>,
     receiver: &mut Receiver,
+    pipes: &StreamPipes<W>,
 ) -> Result<NextMessage<W>, ConnectionFailure> {
     let services = ServiceTable::default();
     let frame = receiver.next_frame();
@@ -116,6 +122,13 @@ fn next_rare_message<W: Copy + PartialEq>(
             NextMessage::Answered(answered)
         }
         Event::PeerClosing(closing) => closing_event(closing)?,
+        Event::Item(item) => match pipes.push(&item) {
+            Some(waiter) => NextMessage::Item(waiter),
+            None => {
+                connection.give_back(item.id, item.size);
+                NextMessage::Other
+            }
+        },
         Event::Unbegun(AbandonedCall {
             waiter,
             unsent: Some(unsent),

@@ -12,6 +12,7 @@ use crate::error_kind::CallErrorKind;
 use crate::lean_input::LeanInput;
 use crate::procedure::ProcedureInfo;
 use crate::service::{CallInfo, LeanService, Refusal, Service};
+use crate::streams::ServedStreams;
 
 impl<S: Service, M: Middleware> Layered<S, M> {
     /// Has `serve` carry a call out, in the middle of the middleware.
@@ -135,6 +136,21 @@ impl<S: Service, M: Middleware> LeanService for Layered<S, M> {
         };
         self.run(call, Protocol::Lean, |call| {
             service.call_lean(call, arguments, result)
+        })
+    }
+
+    fn call_streaming(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: LeanInput<'_>,
+        streams: &ServedStreams,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        let Some(service) = self.inner().lean() else {
+            return Err(Refusal::ProcedureUnavailable);
+        };
+        self.run(call, Protocol::Lean, |call| {
+            service.call_streaming(call, arguments, streams, result)
         })
     }
 }

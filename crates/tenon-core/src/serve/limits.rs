@@ -96,8 +96,12 @@ pub struct ServerLimits {
     /// further calls wait in the connection then, in their order. A lean client is told this number, or 16 if that is
     /// more, and sends no further calls.
     pub connection_calls: usize,
-    /// The same over all connections and ports. Calls in datagrams that find no room are dropped; their senders
-    /// repeat them.
+    /// Calls with streams of one connection that are carried out at the same time, each by a thread or task of its own;
+    /// they count among the [calls](Self::connection_calls), too. A lean client is told this number, and sends no
+    /// further ones. At most 65,535.
+    pub connection_streams: usize,
+    /// Calls of all connections and ports together that may be carried out by other threads or tasks. Calls in
+    /// datagrams that find no room are dropped; their senders repeat them.
     pub calls: usize,
     /// Bytes of memory of the calls of one connection that are carried out elsewhere than where they were received, or
     /// by handlers that take long, and are not answered. Further calls wait in the connection, which is not read
@@ -167,6 +171,7 @@ impl ServerLimits {
             receive_max: self.message_bytes,
             metadata_max: self.metadata_max(),
             incoming_calls_max: self.connection_calls.max(1),
+            incoming_streams_max: self.connection_streams,
             fragment_max,
             ..ConnectionConfig::server()
         }
@@ -190,6 +195,7 @@ impl Default for ServerLimits {
             connection_grace: None,
             end_of_stream: EndOfStream::default(),
             connection_calls: connection.incoming_calls_max,
+            connection_streams: connection.incoming_streams_max,
             calls: 16 * 1024,
             connection_call_bytes: 64 << 20,
             call_bytes: 256 << 20,

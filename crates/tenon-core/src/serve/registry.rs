@@ -19,6 +19,7 @@ use crate::lean_input::LeanInput;
 use crate::profile;
 use crate::reply_metadata::ReplyMetadata;
 use crate::service::{CallInfo, Cancellation, Origin, Refusal, Service};
+use crate::streams::ServedStreams;
 
 /// The services of a server.
 #[derive(Default)]
@@ -59,6 +60,8 @@ pub struct CallContext<'a> {
     pub origin: Origin,
     /// Source from which the handler learns whether the caller has stopped waiting.
     pub cancellation: Cancellation<'a>,
+    /// The streams of the call, if it has some.
+    pub streams: Option<&'a ServedStreams>,
 }
 
 impl CallToServe {
@@ -263,6 +266,7 @@ impl ServiceRegistry {
             attachments,
             origin,
             cancellation,
+            streams,
         } = context;
         let reply_metadata = ReplyMetadata::new();
         let info = CallInfo::received(
@@ -283,7 +287,11 @@ impl ServiceRegistry {
             Caller::Lean(_) => match service.lean() {
                 Some(service) => {
                     let arguments = self.lean_input(arguments, call.order);
-                    service.call_lean(&info, arguments, &mut Encoder::over(out))
+                    let result = &mut Encoder::over(out);
+                    match streams {
+                        None => service.call_lean(&info, arguments, result),
+                        Some(streams) => service.call_streaming(&info, arguments, streams, result),
+                    }
                 }
                 None => Err(Refusal::ProcedureUnavailable),
             },

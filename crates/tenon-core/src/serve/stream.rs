@@ -2,6 +2,7 @@
 //! peer may take. It has no socket; a driver receives and sends, and runs the handlers.
 
 mod sending;
+mod streams;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,6 +34,7 @@ use super::slow_sender::SlowSender;
 use crate::service::CancelFlag;
 
 pub use sending::Sending;
+use streams::PipedCalls;
 
 /// Bytes of replies that wait to be sent before further calls are carried out.
 const REPLIES_MAX: usize = 256 << 10;
@@ -147,6 +149,8 @@ pub struct ServedStream {
     call: Option<ReceivedCall>,
     /// The calls that are carried out elsewhere, to be told when they are cancelled.
     deferred: Vec<CancellableCall>,
+    /// The calls with streams.
+    piped: PipedCalls,
     /// Handlers that run where their calls were received, while another thread may go on with the connection.
     inline: usize,
     /// Bytes of memory of the calls that are carried out, but for short ones that are carried out where they were
@@ -203,6 +207,7 @@ impl ServedStream {
             has_stamps: false,
             call: None,
             deferred: Vec::new(),
+            piped: PipedCalls::default(),
             inline: 0,
             call_bytes: 0,
             half_received: HalfReceived::new(&shared.tally),
@@ -320,7 +325,17 @@ impl ServedStream {
         Ok(match received {
             Ok(Received::Nothing) => NextMessage::Nothing,
             Ok(Received::Call(call)) => self.keep(call),
+            Ok(Received::Item(item)) => {
+                self.piped.receive(&mut self.connection, &item);
+                NextMessage::Handled
+            }
+            Ok(Received::StreamEnded(id)) => {
+                self.piped.end(id);
+                NextMessage::Handled
+            }
             Ok(Received::Cancelled(id)) => {
+                self.piped.close(id.number());
+                self.answer_held();
                 self.note_cancelled(id);
                 NextMessage::Handled
             }
@@ -438,6 +453,7 @@ impl ServedStream {
         for call in &self.deferred {
             call.cancelled.set();
         }
+        self.piped.close_all();
         if self.inline > 0 {
             shared.handlers.cancel_all(self.id);
         }
@@ -460,14 +476,21 @@ impl ServedStream {
     /// Answers a call that was carried out elsewhere.
     pub fn answer_deferred(&mut self, id: DeferredId, reply: &mut Buffer) {
         self.has_answered = true;
+        if self.piped.is_empty() || !self.piped.hold_reply(id, reply) {
+            self.finish_deferred(id, reply);
+        }
+    }
+
+    fn finish_deferred(&mut self, id: DeferredId, reply: &mut Buffer) {
         let answered = self.deferred.iter().position(|call| call.id == id);
         if let Some(index) = answered {
             let call = self.deferred.remove(index);
             self.release(call.bytes);
         }
-        if self.connection.finish_deferred(id).is_some() {
-            self.connection.push_reply(reply);
+        if !self.piped.is_empty() {
+            self.piped.remove(id.number());
         }
+        self.connection.answer_deferred(id, reply);
     }
 
     /// Returns the number of calls that are carried out, here or elsewhere.
@@ -593,7 +616,12 @@ impl ServedStream {
         if self.batch.is_sent() {
             self.slow_reader.clear();
         } else {
-            self.slow_reader.note_blocked(limits.send_timeout, now);
+            // A peer with streams may be busy with what it has received, and read nothing meanwhile.
+            let timeout = match self.piped.is_empty() {
+                true => limits.send_timeout,
+                false => limits.idle_timeout,
+            };
+            self.slow_reader.note_blocked(timeout, now);
         }
     }
 

@@ -479,6 +479,11 @@ impl<W> Connection<W> {
         self.outgoing.deadline(number)
     }
 
+    /// Gives a call that is in flight another deadline.
+    pub fn set_call_deadline(&mut self, number: u32, deadline: Instant) {
+        self.outgoing.set_deadline(number, deadline);
+    }
+
     /// Returns when the first of all calls of this end is given up; `None` if none is in flight.
     pub fn next_call_deadline(&self) -> Option<Instant> {
         self.outgoing.next_deadline()

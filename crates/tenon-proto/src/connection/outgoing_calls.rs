@@ -500,6 +500,12 @@ impl<W> OutgoingCalls<W> {
         self.calls.get(number).map(|call| call.deadline)
     }
 
+    pub(super) fn set_deadline(&mut self, number: u32, deadline: Instant) {
+        if let Some(call) = self.calls.get_mut(number) {
+            call.deadline = deadline;
+        }
+    }
+
     /// Returns when the first of all calls is given up.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.calls.entries().map(|(_, call)| call.deadline).min()

@@ -333,6 +333,18 @@ impl<'c> ClientView<'c> {
         }
     }
 
+    pub(super) fn client(&self) -> &'c Client {
+        self.client
+    }
+
+    pub(super) fn caller(&self) -> &'c Caller {
+        &self.client.caller
+    }
+
+    pub(super) fn options(&self) -> &CallOptions<'c> {
+        &self.options
+    }
+
     /// As [`Client::onc`].
     #[inline]
     pub fn onc(self) -> OncCalls<'c> {

@@ -240,7 +240,7 @@ impl ReplyDelivery<'_> {
             .and_then(|own| Some((own, state.waiters.call(own)?)));
         let mut has_progress = false;
         loop {
-            let taken = input.take_next(&mut state.calls, own)?;
+            let taken = input.take_next(&mut state.calls, &state.pipes, own)?;
             if let Some(size) = input.likely_train() {
                 socket.socket.expect_train(size);
             }
@@ -254,6 +254,7 @@ impl ReplyDelivery<'_> {
                     }
                 }
                 NextMessage::Unbegun(unsent, waiter) => state.unsent.push_back((*unsent, waiter)),
+                NextMessage::Item(waiter) => self.wakes.extend(state.waiters.wake(waiter)),
                 NextMessage::Other => {}
             }
             has_progress = true;

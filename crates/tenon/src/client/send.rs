@@ -250,7 +250,24 @@ impl ChannelState {
         if !self.is_linked(&sender.socket) {
             return false;
         }
-        sender.outgoing.advance(&mut self.calls)
+        let has_next = sender.outgoing.advance(&mut self.calls);
+        if !self.pipes.is_empty() {
+            self.wake_writers();
+        }
+        has_next
+    }
+
+    /// Wakes the callers that have waited for room for items of streams, and for which there is some now.
+    #[cold]
+    fn wake_writers(&mut self) {
+        let Calls::Stream(connection) = &mut self.calls else {
+            return;
+        };
+        while let Some(id) = connection.poll_writable() {
+            if let Some(writer) = self.pipes.writer(id.number) {
+                self.waiters.wake(writer).inspect(WakeHandle::wake);
+            }
+        }
     }
 
     /// Everything was sent.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use tenon_core::client::seal;
+use tenon_core::client::{CallId, seal};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Probe, Step};
 use tenon_core::timer::{CallLimit, CallTimer};
@@ -93,7 +93,7 @@ impl Channel {
 
     /// Starts a call, and sends what waits unless another caller does, or a batch is open.
     #[inline]
-    fn start_and_send<'s>(
+    pub(super) fn start_and_send<'s>(
         &'s self,
         mut state: MutexGuard<'s, ChannelState>,
         flight: &mut InFlightCall,
@@ -106,7 +106,7 @@ impl Channel {
         loop {
             match self.try_start(&mut state, waiter, &mut message, draft, &flight.timer) {
                 Ok(()) => break,
-                Err(SendBlocked::PeerIsBusy) if state.may_put_off() => {
+                Err(SendBlocked::PeerIsBusy) if state.may_put_off(draft) => {
                     state.put_off(waiter, &mut message, draft, &flight.timer);
                     break;
                 }
@@ -148,9 +148,14 @@ impl Channel {
             Err(
                 StartError::AwaitsPreamble { .. }
                 | StartError::AwaitsBinding { .. }
-                | StartError::TooManyCalls { .. },
+                | StartError::TooManyCalls { .. }
+                | StartError::TooManyStreams { .. },
             ) => {
                 return Err(SendBlocked::PeerIsBusy);
+            }
+            Err(StartError::NoStreams) => {
+                let reason = "the peer takes no calls with streams";
+                return Err(CallError::NoStreams { reason }.into());
             }
             Err(StartError::TooLarge { size, limit }) => {
                 let own_limit = Some(self.options().send_max);
@@ -252,6 +257,10 @@ impl From<CallError> for SendBlocked {
     }
 }
 
+fn has_streams(draft: &CallDraft<'_>) -> bool {
+    matches!(draft, CallDraft::Lean(call) if call.draft.streams().any())
+}
+
 impl ChannelState {
     /// Checks what does not depend on the call.
     #[inline]
@@ -295,14 +304,19 @@ impl ChannelState {
     ) -> Result<(), StartError> {
         let call = self.calls.start(draft, message, timer, waiter)?;
         self.waiters.set_call(waiter, call);
+        if let CallId::Stream(call) = call
+            && has_streams(draft)
+        {
+            self.pipes.open(call.number, waiter);
+        }
         Ok(())
     }
 
     /// Returns whether a call that the peer does not take yet is to wait for the steps of an event loop, and not its
     /// caller.
     #[cold]
-    fn may_put_off(&self) -> bool {
-        self.is_stepped && matches!(self.calls, Calls::Stream(_))
+    fn may_put_off(&self, draft: &CallDraft<'_>) -> bool {
+        self.is_stepped && matches!(self.calls, Calls::Stream(_)) && !has_streams(draft)
     }
 
     /// Has a call started as soon as the peer takes it.

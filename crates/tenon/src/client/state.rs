@@ -10,6 +10,7 @@ use tenon_core::client::buffers::Buffers;
 use tenon_core::client::{CallId, Outcome, Outgoing, ResultBytes};
 use tenon_core::error::{CallError, ConnectionFailure};
 use tenon_core::options::ChannelOptions;
+use tenon_core::streams::StreamPipes;
 use tenon_net::Address;
 use tenon_proto::connection::{StartError, TransmitBatch, UnsentCall};
 
@@ -29,6 +30,8 @@ pub(super) struct ChannelState {
     pub(super) located: Address,
     pub(super) waiters: WaiterQueue,
     pub(super) buffers: Buffers,
+    /// Calls with streams.
+    pub(super) pipes: StreamPipes<WaiterId>,
     /// Callers that wait until the peer takes another call, in their order.
     pub(super) blocked: VecDeque<WaiterId>,
     /// Calls that were not sent whole when their connection was lost.
@@ -54,6 +57,7 @@ impl ChannelState {
             located: address.clone(),
             waiters: WaiterQueue::new(options.waiting),
             buffers: Buffers::default(),
+            pipes: StreamPipes::default(),
             blocked: VecDeque::new(),
             unsent: VecDeque::new(),
             is_connecting: false,
@@ -288,9 +292,19 @@ impl ChannelState {
             self.unsent.remove(index);
         } else if let Some(call) = self.waiters.call(waiter) {
             self.calls.cancel(call);
+            self.close_pipe(call);
         }
         self.leave_blocked(waiter);
         self.release(waiter);
+    }
+
+    /// Forgets the streams of a call.
+    fn close_pipe(&mut self, call: CallId) {
+        if let CallId::Stream(call) = call
+            && !self.pipes.is_empty()
+        {
+            self.pipes.close(call.number);
+        }
     }
 
     /// A caller waits no longer for the peer to take its call.

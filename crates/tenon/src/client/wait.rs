@@ -112,7 +112,7 @@ impl Channel {
 
     /// Sends what waits, or reads once, or sleeps until there is something to do.
     #[cold]
-    fn wait_once<'s>(
+    pub(super) fn wait_once<'s>(
         &'s self,
         mut state: MutexGuard<'s, ChannelState>,
         waiter: WaiterId,

@@ -9,6 +9,7 @@ use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 
 use super::jobs::{CallJob, JobSource, JobTarget};
+use super::slot_port::SlotPort;
 use super::state::ServerState;
 
 impl CallJob {
@@ -27,7 +28,10 @@ impl CallJob {
         }
         if self.progress.claim_answer() {
             let JobTarget { slot, to } = self.progress.target();
-            server.answer_late(slot, to.with(reply));
+            match self.streams {
+                None => server.answer_late(slot, to.with(reply)),
+                Some(_) => SlotPort::new(server, slot).leave(to.with(reply)),
+            }
         } else {
             tracing::debug!("a handler has returned after its call was given up");
         }
@@ -43,6 +47,7 @@ impl CallJob {
                     attachments: received.attachments(),
                     origin,
                     cancellation,
+                    streams: self.streams.as_ref(),
                 };
                 (context, received.arguments())
             }
@@ -59,6 +64,7 @@ impl CallJob {
                         ..origin
                     },
                     cancellation,
+                    streams: self.streams.as_ref(),
                 };
                 (context, &message[message.len() - arguments..])
             }

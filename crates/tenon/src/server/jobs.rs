@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tenon_core::serve::{CallMemory, CallToServe, DeferredCall};
+use tenon_core::streams::ServedStreams;
 use tenon_proto::connection::{DeferredId, ReceivedCall};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_wire::Buffer;
@@ -16,6 +17,8 @@ pub(super) struct CallJob {
     pub(super) call: CallToServe,
     pub(super) progress: DeferredCall<JobTarget>,
     pub(super) source: JobSource,
+    /// The streams of the call, if it has some.
+    pub(super) streams: Option<ServedStreams>,
     /// Goes with the job.
     _memory: CallMemory,
 }
@@ -68,7 +71,16 @@ impl CallJob {
             call,
             progress,
             source: JobSource::Stream(received),
+            streams: None,
             _memory: memory,
+        }
+    }
+
+    /// The same call, which has these streams.
+    pub(super) fn with_streams(self, streams: ServedStreams) -> Self {
+        Self {
+            streams: Some(streams),
+            ..self
         }
     }
 
@@ -89,6 +101,7 @@ impl CallJob {
             call,
             progress,
             source,
+            streams: None,
             _memory: memory,
         }
     }

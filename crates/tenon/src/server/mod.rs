@@ -38,6 +38,7 @@ mod port;
 mod port_state;
 mod scheduler;
 mod slot;
+mod slot_port;
 mod slot_table;
 mod state;
 mod stepped;

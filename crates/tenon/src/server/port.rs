@@ -153,6 +153,7 @@ impl PortTurn<'_> {
                 ..self.slot.origin()
             },
             cancellation: Cancellation::Run(&self.thread.activity.runs),
+            streams: None,
         };
         let call = found.call;
         let reply = &mut self.thread.reply;

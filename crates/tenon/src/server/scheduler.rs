@@ -12,7 +12,7 @@
 
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -184,6 +184,42 @@ impl Scheduler {
         }
         tasks.jobs.push_back(Box::new(job));
         self.wake_one(&mut tasks, server);
+    }
+
+    /// Has a call with streams carried out by a thread of its own, as it may take as long as its peer likes. If there is
+    /// none, it waits for one of those that carry calls out.
+    pub(super) fn push_streaming_job(&self, server: &Arc<ServerState>, job: CallJob) {
+        let job = Arc::new(Mutex::new(Some(job)));
+        let (running, handed) = (Arc::clone(server), Arc::clone(&job));
+        let builder = thread::Builder::new().name("tenon-stream".to_owned());
+        let mut tasks = lock(&self.tasks);
+        let spawned = builder.spawn(move || {
+            let scheduler = &running.scheduler;
+            let job = lock(&handed).take();
+            if let Some(job) = job {
+                job.run(&running);
+                scheduler.room.end_call();
+                scheduler.serve_held(&running);
+            }
+            lock(&scheduler.tasks).threads_max -= 1;
+            scheduler.leave();
+        });
+        match spawned {
+            Ok(_) => {
+                server.shared.tally.calls_handed_over.up();
+                self.room.begin_call();
+                tasks.threads += 1;
+                tasks.threads_max += 1;
+            }
+            Err(error) => {
+                drop(tasks);
+                tracing::warn!(%error, "cannot start a thread for a call with streams");
+                let job = lock(&job).take();
+                if let Some(job) = job {
+                    self.push_job(server, job);
+                }
+            }
+        }
     }
 
     /// Has a connection or port served by the calling thread, which takes a task next, unless another is free before.

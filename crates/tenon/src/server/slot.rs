@@ -70,6 +70,12 @@ pub(super) enum LateAnswer {
     Inline(Buffer),
     /// Of a stream, nothing but that so many bytes of memory of such a call are free.
     Memory(usize),
+    /// Of a stream: items of the result of a call.
+    Items(u32, Buffer),
+    /// Of a stream: items of the arguments of a call were taken, of so many bytes of credit.
+    ItemsTaken(u32, u64),
+    /// Of a stream: no further items of the arguments of a call are wanted.
+    ItemsUnwanted(u32),
     /// Of a port.
     Datagram(DatagramCallKey<SocketAddr>, Buffer),
 }

@@ -12,6 +12,7 @@ use tenon_core::serve::{
     CALLS_PER_TURN, CallContext, CallMemory, CallToServe, EndOfStream, EndReason, Sending,
 };
 use tenon_core::service::Cancellation;
+use tenon_core::streams::ServedStreams;
 use tenon_core::wait::{LOOKS, Looking, Spun, WaitContext, Waiter};
 use tenon_net::Stream;
 use tenon_proto::ROOM_FIRST;
@@ -21,6 +22,7 @@ use super::jobs::{AnswerTo, CallJob};
 use super::slot::{
     ANSWERS, ENDED, LateAnswer, READY, ROOM, SlotState, SocketSlot, TIME, stream_of,
 };
+use super::slot_port::SlotPort;
 use super::state::ServerState;
 use super::stream_state::StreamState;
 use super::thread::{LINGER, ThreadContext};
@@ -270,7 +272,7 @@ impl StreamTurn<'_> {
         };
         let call = CallToServe::received(&received);
         let times = &self.server.shared.times;
-        let is_slow = times.is_slow(call.service, call.procedure);
+        let is_slow = times.is_slow(call.service, call.procedure) || received.streams.any();
         if is_slow || self.waits_for_order(state, &call) || self.server.scheduler.is_busy() {
             return self.hand_over(state, call, received);
         }
@@ -308,8 +310,24 @@ impl StreamTurn<'_> {
         };
         let target = AnswerTo::Deferred(id);
         let progress = self.server.defer(self.slot, &call, cancelled, target);
+        let number = id.number();
+        let streams = received.streams;
         let job = CallJob::of_stream((call, progress), received, memory);
-        self.server.scheduler.push_job(self.server, job);
+        if !streams.any() {
+            self.server.scheduler.push_job(self.server, job);
+            return true;
+        }
+        let port = SlotPort::new(self.server, self.slot);
+        let limits = &self.server.shared.limits;
+        let streams = ServedStreams::new(
+            state.served.open_streams(number),
+            Arc::new(port),
+            (number, streams),
+            limits.message_bytes,
+            call.deadline,
+        );
+        let job = job.with_streams(streams);
+        self.server.scheduler.push_streaming_job(self.server, job);
         true
     }
 
@@ -398,6 +416,7 @@ impl StreamTurn<'_> {
             attachments: received.attachments(),
             origin: self.slot.origin(),
             cancellation: Cancellation::Run(&self.thread.activity.runs),
+            streams: None,
         };
         let arguments = received.arguments();
         let reply = &mut self.thread.reply;
@@ -426,18 +445,8 @@ impl StreamTurn<'_> {
 
     /// Takes the answers that other threads have left.
     #[cold]
-    fn take_answers(&mut self, state: &mut StreamState) {
-        for answer in self.slot.take_answers() {
-            match answer {
-                LateAnswer::Deferred(id, mut reply) => state.served.answer_deferred(id, &mut reply),
-                LateAnswer::Inline(mut reply) => {
-                    state.served.end_inline();
-                    state.served.push_reply(&mut reply);
-                }
-                LateAnswer::Memory(bytes) => state.served.release(bytes),
-                LateAnswer::Datagram(..) => {}
-            }
-        }
+    fn take_answers(&self, state: &mut StreamState) {
+        take_answers(self.slot, state);
     }
 
     /// Sends what waits, as far as there is room.
@@ -589,6 +598,39 @@ impl StreamTurn<'_> {
             Err(error) => Err(EndReason::Socket(error)),
         }
     }
+}
+
+/// Takes the answers that other threads have left.
+fn take_answers(slot: &SocketSlot, state: &mut StreamState) {
+    for answer in slot.take_answers() {
+        match answer {
+            LateAnswer::Deferred(id, mut reply) => state.served.answer_deferred(id, &mut reply),
+            LateAnswer::Inline(mut reply) => {
+                state.served.end_inline();
+                state.served.push_reply(&mut reply);
+            }
+            LateAnswer::Memory(bytes) => state.served.release(bytes),
+            LateAnswer::Items(number, items) => state.served.push_items(number, items),
+            LateAnswer::ItemsTaken(number, bytes) => state.served.give_back(number, bytes),
+            LateAnswer::ItemsUnwanted(number) => state.served.stop_receiving(number),
+            LateAnswer::Datagram(..) => {}
+        }
+    }
+}
+
+/// Sends what a handler has left for its connection, on the thread of the handler; returns whether the connection has
+/// nothing else to say. Otherwise it is to be served.
+pub(super) fn flush(slot: &SocketSlot, state: &mut StreamState) -> bool {
+    let Some(stream) = slot.stream() else {
+        return false;
+    };
+    if state.signals != ANSWERS || state.ends.is_some() || state.overdue.is_some() {
+        return false;
+    }
+    state.signals = 0;
+    take_answers(slot, state);
+    let sending = state.served.transmit(|batch| send(stream, batch));
+    matches!(sending, Ok(Sending::Done))
 }
 
 /// Sends as much of a batch as finds room.

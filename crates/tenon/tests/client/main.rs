@@ -19,4 +19,5 @@ mod ready;
 mod restarts;
 mod stepped;
 mod stream;
+mod streams;
 mod threads;

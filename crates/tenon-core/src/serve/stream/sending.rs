@@ -62,6 +62,9 @@ impl ServedStream {
         if !self.connection.poll_transmit(&mut self.batch) {
             return false;
         }
+        if !self.piped.is_empty() {
+            self.push_backlogs();
+        }
         if mem::take(&mut self.has_stamps) {
             self.batch.stamp_sent(profile::now());
         }

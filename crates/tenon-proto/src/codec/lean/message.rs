@@ -369,6 +369,23 @@ impl MessageDraft {
         HEADER + length + padding_of(length)
     }
 
+    /// Says in the header of a call which streams it has.
+    ///
+    /// # Panics
+    /// The message is no longer in `buffer`.
+    #[must_use]
+    pub fn with_streams(self, buffer: &mut Buffer, streams: CallStreams) -> Self {
+        let flags = Flags(self.header.flags.0 | streams.flags());
+        let header = Header {
+            flags,
+            ..self.header
+        };
+        if let Some(bytes) = self.header_in(buffer) {
+            bytes[..HEADER / 2].copy_from_slice(&header.first_half(self.order));
+        }
+        Self { header, ..self }
+    }
+
     /// Says in the header that extensions stand behind it.
     pub(super) fn with_extensions(self, buffer: &mut Buffer) -> Self {
         let flags = Flags(self.header.flags.0 | Flags::EXTENSIONS);

@@ -77,6 +77,11 @@ impl ItemDraft {
         buffer.len() - HEADER
     }
 
+    /// Returns what was written of the item.
+    pub fn content(self, buffer: &Buffer) -> &[u8] {
+        &buffer.as_slice()[HEADER..]
+    }
+
     /// Ends an item that fits into one message of at most [`ITEM_MAX`] bytes; returns false, and leaves it as it is, if
     /// it does not: it is to be [split](split_item).
     #[must_use]

@@ -1,0 +1,11 @@
+//! Streams of items beside the arguments and results of calls, between a connection and the programs at both ends.
+
+mod pipe;
+mod pipes;
+mod port;
+mod received;
+
+pub use pipe::{Readable, StreamPipe, Writable};
+pub use pipes::StreamPipes;
+pub use port::{ServedStreams, StreamPort};
+pub use received::{ReceivedItems, TakenPart};

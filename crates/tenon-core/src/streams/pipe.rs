@@ -1,0 +1,212 @@
+//! What lies between a connection and the program that uses the streams of one of its calls.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use tenon_proto::connection::ReceivedItem;
+
+use super::received::ReceivedItems;
+
+/// Bytes of items that a program may hand over before the connection has taken them.
+const QUEUED_MAX: usize = 64 << 10;
+
+/// The streams of one call: items that the connection has received and the program has not taken, and how far the
+/// program is ahead with those that it sends. Threads and tasks may wait for either.
+#[derive(Debug, Default)]
+pub struct StreamPipe {
+    state: Mutex<PipeState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct PipeState {
+    received: ReceivedItems,
+    /// True if nothing more is received.
+    has_ended: bool,
+    /// True if the call is over for the peer: nothing more is sent.
+    is_over: bool,
+    /// Bytes that were handed over, and that the connection has not taken.
+    queued: usize,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+/// What a reader finds in a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readable {
+    /// Items.
+    Items,
+    /// There are none, and more may come.
+    Nothing,
+    /// All of them were taken, and the peer has said that these are all.
+    Ended,
+    /// The call is over: it was answered or given up, or the connection is lost.
+    Over,
+}
+
+/// Whether a program may hand an item over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writable {
+    /// It may.
+    Yes,
+    /// It has to wait until the connection has taken what was handed over.
+    NotNow,
+    /// The peer takes no further items.
+    Over,
+}
+
+impl PipeState {
+    fn take(&mut self, into: &mut ReceivedItems) -> Readable {
+        if !self.received.is_empty() {
+            self.received.move_to(into);
+            return Readable::Items;
+        }
+        match (self.has_ended, self.is_over) {
+            (true, _) => Readable::Ended,
+            (false, true) => Readable::Over,
+            (false, false) => Readable::Nothing,
+        }
+    }
+
+    fn writable(&self) -> Writable {
+        match self.queued {
+            _ if self.is_over => Writable::Over,
+            0..QUEUED_MAX => Writable::Yes,
+            _ => Writable::NotNow,
+        }
+    }
+}
+
+impl StreamPipe {
+    fn lock(&self) -> MutexGuard<'_, PipeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes those who wait for it.
+    fn change(&self, change: impl FnOnce(&mut PipeState) -> [Option<Waker>; 2]) {
+        let wakers = change(&mut self.lock());
+        self.changed.notify_all();
+        wakers.into_iter().flatten().for_each(Waker::wake);
+    }
+
+    // ---- The side of the connection ----
+
+    /// Takes in an item that was received.
+    pub fn push(&self, item: &ReceivedItem<'_>) {
+        self.change(|state| {
+            state.received.push(item);
+            [state.reader.take(), None]
+        });
+    }
+
+    /// Notes that the peer has no further items.
+    pub fn end(&self) {
+        self.change(|state| {
+            state.has_ended = true;
+            [state.reader.take(), None]
+        });
+    }
+
+    /// Notes that the call is over. Items that were received may still be taken.
+    pub fn close(&self) {
+        self.change(|state| {
+            state.is_over = true;
+            [state.reader.take(), state.writer.take()]
+        });
+    }
+
+    /// Notes that the connection has taken so many bytes that were handed over.
+    pub fn note_accepted(&self, bytes: usize) {
+        self.change(|state| {
+            state.queued -= bytes.min(state.queued);
+            [None, state.writer.take()]
+        });
+    }
+
+    // ---- The side of the program ----
+
+    /// Notes that so many bytes are handed over to the connection.
+    pub fn note_queued(&self, bytes: usize) {
+        self.lock().queued += bytes;
+    }
+
+    /// Takes all items that are there, `into` an empty place.
+    pub fn take(&self, into: &mut ReceivedItems) -> Readable {
+        self.lock().take(into)
+    }
+
+    /// Waits for items until a deadline, and takes them.
+    pub fn wait_readable(&self, into: &mut ReceivedItems, until: Option<Instant>) -> Readable {
+        let mut state = self.lock();
+        loop {
+            match state.take(into) {
+                Readable::Nothing => match self.wait(state, until) {
+                    Some(woken) => state = woken,
+                    None => return Readable::Nothing,
+                },
+                found => return found,
+            }
+        }
+    }
+
+    /// Waits until an item may be handed over, or a deadline.
+    pub fn wait_writable(&self, until: Option<Instant>) -> Writable {
+        let mut state = self.lock();
+        loop {
+            match state.writable() {
+                Writable::NotNow => match self.wait(state, until) {
+                    Some(woken) => state = woken,
+                    None => return Writable::NotNow,
+                },
+                found => return found,
+            }
+        }
+    }
+
+    /// Waits for a change; `None` at the deadline.
+    fn wait<'s>(
+        &self,
+        state: MutexGuard<'s, PipeState>,
+        until: Option<Instant>,
+    ) -> Option<MutexGuard<'s, PipeState>> {
+        let Some(until) = until else {
+            let woken = self.changed.wait(state);
+            return Some(woken.unwrap_or_else(PoisonError::into_inner));
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return None;
+        }
+        let woken = self.changed.wait_timeout(state, left);
+        Some(woken.unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    /// As [`take`](Self::take), for a task, which is woken when there is something.
+    pub fn poll_readable(
+        &self,
+        context: &mut Context<'_>,
+        into: &mut ReceivedItems,
+    ) -> Poll<Readable> {
+        let mut state = self.lock();
+        match state.take(into) {
+            Readable::Nothing => {
+                state.reader = Some(context.waker().clone());
+                Poll::Pending
+            }
+            found => Poll::Ready(found),
+        }
+    }
+
+    /// Returns whether an item may be handed over, to a task, which is woken when it may.
+    pub fn poll_writable(&self, context: &mut Context<'_>) -> Poll<Writable> {
+        let mut state = self.lock();
+        match state.writable() {
+            Writable::NotNow => {
+                state.writer = Some(context.waker().clone());
+                Poll::Pending
+            }
+            found => Poll::Ready(found),
+        }
+    }
+}

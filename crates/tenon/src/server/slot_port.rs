@@ -1,0 +1,60 @@
+//! The way from the handler of a call with streams to its connection.
+
+use std::sync::Arc;
+
+use tenon_core::streams::StreamPort;
+use tenon_wire::Buffer;
+
+use super::slot::{LateAnswer, SlotState, SocketSlot};
+use super::state::ServerState;
+use super::stream;
+
+/// The connection of a call with streams, as its handler reaches it.
+pub(super) struct SlotPort {
+    server: Arc<ServerState>,
+    slot: Arc<SocketSlot>,
+}
+
+impl SlotPort {
+    pub(super) fn new(server: &Arc<ServerState>, slot: &Arc<SocketSlot>) -> Self {
+        Self {
+            server: Arc::clone(server),
+            slot: Arc::clone(slot),
+        }
+    }
+
+    /// Leaves something to the thread that has the connection. If none has, it is sent by this one: to wake another
+    /// would take longer.
+    pub(super) fn leave(&self, answer: LateAnswer) {
+        let Some(mut state) = self.slot.leave_answer(answer) else {
+            return;
+        };
+        let is_done = match &mut *state {
+            SlotState::Stream(state) => stream::flush(&self.slot, state),
+            SlotState::Port(_) => false,
+        };
+        let state = match is_done {
+            true => self.slot.put_back(state),
+            false => Some(state),
+        };
+        if let Some(state) = state {
+            self.server
+                .scheduler
+                .push_ready(&self.server, &self.slot, state);
+        }
+    }
+}
+
+impl StreamPort for SlotPort {
+    fn send(&self, number: u32, messages: Buffer) {
+        self.leave(LateAnswer::Items(number, messages));
+    }
+
+    fn give_back(&self, number: u32, bytes: u64) {
+        self.leave(LateAnswer::ItemsTaken(number, bytes));
+    }
+
+    fn stop_receiving(&self, number: u32) {
+        self.leave(LateAnswer::ItemsUnwanted(number));
+    }
+}

@@ -1,0 +1,15 @@
+//! Streams of items for threads: a reader that waits for items, and a writer that waits for room.
+
+mod argument;
+mod handler;
+mod open;
+mod reader;
+mod writer;
+
+pub use argument::ArgumentWriter;
+pub(crate) use argument::ReplySource;
+pub use open::OpenStreams;
+pub use reader::ItemReader;
+pub(crate) use reader::ItemSource;
+pub(crate) use writer::ItemSink;
+pub use writer::ItemWriter;

@@ -1,0 +1,86 @@
+//! The trait that generated clients open calls with streams through.
+
+use tenon_core::options::CallOptions;
+use tenon_core::procedure::ProcedureCall;
+use tenon_core::{LeanInput, WithOptions};
+use tenon_wire::{DecodeError, EncodeError, Encoder, Lean};
+
+use super::argument::ArgumentWriter;
+use super::reader::ItemReader;
+use super::writer::ItemWriter;
+
+/// Makes calls with streams. Such a call has no end in time unless its
+/// [options](CallOptions::timeout) or its client say so.
+#[expect(
+    clippy::type_complexity,
+    reason = "functions of items, a writer and a reader"
+)]
+pub trait OpenStreams {
+    /// Makes a call of which the result is a stream, whose items `decode` reads.
+    ///
+    /// # Errors
+    /// The call cannot be sent; see [`CallError`](crate::CallError).
+    fn open_result<C: ProcedureCall<Result = ()>, T>(
+        &self,
+        call: &C,
+        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        options: CallOptions<'_>,
+    ) -> Result<ItemReader<T, C::Error>, C::Error>;
+
+    /// Makes a call of which the last argument is a stream, whose items `encode` appends.
+    ///
+    /// # Errors
+    /// As [`open_result`](Self::open_result).
+    fn open_argument<C: ProcedureCall, T>(
+        &self,
+        call: &C,
+        encode: fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        options: CallOptions<'_>,
+    ) -> Result<ArgumentWriter<T, C::Result, C::Error>, C::Error>;
+
+    /// Makes a call of which the last argument and the result are streams, whose items `encode` appends and `decode`
+    /// reads. Two threads may use them.
+    ///
+    /// # Errors
+    /// As [`open_result`](Self::open_result).
+    fn open_both<C: ProcedureCall<Result = ()>, A, T>(
+        &self,
+        call: &C,
+        encode: fn(&A, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        options: CallOptions<'_>,
+    ) -> Result<(ItemWriter<A, C::Error>, ItemReader<T, C::Error>), C::Error>;
+}
+
+impl<O: OpenStreams> OpenStreams for WithOptions<'_, O> {
+    fn open_result<C: ProcedureCall<Result = ()>, T>(
+        &self,
+        call: &C,
+        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        options: CallOptions<'_>,
+    ) -> Result<ItemReader<T, C::Error>, C::Error> {
+        let options = self.options(options);
+        self.client().open_result(call, decode, options)
+    }
+
+    fn open_argument<C: ProcedureCall, T>(
+        &self,
+        call: &C,
+        encode: fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        options: CallOptions<'_>,
+    ) -> Result<ArgumentWriter<T, C::Result, C::Error>, C::Error> {
+        let options = self.options(options);
+        self.client().open_argument(call, encode, options)
+    }
+
+    fn open_both<C: ProcedureCall<Result = ()>, A, T>(
+        &self,
+        call: &C,
+        encode: fn(&A, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        options: CallOptions<'_>,
+    ) -> Result<(ItemWriter<A, C::Error>, ItemReader<T, C::Error>), C::Error> {
+        let options = self.options(options);
+        self.client().open_both(call, encode, decode, options)
+    }
+}

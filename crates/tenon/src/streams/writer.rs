@@ -1,0 +1,168 @@
+//! Writing the items of a stream.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use tenon_core::error::CallError;
+use tenon_proto::lean::{ITEM_MAX, ItemDraft};
+use tenon_wire::{Buffer, EncodeError, Encoder, Lean};
+
+/// Writes the items of a stream: those of an argument at the client, those of a result in a handler. It waits as long as
+/// the other end takes no further items.
+///
+/// At the client the stream is to be [finished](Self::finish): dropping the writer before that gives the call up. A
+/// handler ends its stream by returning.
+pub struct ItemWriter<T, E = CallError> {
+    sink: Box<dyn ItemSink>,
+    /// Whole messages that were not handed over.
+    ready: Buffer,
+    /// The item that is encoded.
+    item: Buffer,
+    encode: ItemEncoder<T>,
+    error: PhantomData<fn() -> E>,
+}
+
+/// Appends an item.
+type ItemEncoder<T> = fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>;
+
+/// The destination of items.
+pub(crate) trait ItemSink: Send {
+    /// Begins an item in an empty buffer.
+    fn begin(&self, buffer: &mut Buffer) -> ItemDraft;
+
+    /// Returns the bytes of the longest item that the other end accepts.
+    fn item_max(&self) -> usize;
+
+    /// Has whole messages sent, of at most [`ITEM_MAX`] bytes together, and waits until there is room for them. An empty
+    /// buffer is left in their place.
+    ///
+    /// # Errors
+    /// The other end takes no further items, or time ran out.
+    fn send(&mut self, messages: &mut Buffer) -> Result<(), CallError>;
+
+    /// Tells the other end that these are all items.
+    ///
+    /// # Errors
+    /// It takes no further items anyhow.
+    fn end(&mut self) -> Result<(), CallError>;
+}
+
+impl<T, E: From<CallError>> ItemWriter<T, E> {
+    pub(crate) fn new(sink: Box<dyn ItemSink>, encode: ItemEncoder<T>) -> Self {
+        Self {
+            sink,
+            ready: Buffer::default(),
+            item: Buffer::default(),
+            encode,
+            error: PhantomData,
+        }
+    }
+
+    /// Sends an item at once, with those that were [fed](Self::feed) before.
+    ///
+    /// # Errors
+    /// The item breaks a bound of the interface, or is too large; the other end takes no further items, as
+    /// [`CallError::StreamClosed`] says; time ran out.
+    pub fn send(&mut self, item: &T) -> Result<(), E> {
+        self.feed(item)?;
+        self.flush()
+    }
+
+    /// Takes an item, which is sent with others: when they are [flushed](Self::flush), or when there are many.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn feed(&mut self, item: &T) -> Result<(), E> {
+        Ok(self.feed_item(item)?)
+    }
+
+    /// Sends all items that an iterator has, together as far as they find room.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_all<'t>(&mut self, items: impl IntoIterator<Item = &'t T>) -> Result<(), E>
+    where
+        T: 't,
+    {
+        for item in items {
+            self.feed(item)?;
+        }
+        self.flush()
+    }
+
+    /// Sends the items that were [fed](Self::feed).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn flush(&mut self) -> Result<(), E> {
+        Ok(self.flush_ready()?)
+    }
+
+    /// Sends what was fed, and tells the other end that these are all items.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn finish(mut self) -> Result<(), E> {
+        Ok(self.end()?)
+    }
+
+    pub(crate) fn end(&mut self) -> Result<(), CallError> {
+        self.flush_ready()?;
+        self.sink.end()
+    }
+
+    fn feed_item(&mut self, item: &T) -> Result<(), CallError> {
+        self.item.clear();
+        let draft = self.sink.begin(&mut self.item);
+        (self.encode)(item, &mut Encoder::over(&mut self.item))?;
+        let (length, limit) = (draft.length(&self.item), self.sink.item_max());
+        if length > limit {
+            return Err(CallError::TooLargeForPeer {
+                size: length,
+                limit,
+                own_limit: None,
+            });
+        }
+        if !draft.seal(&mut self.item) {
+            return self.send_parts(draft);
+        }
+        if !self.ready.is_empty() && self.ready.len() + self.item.len() > ITEM_MAX {
+            self.flush_ready()?;
+        }
+        if self.ready.is_empty() {
+            std::mem::swap(&mut self.ready, &mut self.item);
+        } else {
+            self.ready.extend(self.item.as_slice());
+        }
+        Ok(())
+    }
+
+    /// Sends a long item in parts.
+    fn send_parts(&mut self, draft: ItemDraft) -> Result<(), CallError> {
+        self.flush_ready()?;
+        let item = std::mem::take(&mut self.item);
+        let mut rest = draft.content(&item);
+        while !rest.is_empty() {
+            let length = draft.split(rest, &mut self.ready);
+            rest = &rest[length..];
+            self.flush_ready()?;
+        }
+        self.item = item;
+        Ok(())
+    }
+
+    fn flush_ready(&mut self) -> Result<(), CallError> {
+        match self.ready.is_empty() {
+            true => Ok(()),
+            false => self.sink.send(&mut self.ready),
+        }
+    }
+}
+
+impl<T, E> fmt::Debug for ItemWriter<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ItemWriter")
+            .field("fed_bytes", &self.ready.len())
+            .finish_non_exhaustive()
+    }
+}
