@@ -48,7 +48,8 @@ pub use item::{Blittable, Place, Run, Scalar};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};
 pub use op::{
-    Arm, Body, Count, ElementSize, Mover, Moves, Op, Plan, Plans, ProcedurePlan, Unit, WireSize,
+    Arm, Body, Count, ElementSize, Mover, Moves, Op, Plan, Plans, ProcedurePlan, StreamPlans, Unit,
+    WireSize,
 };
 pub use passes::{Pass, PlanError, specialize};
 pub use representation::{COUNT_BYTES, Lists, Order, Representation, WireExtent};

@@ -63,6 +63,20 @@ pub struct ProcedurePlan {
     pub arguments: Plan,
     /// The result; `it` is the result itself. No operations for `void`.
     pub result: Plan,
+    /// The plans of a procedure with streams, where these go by themselves.
+    pub streams: Option<Box<StreamPlans>>,
+}
+
+/// The plans of a procedure with streams, of which the items are messages of their own. The plan of the procedure knows
+/// nothing of streams, as ONC RPC does not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamPlans {
+    /// The call without what is a stream: of arguments the last is missing, and there is no result.
+    pub call: ProcedurePlan,
+    /// An item of the last argument; `it` is the item.
+    pub argument: Option<Plan>,
+    /// An item of the result; `it` is the item.
+    pub result: Option<Plan>,
 }
 
 /// The operations that move one value, and its size on the wire.
@@ -297,8 +311,26 @@ impl Plans {
     /// Every plan there is.
     pub(crate) fn plans_mut(&mut self) -> impl Iterator<Item = &mut Plan> {
         let procedures = self.procedures.iter_mut();
-        let messages = procedures.flat_map(|plan| [&mut plan.arguments, &mut plan.result]);
+        let messages = procedures.flat_map(ProcedurePlan::plans_mut);
         self.types.iter_mut().chain(messages)
+    }
+}
+
+impl ProcedurePlan {
+    /// Every plan there is.
+    fn plans_mut(&mut self) -> Vec<&mut Plan> {
+        let mut plans = vec![&mut self.arguments, &mut self.result];
+        if let Some(streams) = self.streams.as_deref_mut() {
+            plans.extend([&mut streams.call.arguments, &mut streams.call.result]);
+            plans.extend(
+                streams
+                    .argument
+                    .as_mut()
+                    .into_iter()
+                    .chain(&mut streams.result),
+            );
+        }
+        plans
     }
 }
 

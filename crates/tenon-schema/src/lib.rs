@@ -251,6 +251,34 @@ pub struct Procedure {
     pub result: Option<Type>,
 }
 
+impl Procedure {
+    /// Returns the arguments that a call has where streams go by themselves: all but the last, if that is a stream.
+    pub fn call_arguments(&self) -> &[Field] {
+        match self.arguments.split_last() {
+            Some((_, others)) if self.annotations.streams.arguments => others,
+            _ => &self.arguments,
+        }
+    }
+
+    /// Returns the result that a call has where streams go by themselves: none if it is a stream.
+    pub fn call_result(&self) -> Option<&Type> {
+        let result = self.result.as_ref();
+        result.filter(|_| !self.annotations.streams.result)
+    }
+
+    /// Returns the last argument, if it is a stream of items of its type.
+    pub fn argument_item(&self) -> Option<&Field> {
+        let last = self.arguments.last();
+        last.filter(|_| self.annotations.streams.arguments)
+    }
+
+    /// Returns the type of the result, if it is a stream of items of that.
+    pub fn result_item(&self) -> Option<&Type> {
+        let result = self.result.as_ref();
+        result.filter(|_| self.annotations.streams.result)
+    }
+}
+
 /// A `%` line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passthrough {

@@ -67,7 +67,7 @@ pub fn stubs(path: &Path) -> String {
         "idempotent.x" | "tasks.x" => stubs_with(path, &lean, tasks),
         "tasks_onc.x" => stubs_with(path, &lean[..1], tasks),
         "calls.x" | "demo.x" | "deprecated.x" | "directions.x" | "hprpc.x" | "names.x"
-        | "results.x" | "service.x" => stubs_in(path, &lean),
+        | "results.x" | "service.x" | "streams.x" => stubs_in(path, &lean),
         _ => stubs_in(path, &lean[..1]),
     }
 }

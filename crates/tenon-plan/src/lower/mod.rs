@@ -4,7 +4,7 @@
 //! be aligned is, and each named struct and union is called; typedefs are followed where they
 //! stand. Passes make it good.
 
-use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
+use tenon_schema::{Field, Length, Procedure, Schema, Type, TypeId, TypeKind, Union};
 
 mod checks;
 
@@ -13,7 +13,7 @@ pub use checks::LowerError;
 use crate::graph::{self, StronglyConnectedComponents};
 use crate::item::{Place, Scalar};
 use crate::links::{LinkedList, linked_list, memory_fields};
-use crate::op::{Arm, Body, Count, Moves, Op, Plan, Plans, ProcedurePlan};
+use crate::op::{Arm, Body, Count, Moves, Op, Plan, Plans, ProcedurePlan, StreamPlans};
 use crate::representation::{COUNT_BYTES, Representation};
 use crate::size::Sizes;
 
@@ -88,18 +88,59 @@ fn procedure_plans(with: LoweringContext<'_>) -> Result<Vec<ProcedurePlan>, Lowe
     for (program, definition) in with.schema.programs.iter().enumerate() {
         for (version, definition) in definition.versions.iter().enumerate() {
             for (procedure, definition) in definition.procedures.iter().enumerate() {
-                let name = &definition.name;
+                let messages = (&*definition.arguments, definition.result.as_ref());
+                let plan =
+                    procedure_plan(with, (program, version, procedure), definition, messages)?;
+                let streams = stream_plans(with, &plan, definition)?;
                 plans.push(ProcedurePlan {
-                    program,
-                    version,
-                    procedure,
-                    arguments: record_plan(with, name, &definition.arguments)?,
-                    result: result_plan(with, name, definition.result.as_ref())?,
+                    streams: streams.map(Box::new),
+                    ..plan
                 });
             }
         }
     }
     Ok(plans)
+}
+
+/// Makes the plan of a procedure with these arguments and this result.
+fn procedure_plan(
+    with: LoweringContext<'_>,
+    (program, version, procedure): (usize, usize, usize),
+    definition: &Procedure,
+    (arguments, result): (&[Field], Option<&Type>),
+) -> Result<ProcedurePlan, LowerError> {
+    let name = &definition.name;
+    Ok(ProcedurePlan {
+        program,
+        version,
+        procedure,
+        arguments: record_plan(with, name, arguments)?,
+        result: result_plan(with, name, result)?,
+        streams: None,
+    })
+}
+
+/// Makes the plans of what a procedure with streams sends by itself.
+fn stream_plans(
+    with: LoweringContext<'_>,
+    plan: &ProcedurePlan,
+    definition: &Procedure,
+) -> Result<Option<StreamPlans>, LowerError> {
+    let (argument, result) = (definition.argument_item(), definition.result_item());
+    if argument.is_none() && result.is_none() {
+        return Ok(None);
+    }
+    let position = (plan.program, plan.version, plan.procedure);
+    let messages = (definition.call_arguments(), definition.call_result());
+    let item = |ty: Option<&Type>| {
+        let plan = ty.map(|ty| result_plan(with, &definition.name, Some(ty)));
+        plan.transpose()
+    };
+    Ok(Some(StreamPlans {
+        call: procedure_plan(with, position, definition, messages)?,
+        argument: item(argument.map(|field| &field.ty))?,
+        result: item(result)?,
+    }))
 }
 
 fn record_plan(

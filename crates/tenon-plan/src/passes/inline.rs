@@ -55,6 +55,9 @@ pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
     }
     for plan in &mut plans.procedures {
         candidates.open(&mut plan.arguments.body);
+        if let Some(streams) = &mut plan.streams {
+            candidates.open(&mut streams.call.arguments.body);
+        }
     }
 }
 

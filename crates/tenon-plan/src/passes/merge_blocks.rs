@@ -14,14 +14,14 @@
 //! because moving a block moves each of its items, and changes the order of the bytes of each
 //! number where the two sides differ in it. The plan of such a struct becomes a block, too.
 
-use tenon_schema::{Length, Schema, Type, TypeId, TypeKind};
+use tenon_schema::{Length, Procedure, Schema, Type, TypeId, TypeKind};
 
 use crate::blittable::BlittableTypes;
 use crate::item::{Blittable, Place};
 use crate::layout::Layout;
 use crate::links::is_link;
 use crate::lower::MAX_FIXED;
-use crate::op::{Body, Op, Plans};
+use crate::op::{Body, Op, Plans, StreamPlans};
 
 /// Rewrites all plans.
 pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
@@ -44,6 +44,9 @@ pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
         if let Some(result) = &procedure.result {
             blocks.body(&mut plan.result.body, Layout::Use(result));
         }
+        if let Some(streams) = plan.streams.as_deref_mut() {
+            blocks.streams(streams, procedure);
+        }
     }
 }
 
@@ -53,6 +56,20 @@ struct BlockMerger<'a> {
 }
 
 impl<'a> BlockMerger<'a> {
+    fn streams(&self, plans: &mut StreamPlans, procedure: &Procedure) {
+        let arguments = Layout::Record(procedure.call_arguments());
+        self.body(&mut plans.call.arguments.body, arguments);
+        if let Some(result) = procedure.call_result() {
+            self.body(&mut plans.call.result.body, Layout::Use(result));
+        }
+        if let (Some(plan), Some(item)) = (&mut plans.argument, procedure.argument_item()) {
+            self.body(&mut plan.body, Layout::Use(&item.ty));
+        }
+        if let (Some(plan), Some(item)) = (&mut plans.result, procedure.result_item()) {
+            self.body(&mut plan.body, Layout::Use(item));
+        }
+    }
+
     fn of_struct(&self, id: TypeId) -> Option<Body> {
         match &self.schema.type_def(id).kind {
             TypeKind::Struct(fields) if !is_link(self.schema, id) => {

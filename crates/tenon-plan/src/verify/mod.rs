@@ -7,7 +7,7 @@ mod expected;
 mod fits;
 mod holes;
 
-use tenon_schema::{Procedure, Schema, TypeId};
+use tenon_schema::{Field, Procedure, Schema, Type, TypeId};
 use thiserror::Error;
 
 use expected::{ExpectedItems, OpenStruct, ReservedBlock};
@@ -152,15 +152,40 @@ impl<'a> PlanVerifier<'a> {
     }
 
     fn procedure(&self, plan: &ProcedurePlan, definition: &Procedure) -> Result<(), VerifyError> {
-        let arguments = Layout::Record(&definition.arguments);
-        let size = self.sizes.of_fields(&definition.arguments);
-        let align = self.sizes.of_message();
-        self.plan(&plan.arguments, arguments, (size, align), false)?;
-        let (result, size) = match &definition.result {
+        self.arguments(&plan.arguments, &definition.arguments)?;
+        self.result(&plan.result, definition.result.as_ref())?;
+        let items = (definition.argument_item(), definition.result_item());
+        let Some(streams) = &plan.streams else {
+            return match items {
+                (None, None) => Ok(()),
+                _ => Err(self.error("", VerifyErrorKind::Plans)),
+            };
+        };
+        self.arguments(&streams.call.arguments, definition.call_arguments())?;
+        self.result(&streams.call.result, definition.call_result())?;
+        let argument = items.0.map(|field| &field.ty);
+        for (plan, item) in [(&streams.argument, argument), (&streams.result, items.1)] {
+            match (plan, item) {
+                (Some(plan), Some(item)) => self.result(plan, Some(item))?,
+                (None, None) => {}
+                _ => return Err(self.error("", VerifyErrorKind::Plans)),
+            }
+        }
+        Ok(())
+    }
+
+    fn arguments(&self, plan: &Plan, fields: &[Field]) -> Result<(), VerifyError> {
+        let size = self.sizes.of_fields(fields);
+        let expected = (size, self.sizes.of_message());
+        self.plan(plan, Layout::Record(fields), expected, false)
+    }
+
+    fn result(&self, plan: &Plan, result: Option<&Type>) -> Result<(), VerifyError> {
+        let (layout, size) = match result {
             Some(ty) => (Layout::Use(ty), self.sizes.of(ty)),
             None => (Layout::Nothing, WireSize::exactly(0)),
         };
-        self.plan(&plan.result, result, (size, align), false)
+        self.plan(plan, layout, (size, self.sizes.of_message()), false)
     }
 
     fn plan(

@@ -13,7 +13,7 @@ use tenon_wire::{Buffer, DecodeError, EncodeError, Encoder, Lean};
 
 use super::handle::{Client, ClientView};
 use super::streaming::{ArgumentSink, ResultSource, StreamedReply, StreamingCall};
-use crate::streams::{ArgumentWriter, ItemReader, ItemWriter, OpenStreams};
+use crate::streams::{ArgumentWriter, ItemReader, ItemWriter, OpenStreams, StreamPair};
 
 /// Appends an item.
 type EncodeItem<T> = fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>;
@@ -63,7 +63,7 @@ impl OpenStreams for Client {
         encode: EncodeItem<A>,
         decode: DecodeItem<T>,
         options: CallOptions<'_>,
-    ) -> Result<(ItemWriter<A, C::Error>, ItemReader<T, C::Error>), C::Error> {
+    ) -> Result<StreamPair<A, T, C::Error>, C::Error> {
         let streams = CallStreams {
             argument: true,
             result: true,

@@ -8,7 +8,7 @@ mod writer;
 
 pub use argument::ArgumentWriter;
 pub(crate) use argument::ReplySource;
-pub use open::OpenStreams;
+pub use open::{OpenStreams, StreamPair};
 pub use reader::ItemReader;
 pub(crate) use reader::ItemSource;
 pub(crate) use writer::ItemSink;

@@ -1,5 +1,6 @@
 //! The trait that generated clients open calls with streams through.
 
+use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::ProcedureCall;
 use tenon_core::{LeanInput, WithOptions};
@@ -8,6 +9,9 @@ use tenon_wire::{DecodeError, EncodeError, Encoder, Lean};
 use super::argument::ArgumentWriter;
 use super::reader::ItemReader;
 use super::writer::ItemWriter;
+
+/// The writer of the items of an argument, and the reader of those of the result. Two threads may use them.
+pub type StreamPair<A, T, E = CallError> = (ItemWriter<A, E>, ItemReader<T, E>);
 
 /// Makes calls with streams. Such a call has no end in time unless its
 /// [options](CallOptions::timeout) or its client say so.
@@ -19,7 +23,7 @@ pub trait OpenStreams {
     /// Makes a call of which the result is a stream, whose items `decode` reads.
     ///
     /// # Errors
-    /// The call cannot be sent; see [`CallError`](crate::CallError).
+    /// The call cannot be sent; see [`CallError`].
     fn open_result<C: ProcedureCall<Result = ()>, T>(
         &self,
         call: &C,
@@ -39,7 +43,7 @@ pub trait OpenStreams {
     ) -> Result<ArgumentWriter<T, C::Result, C::Error>, C::Error>;
 
     /// Makes a call of which the last argument and the result are streams, whose items `encode` appends and `decode`
-    /// reads. Two threads may use them.
+    /// reads.
     ///
     /// # Errors
     /// As [`open_result`](Self::open_result).
@@ -49,7 +53,7 @@ pub trait OpenStreams {
         encode: fn(&A, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
         options: CallOptions<'_>,
-    ) -> Result<(ItemWriter<A, C::Error>, ItemReader<T, C::Error>), C::Error>;
+    ) -> Result<StreamPair<A, T, C::Error>, C::Error>;
 }
 
 impl<O: OpenStreams> OpenStreams for WithOptions<'_, O> {
@@ -79,7 +83,7 @@ impl<O: OpenStreams> OpenStreams for WithOptions<'_, O> {
         encode: fn(&A, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
         options: CallOptions<'_>,
-    ) -> Result<(ItemWriter<A, C::Error>, ItemReader<T, C::Error>), C::Error> {
+    ) -> Result<StreamPair<A, T, C::Error>, C::Error> {
         let options = self.options(options);
         self.client().open_both(call, encode, decode, options)
     }

@@ -22,9 +22,13 @@ mod results;
 #[path = "../../../tenon-gen/tests/golden/service.rs"]
 mod service;
 
+#[path = "../../../tenon-gen/tests/golden/streams.rs"]
+mod streams_stubs;
+
 mod calls;
 mod doc_stubs;
 mod interface;
 mod raises;
 mod reserved_results;
 mod rpcbind;
+mod streams;

@@ -12,12 +12,16 @@ mod interface;
 mod lent;
 mod reserved;
 mod server;
+mod streams;
 mod tasks;
 
+use std::borrow::Cow;
+
 use tenon_plan::{Fingerprints, Plans, ProcedurePlan};
-use tenon_schema::{Procedure, Program, Version};
+use tenon_schema::{Field, Procedure, Program, Version};
 
 use self::calls::CallTrait;
+use self::streams::MethodStreams;
 use super::RustFile;
 use super::marshal::MarshalGenerator;
 use super::names::{ProcedureNames, ProgramNames, VersionNames};
@@ -50,10 +54,17 @@ struct ServiceVersion<'a> {
     program: &'a ProgramNames,
     names: &'a VersionNames,
     methods: Vec<ServiceMethod<'a>>,
+    /// The procedures with streams; none if the lean protocol is not spoken.
+    streamed: Vec<ServiceMethod<'a>>,
 }
 
 impl ServiceVersion<'_> {
-    /// Returns the procedures that a server carries out: procedure 0 every server answers by itself.
+    /// Returns all procedures.
+    fn all(&self) -> impl Iterator<Item = &ServiceMethod<'_>> {
+        self.methods.iter().chain(&self.streamed)
+    }
+
+    /// Returns the procedures without streams that a server carries out: procedure 0 every server answers by itself.
     fn served(&self) -> Vec<&ServiceMethod<'_>> {
         let methods = self.methods.iter();
         methods.filter(|of| of.procedure.number != 0).collect()
@@ -61,11 +72,11 @@ impl ServiceVersion<'_> {
 
     /// Writes the method of a service that returns what the interface says of a procedure.
     fn write_procedure(&self, w: &mut SourceWriter, rust: &RustFile<'_>) {
-        if self.methods.is_empty() {
+        if self.all().next().is_none() {
             return;
         }
         rust.uses(&["ProcedureInfo"]);
-        let arms = self.methods.iter().map(|method| {
+        let arms = self.all().map(|method| {
             let info = Expr::text(format!("Some({}::INFO)", method.names.call));
             (method.names.number.clone(), BlockExpr::value(info))
         });
@@ -95,7 +106,9 @@ impl ServiceVersion<'_> {
 /// A procedure with all that is known about it.
 struct ServiceMethod<'a> {
     procedure: &'a Procedure,
-    names: &'a ProcedureNames,
+    names: Cow<'a, ProcedureNames>,
+    /// Its streams, if it has some. Neither the parameters nor the result have them.
+    streams: Option<MethodStreams<'a>>,
     plan: &'a ProcedurePlan,
     /// Its plan for the lean protocol, if that is spoken.
     lean: Option<&'a ProcedurePlan>,
@@ -140,28 +153,64 @@ pub fn write(w: &mut SourceWriter, protocols: ProtocolSet<'_>) {
         for (version, version_names) in program.versions.iter().zip(&names.versions) {
             let procedures = version.procedures.iter().zip(&version_names.procedures);
             let methods = procedures.zip(&mut plans);
-            let methods = methods.map(|((procedure, names), (index, plan))| ServiceMethod {
-                procedure,
-                names,
-                plan,
-                lean: lean_plans.next(),
-                shared: shared(rust, index),
-                parameters: procedure
-                    .arguments
-                    .iter()
-                    .map(|field| rust.shapes.of(&field.ty))
-                    .collect(),
-                result: procedure.result.as_ref().map(|ty| rust.shapes.of(ty)),
+            let methods = methods.map(|((procedure, names), (index, plan))| {
+                let lean = lean_plans.next();
+                match streamed(rust, procedure, names, (plan, lean)) {
+                    Some(method) => method,
+                    None => ServiceMethod {
+                        procedure,
+                        names: Cow::Borrowed(names),
+                        streams: None,
+                        plan,
+                        lean,
+                        shared: shared(rust, index),
+                        parameters: shapes_of(rust, &procedure.arguments),
+                        result: procedure.result.as_ref().map(|ty| rust.shapes.of(ty)),
+                    },
+                }
             });
+            let has_streams = |method: &ServiceMethod<'_>| method.plan.streams.is_some();
+            let (streamed, methods): (Vec<_>, Vec<_>) = methods
+                .filter(|method| method.streams.is_some() || !has_streams(method))
+                .partition(|method| method.streams.is_some());
             let versioned = ServiceVersion {
                 version,
                 program: names,
                 names: version_names,
-                methods: methods.collect(),
+                methods,
+                streamed,
             };
             write_version(w, protocols, &versioned);
         }
     }
+}
+
+fn shapes_of(rust: &RustFile<'_>, fields: &[Field]) -> Vec<TypeShape> {
+    let shapes = fields.iter().map(|field| rust.shapes.of(&field.ty));
+    shapes.collect()
+}
+
+/// Returns a procedure that has streams, of which the lean protocol has a plan: ONC RPC carries none.
+fn streamed<'a>(
+    rust: &'a RustFile<'a>,
+    procedure: &'a Procedure,
+    names: &'a ProcedureNames,
+    (plan, lean): (&'a ProcedurePlan, Option<&'a ProcedurePlan>),
+) -> Option<ServiceMethod<'a>> {
+    let lean = lean?.streams.as_deref()?;
+    let streams = MethodStreams::of(rust, procedure, lean, &names.parameters);
+    let mut names = names.clone();
+    names.parameters.truncate(procedure.call_arguments().len());
+    Some(ServiceMethod {
+        procedure,
+        names: Cow::Owned(names),
+        streams: Some(streams),
+        plan: &plan.streams.as_deref()?.call,
+        lean: Some(&lean.call),
+        shared: None,
+        parameters: shapes_of(rust, procedure.call_arguments()),
+        result: procedure.call_result().map(|ty| rust.shapes.of(ty)),
+    })
 }
 
 /// Returns the generator for the messages of the procedure that has its plan at `index`, if both protocols share the
@@ -208,7 +257,7 @@ fn write_version(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceV
         "pub const {}: u32 = {};",
         names.number, version.number
     ));
-    for method in of.methods.iter().filter(|of| !of.names.number_is_known) {
+    for method in of.all().filter(|of| !of.names.number_is_known) {
         let (name, number) = (&method.procedure.name, method.procedure.number);
         w.gap();
         w.line(format!("/// The number of the procedure `{name}`."));
@@ -221,7 +270,7 @@ fn write_version(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceV
         interface::write(w, lean, of);
     }
     let rust = protocols.onc.rust;
-    for method in &of.methods {
+    for method in of.all() {
         errors::write(w, protocols, method);
     }
     let calls = CallTrait {
@@ -233,9 +282,13 @@ fn write_version(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceV
     };
     calls::write(w, rust, of, &calls);
     client::write(w, protocols, of);
+    streams::write_client(w, rust, of);
     calls::write_client(w, rust, of, &calls);
-    for method in &of.methods {
+    for method in of.all() {
         call::write(w, protocols, of, method);
+        if let Some(lean) = protocols.lean {
+            streams::write_items(w, lean.with, method);
+        }
     }
     server::write(w, protocols, of);
     in_process::write(w, protocols, of, &calls, &names.server);

@@ -5,7 +5,7 @@ use tenon_plan::ProcedurePlan;
 
 use super::call::arguments;
 use super::{ProtocolSet, ServiceMethod, ServiceVersion, write_further_doc};
-use super::{errors, reserved};
+use super::{errors, reserved, streams};
 use crate::rust::RustFile;
 use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
 use crate::rust::marshal::{ItemOperand, MarshalGenerator};
@@ -23,6 +23,7 @@ pub fn write(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceVersi
     write_service(w, protocols, of, &split);
     if let Some(lean) = protocols.lean {
         write_lean_service(w, lean.with, of, &split);
+        streams::write_serve(w, lean, of);
     }
     if !split.shared.is_empty() {
         protocols.onc.rust.uses(&["wire::Representation"]);
@@ -76,7 +77,7 @@ fn write_trait(
     ));
     write_further_doc(w, &of.version.doc);
     let head = format!("pub trait {}: Send + Sync + 'static", of.names.server);
-    if methods.is_empty() {
+    if methods.is_empty() && of.streamed.is_empty() {
         return w.line(format!("{head} {{}}"));
     }
     w.braces(&head, |w| {
@@ -104,6 +105,13 @@ fn write_trait(
                 result: format!("Result<{result}, {}>", errors::of_handler(rust, method)),
             };
             head.write(w, ";");
+        }
+        for (index, method) in of.streamed.iter().enumerate() {
+            if index > 0 || !methods.is_empty() {
+                w.gap();
+            }
+            method.write_doc(w);
+            streams::handler(rust, method, parameters(rust, method)).write(w, ";");
         }
     });
 }
@@ -259,6 +267,7 @@ impl<T: $server$> LeanService for $service$<T> {
             LeanInput::Swapped(mut input) => self.$serve$(call, &mut input, out),
         }
     }
+    $streaming$
 }
 ",
         &[
@@ -267,6 +276,10 @@ impl<T: $server$> LeanService for $service$<T> {
             ("tenon", HoleContent::Text(&with.rust.options.tenon)),
             ("interface", HoleContent::Text(&of.names.interface)),
             ("serve", HoleContent::Text(serve)),
+            (
+                "streaming",
+                HoleContent::Lines(&|w| streams::write_call_streaming(w, with.rust, of)),
+            ),
         ],
     );
     if is_apart {

@@ -1,0 +1,400 @@
+//! Procedures with streams: the codec of their items, the methods of clients that open them, and those of servers. The
+//! lean protocol alone carries them, so an interface that is not made for it has none of them.
+
+use tenon_plan::{Plan, StreamPlans};
+use tenon_schema::Procedure;
+
+use super::lent::ArgumentMode;
+use super::{LeanMarshalling, ServiceMethod, ServiceVersion, call, errors};
+use crate::rust::RustFile;
+use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
+use crate::rust::marshal::{ItemOperand, MarshalGenerator, PlaceBindings, parameter, uses_cursor};
+use crate::rust::shape::TypeShape;
+use crate::writer::{HoleContent, SourceWriter};
+
+/// The streams of a procedure.
+pub struct MethodStreams<'a> {
+    /// The last argument.
+    pub argument: Option<StreamedItem<'a>>,
+    /// The result.
+    pub result: Option<StreamedItem<'a>>,
+}
+
+/// The items of a stream.
+pub struct StreamedItem<'a> {
+    /// The plan for the lean protocol.
+    plan: &'a Plan,
+    shape: TypeShape,
+    /// The name of the parameter of a handler that has them.
+    name: String,
+    /// The label in errors.
+    label: String,
+}
+
+impl<'a> MethodStreams<'a> {
+    /// The streams of a procedure that has these plans of them; the parameters of its methods have these `names`.
+    pub fn of(
+        rust: &'a RustFile<'a>,
+        procedure: &Procedure,
+        plans: &'a StreamPlans,
+        names: &[String],
+    ) -> Self {
+        let argument = procedure.argument_item().zip(plans.argument.as_ref());
+        let result = procedure.result_item().zip(plans.result.as_ref());
+        let is_taken = |name: &str| names.iter().any(|taken| taken == name);
+        let free = |name: &str| match is_taken(name) {
+            true => format!("{name}_items"),
+            false => name.to_owned(),
+        };
+        Self {
+            argument: argument.map(|(field, plan)| StreamedItem {
+                plan,
+                shape: rust.shapes.of(&field.ty),
+                name: names.last().cloned().unwrap_or_default(),
+                label: format!("{}.{}", procedure.name, field.name),
+            }),
+            result: result.map(|(ty, plan)| StreamedItem {
+                plan,
+                shape: rust.shapes.of(ty),
+                name: free("results"),
+                label: procedure.name.clone(),
+            }),
+        }
+    }
+
+    /// Returns the streams as a value of the run time.
+    fn value(&self, rust: &RustFile<'_>) -> Expr {
+        let field = |name: &str, is: bool| (name.to_owned(), Expr::text(is.to_string()));
+        Expr::Struct(
+            format!("{}::lean::CallStreams", rust.options.tenon),
+            vec![
+                field("argument", self.argument.is_some()),
+                field("result", self.result.is_some()),
+            ],
+        )
+    }
+}
+
+impl StreamedItem<'_> {
+    fn type_text(&self, rust: &RustFile<'_>) -> String {
+        rust.type_text(&self.shape)
+    }
+}
+
+// ---- Items ----
+
+/// Writes the functions that append and read the items of a procedure's streams.
+pub fn write_items(w: &mut SourceWriter, with: MarshalGenerator<'_>, method: &ServiceMethod<'_>) {
+    let Some(streams) = &method.streams else {
+        return;
+    };
+    w.gap();
+    w.braces(
+        &format!("impl {}", call::type_text(with.rust, method)),
+        |w| {
+            let items = [(&streams.argument, "argument"), (&streams.result, "result")];
+            let items = items
+                .into_iter()
+                .filter_map(|(item, of)| Some((item.as_ref()?, of)));
+            for (index, (item, of)) in items.enumerate() {
+                if index > 0 {
+                    w.gap();
+                }
+                write_item(w, with, item, of);
+            }
+        },
+    );
+}
+
+fn write_item(w: &mut SourceWriter, with: MarshalGenerator<'_>, item: &StreamedItem<'_>, of: &str) {
+    let (rust, marker) = (with.rust, &with.form.marker);
+    rust.uses(&marker.imports);
+    rust.uses(&[
+        "LeanInput",
+        "wire::DecodeError",
+        "wire::Decoder",
+        "wire::EncodeError",
+        "wire::Encoder",
+    ]);
+    let (ty, generics) = (item.type_text(rust), marker.generics());
+    let place = ItemOperand::behind("item", item.shape.clone(), Some(item.label.clone()));
+    let body = with.encode_item(&item.plan.body, &PlaceBindings::whole(place));
+    let is_used = uses_cursor(&body);
+    let (value, out) = (parameter("item", is_used), parameter("out", is_used));
+    let head = FunctionSignature {
+        name: format!("fn encode_{of}{generics}"),
+        parameters: vec![
+            format!("{value}: &{ty}"),
+            format!("{out}: &mut {}", marker.cursor("Encoder")),
+        ],
+        result: "Result<(), EncodeError>".to_owned(),
+    };
+    head.write_function(w, &body);
+    w.gap();
+    let place = ItemOperand::behind("item", item.shape.clone(), None);
+    let body = with.decode_item(&item.plan.body, &PlaceBindings::whole(place));
+    let input = parameter("input", uses_cursor(&body));
+    let head = FunctionSignature {
+        name: format!("fn decode_{of}{generics}"),
+        parameters: vec![format!("{input}: &mut {}", marker.cursor("Decoder"))],
+        result: format!("Result<{ty}, DecodeError>"),
+    };
+    head.write_function(w, &body);
+    w.gap();
+    let read = Expr::text(format!("Self::decode_{of}(input)"));
+    let arm = |order: &str| {
+        let pattern = format!("LeanInput::{order}(input)");
+        (pattern, BlockExpr::value(read.clone()))
+    };
+    let arms = vec![arm("Native"), arm("Swapped")];
+    let head = FunctionSignature {
+        name: format!("fn read_{of}"),
+        parameters: vec!["input: &mut LeanInput<'_>".to_owned()],
+        result: format!("Result<{ty}, DecodeError>"),
+    };
+    let body = BlockExpr::value(Expr::Match(Box::new(Expr::text("input")), arms));
+    head.write_function(w, &body);
+}
+
+// ---- Clients ----
+
+/// Writes the methods of the client of threads that make calls with streams.
+pub fn write_client(w: &mut SourceWriter, rust: &RustFile<'_>, of: &ServiceVersion<'_>) {
+    if of.streamed.is_empty() {
+        return;
+    }
+    rust.uses(&["CallOptions", "OpenStreams"]);
+    w.gap();
+    let head = format!("impl<C: OpenStreams> {}<C>", of.names.client);
+    w.braces(&head, |w| {
+        for (index, method) in of.streamed.iter().enumerate() {
+            if index > 0 {
+                w.gap();
+            }
+            method.write_doc(w);
+            method.write_deprecated(w);
+            write_opening(w, rust, method);
+        }
+    });
+}
+
+fn write_opening(w: &mut SourceWriter, rust: &RustFile<'_>, method: &ServiceMethod<'_>) {
+    let Some(streams) = &method.streams else {
+        return;
+    };
+    let error = &method.names.error;
+    let reader = |item: &StreamedItem<'_>| {
+        rust.uses(&["ItemReader"]);
+        format!("ItemReader<{}, {error}>", item.type_text(rust))
+    };
+    let (opens, opened) = match (&streams.argument, &streams.result) {
+        (Some(argument), Some(result)) => {
+            rust.uses(&["StreamPair"]);
+            let items = [argument, result].map(|item| item.type_text(rust));
+            let pair = format!("StreamPair<{}, {error}>", items.join(", "));
+            ("open_both", pair)
+        }
+        (Some(argument), None) => {
+            rust.uses(&["ArgumentWriter"]);
+            let (item, result) = (argument.type_text(rust), method.result_text(rust));
+            (
+                "open_argument",
+                format!("ArgumentWriter<{item}, {result}, {error}>"),
+            )
+        }
+        (None, Some(result)) => ("open_result", reader(result)),
+        (None, None) => return,
+    };
+    let parameters = method.parameters.iter().zip(&method.names.parameters);
+    let lent = parameters
+        .clone()
+        .map(|(shape, name)| format!("{name}: {}", ArgumentMode::of(rust, shape).parameter()));
+    let head = FunctionSignature {
+        name: format!("pub fn {}", method.names.method),
+        parameters: ["&self".to_owned()].into_iter().chain(lent).collect(),
+        result: format!("Result<{opened}, {error}>"),
+    };
+    let bytes =
+        parameters.filter(|(shape, _)| ArgumentMode::of(rust, shape) == ArgumentMode::Bytes);
+    let bytes = bytes.map(|(_, name)| {
+        let borrowed = Expr::text(format!("{name}.as_ref()"));
+        Statement::Let(name.clone(), borrowed)
+    });
+    let call = &method.names.call;
+    let encode = streams
+        .argument
+        .as_ref()
+        .map(|_| format!("{call}::encode_argument"));
+    let decode = streams
+        .result
+        .as_ref()
+        .map(|_| format!("{call}::read_result"));
+    let codecs = encode.into_iter().chain(decode).map(Expr::text);
+    let arguments = [call::literal(method)]
+        .into_iter()
+        .chain(codecs)
+        .chain([Expr::text("CallOptions::new()")]);
+    let body = BlockExpr {
+        statements: bytes.collect(),
+        value: Some(Expr::call(format!("self.0.{opens}"), arguments)),
+    };
+    head.write_function(w, &body);
+}
+
+// ---- Servers ----
+
+/// Returns the head of a procedure's method in the trait of servers of threads.
+pub fn handler(
+    rust: &RustFile<'_>,
+    method: &ServiceMethod<'_>,
+    mut parameters: Vec<String>,
+) -> FunctionSignature {
+    if let Some(streams) = &method.streams {
+        if let Some(item) = &streams.argument {
+            rust.uses(&["ItemReader"]);
+            let ty = item.type_text(rust);
+            parameters.push(format!("{}: ItemReader<{ty}>", item.name));
+        }
+        if let Some(item) = &streams.result {
+            rust.uses(&["ItemWriter"]);
+            let ty = item.type_text(rust);
+            parameters.push(format!("{}: &mut ItemWriter<{ty}>", item.name));
+        }
+    }
+    let (result, error) = (method.result_text(rust), errors::of_handler(rust, method));
+    FunctionSignature {
+        name: format!("fn {}", method.names.method),
+        parameters,
+        result: format!("Result<{result}, {error}>"),
+    }
+}
+
+/// Writes the method of a lean service that carries out calls with streams.
+pub fn write_call_streaming(w: &mut SourceWriter, rust: &RustFile<'_>, of: &ServiceVersion<'_>) {
+    if of.streamed.is_empty() {
+        return;
+    }
+    rust.uses(&["ServedStreams"]);
+    w.gap();
+    w.skeleton(
+        "
+fn call_streaming(
+    &self,
+    call: &CallInfo<'_>,
+    input: LeanInput<'_>,
+    streams: &ServedStreams,
+    out: &mut Encoder<'_, Lean>,
+) -> Result<(), Refusal> {
+    match input {
+        LeanInput::Native(mut input) => self.serve_streaming(call, &mut input, streams, out),
+        LeanInput::Swapped(mut input) => self.serve_streaming(call, &mut input, streams, out),
+    }
+}
+",
+        &[],
+    );
+}
+
+/// Writes the function that finds procedures with streams by their numbers, and carries their calls out.
+pub fn write_serve(w: &mut SourceWriter, lean: LeanMarshalling<'_>, of: &ServiceVersion<'_>) {
+    if of.streamed.is_empty() {
+        return;
+    }
+    let with = lean.with;
+    with.rust.uses(&["wire::Order"]);
+    let writes = of.streamed.iter().any(|method| method.result.is_some());
+    let arms = of.streamed.iter();
+    let arms = arms.map(|method| (method.names.number.clone(), serve(with, method)));
+    let refuse = Expr::text("Err(Refusal::ProcedureUnavailable)");
+    let otherwise = ("_".to_owned(), BlockExpr::value(refuse));
+    let arms = arms.chain([otherwise]).collect();
+    let body = Expr::Match(Box::new(Expr::text("call.procedure()")), arms);
+    w.gap();
+    w.skeleton(
+        "
+impl<T: $server$> $service$<T> {
+    fn serve_streaming<O: Order>(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut Decoder<'_, Lean<O>>,
+        streams: &ServedStreams,
+        $out$: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        $body$
+    }
+}
+",
+        &[
+            ("server", HoleContent::Text(&of.names.server)),
+            ("service", HoleContent::Text(&of.names.service)),
+            ("out", HoleContent::Text(&parameter("out", writes))),
+            (
+                "body",
+                HoleContent::Lines(&|w| BlockExpr::value(body.clone()).write(w)),
+            ),
+        ],
+    );
+}
+
+/// Reads the arguments, has the server carry the call out, and sends the items of its result before the rest.
+fn serve(with: MarshalGenerator<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
+    let (rust, name) = (with.rust, &method.procedure.name);
+    let (Some(streams), Some(plan)) = (&method.streams, method.lean) else {
+        return BlockExpr::value(Expr::text("Err(Refusal::ProcedureUnavailable)"));
+    };
+    let reading = match rust.options.views {
+        true => with.view(),
+        false => with,
+    };
+    let call = &method.names.call;
+    let expected = Expr::call("streams.expect", [streams.value(rust)]);
+    let mut statements = vec![Statement::Do(Expr::Try(Box::new(expected)))];
+    statements.extend(reading.decode_parameters(
+        &plan.arguments.body,
+        name,
+        call::arguments(method),
+    ));
+    statements.push(Statement::Do(Expr::text("input.finish()?")));
+    let mut arguments = vec![Expr::text("call")];
+    arguments.extend(method.names.parameters.iter().map(Expr::text));
+    if let Some(item) = &streams.argument {
+        let reader = format!("ItemReader::of_handler(streams, {call}::read_argument)");
+        statements.push(Statement::Let(item.name.clone(), Expr::text(reader)));
+        arguments.push(Expr::text(&item.name));
+    }
+    if let Some(item) = &streams.result {
+        let writer = format!("ItemWriter::of_handler(streams, {call}::encode_result)");
+        let place = format!("mut {}", item.name);
+        statements.push(Statement::Let(place, Expr::text(writer)));
+        arguments.push(Expr::text(format!("&mut {}", item.name)));
+    }
+    let handled = Expr::call(format!("self.0.{}", method.names.method), arguments);
+    let handled = errors::refused(method, handled);
+    statements.push(Statement::Let("handled".to_owned(), handled));
+    if let Some(item) = &streams.result {
+        // What was fed before a failure is sent before it is told.
+        let flush = Expr::text(format!("{}.flush()", item.name));
+        statements.push(Statement::Let("flushed".to_owned(), flush));
+    }
+    let reply = Expr::text("handled?");
+    match &method.result {
+        None => statements.push(Statement::Do(reply)),
+        Some(_) => statements.push(Statement::Let("reply".to_owned(), reply)),
+    }
+    if streams.result.is_some() {
+        statements.push(Statement::Do(Expr::text("flushed?")));
+    }
+    if let Some(shape) = &method.result {
+        let reply = ItemOperand::owned(
+            "reply".to_owned(),
+            "reply",
+            shape.clone(),
+            Some(name.clone()),
+        );
+        statements.extend(with.encode_result(&plan.result.body, reply));
+    }
+    BlockExpr {
+        statements,
+        value: Some(Expr::text("Ok(())")),
+    }
+}

@@ -1,0 +1,258 @@
+//! Stubs of procedures with streams: `crates/tenon-gen/tests/corpus/streams.x`.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tenon::{
+    CallError, CallErrorKind, CallInfo, CallOptions, ItemReader, ItemWriter, Refusal, Server,
+};
+
+use crate::common::place::fresh_path;
+use crate::streams_stubs::{
+    Chunk, Entry, Event, Missing, StoreV1, StoreV1Client, StoreV1GetError, StoreV1RemoveError,
+    StoreV1Service,
+};
+
+/// Keeps objects in memory.
+#[derive(Default)]
+struct Store(Mutex<BTreeMap<String, Vec<Chunk>>>);
+
+impl Store {
+    fn objects(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<Chunk>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StoreV1 for Store {
+    fn remove(
+        &self,
+        _: &CallInfo<'_>,
+        name: tenon::wire::BString,
+    ) -> Result<(), StoreV1RemoveError<Refusal>> {
+        match self.objects().remove(&name.to_string()) {
+            Some(_) => Ok(()),
+            None => Err(Missing { name }.into()),
+        }
+    }
+
+    fn put(
+        &self,
+        _: &CallInfo<'_>,
+        name: tenon::wire::BString,
+        part: ItemReader<Chunk>,
+    ) -> Result<u64, Refusal> {
+        let parts: Vec<Chunk> = part.collect::<Result<_, _>>()?;
+        let size = parts.iter().map(|part| part.len() as u64).sum();
+        self.objects().insert(name.to_string(), parts);
+        Ok(size)
+    }
+
+    fn get(
+        &self,
+        _: &CallInfo<'_>,
+        name: tenon::wire::BString,
+        results: &mut ItemWriter<Chunk>,
+    ) -> Result<(), StoreV1GetError<Refusal>> {
+        let parts = self.objects().get(&name.to_string()).cloned();
+        let Some(parts) = parts else {
+            return Err(Missing { name }.into());
+        };
+        Ok(results.send_all(&parts)?)
+    }
+
+    fn list(&self, _: &CallInfo<'_>, results: &mut ItemWriter<Entry>) -> Result<(), Refusal> {
+        for (name, parts) in &*self.objects() {
+            results.feed(&Entry {
+                name: name.as_str().into(),
+                size: parts.iter().map(|part| part.len() as u64).sum(),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn add(&self, _: &CallInfo<'_>, args: ItemReader<i32>) -> Result<i32, Refusal> {
+        let mut sum = 0;
+        for number in args {
+            sum += number?;
+        }
+        Ok(sum)
+    }
+
+    fn echo(
+        &self,
+        _: &CallInfo<'_>,
+        first: Option<Entry>,
+        text: ItemReader<tenon::wire::BString>,
+        results: &mut ItemWriter<tenon::wire::BString>,
+    ) -> Result<(), Refusal> {
+        if let Some(first) = first {
+            results.send(&first.name)?;
+        }
+        for text in text {
+            results.send(&text?)?;
+        }
+        Ok(())
+    }
+
+    fn watch(
+        &self,
+        call: &CallInfo<'_>,
+        results: i32,
+        results_items: &mut ItemWriter<Event>,
+    ) -> Result<(), Refusal> {
+        while !call.is_cancelled() {
+            for _ in 0..results {
+                results_items.feed(&Event::Put)?;
+            }
+            results_items.flush()?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        Err(Refusal::TimedOut("the caller waits no more".into()))
+    }
+}
+
+/// Runs a test with a client of each transport that carries streams.
+fn each(test: impl Fn(&StoreV1Client)) {
+    let path = || fresh_path().display().to_string();
+    for (listen, protocol) in [
+        ("tcp://127.0.0.1:0".to_owned(), "lean+"),
+        (format!("unix://{}", path()), "lean+"),
+        (format!("shm://{}", path()), ""),
+    ] {
+        let builder = Server::builder().listen(&listen).unwrap();
+        let builder = builder.service(StoreV1Service(Store::default()));
+        let server = builder.start().unwrap();
+        let address = format!("{protocol}{}", server.addresses()[0]);
+        eprintln!("{address}");
+        test(&StoreV1Client::connect(&address).unwrap());
+        server.shutdown(Duration::from_secs(5));
+    }
+}
+
+fn parts() -> Vec<Chunk> {
+    let lengths = [0, 1, 7, 32_700, 32_800, 65_536, 3];
+    let parts = lengths.iter().cycle().take(100).enumerate();
+    parts
+        .map(|(number, length)| vec![number as u8; *length])
+        .collect()
+}
+
+#[test]
+fn what_is_put_in_parts_is_got_in_parts() {
+    each(|store| {
+        let parts = parts();
+        let mut put = store.put("object").unwrap();
+        put.send_all(&parts).unwrap();
+        let size: usize = parts.iter().map(Vec::len).sum();
+        assert_eq!(put.finish().unwrap(), size as u64);
+        let got: Result<Vec<Chunk>, _> = store.get("object").unwrap().collect();
+        assert!(got.unwrap() == parts, "other parts");
+        let listed: Vec<Entry> = store.list().unwrap().map(Result::unwrap).collect();
+        assert_eq!(listed.len(), 1);
+        assert_eq!(
+            (listed[0].name.to_string(), listed[0].size),
+            ("object".to_owned(), size as u64)
+        );
+    });
+}
+
+#[test]
+fn an_error_of_the_interface_ends_a_stream() {
+    each(|store| {
+        let mut got = store.get("nothing").unwrap();
+        let Some(Err(StoreV1GetError::Missing(missing))) = got.next() else {
+            panic!("it is not there");
+        };
+        assert_eq!(missing.name, "nothing");
+        assert!(got.next().is_none());
+        let removed = store.remove("nothing");
+        assert!(matches!(removed, Err(StoreV1RemoveError::Missing(_))));
+    });
+}
+
+#[test]
+fn both_sides_of_a_call_go_on_at_once() {
+    each(|store| {
+        let first = Entry {
+            name: "first".into(),
+            size: 1,
+        };
+        let (mut texts, echoed) = store.echo(Some(&first)).unwrap();
+        let writer = thread::spawn(move || {
+            for number in 0..2000 {
+                texts.send(&number.to_string().repeat(50).into()).unwrap();
+            }
+            texts.finish().unwrap();
+        });
+        let echoed: Vec<String> = echoed.map(|text| text.unwrap().to_string()).collect();
+        writer.join().unwrap();
+        assert_eq!(echoed.len(), 2001);
+        assert_eq!(echoed[0], "first");
+        let expected = (0..2000).map(|number: u32| number.to_string().repeat(50));
+        assert!(echoed[1..].iter().cloned().eq(expected));
+    });
+}
+
+#[test]
+fn numbers_of_an_unnamed_argument_are_added_up() {
+    each(|store| {
+        let mut numbers = store.add().unwrap();
+        for number in 1..=100 {
+            numbers.send(&number).unwrap();
+        }
+        assert_eq!(numbers.finish().unwrap(), 5050);
+    });
+}
+
+#[test]
+fn a_stream_without_end_ends_when_its_reader_is_dropped() {
+    each(|store| {
+        let mut events = store.watch(3).unwrap();
+        for _ in 0..100 {
+            assert_eq!(events.next().unwrap().unwrap(), Event::Put);
+        }
+        drop(events);
+        // The connection goes on.
+        store.ping().unwrap();
+        assert_eq!(store.add().unwrap().finish().unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_stream_has_no_more_time_than_its_options_say() {
+    each(|store| {
+        let options = CallOptions::new().timeout(Duration::from_millis(50));
+        let events = store.with_options(options);
+        let mut events = events.watch(1).unwrap();
+        let error = loop {
+            match events.next() {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => break error,
+                None => panic!("it ends by an error"),
+            }
+        };
+        assert_eq!(error.kind(), CallErrorKind::TimedOut);
+        assert!(events.next().is_none());
+    });
+}
+
+#[test]
+fn addresses_that_carry_no_streams_are_told_so() {
+    let builder = Server::builder().listen("tcp://127.0.0.1:0").unwrap();
+    let builder = builder.listen("udp://127.0.0.1:0").unwrap();
+    let server = builder
+        .service(StoreV1Service(Store::default()))
+        .start()
+        .unwrap();
+    let [tcp, udp] = server.addresses() else {
+        panic!("two addresses");
+    };
+    for address in [tcp.to_string(), udp.to_string(), format!("lean+{udp}")] {
+        let store = StoreV1Client::connect(&address).unwrap();
+        let refused = store.list().unwrap_err();
+        assert!(matches!(refused, CallError::NoStreams { .. }), "{refused}");
+        assert!(!refused.may_have_executed());
+    }
+}
