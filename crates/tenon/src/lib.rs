@@ -119,7 +119,9 @@ pub use established::{EstablishedConnection, memory};
 #[doc(hidden)]
 pub use rpcbind::default_resolver;
 pub use server::{Server, ServerBuilder, SteppedServer};
-pub use streams::{ArgumentWriter, ItemReader, ItemWriter, OpenStreams, StreamPair};
+pub use streams::{
+    ArgumentWriter, DecodeItem, EncodeItem, ItemReader, ItemWriter, OpenStreams, StreamPair,
+};
 pub use tenon_core::client::ChannelCounters;
 pub use tenon_core::error::{CallError, CallErrorKind, ConnectError, LeanException, Misbehavior};
 pub use tenon_core::middleware::{

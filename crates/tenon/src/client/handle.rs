@@ -558,6 +558,10 @@ impl<'c> OncCalls<'c> {
 }
 
 impl<'c> LeanCalls<'c> {
+    pub(super) fn view(&self) -> &ClientView<'c> {
+        &self.0
+    }
+
     /// Calls a procedure, which has a number of 16 bits, and waits for its result, as [`OncCalls::call`] does.
     ///
     /// # Errors

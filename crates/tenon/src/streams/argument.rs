@@ -2,20 +2,18 @@
 
 use std::fmt;
 
-use tenon_core::LeanInput;
+use super::reader::DecodeItem;
+use super::writer::ItemWriter;
 use tenon_core::caller::Decoding;
 use tenon_core::client::Results;
 use tenon_core::error::CallError;
-use tenon_wire::DecodeError;
-
-use super::writer::ItemWriter;
 
 /// Writes the items of the stream that is the argument of a call, and waits for its result, an `R`. Dropping it before it
 /// is [finished](Self::finish) gives the call up.
 pub struct ArgumentWriter<T, R, E = CallError> {
     items: ItemWriter<T, E>,
     reply: Box<dyn ReplySource>,
-    decode: fn(&mut LeanInput<'_>) -> Result<R, DecodeError>,
+    decode: Box<dyn DecodeItem<R>>,
     decoding: Decoding,
 }
 
@@ -32,13 +30,13 @@ impl<T, R, E: From<CallError>> ArgumentWriter<T, R, E> {
     pub(crate) fn new(
         items: ItemWriter<T, E>,
         reply: Box<dyn ReplySource>,
-        decode: fn(&mut LeanInput<'_>) -> Result<R, DecodeError>,
+        decode: impl DecodeItem<R>,
         decoding: Decoding,
     ) -> Self {
         Self {
             items,
             reply,
-            decode,
+            decode: Box::new(decode),
             decoding,
         }
     }
@@ -90,7 +88,7 @@ impl<T, R, E: From<CallError>> ArgumentWriter<T, R, E> {
         }
         let results = self.reply.wait()?;
         let decoding = self.decoding;
-        decoding.decode_lean(results.bytes.as_slice(), results.order, self.decode)
+        decoding.decode_lean(results.bytes.as_slice(), results.order, &self.decode)
     }
 }
 

@@ -1,22 +1,18 @@
 //! The streams of a call as its handler has them.
 
-use tenon_core::LeanInput;
 use tenon_core::caller::Decoding;
 use tenon_core::error::CallError;
 use tenon_core::streams::{Readable, ReceivedItems, ServedStreams, Writable};
 use tenon_proto::lean::{ByteOrder, ItemDraft};
-use tenon_wire::{Buffer, DecodeError, EncodeError, Encoder, Lean};
+use tenon_wire::Buffer;
 
-use super::reader::{ItemReader, ItemSource};
-use super::writer::{ItemSink, ItemWriter};
+use super::reader::{DecodeItem, ItemReader, ItemSource};
+use super::writer::{EncodeItem, ItemSink, ItemWriter};
 
 impl<T> ItemReader<T> {
     /// Reads the items of an argument of a call, in its handler. Generated code calls it.
     #[doc(hidden)]
-    pub fn of_handler(
-        streams: &ServedStreams,
-        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
-    ) -> Self {
+    pub fn of_handler(streams: &ServedStreams, decode: impl DecodeItem<T>) -> Self {
         let source = HandlerSource(streams.clone());
         Self::new(Box::new(source), decode, Decoding::default())
     }
@@ -25,10 +21,7 @@ impl<T> ItemReader<T> {
 impl<T> ItemWriter<T> {
     /// Writes the items of the result of a call, in its handler. Generated code calls it.
     #[doc(hidden)]
-    pub fn of_handler(
-        streams: &ServedStreams,
-        encode: fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
-    ) -> Self {
+    pub fn of_handler(streams: &ServedStreams, encode: impl EncodeItem<T>) -> Self {
         Self::new(Box::new(HandlerSink(streams.clone())), encode)
     }
 }

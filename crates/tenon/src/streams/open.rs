@@ -1,14 +1,13 @@
 //! The trait that generated clients open calls with streams through.
 
+use tenon_core::WithOptions;
 use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::ProcedureCall;
-use tenon_core::{LeanInput, WithOptions};
-use tenon_wire::{DecodeError, EncodeError, Encoder, Lean};
 
 use super::argument::ArgumentWriter;
-use super::reader::ItemReader;
-use super::writer::ItemWriter;
+use super::reader::{DecodeItem, ItemReader};
+use super::writer::{EncodeItem, ItemWriter};
 
 /// The writer of the items of an argument, and the reader of those of the result. Two threads may use them.
 pub type StreamPair<A, T, E = CallError> = (ItemWriter<A, E>, ItemReader<T, E>);
@@ -27,7 +26,7 @@ pub trait OpenStreams {
     fn open_result<C: ProcedureCall<Result = ()>, T>(
         &self,
         call: &C,
-        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        decode: impl DecodeItem<T>,
         options: CallOptions<'_>,
     ) -> Result<ItemReader<T, C::Error>, C::Error>;
 
@@ -38,9 +37,11 @@ pub trait OpenStreams {
     fn open_argument<C: ProcedureCall, T>(
         &self,
         call: &C,
-        encode: fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        encode: impl EncodeItem<T>,
         options: CallOptions<'_>,
-    ) -> Result<ArgumentWriter<T, C::Result, C::Error>, C::Error>;
+    ) -> Result<ArgumentWriter<T, C::Result, C::Error>, C::Error>
+    where
+        C::Result: 'static;
 
     /// Makes a call of which the last argument and the result are streams, whose items `encode` appends and `decode`
     /// reads.
@@ -50,8 +51,8 @@ pub trait OpenStreams {
     fn open_both<C: ProcedureCall<Result = ()>, A, T>(
         &self,
         call: &C,
-        encode: fn(&A, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
-        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        encode: impl EncodeItem<A>,
+        decode: impl DecodeItem<T>,
         options: CallOptions<'_>,
     ) -> Result<StreamPair<A, T, C::Error>, C::Error>;
 }
@@ -60,7 +61,7 @@ impl<O: OpenStreams> OpenStreams for WithOptions<'_, O> {
     fn open_result<C: ProcedureCall<Result = ()>, T>(
         &self,
         call: &C,
-        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        decode: impl DecodeItem<T>,
         options: CallOptions<'_>,
     ) -> Result<ItemReader<T, C::Error>, C::Error> {
         let options = self.options(options);
@@ -70,9 +71,12 @@ impl<O: OpenStreams> OpenStreams for WithOptions<'_, O> {
     fn open_argument<C: ProcedureCall, T>(
         &self,
         call: &C,
-        encode: fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        encode: impl EncodeItem<T>,
         options: CallOptions<'_>,
-    ) -> Result<ArgumentWriter<T, C::Result, C::Error>, C::Error> {
+    ) -> Result<ArgumentWriter<T, C::Result, C::Error>, C::Error>
+    where
+        C::Result: 'static,
+    {
         let options = self.options(options);
         self.client().open_argument(call, encode, options)
     }
@@ -80,8 +84,8 @@ impl<O: OpenStreams> OpenStreams for WithOptions<'_, O> {
     fn open_both<C: ProcedureCall<Result = ()>, A, T>(
         &self,
         call: &C,
-        encode: fn(&A, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
-        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        encode: impl EncodeItem<A>,
+        decode: impl DecodeItem<T>,
         options: CallOptions<'_>,
     ) -> Result<StreamPair<A, T, C::Error>, C::Error> {
         let options = self.options(options);

@@ -23,14 +23,22 @@ pub struct ItemReader<T, E = CallError> {
     partial: Buffer,
     /// Bytes of credit that were not given back.
     taken: u64,
-    decode: ItemDecoder<T>,
+    decode: Box<dyn DecodeItem<T>>,
     decoding: Decoding,
     is_over: bool,
     error: PhantomData<fn() -> E>,
 }
 
-/// Reads an item.
-type ItemDecoder<T> = fn(&mut LeanInput<'_>) -> Result<T, DecodeError>;
+/// Reads an item of a stream: a function, such as generated code has it.
+pub trait DecodeItem<T>:
+    Fn(&mut LeanInput<'_>) -> Result<T, DecodeError> + Send + Sync + 'static
+{
+}
+
+impl<T, F> DecodeItem<T> for F where
+    F: Fn(&mut LeanInput<'_>) -> Result<T, DecodeError> + Send + Sync + 'static
+{
+}
 
 /// The origin of items.
 pub(crate) trait ItemSource: Send {
@@ -51,7 +59,7 @@ pub(crate) trait ItemSource: Send {
 impl<T, E: From<CallError>> ItemReader<T, E> {
     pub(crate) fn new(
         source: Box<dyn ItemSource>,
-        decode: ItemDecoder<T>,
+        decode: impl DecodeItem<T>,
         decoding: Decoding,
     ) -> Self {
         Self {
@@ -59,7 +67,7 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
             items: ReceivedItems::default(),
             partial: Buffer::default(),
             taken: 0,
-            decode,
+            decode: Box::new(decode),
             decoding,
             is_over: false,
             error: PhantomData,
@@ -78,7 +86,7 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
             self.taken += part.size;
             let bytes = self.items.bytes(&part.place);
             let order = self.items.order();
-            let (decoding, decode) = (self.decoding, self.decode);
+            let (decoding, decode) = (self.decoding, &self.decode);
             let value = if !part.has_more && self.partial.is_empty() {
                 Some(decoding.decode_lean::<T, CallError>(bytes, order, decode)?)
             } else {

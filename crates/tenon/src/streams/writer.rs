@@ -18,12 +18,20 @@ pub struct ItemWriter<T, E = CallError> {
     ready: Buffer,
     /// The item that is encoded.
     item: Buffer,
-    encode: ItemEncoder<T>,
+    encode: Box<dyn EncodeItem<T>>,
     error: PhantomData<fn() -> E>,
 }
 
-/// Appends an item.
-type ItemEncoder<T> = fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>;
+/// Appends an item of a stream: a function, such as generated code has it.
+pub trait EncodeItem<T>:
+    Fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError> + Send + Sync + 'static
+{
+}
+
+impl<T, F> EncodeItem<T> for F where
+    F: Fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError> + Send + Sync + 'static
+{
+}
 
 /// The destination of items.
 pub(crate) trait ItemSink: Send {
@@ -48,12 +56,12 @@ pub(crate) trait ItemSink: Send {
 }
 
 impl<T, E: From<CallError>> ItemWriter<T, E> {
-    pub(crate) fn new(sink: Box<dyn ItemSink>, encode: ItemEncoder<T>) -> Self {
+    pub(crate) fn new(sink: Box<dyn ItemSink>, encode: impl EncodeItem<T>) -> Self {
         Self {
             sink,
             ready: Buffer::default(),
             item: Buffer::default(),
-            encode,
+            encode: Box::new(encode),
             error: PhantomData,
         }
     }
