@@ -1,8 +1,8 @@
 //! Calls with streams, over every transport that carries them: all items arrive in order, ends are told, and a stream that
 //! one end gives up ends at the other.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean, Representati
 use tenon::{
     CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CalledProcedure, Client,
     ItemReader, ItemWriter, LeanInput, LeanService, OpenStreams, Refusal, ServedStreams, Server,
-    ServerLimits, Service,
+    ServerLimits, Service, Transport,
 };
 
 use crate::common::place::fresh_path;
@@ -80,21 +80,15 @@ impl<R: Representation> CallCodec<R> for First {
     }
 }
 
-fn put_bytes(item: &Vec<u8>, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-    out.put(item.len() as u32);
-    for byte in item {
-        out.put(u32::from(*byte));
-    }
-    Ok(())
+fn put_opaque(item: &Vec<u8>, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    out.put_opaque(item, u32::MAX)
 }
 
-fn get_bytes(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
-    let mut number = || match &mut *input {
-        LeanInput::Native(input) => input.get::<u32>(),
-        LeanInput::Swapped(input) => input.get::<u32>(),
-    };
-    let length = number()?;
-    (0..length).map(|_| Ok(number()? as u8)).collect()
+fn get_opaque(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
+    match input {
+        LeanInput::Native(input) => input.get_opaque(u32::MAX),
+        LeanInput::Swapped(input) => input.get_opaque(u32::MAX),
+    }
 }
 
 fn put_number(item: &u32, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
@@ -110,10 +104,21 @@ fn get_number(input: &mut LeanInput<'_>) -> Result<u32, DecodeError> {
 
 /// Has procedures with streams.
 #[derive(Default)]
-struct Streaming {
+struct Streaming(Arc<Counted>);
+
+/// What handlers have seen.
+#[derive(Default)]
+struct Counted {
     /// Handlers that have ended because their callers wanted no more.
-    ended: Arc<AtomicUsize>,
+    ended: AtomicUsize,
+    /// Items of an argument that were added up.
+    added: AtomicUsize,
+    /// Items of a result that were handed over.
+    sent: AtomicUsize,
 }
+
+/// Bytes of an item of `ENDLESS`.
+const LARGE: usize = 4096;
 
 impl Service for Streaming {
     fn program(&self) -> u32 {
@@ -171,28 +176,43 @@ impl LeanService for Streaming {
                 out.flush()?;
             }
             SUM => {
-                let sum: Result<Vec<u32>, CallError> = numbers().collect();
-                result.put(sum?.into_iter().map(u64::from).sum::<u64>());
+                let mut sum = 0;
+                for number in numbers() {
+                    match number {
+                        Ok(number) => {
+                            sum += u64::from(number);
+                            self.0.added.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Err(error) => {
+                            assert_eq!(error.kind(), CallErrorKind::Cancelled);
+                            self.0.ended.fetch_add(1, Ordering::SeqCst);
+                            return Err(error.into());
+                        }
+                    }
+                }
+                result.put(sum);
             }
             ECHO => {
                 streams.expect(CallStreams {
                     argument: true,
                     result: true,
                 })?;
-                let mut out = ItemWriter::of_handler(streams, put_bytes);
-                for item in ItemReader::of_handler(streams, get_bytes) {
+                let mut out = ItemWriter::of_handler(streams, put_opaque);
+                for item in ItemReader::of_handler(streams, get_opaque) {
                     out.send(&item?)?;
                 }
             }
             ENDLESS => {
-                let mut out = ItemWriter::of_handler(streams, put_number);
+                let mut out = ItemWriter::of_handler(streams, put_opaque);
+                let item = vec![7; LARGE];
                 let end = loop {
-                    if let Err(error) = out.send(&7) {
+                    if let Err(error) = out.send(&item) {
                         break error;
                     }
+                    self.0.sent.fetch_add(1, Ordering::SeqCst);
                 };
                 assert!(call.is_cancelled(), "{end}");
-                self.ended.fetch_add(1, Ordering::SeqCst);
+                self.0.ended.fetch_add(1, Ordering::SeqCst);
                 return Err(end.into());
             }
             FAIL => {
@@ -210,24 +230,46 @@ impl LeanService for Streaming {
     }
 }
 
-/// A server at an address of its own of each kind, a client of it, and the handlers that have ended.
-fn each(test: impl Fn(&Client, &AtomicUsize)) {
+/// A server at an address of its own.
+fn serve(listen: &str, limits: ServerLimits) -> (Server, Arc<Counted>) {
+    let service = Streaming::default();
+    let counted = Arc::clone(&service.0);
+    let builder = Server::builder().limits(limits).listen(listen).unwrap();
+    (builder.service(service).start().unwrap(), counted)
+}
+
+fn connect(server: &Server) -> Client {
+    let address = &server.addresses()[0];
+    let address = match address.transport() {
+        Transport::Shm => address.to_string(),
+        _ => format!("lean+{address}"),
+    };
+    Client::connect(&address, PROGRAM, 1).unwrap()
+}
+
+/// Runs a test with a client of a server at an address of each kind that carries streams, and what its handlers count.
+fn each(test: impl Fn(&Client, &Counted)) {
     let path = || fresh_path().display().to_string();
-    for (listen, protocol) in [
-        ("tcp://127.0.0.1:0".to_owned(), "lean+"),
-        (format!("unix://{}", path()), "lean+"),
-        (format!("shm://{}", path()), ""),
+    for listen in [
+        "tcp://127.0.0.1:0".to_owned(),
+        format!("unix://{}", path()),
+        format!("shm://{}", path()),
     ] {
-        let service = Streaming::default();
-        let ended = Arc::clone(&service.ended);
-        let builder = Server::builder().listen(&listen).unwrap();
-        let server = builder.service(service).start().unwrap();
-        let address = format!("{protocol}{}", server.addresses()[0]);
-        let client = Client::connect(&address, PROGRAM, 1).unwrap();
-        eprintln!("{address}");
-        test(&client, &ended);
-        drop(client);
+        let (server, counted) = serve(&listen, ServerLimits::default());
+        eprintln!("{listen}");
+        test(&connect(&server), &counted);
         server.shutdown(Duration::from_secs(5));
+    }
+}
+
+const PLAIN: CallOptions<'static> = CallOptions::new();
+
+/// Waits until something is so.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}");
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -235,8 +277,7 @@ fn each(test: impl Fn(&Client, &AtomicUsize)) {
 fn all_items_of_a_result_arrive_in_their_order() {
     each(|client, _| {
         for count in [0, 1, 1000, 300_000] {
-            let options = CallOptions::new();
-            let numbers = client.open_result(&Call::<COUNT>(count), get_number, options);
+            let numbers = client.open_result(&Call::<COUNT>(count), get_number, PLAIN);
             let numbers: Result<Vec<u32>, CallError> = numbers.unwrap().collect();
             assert!(numbers.unwrap().into_iter().eq(0..count), "{count}");
         }
@@ -247,12 +288,230 @@ fn all_items_of_a_result_arrive_in_their_order() {
 fn all_items_of_an_argument_arrive_before_the_result() {
     each(|client, _| {
         for count in [0, 1, 1000, 300_000_u32] {
-            let options = CallOptions::new();
-            let mut numbers = client.open_argument(&Sum, put_number, options).unwrap();
+            let mut numbers = client.open_argument(&Sum, put_number, PLAIN).unwrap();
             let items: Vec<u32> = (0..count).collect();
             numbers.send_all(&items).unwrap();
             let expected = u64::from(count) * u64::from(count.saturating_sub(1)) / 2;
             assert_eq!(numbers.finish().unwrap(), expected, "{count}");
         }
     });
+}
+
+#[test]
+fn items_of_any_size_come_back() {
+    each(|client, _| {
+        let (mut out, mut echoed) = client
+            .open_both(&Call::<ECHO>(0), put_opaque, get_opaque, PLAIN)
+            .unwrap();
+        let sizes = [0, 1, 100, 32_749, 32_752, 32_753, 100_000, 1 << 20, 3 << 20];
+        for round in 0..3_u8 {
+            for size in sizes {
+                let item: Vec<u8> = (0..size).map(|at| (at as u8).wrapping_mul(round)).collect();
+                // Beside the writer, as the item may be larger than all that is on its way.
+                let written = thread::scope(|scope| {
+                    let writer = scope.spawn(|| out.send(&item));
+                    let came = echoed.next().unwrap().unwrap();
+                    assert!(came == item, "another item of {size} bytes");
+                    writer.join().unwrap()
+                });
+                written.unwrap();
+            }
+        }
+        out.finish().unwrap();
+        assert!(echoed.next().is_none());
+    });
+}
+
+#[test]
+fn an_item_over_the_limit_of_the_server_is_not_sent() {
+    each(|client, _| {
+        let (mut out, mut echoed) = client
+            .open_both(&Call::<ECHO>(0), put_opaque, get_opaque, PLAIN)
+            .unwrap();
+        let error = out.send(&vec![0; 5 << 20]).unwrap_err();
+        assert!(
+            matches!(error, CallError::TooLargeForPeer { .. }),
+            "{error}"
+        );
+        out.send(&vec![1, 2, 3]).unwrap();
+        assert_eq!(echoed.next().unwrap().unwrap(), [1, 2, 3]);
+    });
+}
+
+#[test]
+fn a_handler_ends_when_the_reader_of_its_result_is_dropped() {
+    each(|client, counted| {
+        let mut items = client
+            .open_result(&Call::<ENDLESS>(0), get_opaque, PLAIN)
+            .unwrap();
+        for _ in 0..100 {
+            assert_eq!(items.next().unwrap().unwrap().len(), LARGE);
+        }
+        assert_eq!(counted.ended.load(Ordering::SeqCst), 0);
+        drop(items);
+        wait_until("it ends", || counted.ended.load(Ordering::SeqCst) == 1);
+        client.ping().unwrap();
+    });
+}
+
+#[test]
+fn a_handler_is_told_that_the_writer_of_its_argument_is_gone() {
+    each(|client, counted| {
+        let mut numbers = client.open_argument(&Sum, put_number, PLAIN).unwrap();
+        numbers.send(&1).unwrap();
+        // A call that is cancelled before its handler has begun is not begun.
+        wait_until("it begins", || counted.added.load(Ordering::SeqCst) == 1);
+        drop(numbers);
+        wait_until("it ends", || counted.ended.load(Ordering::SeqCst) == 1);
+        client.ping().unwrap();
+    });
+}
+
+#[test]
+fn one_half_of_a_call_ends_with_the_other() {
+    each(|client, _| {
+        let open = || client.open_both(&Call::<ECHO>(0), put_opaque, get_opaque, PLAIN);
+        let (mut out, mut echoed) = open().unwrap();
+        out.send(&vec![1]).unwrap();
+        assert_eq!(echoed.next().unwrap().unwrap(), [1]);
+        drop(out);
+        let error = echoed.next().unwrap().unwrap_err();
+        assert_eq!(error.kind(), CallErrorKind::Cancelled, "{error}");
+        assert!(echoed.next().is_none());
+
+        let (mut out, echoed) = open().unwrap();
+        drop(echoed);
+        let error = out.send(&vec![1]).unwrap_err();
+        assert!(matches!(error, CallError::StreamClosed), "{error}");
+    });
+}
+
+#[test]
+fn an_exception_comes_behind_the_items_before_it() {
+    each(|client, _| {
+        let items = client
+            .open_result(&Call::<FAIL>(0), get_number, PLAIN)
+            .unwrap();
+        let items: Vec<_> = items.collect();
+        let numbers: Vec<u32> = items.iter().flatten().copied().collect();
+        assert_eq!(numbers, [1, 2, 3]);
+        let error = items[3].as_ref().unwrap_err();
+        assert_eq!(error.kind(), CallErrorKind::Denied);
+        assert_eq!(items.len(), 4);
+    });
+}
+
+#[test]
+fn a_call_may_be_answered_before_its_last_item() {
+    each(|client, _| {
+        let mut numbers = client.open_argument(&First, put_number, PLAIN).unwrap();
+        let closed = (7..)
+            .find_map(|number| numbers.send(&number).err())
+            .unwrap();
+        assert!(matches!(closed, CallError::StreamClosed), "{closed}");
+        assert_eq!(numbers.finish().unwrap(), 7);
+    });
+}
+
+#[test]
+fn a_stream_that_is_not_read_stands_still_and_the_rest_of_the_connection_goes_on() {
+    each(|client, counted| {
+        let mut items = client
+            .open_result(&Call::<ENDLESS>(0), get_opaque, PLAIN)
+            .unwrap();
+        items.next().unwrap().unwrap();
+        // Other calls read what comes meanwhile.
+        let mut before = usize::MAX;
+        wait_until("it stands still", || {
+            (0..20).for_each(|_| client.ping().unwrap());
+            let sent = counted.sent.load(Ordering::SeqCst);
+            std::mem::replace(&mut before, sent) == sent
+        });
+        // The first window, and what lies between the handler and the connection.
+        let bytes = counted.sent.load(Ordering::SeqCst) * LARGE;
+        assert!(bytes <= 256 << 10, "{bytes} bytes are under way");
+        let numbers = client.open_result(&Call::<COUNT>(1000), get_number, PLAIN);
+        assert_eq!(numbers.unwrap().count(), 1000);
+        for _ in 0..1000 {
+            items.next().unwrap().unwrap();
+        }
+    });
+}
+
+#[test]
+fn many_streams_share_a_connection() {
+    each(|client, _| {
+        thread::scope(|scope| {
+            for thread in 0..20 {
+                scope.spawn(move || {
+                    for round in 0..5 {
+                        let count = 100 * thread + round;
+                        let numbers = client.open_result(&Call::<COUNT>(count), get_number, PLAIN);
+                        let numbers = numbers.unwrap().map(Result::unwrap);
+                        assert!(numbers.eq(0..count));
+                        client.ping().unwrap();
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn a_call_with_streams_waits_while_the_server_has_as_many_as_it_takes() {
+    let limits = ServerLimits {
+        connection_streams: 2,
+        ..ServerLimits::default()
+    };
+    let (server, counted) = serve("tcp://127.0.0.1:0", limits);
+    let client = connect(&server);
+    let open = || client.open_result(&Call::<ENDLESS>(0), get_opaque, PLAIN);
+    let (first, _second) = (open().unwrap(), open().unwrap());
+    let hurried = CallOptions::new().timeout(Duration::from_millis(50));
+    let refused = client.open_result(&Call::<ENDLESS>(0), get_opaque, hurried);
+    assert_eq!(refused.unwrap_err().kind(), CallErrorKind::TimedOut);
+    client.ping().unwrap();
+    drop(first);
+    open().unwrap().next().unwrap().unwrap();
+    wait_until("two end", || counted.ended.load(Ordering::SeqCst) >= 2);
+}
+
+#[test]
+fn a_server_may_take_no_streams() {
+    let limits = ServerLimits {
+        connection_streams: 0,
+        ..ServerLimits::default()
+    };
+    let (server, _) = serve("tcp://127.0.0.1:0", limits);
+    let refused = connect(&server).open_result(&Call::<COUNT>(1), get_number, PLAIN);
+    let refused = refused.unwrap_err();
+    assert!(matches!(refused, CallError::NoStreams { .. }), "{refused}");
+}
+
+#[test]
+fn a_server_that_stops_ends_its_streams() {
+    each_stopping(|client, server| {
+        let mut items = client
+            .open_result(&Call::<ENDLESS>(0), get_opaque, PLAIN)
+            .unwrap();
+        items.next().unwrap().unwrap();
+        let stopping = thread::spawn(move || server.shutdown(Duration::from_millis(200)));
+        let error = items.find_map(Result::err).unwrap();
+        assert!(error.may_have_executed(), "{error}");
+        assert_eq!(error.kind(), CallErrorKind::Disconnected);
+        stopping.join().unwrap();
+    });
+}
+
+fn each_stopping(test: impl Fn(&Client, Server)) {
+    let path = || fresh_path().display().to_string();
+    for listen in [
+        "tcp://127.0.0.1:0".to_owned(),
+        format!("unix://{}", path()),
+        format!("shm://{}", path()),
+    ] {
+        eprintln!("{listen}");
+        let (server, _) = serve(&listen, ServerLimits::default());
+        test(&connect(&server), server);
+    }
 }
