@@ -334,9 +334,10 @@ impl ServedStream {
                 NextMessage::Handled
             }
             Ok(Received::Cancelled(id)) => {
+                // A handler that finds its streams closed may ask why.
+                self.note_cancelled(id);
                 self.piped.close(id.number());
                 self.answer_held();
-                self.note_cancelled(id);
                 NextMessage::Handled
             }
             Ok(Received::CancelledHere(number)) => {
