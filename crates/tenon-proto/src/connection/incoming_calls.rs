@@ -256,13 +256,15 @@ impl IncomingCalls {
         u64::from(self.renewals) << 32 | u64::from(number)
     }
 
-    /// Notes that a call is carried out elsewhere. `None` if there are too many of those, or one of the same number.
+    /// Notes that a call is carried out elsewhere. `None` if there are too many of those, where so many are granted
+    /// `beside` the limit, or one of the same number.
     pub(super) fn defer(
         &mut self,
         caller: &Caller,
         deadline: Option<Instant>,
+        beside: usize,
     ) -> Option<DeferredId> {
-        if self.deferred.len() >= self.limit {
+        if self.deferred.len() >= self.limit.saturating_add(beside) {
             return None;
         }
         let number = match caller {
@@ -284,12 +286,12 @@ impl IncomingCalls {
     }
 
     /// Returns whether a call can be deferred now.
-    pub(super) fn may_defer(&self, caller: &Caller) -> bool {
+    pub(super) fn may_defer(&self, caller: &Caller, beside: usize) -> bool {
         let is_free = match caller {
             Caller::Onc { .. } => true,
             Caller::Lean(caller) => !self.deferred.contains_key(&self.id_of(caller.id)),
         };
-        is_free && self.deferred.len() < self.limit
+        is_free && self.deferred.len() < self.limit.saturating_add(beside)
     }
 
     pub(super) fn finish(&mut self, id: DeferredId) -> Option<DeferredCallState> {

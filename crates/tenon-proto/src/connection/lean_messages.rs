@@ -390,7 +390,9 @@ impl<W> Connection<W> {
     #[inline]
     fn accept_call(&mut self, message: &Message<'_>) -> Result<bool, Violation> {
         let header = message.header;
-        if self.role == Role::Client && self.own.calls_max == 0 {
+        let has_streams = CallStreams::of(header.flags).any();
+        let is_granted = self.own.calls_max > 0 || has_streams && self.own.streams_max > 0;
+        if self.role == Role::Client && !is_granted {
             return Err(message.header_violation(Fault::NotGranted, 0));
         }
         // A message in pieces has its number since its first piece, and others may have come behind that.
@@ -416,6 +418,9 @@ impl<W> Connection<W> {
     /// Answers a lean call with an exception.
     #[cold]
     pub fn refuse_call(&mut self, caller: lean::Caller, exception: &Exception<'_>) {
+        if self.streams.is_some() {
+            self.close_streams(StreamId::of_peer(caller.id));
+        }
         let out = self.send_queue.control();
         ReplyDraft::begin(out, caller)
             .refuse(out, exception)

@@ -429,7 +429,11 @@ impl<W> Connection<W> {
     /// Ends a call to which its owner has found a successful reply, if it is the one of `is_meant`; returns whether.
     #[inline]
     pub fn finish_call(&mut self, number: u32, is_meant: impl FnOnce(&W) -> bool) -> bool {
-        self.outgoing.finish(number, is_meant)
+        let is_finished = self.outgoing.finish(number, is_meant);
+        if is_finished && self.streams.is_some() {
+            self.close_streams(StreamId::own(number));
+        }
+        is_finished
     }
 
     /// Takes the next message out of what `receiver` has received, if it is a successful reply of the commonest form to
@@ -603,15 +607,16 @@ impl<W> Connection<W> {
     }
 
     /// Notes that a call is carried out elsewhere than where it was received, so that it may be cancelled and counts
-    /// against the limit. `None` if there are too many, or the number of a lean call has come round while a call with
+    /// against the limit; those with streams are granted beside it. `None` if there are too many, or the number of a lean call has come round while a call with
     /// it is carried out: it is to be refused, or to wait.
     pub fn defer(&mut self, caller: &Caller, deadline: Option<Instant>) -> Option<DeferredId> {
-        self.incoming.defer(caller, deadline)
+        let beside = self.peer_streams();
+        self.incoming.defer(caller, deadline, beside)
     }
 
     /// Returns whether a call can be [deferred](Self::defer) now.
     pub fn may_defer(&self, caller: &Caller) -> bool {
-        self.incoming.may_defer(caller)
+        self.incoming.may_defer(caller, self.peer_streams())
     }
 
     /// Notes that a deferred call is over; returns what was known of it.
@@ -706,8 +711,10 @@ impl<W> Connection<W> {
         let takes_items = self.stream_table().takes_turn(is_alone);
         self.send_queue.fill(batch, !takes_items);
         self.note_sent(batch);
-        if takes_items {
-            self.add_items(batch);
+        if takes_items && !self.add_items(batch) && !is_alone {
+            // All of them wait, for credit or for their calls.
+            self.send_queue.fill_piece(batch);
+            self.note_sent(batch);
         }
         !batch.is_sent()
     }

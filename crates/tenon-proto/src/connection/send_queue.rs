@@ -476,6 +476,13 @@ impl SendQueue {
         self.bytes -= batch.short.bytes.len();
     }
 
+    /// Puts a piece of a long message behind what is in a batch, if one waits.
+    pub(super) fn fill_piece(&mut self, batch: &mut TransmitBatch) {
+        let before = batch.short.bytes.len();
+        self.add_piece(batch);
+        self.bytes -= batch.short.bytes.len() - before;
+    }
+
     #[cold]
     fn add_piece(&mut self, batch: &mut TransmitBatch) {
         if batch.short.bytes.is_empty()

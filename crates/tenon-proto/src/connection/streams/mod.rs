@@ -122,21 +122,24 @@ impl<W> Connection<W> {
         Some(state)
     }
 
-    /// Puts items behind what a batch has; they and pieces of long messages take turns.
+    /// Puts items behind what a batch has, and returns whether there are any; they and pieces of long messages take
+    /// turns.
     #[cold]
-    pub(super) fn add_items(&mut self, batch: &mut TransmitBatch) {
+    pub(super) fn add_items(&mut self, batch: &mut TransmitBatch) -> bool {
         let (order, is_server) = (self.own.order, self.role == Role::Server);
         let outgoing = &self.outgoing;
         let Some(streams) = &mut self.streams else {
-            return;
+            return false;
         };
         let spare = self.send_queue.spare();
         let was_sent = |number| outgoing.was_sent(number);
         let transmit = streams.next(order, is_server, was_sent, spare);
+        let has_items = !transmit.items.is_empty();
         batch.add_items(transmit.items);
         if let Some(mut reply) = transmit.reply {
             self.send_queue.push(&mut reply, None);
         }
+        has_items
     }
 
     // ---- Receiving ----
@@ -181,10 +184,8 @@ impl<W> Connection<W> {
         check_item(message)?;
         let id = self.stream_of(message);
         let size = message.header.message_length();
-        let fate = match &mut self.streams {
-            Some(streams) => streams.receive(id, size),
-            None => Err(Fault::StrayItem(id.number)),
-        };
+        let fate = self.streams_of(id);
+        let fate = fate.and_then(|streams| streams.receive(id, size));
         match fate.map_err(|fault| message.header_violation(fault, 4))? {
             ItemFate::Wanted => {
                 return Ok(Event::Item(ReceivedItem {
@@ -206,7 +207,8 @@ impl<W> Connection<W> {
     fn check_late(&self, id: StreamId, message: &Message<'_>) -> Result<(), Violation> {
         let is_late = match id.is_own {
             true => self.outgoing.is_over(id.number),
-            false => self.incoming.is_accepted(id.number),
+            // Calls that come behind the close of this end are ignored.
+            false => self.closing.is_closed || self.incoming.is_accepted(id.number),
         };
         match is_late {
             true => Ok(()),
@@ -221,10 +223,8 @@ impl<W> Connection<W> {
     ) -> Result<Event<'m, W>, ConnectionError> {
         message.read(|_| Ok(()))?;
         let id = self.stream_of(message);
-        let ended = match &mut self.streams {
-            Some(streams) => streams.receive_end(id),
-            None => Err(Fault::StrayItem(id.number)),
-        };
+        let ended = self.streams_of(id);
+        let ended = ended.and_then(|streams| streams.receive_end(id));
         Ok(match ended {
             Ok(Some(true)) => Event::StreamEnded(id),
             Ok(Some(false)) => Event::Handled,
@@ -243,10 +243,8 @@ impl<W> Connection<W> {
     ) -> Result<Event<'m, W>, ConnectionError> {
         let credit = Credit::decode(message)?;
         let id = self.stream_of(message);
-        let handled = match &mut self.streams {
-            Some(streams) => streams.handle_credit(id, credit),
-            None => Err(Fault::StrayItem(id.number)),
-        };
+        let handled = self.streams_of(id);
+        let handled = handled.and_then(|streams| streams.handle_credit(id, credit));
         handled.map_err(|fault| message.header_violation(fault, 4))?;
         Ok(Event::Handled)
     }
@@ -288,6 +286,16 @@ impl<W> Connection<W> {
     /// Number of calls of the peer with streams that are not answered.
     pub(super) fn peer_streams(&self) -> usize {
         self.streams.as_ref().map_or(0, |streams| streams.of_peer())
+    }
+
+    /// Returns the calls with streams. There may be none yet when the first messages of a stream come: its call may have
+    /// been refused.
+    fn streams_of(&mut self, id: StreamId) -> Result<&mut StreamTable, Fault> {
+        let may_be = self.streams.is_some() || !id.is_own && self.own.streams_max > 0;
+        match may_be {
+            true => Ok(self.stream_table()),
+            false => Err(Fault::StrayItem(id.number)),
+        }
     }
 
     pub(super) fn stream_table(&mut self) -> &mut StreamTable {

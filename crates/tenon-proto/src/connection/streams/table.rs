@@ -22,6 +22,8 @@ pub(in super::super) struct StreamTable {
     own: usize,
     /// Calls that have something to send, in their turns.
     ready: VecDeque<StreamId>,
+    /// Calls of which the items wait for credit, in their turns.
+    blocked: VecDeque<StreamId>,
     /// Calls of which the writer waits for room that there is now.
     writable: VecDeque<StreamId>,
     /// Bytes of items that may be sent of all streams together.
@@ -36,10 +38,20 @@ pub(in super::super) struct StreamTable {
 struct StreamingCall {
     sending: Option<OutgoingStream>,
     receiving: Option<IncomingStream>,
-    /// True if it is among those that are ready.
-    is_ready: bool,
+    queued: Queued,
     /// The reply, which is to be sent behind the items.
     reply: Option<Buffer>,
+}
+
+/// The queue that a call is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Queued {
+    /// None: nothing waits to be sent.
+    No,
+    /// That of the calls which have something to send.
+    Ready,
+    /// That of the calls whose items wait for credit.
+    Blocked,
 }
 
 /// The stream of which this end sends the items.
@@ -112,6 +124,7 @@ impl StreamTable {
             calls: HashMap::new(),
             own: 0,
             ready: VecDeque::new(),
+            blocked: VecDeque::new(),
             writable: VecDeque::new(),
             credit: CONNECTION_WINDOW.into(),
             window: ConnectionWindow::new(stream_window_max),
@@ -140,7 +153,7 @@ impl StreamTable {
         let call = StreamingCall {
             sending: sends.then(OutgoingStream::new),
             receiving: receives.then(IncomingStream::new),
-            is_ready: false,
+            queued: Queued::No,
             reply: None,
         };
         if self.calls.insert(id, call).is_none() {
@@ -157,7 +170,7 @@ impl StreamTable {
     pub(in super::super) fn remove(&mut self, id: StreamId) {
         if let Some(mut call) = self.calls.remove(&id) {
             self.own -= usize::from(id.is_own);
-            self.unready(id, &mut call);
+            self.dequeue(id, &mut call);
         }
     }
 
@@ -165,7 +178,7 @@ impl StreamTable {
     /// up. Returns the reply to it, if that waited for the items.
     pub(in super::super) fn give_up(&mut self, id: StreamId) -> Option<Buffer> {
         let mut call = self.calls.remove(&id)?;
-        self.unready(id, &mut call);
+        self.dequeue(id, &mut call);
         // What is not sent takes no credit.
         call.sending = None;
         if let Some(receiving) = &mut call.receiving {
@@ -179,9 +192,11 @@ impl StreamTable {
         reply
     }
 
-    fn unready(&mut self, id: StreamId, call: &mut StreamingCall) {
-        if std::mem::take(&mut call.is_ready) {
-            self.ready.retain(|ready| *ready != id);
+    fn dequeue(&mut self, id: StreamId, call: &mut StreamingCall) {
+        match std::mem::replace(&mut call.queued, Queued::No) {
+            Queued::No => {}
+            Queued::Ready => self.ready.retain(|ready| *ready != id),
+            Queued::Blocked => self.blocked.retain(|blocked| *blocked != id),
         }
     }
 
@@ -205,7 +220,7 @@ impl StreamTable {
             sending.pending.extend(messages.as_slice());
         }
         messages.clear();
-        self.make_ready(id);
+        self.enqueue(id);
         Ok(())
     }
 
@@ -214,7 +229,7 @@ impl StreamTable {
         let call = self.calls.get_mut(&id).filter(|_| id.is_own);
         if let Some(sending) = call.and_then(|call| call.sending.as_mut()) {
             sending.has_ended = true;
-            self.make_ready(id);
+            self.enqueue(id);
         }
     }
 
@@ -241,10 +256,24 @@ impl StreamTable {
         }
     }
 
-    fn make_ready(&mut self, id: StreamId) {
+    /// Puts a call among those that have something to send, unless it is in a queue already: what waits for credit goes
+    /// on waiting.
+    fn enqueue(&mut self, id: StreamId) {
         if let Some(call) = self.calls.get_mut(&id)
-            && !std::mem::replace(&mut call.is_ready, true)
+            && call.queued == Queued::No
         {
+            call.queued = Queued::Ready;
+            self.ready.push_back(id);
+        }
+    }
+
+    /// Lets a call whose items waited for credit try again.
+    fn unblock(&mut self, id: StreamId) {
+        if let Some(call) = self.calls.get_mut(&id)
+            && call.queued == Queued::Blocked
+        {
+            call.queued = Queued::Ready;
+            self.blocked.retain(|blocked| *blocked != id);
             self.ready.push_back(id);
         }
     }
@@ -295,7 +324,7 @@ impl StreamTable {
         spare: &mut Buffer,
     ) -> Option<StreamTransmit> {
         let call = self.calls.get_mut(&id)?;
-        call.is_ready = false;
+        call.queued = Queued::No;
         let sending = call.sending.as_mut()?;
         let may_send = sending.credit.min(self.credit);
         let mut items = match sending.pending.len() {
@@ -307,7 +336,7 @@ impl StreamTable {
         sending.credit -= items.len() as u64;
         self.credit -= items.len() as u64;
         let is_drained = sending.pending.is_empty();
-        if std::mem::take(&mut sending.is_awaited) {
+        if !items.is_empty() && std::mem::take(&mut sending.is_awaited) {
             self.writable.push_back(id);
         }
         let mut reply = None;
@@ -320,8 +349,13 @@ impl StreamTable {
             } else {
                 self.remove(id);
             }
-        } else if !is_drained && !items.is_empty() {
-            self.make_ready(id);
+        } else if !is_drained {
+            let (queued, queue) = match items.is_empty() {
+                true => (Queued::Blocked, &mut self.blocked),
+                false => (Queued::Ready, &mut self.ready),
+            };
+            call.queued = queued;
+            queue.push_back(id);
         }
         (!items.is_empty() || reply.is_some()).then_some(StreamTransmit { items, reply })
     }
@@ -340,13 +374,15 @@ impl StreamTable {
             sending.credit = grown(sending.credit, credit.stream)?;
         }
         if credit.connection > 0 {
-            let waiting = self.calls.iter().filter(|(_, call)| {
-                let sending = call.sending.as_ref();
-                !call.is_ready && sending.is_some_and(|sending| !sending.pending.is_empty())
-            });
-            for id in waiting.map(|(id, _)| *id).collect::<Vec<_>>() {
-                self.make_ready(id);
+            // Those that waited longest are first.
+            for id in std::mem::take(&mut self.blocked) {
+                if let Some(call) = self.calls.get_mut(&id) {
+                    call.queued = Queued::Ready;
+                    self.ready.push_back(id);
+                }
             }
+        } else {
+            self.unblock(id);
         }
         Ok(())
     }
