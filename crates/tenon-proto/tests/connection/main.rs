@@ -27,4 +27,5 @@ mod sending;
 mod serving;
 mod simulation;
 mod stamps;
+mod streams;
 mod violations;

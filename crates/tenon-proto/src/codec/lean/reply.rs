@@ -187,7 +187,9 @@ impl Caller {
     /// Appends an answer with a result of no bytes.
     #[inline]
     pub(crate) fn put_empty(self, buffer: &mut Buffer) {
-        let header = self.header(Kind::Reply, Flags::default());
+        let header = self
+            .header(Kind::Reply, Flags::default())
+            .reversed(self.reverse);
         *buffer.chunk() = header.encode(self.order);
     }
 
