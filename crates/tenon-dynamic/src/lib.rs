@@ -37,7 +37,9 @@
 mod client;
 mod interface;
 mod service;
+mod streams;
 
 pub use client::{call, raised};
 pub use interface::{DynamicInterface, lean_interface, representation};
 pub use service::{DynamicCall, DynamicHandler, DynamicService};
+pub use streams::{OpenedCall, StreamedProcedure, open};

@@ -100,10 +100,31 @@ pub struct CallArgs {
     pub reply_metadata: bool,
 
     #[command(flatten)]
+    pub streams: StreamArgs,
+
+    #[command(flatten)]
     pub options: CallOptionArgs,
 
     #[command(flatten)]
     pub interface: InterfaceArgs,
+}
+
+/// Where the items of streams come from and go to.
+#[derive(Debug, Args)]
+pub struct StreamArgs {
+    /// Read the items of an argument that is a stream from FILE, and not from stdin: a line of JSON each, or of
+    /// `opaque<>` the bytes of the file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub input: Option<PathBuf>,
+
+    /// Write the items of a result that is a stream to FILE, and not to stdout: a line of JSON each, or of
+    /// `opaque<>` the bytes
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Items of `opaque<>` are lines of JSON, too
+    #[arg(long)]
+    pub json_items: bool,
 }
 
 /// The procedure that is called, and where its interface is.

@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 
 pub use calls::{
     AccountArgs, AuthArg, CallArgs, CallOptionArgs, CallTarget, DemoArgs, DescribeArgs, HealthArgs,
-    ListArgs, PingArgs, parse_duration,
+    ListArgs, PingArgs, StreamArgs, parse_duration,
 };
 pub use interfaces::{
     CheckArgs, DescriptorArgs, ExplainArgs, GenArgs, InterfaceArgs, LanguageArg, RepresentationArg,

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tenon::{CallOptions, Metadata, ReplyMetadata};
+use tenon_dynamic::StreamedProcedure;
 use tenon_exec::{Procedure, json};
 
 use crate::args::{CallArgs, CallTarget};
+use crate::commands::call_streams::{StreamFailure, StreamedCall};
 use crate::commands::connect;
 use crate::commands::reflected::ReflectedServer;
 use crate::failure::CommandFailure;
@@ -36,14 +38,41 @@ pub fn run(args: &CallArgs) -> Result<(), CommandFailure> {
         Some(file) => InterfaceSource::File(file),
         None => InterfaceSource::Server(&args.address),
     };
-    let arguments = arguments(json, source, procedure)?;
+    let streamed = StreamedProcedure::new(interface.schema(), procedure);
+    let streamed = streamed.map_err(CommandFailure::new)?;
+    let call = streamed.as_ref().map_or(procedure, StreamedProcedure::call);
+    let reads_items = streamed
+        .as_ref()
+        .and_then(|it| it.argument_item())
+        .is_some();
+    if reads_items && json == Some("-") && args.streams.input.is_none() {
+        let message = "stdin brings the items or the arguments, and cannot bring both";
+        return Err(CommandFailure::usage(message).hint("name a file for the items by --input"));
+    }
+    let arguments = arguments(json, source, call)?;
     let (program, version) = (procedure.program(), procedure.version());
     let client = connect::client(&address, &args.options, program.number, version.number)?;
     let made_from = tenon_dynamic::lean_interface(interface.schema(), program, version);
     let client = client.with_interface(made_from);
     let reply_metadata = Arc::new(ReplyMetadata::new());
     let options = CallOptions::new().reply_metadata(&reply_metadata);
-    let called = tenon_dynamic::call(client.with_options(options), procedure, &arguments);
+    let view = client.with_options(options);
+    let called = match &streamed {
+        None => tenon_dynamic::call(view, procedure, &arguments).map(Some),
+        Some(streamed) => {
+            let call = StreamedCall {
+                schema: interface.schema(),
+                procedure: streamed,
+                args: &args.streams,
+                compact: args.compact,
+            };
+            match call.run(view, &arguments) {
+                Ok(()) => Ok(None),
+                Err(StreamFailure::Call(error)) => Err(error),
+                Err(StreamFailure::Items(failure)) => return Err(failure),
+            }
+        }
+    };
     if args.reply_metadata {
         print_metadata(&reply_metadata.get());
     }
@@ -57,6 +86,9 @@ pub fn run(args: &CallArgs) -> Result<(), CommandFailure> {
             None => connect::failure(&address, &error),
         }
     })?;
+    let Some(result) = result else {
+        return Ok(());
+    };
     let json = procedure
         .write_result(&result)
         .map_err(CommandFailure::new)?;

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod call;
+mod call_streams;
 pub mod check;
 pub mod completions;
 pub mod connect;
