@@ -83,6 +83,7 @@ mod event_source;
 mod event_source_windows;
 mod layered;
 mod server;
+mod streams;
 mod watch;
 
 pub use client::{
@@ -93,6 +94,7 @@ pub use established::memory;
 pub use server::{
     Answer, AsyncService, Call, Request, RequestCodec, RequestedProcedure, Server, ServerBuilder,
 };
+pub use streams::{ArgumentSink, ItemSink, ItemStream, OpenAsyncStreams};
 pub use tenon::{ChannelCounters, InOrder, Protocol};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
 

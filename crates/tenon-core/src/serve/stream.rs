@@ -489,7 +489,7 @@ impl ServedStream {
             self.release(call.bytes);
         }
         if !self.piped.is_empty() {
-            self.piped.remove(id.number());
+            self.close_streams(id.number());
         }
         self.connection.answer_deferred(id, reply);
     }

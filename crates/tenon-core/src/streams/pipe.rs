@@ -28,6 +28,10 @@ struct PipeState {
     is_over: bool,
     /// Bytes that were handed over, and that the connection has not taken.
     queued: usize,
+    /// Bytes of credit of the items that were received, and that were not given back.
+    unreturned: u64,
+    /// Threads that wait for a change.
+    sleeping: usize,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
@@ -85,8 +89,14 @@ impl StreamPipe {
 
     /// Changes the state, and wakes those who wait for it.
     fn change(&self, change: impl FnOnce(&mut PipeState) -> [Option<Waker>; 2]) {
-        let wakers = change(&mut self.lock());
-        self.changed.notify_all();
+        let (wakers, is_awaited) = {
+            let mut state = self.lock();
+            (change(&mut state), state.sleeping > 0)
+        };
+        // To notify is a system call, whether a thread waits or not.
+        if is_awaited {
+            self.changed.notify_all();
+        }
         wakers.into_iter().flatten().for_each(Waker::wake);
     }
 
@@ -96,6 +106,7 @@ impl StreamPipe {
     pub fn push(&self, item: &ReceivedItem<'_>) {
         self.change(|state| {
             state.received.push(item);
+            state.unreturned += item.size;
             [state.reader.take(), None]
         });
     }
@@ -114,6 +125,21 @@ impl StreamPipe {
             state.is_over = true;
             [state.reader.take(), state.writer.take()]
         });
+    }
+
+    /// Notes that so many bytes of credit are given back; returns how many of them were not before. None are once the
+    /// call is over, when [all](Self::take_unreturned) were.
+    pub fn note_returned(&self, bytes: u64) -> u64 {
+        let mut state = self.lock();
+        let returned = bytes.min(state.unreturned);
+        state.unreturned -= returned;
+        returned
+    }
+
+    /// Takes the bytes of credit that were not given back: those of items that are not taken any more, which other
+    /// streams of the connection would lack.
+    pub fn take_unreturned(&self) -> u64 {
+        std::mem::take(&mut self.lock().unreturned)
     }
 
     /// Notes that the connection has taken so many bytes that were handed over.
@@ -167,19 +193,26 @@ impl StreamPipe {
     /// Waits for a change; `None` at the deadline.
     fn wait<'s>(
         &self,
-        state: MutexGuard<'s, PipeState>,
+        mut state: MutexGuard<'s, PipeState>,
         until: Option<Instant>,
     ) -> Option<MutexGuard<'s, PipeState>> {
-        let Some(until) = until else {
-            let woken = self.changed.wait(state);
-            return Some(woken.unwrap_or_else(PoisonError::into_inner));
-        };
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
             return None;
         }
-        let woken = self.changed.wait_timeout(state, left);
-        Some(woken.unwrap_or_else(PoisonError::into_inner).0)
+        state.sleeping += 1;
+        let mut woken = match left {
+            None => {
+                let woken = self.changed.wait(state);
+                woken.unwrap_or_else(PoisonError::into_inner)
+            }
+            Some(left) => {
+                let woken = self.changed.wait_timeout(state, left);
+                woken.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        woken.sleeping -= 1;
+        Some(woken)
     }
 
     /// As [`take`](Self::take), for a task, which is woken when there is something.

@@ -54,6 +54,15 @@ impl<W: Copy> StreamPipes<W> {
         self.find(number).map(|call| &call.pipe)
     }
 
+    /// Returns the number of the call that a caller waits for, and what lies between the call and its connection.
+    pub fn of_reader(&self, reader: W) -> Option<(u32, &Arc<StreamPipe>)>
+    where
+        W: PartialEq,
+    {
+        let call = self.calls.iter().find(|call| call.reader == reader)?;
+        Some((call.number, &call.pipe))
+    }
+
     fn find(&self, number: u32) -> Option<&PipedCall<W>> {
         self.calls.iter().find(|call| call.number == number)
     }

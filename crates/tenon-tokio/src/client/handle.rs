@@ -363,6 +363,26 @@ impl<'c> ClientView<'c> {
         finish(&client.channel, results, followed, read)
     }
 
+    pub(super) fn caller(&self) -> &'c Caller {
+        &self.client.caller
+    }
+
+    pub(super) fn channel(&self) -> &'c Channel {
+        &self.client.channel
+    }
+
+    pub(super) fn options(&self) -> &CallOptions<'c> {
+        &self.options
+    }
+
+    /// Writes a call with streams and makes it whole.
+    pub(super) fn written_with(
+        &self,
+        write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
+    ) -> Result<(Buffer, CallDraft<'c>), CallError> {
+        self.written(write, None)
+    }
+
     /// Writes a call and makes it whole.
     #[inline]
     fn written(

@@ -19,10 +19,12 @@ mod layered;
 mod look;
 mod make_calls;
 mod open;
+mod open_streams;
 mod receive;
 mod send;
 mod start;
 mod state;
+mod streaming;
 mod ticket;
 mod waiters;
 

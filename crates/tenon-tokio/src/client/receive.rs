@@ -52,7 +52,7 @@ impl ChannelState {
             return Ok(());
         }
         loop {
-            let taken = half.input.take_next(&mut self.calls, None)?;
+            let taken = half.input.take_next(&mut self.calls, &self.pipes, None)?;
             if let Some(size) = half.input.likely_train() {
                 half.socket.get_ref().expect_train(size);
             }
@@ -64,7 +64,11 @@ impl ChannelState {
                         self.end(waiter, Outcome::Answered(Err(Box::new(error.clone()))));
                     }
                 }
+                NextMessage::Unbegun(_, waiter) if self.has_open_streams(waiter) => {
+                    self.end_unbegun_streams(waiter);
+                }
                 NextMessage::Unbegun(unsent, waiter) => self.queue_again(*unsent, waiter),
+                NextMessage::Item(waiter) => self.woken.extend(self.waiters.wake(waiter)),
                 NextMessage::Other => {}
             }
         }

@@ -130,7 +130,14 @@ impl ChannelState {
     /// Makes out what is to be sent next; returns whether there is anything.
     #[inline]
     fn next_transmission(&mut self, sender: &mut SocketSender) -> bool {
-        self.link_over(&sender.socket).is_some() && sender.outgoing.advance(&mut self.calls)
+        if self.link_over(&sender.socket).is_none() {
+            return false;
+        }
+        let has_next = sender.outgoing.advance(&mut self.calls);
+        if !self.pipes.is_empty() {
+            self.wake_writers();
+        }
+        has_next
     }
 
     /// The sender's role is free again.

@@ -147,13 +147,17 @@ impl ChannelState {
         if is_linked && self.queue.is_empty() {
             match self.calls.start(draft, message, timer, waiter) {
                 Ok(call) => {
+                    if Self::has_streams(draft) {
+                        self.open_streams(waiter, &call);
+                    }
                     self.note_started(waiter, call, message);
                     return Ok(true);
                 }
                 Err(
                     StartError::AwaitsPreamble { .. }
                     | StartError::AwaitsBinding { .. }
-                    | StartError::TooManyCalls { .. },
+                    | StartError::TooManyCalls { .. }
+                    | StartError::TooManyStreams { .. },
                 ) => {}
                 Err(error) => {
                     if let Some(error) = final_error(error, &self.located, self.send_max) {

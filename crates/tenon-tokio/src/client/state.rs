@@ -12,6 +12,7 @@ use tenon_core::client::buffers::Buffers;
 use tenon_core::client::{CallId, Input, Outcome, Outgoing, ResultBytes};
 use tenon_core::error::{CallError, ConnectError, ConnectionFailure, SendFailure};
 use tenon_core::options::ChannelOptions;
+use tenon_core::streams::StreamPipes;
 use tenon_core::timer::CallTimer;
 use tenon_core::wait::Waiter;
 use tenon_net::{Address, PacketTrain};
@@ -45,6 +46,8 @@ pub(super) struct ChannelState {
     /// Calls that wait for a connection or for the peer to take them, in their order.
     pub(super) queue: VecDeque<WaiterId>,
     pub(super) buffers: Buffers,
+    /// Calls with streams.
+    pub(super) pipes: StreamPipes<WaiterId>,
     pub(super) back_off: BackOff,
     /// The error that ended the last connection, until an answer comes over another.
     lost: Option<Arc<io::Error>>,
@@ -113,6 +116,7 @@ impl ChannelState {
             waiters: WaiterSlab::default(),
             queue: VecDeque::new(),
             buffers: Buffers::default(),
+            pipes: StreamPipes::default(),
             back_off: BackOff::default(),
             lost: None,
             alarm: None,
@@ -203,11 +207,14 @@ impl ChannelState {
         {
             return false;
         }
-        while let Some(waiter) = self.queue.front().copied() {
+        // Calls that are passed over, as the peer takes no more with streams.
+        let mut passed = 0;
+        while let Some(waiter) = self.queue.get(passed).copied() {
             match self.start_queued(waiter) {
                 Ok(()) => {
-                    self.queue.pop_front();
+                    self.queue.remove(passed);
                 }
+                Err(StartError::TooManyStreams { .. }) => passed += 1,
                 Err(
                     StartError::AwaitsPreamble { .. }
                     | StartError::AwaitsBinding { .. }
@@ -215,7 +222,7 @@ impl ChannelState {
                 ) => break,
                 Err(error) => match final_error(error, &self.located, self.send_max) {
                     Some(error) => {
-                        self.queue.pop_front();
+                        self.queue.remove(passed);
                         self.end(waiter, Outcome::Answered(Err(Box::new(error))));
                     }
                     None => return self.calls.in_flight() == 0,
@@ -237,6 +244,11 @@ impl ChannelState {
                 }
                 let started = calls.start(&draft, message, &slot.timer, waiter)?;
                 self.buffers.put(std::mem::take(message));
+                if Self::has_streams(&draft) {
+                    slot.stage = CallStage::InFlight(started);
+                    self.open_streams(waiter, &started);
+                    return Ok(());
+                }
                 started
             }
             (CallStage::Queued(QueuedCall::Unsent(call)), Calls::Stream(connection)) => {
@@ -261,6 +273,9 @@ impl ChannelState {
     pub(super) fn end(&mut self, waiter: WaiterId, outcome: Outcome) {
         let (before, task) = self.waiters.deliver(waiter, outcome);
         self.woken.extend(task);
+        if !self.pipes.is_empty() {
+            self.end_streams(waiter);
+        }
         self.recycle(before);
     }
 
@@ -272,6 +287,9 @@ impl ChannelState {
             CallStage::Queued(_) => self.queue.retain(|queued| *queued != waiter),
             CallStage::InFlight(call) => self.calls.cancel(*call),
             CallStage::Free | CallStage::Over(_) => {}
+        }
+        if !self.pipes.is_empty() {
+            self.close_streams(waiter);
         }
         self.recycle(stage);
     }
@@ -644,6 +662,10 @@ pub(super) fn final_error(
             Some(CallError::OtherProtocol { spoken })
         }
         StartError::Bind(error) => Some(CallError::Unbound(error)),
+        StartError::NoStreams => {
+            let reason = "the peer takes no calls with streams";
+            Some(CallError::NoStreams { reason })
+        }
         // Of the reasons there may be one day all are of this connection.
         _ => None,
     }

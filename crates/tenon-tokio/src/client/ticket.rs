@@ -222,7 +222,7 @@ pub(super) fn keep_metadata(replied: &Result<Results, CallError>, place: &ReplyM
 
 impl SharedChannel {
     /// Gives the reader's role back that is not used: the driver reads.
-    fn leave_reader(&self, half: Box<super::state::ReaderState>) {
+    pub(super) fn leave_reader(&self, half: Box<super::state::ReaderState>) {
         let mut state = self.lock();
         state.put_reader(half);
         if !state.is_parked {

@@ -10,7 +10,7 @@ use tenon_proto::lean::{Interface, MessageDraft};
 use tenon_wire::Buffer;
 
 /// Names a waiter as long as it is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct WaiterId(usize);
 
 /// The stage of a call.
@@ -139,6 +139,23 @@ impl WaiterSlab {
         match &mut self.slots[id.0].task {
             Some(known) => known.clone_from(task),
             none => *none = Some(task.clone()),
+        }
+    }
+
+    /// Takes the task that is to be woken for a waiter, whatever has become of its call.
+    pub(super) fn wake(&mut self, id: WaiterId) -> Option<Waker> {
+        self.slots[id.0].task.take()
+    }
+
+    /// Takes the outcome of a call that is over; the waiter is still taken.
+    pub(super) fn take_outcome(&mut self, id: WaiterId) -> Option<Outcome> {
+        let stage = &mut self.slots[id.0].stage;
+        match std::mem::replace(stage, CallStage::Free) {
+            CallStage::Over(outcome) => Some(outcome),
+            other => {
+                *stage = other;
+                None
+            }
         }
     }
 

@@ -12,10 +12,11 @@ use tenon_core::procedure::ProcedureInfo;
 use tenon_core::profile;
 use tenon_core::serve::{CallContext, CallToServe, HandlerFailure, ServerShared, refuse_by};
 use tenon_core::service::{CallInfo, Cancellation, Origin, Refusal};
+use tenon_core::streams::ServedStreams;
 use tenon_net::{Protocol, Transport};
 use tenon_proto::connection::framing::Detached;
 use tenon_proto::connection::{Caller, ReceivedCall, ReplyDraft};
-use tenon_proto::lean::{Interface, Metadata};
+use tenon_proto::lean::{CallStreams, Interface, Metadata};
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean};
 
 /// One version of a program with procedures that wait for something: timers, other servers, files. Of an interface the
@@ -133,6 +134,8 @@ pub struct Call {
     /// Metadata that its handler sees in place of that in the message, if a middleware has changed it.
     metadata: Option<Metadata>,
     reply_metadata: ReplyMetadata,
+    /// The streams of the call, if it has some.
+    streams: Option<Box<ServedStreams>>,
 }
 
 /// The message of a call, with its memory.
@@ -168,6 +171,7 @@ impl CallMessage {
             },
             origin,
             cancellation: Cancellation::None,
+            streams: None,
         }
     }
 
@@ -217,6 +221,15 @@ impl Call {
             },
             metadata: None,
             reply_metadata: ReplyMetadata::new(),
+            streams: None,
+        }
+    }
+
+    /// The same call, which has these streams.
+    pub(super) fn with_streams(self, streams: ServedStreams) -> Self {
+        Self {
+            streams: Some(Box::new(streams)),
+            ..self
         }
     }
 
@@ -230,6 +243,39 @@ impl Call {
     #[inline]
     pub fn procedure(&self) -> u32 {
         self.call.procedure
+    }
+
+    /// Returns the streams of the call, if it has some: of its argument an [`ItemStream`](crate::ItemStream), of its result
+    /// an [`ItemSink`](crate::ItemSink). The answer follows the items.
+    #[inline]
+    pub fn streams(&self) -> Option<&ServedStreams> {
+        self.streams.as_deref()
+    }
+
+    /// Returns the streams of a call of a procedure that declares some.
+    ///
+    /// # Errors
+    /// The call has others, or none.
+    pub fn declared_streams(&self, declared: CallStreams) -> Result<&ServedStreams, Refusal> {
+        let streams = self.streams().ok_or_else(|| {
+            Refusal::InvalidArguments("the procedure has streams, and the call none".to_owned())
+        })?;
+        streams.expect(declared)?;
+        Ok(streams)
+    }
+
+    /// Checks that a call of a procedure that declares no streams has none.
+    ///
+    /// # Errors
+    /// It has some.
+    #[inline]
+    pub fn expect_no_streams(&self) -> Result<(), Refusal> {
+        match self.streams {
+            None => Ok(()),
+            Some(_) => Err(Refusal::InvalidArguments(
+                "the procedure has no streams".to_owned(),
+            )),
+        }
     }
 
     /// Returns what the caller speaks, and so whether [`decode`](Self::decode) or [`decode_lean`](Self::decode_lean)
@@ -259,6 +305,7 @@ impl Call {
             attachments,
             origin,
             cancellation,
+            ..
         } = self.message.context(&self.call, self.origin);
         CallInfo::received(
             self.call.procedure,

@@ -14,10 +14,12 @@ use tenon_core::serve::{
     ServedStream,
 };
 use tenon_core::service::CancelFlag;
+use tenon_core::streams::{ServedStreams, StreamPort};
 use tenon_core::wait::{LOOKS, Looking, Polled, WaitContext, Waiter};
 use tenon_net::{Stream, Transport};
 use tenon_proto::connection::framing::ReceiveMemory;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
+use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 use tokio::time::{Sleep, sleep_until, timeout_at};
 
@@ -131,8 +133,12 @@ impl ConnectionTask {
     fn take_answers(&mut self, cx: &Context<'_>) {
         self.mailbox.take_answers(cx.waker(), &mut self.answers);
         for (to, mut reply) in self.answers.drain(..) {
-            if let ReplyTarget::Stream(id) = to {
-                self.served.answer_deferred(id, &mut reply);
+            match to {
+                ReplyTarget::Stream(id) => self.served.answer_deferred(id, &mut reply),
+                ReplyTarget::Items(number) => self.served.push_items(number, reply),
+                ReplyTarget::ItemsTaken(number, bytes) => self.served.give_back(number, bytes),
+                ReplyTarget::ItemsUnwanted(number) => self.served.stop_receiving(number),
+                ReplyTarget::Datagram(_) => {}
             }
         }
     }
@@ -150,7 +156,8 @@ impl ConnectionTask {
                 return Ok(ConnectionProgress::Waits);
             }
             self.carry_out(cx)?;
-            if self.transmit(cx)? == Sending::Blocked {
+            // A peer with streams may be unable to read before its own items are taken.
+            if self.transmit(cx)? == Sending::Blocked && !self.served.has_streams() {
                 return Ok(ConnectionProgress::Waits);
             }
             if self.served.has_unread() && !self.served.is_held() {
@@ -200,6 +207,10 @@ impl ConnectionTask {
             let waits = deferred > 0
                 && (registry.keeps_order(call.service) || !self.served.may_defer(&call));
             let bytes = received.message.capacity();
+            if received.streams.any() && call.procedure != 0 && !waits {
+                self.begin_streaming(call, received);
+                continue;
+            }
             if waits || !self.has_room_for(&call, bytes, deferred) {
                 self.served.hold(received);
                 if waits {
@@ -300,6 +311,38 @@ impl ConnectionTask {
                 }
             }
         }
+    }
+
+    /// Has a call with streams carried out elsewhere, if there is room. It does not wait for that: behind it are the items
+    /// and the credit that other calls with streams need to end.
+    #[cold]
+    fn begin_streaming(&mut self, call: CallToServe, mut received: ReceivedCall) {
+        self.served.compact(&mut received);
+        let (bytes, streams) = (received.message.capacity(), received.streams);
+        let limits = &self.state.shared.limits;
+        let elsewhere = match self.served.has_memory_for(bytes, limits) {
+            true => self.elsewhere(call, bytes),
+            false => None,
+        };
+        let Some(elsewhere) = elsewhere else {
+            let mut reply = Buffer::default();
+            let text = "the server has no room for further calls with streams";
+            call.refuse(Status::OVERLOADED, text, &mut reply);
+            return self.served.refuse_streaming(&call, &mut reply);
+        };
+        let ReplyTarget::Stream(id) = elsewhere.to() else {
+            return;
+        };
+        let number = id.number();
+        let port: Arc<dyn StreamPort> = Arc::<ReplyMailbox>::clone(&self.mailbox);
+        let streams = ServedStreams::new(
+            self.served.open_streams(number),
+            port,
+            (number, streams),
+            self.state.shared.limits.message_bytes,
+            call.deadline,
+        );
+        elsewhere.carry_out_streaming(CallMessage::Stream(received), streams);
     }
 
     /// Notes that a call is carried out elsewhere, for which there is room.
@@ -540,6 +583,8 @@ impl ConnectionTask {
 
 impl Drop for ConnectionTask {
     fn drop(&mut self) {
+        // Handlers on threads of their own wait for their streams even if the run time ends.
+        self.served.cancel_all(&self.state.shared);
         self.state.remove_connection(self.mailbox.id);
     }
 }

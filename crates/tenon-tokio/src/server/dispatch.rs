@@ -5,13 +5,16 @@
 //! A handler that blocks the task which received its call cannot be helped: so a procedure is taken for slow until it
 //! was quick for a while elsewhere, and again as soon as it was slow once.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
-use tenon_core::serve::{CallToServe, DeferredCall, LOOK_INTERVAL};
+use tenon_core::serve::{CallContext, CallToServe, DeferredCall, LOOK_INTERVAL};
 use tenon_core::service::{CancelFlag, Cancellation, Origin};
+use tenon_core::streams::ServedStreams;
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
+use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
 
@@ -81,7 +84,8 @@ impl ServerState {
         reply: &mut Buffer,
     ) -> InlineOutcome {
         let mut reply = std::mem::take(reply);
-        self.run_handler(call, origin, &message, Cancellation::None, &mut reply);
+        let beside = (Cancellation::None, None);
+        self.run_handler(call, origin, &message, beside, &mut reply);
         InlineOutcome::Finished(FinishedCall {
             reply,
             message: message.into_detached(),
@@ -93,11 +97,14 @@ impl ServerState {
         call: &CallToServe,
         origin: Origin,
         message: &CallMessage,
-        cancellation: Cancellation<'_>,
+        (cancellation, streams): (Cancellation<'_>, Option<&ServedStreams>),
         reply: &mut Buffer,
     ) {
-        let mut context = message.context(call, origin);
-        context.cancellation = cancellation;
+        let context = CallContext {
+            cancellation,
+            streams,
+            ..message.context(call, origin)
+        };
         let (registry, tally) = (&self.shared.registry, &self.shared.tally);
         registry.execute(call, context, message.arguments(), tally, reply);
     }
@@ -157,12 +164,51 @@ impl OffloadedCall {
         let state = Arc::clone(&self.state);
         state.shared.tally.calls_handed_over.up();
         match &state.handlers[self.call.service] {
-            CallHandler::Sync => drop(spawn_blocking(move || self.block(&message))),
+            CallHandler::Sync => drop(spawn_blocking(move || self.block(&message, None))),
             CallHandler::Async(service) => {
                 let asked = Call::new(&state.shared, self.origin, self.call, message);
                 let future = Arc::clone(service).begin(Arc::clone(&state.shared), asked, self.call);
                 self.carry_on(future);
             }
+        }
+    }
+
+    /// Carries a call with streams out.
+    #[cold]
+    pub(super) fn carry_out_streaming(self, message: CallMessage, streams: ServedStreams) {
+        let state = Arc::clone(&self.state);
+        state.shared.tally.calls_handed_over.up();
+        match &state.handlers[self.call.service] {
+            CallHandler::Sync => self.block_streaming(message, streams),
+            CallHandler::Async(service) => {
+                let asked = Call::new(&state.shared, self.origin, self.call, message);
+                let asked = asked.with_streams(streams);
+                let future = Arc::clone(service).begin(Arc::clone(&state.shared), asked, self.call);
+                self.carry_on(future);
+            }
+        }
+    }
+
+    /// Has a call with streams carried out by a thread of its own: it may take as long as its peer likes, and the run time
+    /// has a limited number of threads for what blocks. If there is no other thread it waits for one of those.
+    fn block_streaming(self, message: CallMessage, streams: ServedStreams) {
+        let run_time = Handle::current();
+        let job = Arc::new(Mutex::new(Some((self, message, streams))));
+        let carry_out = |job: &Mutex<Option<(Self, CallMessage, ServedStreams)>>| {
+            let job = job.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some((call, message, streams)) = job {
+                call.block(&message, Some(&streams));
+            }
+        };
+        let (handed, entered) = (Arc::clone(&job), run_time.clone());
+        let builder = thread::Builder::new().name("tenon-stream".to_owned());
+        let spawned = builder.spawn(move || {
+            let _entered = entered.enter();
+            carry_out(&handed);
+        });
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "cannot start a thread for a call with streams");
+            drop(run_time.spawn_blocking(move || carry_out(&job)));
         }
     }
 
@@ -182,7 +228,7 @@ impl OffloadedCall {
         });
     }
 
-    fn block(self, message: &CallMessage) {
+    fn block(self, message: &CallMessage, streams: Option<&ServedStreams>) {
         let begin = Instant::now();
         if !self.progress.begin() {
             return;
@@ -190,8 +236,8 @@ impl OffloadedCall {
         let reply = self.refusal().unwrap_or_else(|| {
             let _busy = self.state.blocking_threads.enter();
             let mut reply = Buffer::default();
-            let cancellation = Cancellation::Flag(self.progress.cancelled());
-            (self.state).run_handler(&self.call, self.origin, message, cancellation, &mut reply);
+            let beside = (Cancellation::Flag(self.progress.cancelled()), streams);
+            (self.state).run_handler(&self.call, self.origin, message, beside, &mut reply);
             reply
         });
         self.finish(begin, reply);

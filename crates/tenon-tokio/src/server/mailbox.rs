@@ -7,6 +7,7 @@ use std::task::Waker;
 
 use tenon_core::serve::CallTally;
 use tenon_core::service::Origin;
+use tenon_core::streams::StreamPort;
 use tenon_proto::connection::DeferredId;
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_wire::Buffer;
@@ -30,8 +31,28 @@ pub(super) struct ReplyMailbox {
 pub(super) enum ReplyTarget {
     /// One of a stream.
     Stream(DeferredId),
+    /// None: of a stream, items of the result of the call of this number.
+    Items(u32),
+    /// None: of a stream, items of the argument of the call of this number were taken, of so many bytes of credit.
+    ItemsTaken(u32, u64),
+    /// None: of a stream, no further items of the argument of the call of this number are wanted.
+    ItemsUnwanted(u32),
     /// One of a port.
     Datagram(DatagramCallKey<SocketAddr>),
+}
+
+impl StreamPort for ReplyMailbox {
+    fn send(&self, number: u32, messages: Buffer) {
+        self.leave(ReplyTarget::Items(number), messages);
+    }
+
+    fn give_back(&self, number: u32, bytes: u64) {
+        self.leave(ReplyTarget::ItemsTaken(number, bytes), Buffer::default());
+    }
+
+    fn stop_receiving(&self, number: u32) {
+        self.leave(ReplyTarget::ItemsUnwanted(number), Buffer::default());
+    }
 }
 
 #[derive(Debug, Default)]

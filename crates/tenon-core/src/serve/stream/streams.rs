@@ -7,6 +7,7 @@ use tenon_proto::connection::{Connection, DeferredId, PushError, ReceivedItem, S
 use tenon_wire::Buffer;
 
 use super::ServedStream;
+use crate::serve::registry::CallToServe;
 use crate::streams::StreamPipe;
 
 /// The calls of a connection that have streams.
@@ -59,9 +60,11 @@ impl PipedCalls {
     }
 
     /// Keeps the reply to a call as long as items wait that the handler has handed over before; returns whether it does.
+    /// A handler that was given up hands over no more.
     pub(super) fn hold_reply(&mut self, id: DeferredId, reply: &mut Buffer) -> bool {
         match self.find(id.number()) {
             Some(call) if !call.backlog.is_empty() => {
+                call.pipe.close();
                 call.reply = Some((id, std::mem::take(reply)));
                 true
             }
@@ -82,10 +85,11 @@ impl PipedCalls {
         }
     }
 
-    /// Forgets a call that is answered.
-    pub(super) fn remove(&mut self, number: u32) {
+    /// Forgets a call that is answered; returns the bytes of credit of its items that were not given back.
+    pub(super) fn remove(&mut self, number: u32) -> u64 {
         self.close(number);
-        self.calls.retain(|call| call.number != number);
+        let mut removed = self.calls.extract_if(.., |call| call.number == number);
+        removed.next().map_or(0, |call| call.pipe.take_unreturned())
     }
 }
 
@@ -122,7 +126,9 @@ impl ServedStream {
 
     /// Takes in items that a handler has handed over.
     pub fn push_items(&mut self, number: u32, messages: Buffer) {
-        if let Some(call) = self.piped.find(number) {
+        if let Some(call) = self.piped.find(number)
+            && call.reply.is_none()
+        {
             call.backlog.push_back(messages);
             call.push_backlog(&mut self.connection);
         }
@@ -130,12 +136,53 @@ impl ServedStream {
 
     /// Notes that a handler has taken items of so many bytes of credit.
     pub fn give_back(&mut self, number: u32, bytes: u64) {
-        self.connection.give_back(StreamId::of_peer(number), bytes);
+        let call = self.piped.find(number);
+        let returned = call.map_or(0, |call| call.pipe.note_returned(bytes));
+        if returned > 0 {
+            let id = StreamId::of_peer(number);
+            self.connection.give_back(id, returned);
+        }
     }
 
     /// Notes that a handler reads no further.
     pub fn stop_receiving(&mut self, number: u32) {
-        self.connection.stop_receiving(StreamId::of_peer(number));
+        if let Some(call) = self.piped.find(number) {
+            let (id, unreturned) = (StreamId::of_peer(number), call.pipe.take_unreturned());
+            self.connection.stop_receiving(id);
+            if unreturned > 0 {
+                self.connection.give_back(id, unreturned);
+            }
+        }
+    }
+
+    /// Forgets the streams of a call that is answered.
+    #[cold]
+    pub(super) fn close_streams(&mut self, number: u32) {
+        let unreturned = self.piped.remove(number);
+        if unreturned > 0 {
+            let id = StreamId::of_peer(number);
+            self.connection.stop_receiving(id);
+            self.connection.give_back(id, unreturned);
+        }
+    }
+
+    /// Refuses a call with streams that is not begun: what comes of its items is dropped.
+    pub fn refuse_streaming(&mut self, call: &CallToServe, reply: &mut Buffer) {
+        match self.connection.defer(&call.caller, call.deadline) {
+            Some(id) => self.answer_deferred(id, reply),
+            None => self.push_reply(reply),
+        }
+    }
+
+    /// Returns whether a call with streams is carried out.
+    #[inline]
+    pub fn has_streams(&self) -> bool {
+        !self.piped.is_empty()
+    }
+
+    /// Returns the number of calls with streams that are carried out.
+    pub fn streaming(&self) -> usize {
+        self.piped.calls.len()
     }
 
     /// Goes on with the items for which there was no room.

@@ -1,0 +1,228 @@
+//! Sending the items of a stream.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_sink::Sink;
+use tenon_core::error::CallError;
+use tenon_proto::lean::{ITEM_MAX, ItemDraft};
+use tenon_wire::{Buffer, Encoder};
+
+use super::EncodeItem;
+
+/// Takes the items of a stream: those of an argument at the client, those of a result in a handler. It waits as long as
+/// the other end takes no further items.
+///
+/// At the client the stream is to be [finished](Self::finish), or closed as a [`Sink`]: dropping it before that gives the
+/// call up. A handler ends its stream by returning; items that were [fed](Self::feed) are sent before its reply.
+pub struct ItemSink<T, E = CallError> {
+    target: Box<dyn ItemTarget>,
+    /// Whole messages that were not handed over, of at most [`ITEM_MAX`] bytes together in each.
+    waiting: VecDeque<Buffer>,
+    /// The item that is encoded.
+    item: Buffer,
+    /// Memory of what was handed over.
+    spare: Buffer,
+    encode: EncodeItem<T>,
+    error: PhantomData<fn() -> E>,
+}
+
+/// The destination of items.
+pub(crate) trait ItemTarget: Send {
+    /// Begins an item in an empty buffer.
+    fn begin(&self, buffer: &mut Buffer) -> ItemDraft;
+
+    /// Returns the bytes of the longest item that the other end accepts.
+    fn item_max(&self) -> usize;
+
+    /// Has whole messages sent, of at most [`ITEM_MAX`] bytes together, if there is room for them. An empty buffer is left
+    /// in their place. If there is none the task is woken when there is.
+    ///
+    /// # Errors
+    /// The other end takes no further items, or time ran out.
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        messages: &mut Buffer,
+    ) -> Poll<Result<(), CallError>>;
+
+    /// Tells the other end that these are all items.
+    fn end(&mut self);
+
+    /// Has whole messages sent as the sink is dropped, whether there is room for them or not.
+    fn send_last(&mut self, messages: VecDeque<Buffer>);
+}
+
+impl<T, E> ItemSink<T, E> {
+    pub(crate) fn new(target: Box<dyn ItemTarget>, encode: EncodeItem<T>) -> Self {
+        Self {
+            target,
+            waiting: VecDeque::new(),
+            item: Buffer::default(),
+            spare: Buffer::default(),
+            encode,
+            error: PhantomData,
+        }
+    }
+
+    /// Puts an item behind those that wait.
+    fn start(&mut self, item: &T) -> Result<(), CallError> {
+        self.item.clear();
+        let draft = self.target.begin(&mut self.item);
+        (self.encode)(item, &mut Encoder::over(&mut self.item))?;
+        let (length, limit) = (draft.length(&self.item), self.target.item_max());
+        if length > limit {
+            return Err(CallError::TooLargeForPeer {
+                size: length,
+                limit,
+                own_limit: None,
+            });
+        }
+        if !draft.seal(&mut self.item) {
+            self.split(draft);
+            return Ok(());
+        }
+        match self.waiting.back_mut() {
+            Some(last) if last.len() + self.item.len() <= ITEM_MAX => {
+                last.extend(self.item.as_slice());
+            }
+            _ => {
+                let empty = mem::take(&mut self.spare);
+                self.waiting.push_back(mem::replace(&mut self.item, empty));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a long item in parts behind those that wait.
+    #[cold]
+    fn split(&mut self, draft: ItemDraft) {
+        let mut rest = draft.content(&self.item);
+        while !rest.is_empty() {
+            let mut part = mem::take(&mut self.spare);
+            let length = draft.split(rest, &mut part);
+            rest = &rest[length..];
+            self.waiting.push_back(part);
+        }
+    }
+
+    /// Hands items over until at most so many buffers of them wait.
+    fn poll_handed_over(
+        &mut self,
+        cx: &mut Context<'_>,
+        left: usize,
+    ) -> Poll<Result<(), CallError>> {
+        while self.waiting.len() > left
+            && let Some(next) = self.waiting.front_mut()
+        {
+            if let Err(error) = ready!(self.target.poll_send(cx, next)) {
+                self.waiting.clear();
+                return Poll::Ready(Err(error));
+            }
+            if let Some(empty) = self.waiting.pop_front() {
+                self.spare = empty;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Hands everything over, and tells the other end that these are all items.
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        ready!(self.poll_handed_over(cx, 0))?;
+        self.target.end();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T, E: From<CallError>> ItemSink<T, E> {
+    /// Sends an item at once, with those that were [fed](Self::feed) before. If the future is dropped once it was polled
+    /// the item is sent with the next.
+    ///
+    /// # Errors
+    /// The item breaks a bound of the interface, or is too large; the other end takes no further items, as
+    /// [`CallError::StreamClosed`] says; time ran out.
+    pub async fn send(&mut self, item: &T) -> Result<(), E> {
+        self.start(item)?;
+        self.flush().await
+    }
+
+    /// Takes an item, which is sent with others: when they are [flushed](Self::flush), or when there are many.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn feed(&mut self, item: &T) -> Result<(), E> {
+        self.start(item)?;
+        Ok(poll_fn(|cx| self.poll_handed_over(cx, 1)).await?)
+    }
+
+    /// Sends all items that an iterator has, together as far as they find room.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn send_all<'t>(&mut self, items: impl IntoIterator<Item = &'t T>) -> Result<(), E>
+    where
+        T: 't,
+    {
+        for item in items {
+            self.feed(item).await?;
+        }
+        self.flush().await
+    }
+
+    /// Sends the items that were [fed](Self::feed).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn flush(&mut self) -> Result<(), E> {
+        Ok(poll_fn(|cx| self.poll_handed_over(cx, 0)).await?)
+    }
+
+    /// Sends what was fed, and tells the other end that these are all items.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn finish(mut self) -> Result<(), E> {
+        Ok(poll_fn(|cx| self.poll_end(cx)).await?)
+    }
+}
+
+impl<T, E: From<CallError>> Sink<T> for ItemSink<T, E> {
+    type Error = E;
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
+        self.poll_handed_over(cx, 1).map_err(E::from)
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), E> {
+        Ok(self.start(&item)?)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
+        self.poll_handed_over(cx, 0).map_err(E::from)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
+        self.poll_end(cx).map_err(E::from)
+    }
+}
+
+impl<T, E> Drop for ItemSink<T, E> {
+    fn drop(&mut self) {
+        if !self.waiting.is_empty() {
+            self.target.send_last(mem::take(&mut self.waiting));
+        }
+    }
+}
+
+impl<T, E> fmt::Debug for ItemSink<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ItemSink")
+            .field("waiting", &self.waiting.len())
+            .finish_non_exhaustive()
+    }
+}
