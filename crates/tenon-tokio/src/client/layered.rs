@@ -167,6 +167,6 @@ impl<F: fmt::Debug, M: Middleware> fmt::Debug for LayeredCall<F, M> {
 }
 
 #[cold]
-fn rejected<E: ProcedureError>(rejection: Rejection) -> E {
+pub(super) fn rejected<E: ProcedureError>(rejection: Rejection) -> E {
     CallError::Rejected(rejection).into()
 }

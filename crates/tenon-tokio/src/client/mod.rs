@@ -16,6 +16,7 @@ mod connect;
 mod driver;
 mod handle;
 mod layered;
+mod layered_streams;
 mod look;
 mod make_calls;
 mod open;

@@ -100,8 +100,7 @@ impl ClientView<'_> {
                     Ok(CallDraft::Lean(call))
                 }
                 CallDraft::Onc => {
-                    let reason =
-                        "ONC RPC has none; connect to lean+tcp:// or another lean address";
+                    let reason = "ONC RPC has none; connect to lean+tcp:// or another lean address";
                     Err(CallError::NoStreams { reason })
                 }
             }

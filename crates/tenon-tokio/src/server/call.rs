@@ -84,7 +84,8 @@ pub trait AsyncService: Send + Sync + 'static {
     }
 
     /// Returns whether the calls of one connection are to be carried out one after the other, in their order. While one
-    /// is carried out, no further request of its connection is looked at, a cancellation neither.
+    /// is carried out, no further request of its connection is looked at, a cancellation neither. Those with streams are
+    /// not waited for.
     fn keeps_order(&self) -> bool {
         false
     }

@@ -15,6 +15,9 @@ pub(super) struct CallPermits {
     /// A permit for each unit.
     memory: Arc<Semaphore>,
     units_max: u32,
+    /// One for each call with streams, of which there are fewer than calls: the others end by themselves, and those
+    /// perhaps not before others of their connections have.
+    streaming: Arc<Semaphore>,
 }
 
 /// Room for one call, which is free again when this is dropped.
@@ -24,6 +27,7 @@ pub(super) struct CallPermit {
     memory: OwnedSemaphorePermit,
     /// Units that were asked for, of which more than there are were not taken.
     units: usize,
+    streaming: Option<OwnedSemaphorePermit>,
 }
 
 impl CallPermits {
@@ -35,7 +39,17 @@ impl CallPermits {
             calls: Arc::new(Semaphore::new(calls_max.clamp(1, Semaphore::MAX_PERMITS))),
             memory: Arc::new(Semaphore::new(units_max as usize)),
             units_max,
+            streaming: Arc::new(Semaphore::new(
+                calls_max.div_ceil(2).clamp(1, Semaphore::MAX_PERMITS),
+            )),
         }
+    }
+
+    /// Notes that a call for which there is room has streams; returns false if there are too many of those.
+    #[cold]
+    pub(super) fn note_streaming(&self, room: &mut CallPermit) -> bool {
+        room.streaming = Arc::clone(&self.streaming).try_acquire_owned().ok();
+        room.streaming.is_some()
     }
 
     /// Takes room for a call with so many bytes that count, if there is some and no other waits for it.
@@ -48,6 +62,7 @@ impl CallPermits {
             _call: call,
             memory: memory.ok()?,
             units,
+            streaming: None,
         })
     }
 
@@ -61,6 +76,7 @@ impl CallPermits {
             _call: call,
             memory: memory.await.ok()?,
             units,
+            streaming: None,
         })
     }
 

@@ -166,7 +166,9 @@ impl ConnectionTask {
             if let Some(reason) = self.end_if_done() {
                 return Ok(ConnectionProgress::Over(reason));
             }
-            if self.served.is_held() || self.ends.is_some() {
+            let is_aged = matches!(self.ends, Some(EndReason::Aged));
+            let receives_streams = is_aged && self.served.has_streams();
+            if self.served.is_held() || self.ends.is_some() && !receives_streams {
                 return Ok(ConnectionProgress::Waits);
             }
             self.served.lend(memory);
@@ -203,15 +205,17 @@ impl ConnectionTask {
                 self.served.compact(&mut received);
             }
             let registry = &self.state.shared.registry;
+            // Those with streams are not waited for: what they wait for may be behind this call.
             let deferred = self.served.deferred();
-            let waits = deferred > 0
-                && (registry.keeps_order(call.service) || !self.served.may_defer(&call));
+            let unstreamed = deferred - self.served.streaming();
+            let waits = unstreamed > 0 && registry.keeps_order(call.service)
+                || deferred > 0 && !self.served.may_defer(&call);
             let bytes = received.message.capacity();
             if received.streams.any() && call.procedure != 0 && !waits {
                 self.begin_streaming(call, received);
                 continue;
             }
-            if waits || !self.has_room_for(&call, bytes, deferred) {
+            if waits || !self.has_room_for(&call, bytes, unstreamed) {
                 self.served.hold(received);
                 if waits {
                     return Ok(());
@@ -232,7 +236,7 @@ impl ConnectionTask {
 
     /// Returns whether a call may be carried out that may have to be so elsewhere. Room for it is taken.
     #[inline]
-    fn has_room_for(&mut self, call: &CallToServe, bytes: usize, deferred: usize) -> bool {
+    fn has_room_for(&mut self, call: &CallToServe, bytes: usize, unstreamed: usize) -> bool {
         let state = &self.state;
         let is_quick =
             matches!(state.handlers[call.service], CallHandler::Sync) && !state.is_slow(call);
@@ -240,7 +244,8 @@ impl ConnectionTask {
             return true;
         }
         let limits = &state.shared.limits;
-        if deferred >= limits.connection_calls.max(1) || !self.served.has_memory_for(bytes, limits)
+        if unstreamed >= limits.connection_calls.max(1)
+            || !self.served.has_memory_for(bytes, limits)
         {
             return false;
         }
@@ -257,7 +262,7 @@ impl ConnectionTask {
     #[cold]
     fn may_go_on(&mut self, cx: &mut Context<'_>) -> bool {
         let (limits, bytes) = (&self.state.shared.limits, self.served.held_bytes());
-        if self.served.deferred() >= limits.connection_calls.max(1)
+        if self.served.deferred() - self.served.streaming() >= limits.connection_calls.max(1)
             || !self.served.has_memory_for(bytes, limits)
         {
             // Each answer wakes the task.
@@ -320,12 +325,23 @@ impl ConnectionTask {
         self.served.compact(&mut received);
         let (bytes, streams) = (received.message.capacity(), received.streams);
         let limits = &self.state.shared.limits;
-        let elsewhere = match self.served.has_memory_for(bytes, limits) {
+        let mut reply = Buffer::default();
+        if self.state.is_stopping() {
+            call.refuse(Status::STOPPING, "the server stops", &mut reply);
+            return self.served.refuse_streaming(&call, &mut reply);
+        }
+        let has_memory = self.served.has_memory_for(bytes, limits);
+        let counted = self.served.counted_bytes(bytes);
+        let room = (self.room.take()).filter(|room| room.suffices_for(counted));
+        self.room = room.or_else(|| self.state.room_now(counted));
+        let has_room =
+            (self.room.as_mut()).is_some_and(|room| self.state.room.note_streaming(room));
+        let elsewhere = match has_memory && has_room {
             true => self.elsewhere(call, bytes),
             false => None,
         };
         let Some(elsewhere) = elsewhere else {
-            let mut reply = Buffer::default();
+            self.room = None;
             let text = "the server has no room for further calls with streams";
             call.refuse(Status::OVERLOADED, text, &mut reply);
             return self.served.refuse_streaming(&call, &mut reply);
@@ -392,7 +408,7 @@ impl ConnectionTask {
         cx: &mut Context<'_>,
         is_lone: bool,
     ) -> Result<ReceiveOutcome, EndReason> {
-        if self.state.is_stopping() {
+        if self.state.is_stopping() && !self.served.has_streams() {
             return self.receive_last();
         }
         if is_lone {

@@ -29,7 +29,7 @@ pub(super) struct ServerState {
     /// The threads of the run time that carry calls out.
     pub(super) blocking_threads: BlockingThreads,
     /// For the calls that are carried out elsewhere than where they were received.
-    room: CallPermits,
+    pub(super) room: CallPermits,
     pub(super) waiting: Waiting,
     pub(super) spinners: Spinners,
     /// Polls of connections so far: one that is polled several times in a row is the only one that says something.
