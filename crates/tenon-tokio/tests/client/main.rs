@@ -12,4 +12,5 @@ mod liveness;
 mod peers;
 mod ready;
 mod restarts;
+mod streams;
 mod system_calls;

@@ -1,0 +1,898 @@
+//! Calls with streams, over every transport that carries them: all items arrive in order, ends are told, and a stream that
+//! one end gives up ends at the other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tenon::lean::{CallStreams, Interface, Status};
+use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean, Representation};
+use tenon::{
+    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, ChannelOptions, ItemReader,
+    ItemWriter, LeanInput, LeanService, Refusal, ServedStreams, ServerLimits, Service,
+};
+use tenon_tokio::{
+    Answer, ArgumentSink, AsyncService, Call, Client, ItemSink, ItemStream, OpenAsyncStreams,
+    Server,
+};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::common::place::fresh_path;
+
+const PROGRAM: u32 = 0x2000_0077;
+
+/// Counts up to a number.
+const COUNT: u32 = 1;
+/// Adds up what it is sent.
+const SUM: u32 = 2;
+/// Sends everything back.
+const ECHO: u32 = 3;
+/// Sends items until its caller wants no more.
+const ENDLESS: u32 = 4;
+/// Fails behind some items.
+const FAIL: u32 = 5;
+/// Reads one item and answers.
+const FIRST: u32 = 6;
+/// Has no streams, and returns its argument.
+const PLAIN: u32 = 7;
+/// Reads nothing, and does not end.
+const HOLD: u32 = 8;
+
+/// Items that the handler of [`FAIL`] sends.
+const FAIL_AFTER: u32 = 1000;
+
+/// Longest wait for anything.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A call with one number as its argument.
+struct NumberCall<const PROCEDURE: u32>(u32);
+
+impl<const PROCEDURE: u32> CalledProcedure for NumberCall<PROCEDURE> {
+    const PROCEDURE: u32 = PROCEDURE;
+    type Result = ();
+    type Error = CallError;
+}
+
+impl<R: Representation, const PROCEDURE: u32> CallCodec<R> for NumberCall<PROCEDURE> {
+    fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
+        Ok(out.put(self.0))
+    }
+
+    fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// A call that returns a number.
+struct SumCall<const PROCEDURE: u32>;
+
+impl<const PROCEDURE: u32> CalledProcedure for SumCall<PROCEDURE> {
+    const PROCEDURE: u32 = PROCEDURE;
+    type Result = u64;
+    type Error = CallError;
+}
+
+impl<R: Representation, const PROCEDURE: u32> CallCodec<R> for SumCall<PROCEDURE> {
+    fn decode(input: &mut Decoder<'_, R>) -> Result<u64, DecodeError> {
+        input.get()
+    }
+}
+
+fn put_words(item: &Vec<u32>, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    out.put(item.len() as u32);
+    for word in item {
+        out.put(*word);
+    }
+    Ok(())
+}
+
+fn get_words(input: &mut LeanInput<'_>) -> Result<Vec<u32>, DecodeError> {
+    let length = get_number(input)?;
+    (0..length).map(|_| get_number(input)).collect()
+}
+
+fn put_number(item: &u32, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    Ok(out.put(*item))
+}
+
+fn get_number(input: &mut LeanInput<'_>) -> Result<u32, DecodeError> {
+    match input {
+        LeanInput::Native(input) => input.get(),
+        LeanInput::Swapped(input) => input.get(),
+    }
+}
+
+/// What the handlers of a server have done.
+#[derive(Debug, Default)]
+struct Journal {
+    /// Handlers that run.
+    running: AtomicUsize,
+    /// Bytes of the items that [`ENDLESS`] has sent.
+    sent: AtomicUsize,
+}
+
+/// Counts a handler while it runs.
+struct Running<'j>(&'j Journal);
+
+impl<'j> Running<'j> {
+    fn new(journal: &'j Journal) -> Self {
+        journal.running.fetch_add(1, Ordering::SeqCst);
+        Self(journal)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Has procedures with streams, which are carried out by tasks.
+struct ByTasks(Arc<Journal>);
+
+impl AsyncService for ByTasks {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn interface(&self) -> Option<Arc<Interface>> {
+        Some(Arc::new(Interface::unknown(PROGRAM, 1)))
+    }
+
+    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+        let _running = Running::new(&self.0);
+        let Some(streams) = call.streams() else {
+            let argument = call.decode_lean(get_number)?;
+            return call.answer_lean(|out| Ok(out.put(u64::from(argument))));
+        };
+        let mut result = None;
+        match call.procedure() {
+            COUNT => {
+                let mut out = ItemSink::of_handler(streams, put_number);
+                for number in 0..call.decode_lean(get_number)? {
+                    out.feed(&number).await?;
+                }
+                // What was not flushed is sent all the same.
+            }
+            SUM => {
+                let mut numbers = ItemStream::of_handler(streams, get_number);
+                let mut sum = 0;
+                while let Some(number) = numbers.next().await {
+                    sum += u64::from(number?);
+                }
+                result = Some(sum);
+            }
+            ECHO => {
+                let both = CallStreams {
+                    argument: true,
+                    result: true,
+                };
+                let streams = call.declared_streams(both)?;
+                let mut out = ItemSink::of_handler(streams, put_words);
+                let mut items = ItemStream::of_handler(streams, get_words);
+                while let Some(item) = items.next().await {
+                    out.send(&item?).await?;
+                }
+            }
+            ENDLESS => {
+                let mut out = ItemSink::of_handler(streams, put_words);
+                let item = vec![7; 250];
+                loop {
+                    out.send(&item).await?;
+                    self.0.sent.fetch_add(1004, Ordering::SeqCst);
+                }
+            }
+            FAIL => {
+                let mut out = ItemSink::of_handler(streams, put_number);
+                let items: Vec<u32> = (0..FAIL_AFTER).collect();
+                out.send_all(&items).await?;
+                return Err(Refusal::Denied("no more for you".into()));
+            }
+            FIRST => {
+                let mut numbers = ItemStream::of_handler(streams, get_number);
+                let first = numbers.next().await;
+                let first = first.ok_or(Refusal::ProcedureUnavailable)??;
+                result = Some(u64::from(first));
+            }
+            HOLD => std::future::pending().await,
+            _ => return Err(Refusal::ProcedureUnavailable),
+        }
+        call.answer_lean(|out| Ok(result.into_iter().for_each(|sum| out.put(sum))))
+    }
+}
+
+/// Has the same procedures, which are carried out by threads.
+struct ByThreads(Arc<Journal>);
+
+impl Service for ByThreads {
+    fn program(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn call(
+        &self,
+        _: &CallInfo<'_>,
+        _: &mut Decoder<'_>,
+        _: &mut Encoder<'_>,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::ProcedureUnavailable)
+    }
+
+    fn lean(&self) -> Option<&dyn LeanService> {
+        Some(self)
+    }
+}
+
+impl LeanService for ByThreads {
+    fn interface(&self) -> Arc<Interface> {
+        Arc::new(Interface::unknown(PROGRAM, 1))
+    }
+
+    fn call_lean(
+        &self,
+        _: &CallInfo<'_>,
+        mut arguments: LeanInput<'_>,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        Ok(result.put(u64::from(get_number(&mut arguments)?)))
+    }
+
+    fn call_streaming(
+        &self,
+        call: &CallInfo<'_>,
+        mut arguments: LeanInput<'_>,
+        streams: &ServedStreams,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        let _running = Running::new(&self.0);
+        let numbers = || ItemReader::of_handler(streams, get_number);
+        match call.procedure() {
+            COUNT => {
+                let mut out = ItemWriter::of_handler(streams, put_number);
+                for number in 0..get_number(&mut arguments)? {
+                    out.feed(&number)?;
+                }
+                out.flush()?;
+            }
+            SUM => {
+                let sum: Result<Vec<u32>, CallError> = numbers().collect();
+                result.put(sum?.into_iter().map(u64::from).sum::<u64>());
+            }
+            ECHO => {
+                let mut out = ItemWriter::of_handler(streams, put_words);
+                for item in ItemReader::of_handler(streams, get_words) {
+                    out.send(&item?)?;
+                }
+            }
+            ENDLESS => {
+                let mut out = ItemWriter::of_handler(streams, put_words);
+                let item = vec![7; 250];
+                loop {
+                    out.send(&item)?;
+                    self.0.sent.fetch_add(1004, Ordering::SeqCst);
+                }
+            }
+            FAIL => {
+                let mut out = ItemWriter::of_handler(streams, put_number);
+                let items: Vec<u32> = (0..FAIL_AFTER).collect();
+                out.send_all(&items)?;
+                return Err(Refusal::Denied("no more for you".into()));
+            }
+            FIRST => {
+                let first = numbers().next().ok_or(Refusal::ProcedureUnavailable)??;
+                result.put(u64::from(first));
+            }
+            HOLD => {
+                while !call.is_cancelled() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+            _ => return Err(Refusal::ProcedureUnavailable),
+        }
+        Ok(())
+    }
+}
+
+/// Starts a server at an address of its own of each kind.
+async fn serve(limits: ServerLimits, by_threads: bool) -> (Server, Arc<Journal>, Vec<String>) {
+    let path = || fresh_path().display().to_string();
+    let mut builder = Server::builder().limits(limits);
+    for listen in [
+        "tcp://127.0.0.1:0".to_owned(),
+        format!("unix://{}", path()),
+        format!("shm://{}", path()),
+    ] {
+        builder = builder.listen(&listen).unwrap();
+    }
+    let journal = Arc::new(Journal::default());
+    let builder = match by_threads {
+        true => builder.sync_service(ByThreads(Arc::clone(&journal))),
+        false => builder.service(ByTasks(Arc::clone(&journal))),
+    };
+    let server = builder.start().await.unwrap();
+    let addresses = server.addresses().iter().map(|address| {
+        let address = address.to_string();
+        match address.starts_with("shm") {
+            true => address,
+            false => format!("lean+{address}"),
+        }
+    });
+    let addresses = addresses.collect();
+    (server, journal, addresses)
+}
+
+/// Has `test` run with a client of each address of a server by tasks and of one by threads.
+async fn each(test: impl AsyncFn(&Client, &Journal)) {
+    for by_threads in [false, true] {
+        let (server, journal, addresses) = serve(ServerLimits::default(), by_threads).await;
+        for address in &addresses {
+            eprintln!("{address} by_threads: {by_threads}");
+            let client = Client::connect(address, PROGRAM, 1).await.unwrap();
+            in_time(test(&client, &journal)).await;
+            eventually(|| journal.running.load(Ordering::SeqCst) == 0).await;
+            assert_eq!(client.channel().counters().in_flight, 0);
+        }
+        server.shutdown(Duration::from_secs(5)).await;
+    }
+}
+
+async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("it takes too long")
+}
+
+async fn eventually(mut condition: impl FnMut() -> bool) {
+    in_time(async {
+        while !condition() {
+            sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+}
+
+async fn count(client: &Client, count: u32) -> Result<ItemStream<u32>, CallError> {
+    let call = NumberCall::<COUNT>(count);
+    client
+        .open_result(&call, get_number, CallOptions::new())
+        .await
+}
+
+async fn endless(client: &Client, options: CallOptions<'_>) -> ItemStream<Vec<u32>> {
+    let call = NumberCall::<ENDLESS>(0);
+    client.open_result(&call, get_words, options).await.unwrap()
+}
+
+async fn sum(client: &Client) -> ArgumentSink<u32, u64> {
+    let options = CallOptions::new();
+    let opened = client.open_argument(&SumCall::<SUM>, put_number, options);
+    opened.await.unwrap()
+}
+
+async fn hold(
+    client: &Client,
+    options: CallOptions<'_>,
+) -> Result<ArgumentSink<u32, u64>, CallError> {
+    let call = SumCall::<HOLD>;
+    client.open_argument(&call, put_number, options).await
+}
+
+async fn echo(client: &Client) -> (ItemSink<Vec<u32>>, ItemStream<Vec<u32>>) {
+    let call = NumberCall::<ECHO>(0);
+    let opened = client.open_both(&call, put_words, get_words, CallOptions::new());
+    opened.await.unwrap()
+}
+
+async fn plain(client: &Client, number: u32) -> u64 {
+    let put = |out: &mut Encoder<'_, Lean>| Ok(out.put(number));
+    let get = |input: &mut LeanInput<'_>| match input {
+        LeanInput::Native(input) => input.get::<u64>(),
+        LeanInput::Swapped(input) => input.get::<u64>(),
+    };
+    in_time(client.lean().call(PLAIN, put, get)).await.unwrap()
+}
+
+fn status_of(error: &CallError) -> Option<Status> {
+    match error {
+        CallError::Exception(exception) => Some(exception.status),
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_items_of_a_result_arrive_in_their_order() {
+    each(async |client, _| {
+        for length in [0, 1, 1000, 300_000] {
+            let mut numbers = count(client, length).await.unwrap();
+            let mut next = 0;
+            while let Some(number) = numbers.next().await {
+                assert_eq!(number.unwrap(), next);
+                next += 1;
+            }
+            assert_eq!(next, length);
+            assert!(numbers.next().await.is_none());
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_items_of_an_argument_arrive_before_the_result() {
+    each(async |client, _| {
+        for length in [0, 1, 1000, 300_000_u32] {
+            let mut numbers = sum(client).await;
+            let items: Vec<u32> = (0..length).collect();
+            numbers.send_all(&items).await.unwrap();
+            let expected = u64::from(length) * u64::from(length.saturating_sub(1)) / 2;
+            assert_eq!(numbers.finish().await.unwrap(), expected, "{length}");
+        }
+    })
+    .await;
+}
+
+/// In a run time of one thread nothing but waiting lets other tasks run.
+#[tokio::test]
+async fn one_thread_is_enough() {
+    each(async |client, _| {
+        let (mut out, mut items) = echo(client).await;
+        let sender = tokio::spawn(async move {
+            for number in 0..20_000 {
+                out.send(&vec![number]).await.unwrap();
+            }
+            out.finish().await.unwrap();
+        });
+        for number in 0..20_000 {
+            assert_eq!(items.next().await.unwrap().unwrap(), [number]);
+        }
+        assert!(items.next().await.is_none());
+        sender.await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_items_go_in_parts() {
+    each(async |client, _| {
+        let (mut out, mut items) = echo(client).await;
+        let lengths = [100_000, 3, 8188, 8189, 8190, 8191, 8192, 0, 200_000, 1];
+        let sender = tokio::spawn(async move {
+            for length in lengths {
+                out.feed(&(0..length).collect()).await.unwrap();
+            }
+            out.finish().await.unwrap();
+        });
+        for length in lengths {
+            let item = items.next().await.unwrap().unwrap();
+            assert!(item.into_iter().eq(0..length), "{length}");
+        }
+        assert!(items.next().await.is_none());
+        sender.await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_ends_hold_quick_ones_up() {
+    each(async |client, _| {
+        for (slow_sender, slow_reader) in [(true, false), (false, true)] {
+            let (mut out, mut items) = echo(client).await;
+            let sender = tokio::spawn(async move {
+                for number in 0..300 {
+                    if slow_sender && number % 30 == 0 {
+                        sleep(Duration::from_millis(2)).await;
+                    }
+                    out.send(&vec![number; 1000]).await.unwrap();
+                }
+                out.finish().await.unwrap();
+            });
+            for number in 0..300 {
+                if slow_reader && number % 30 == 0 {
+                    sleep(Duration::from_millis(2)).await;
+                }
+                let item = items.next().await.unwrap().unwrap();
+                assert_eq!((item.len(), item[0]), (1000, number));
+            }
+            assert!(items.next().await.is_none());
+            sender.await.unwrap();
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_is_dropped_ends_the_handler() {
+    each(async |client, journal| {
+        // More than fills the window of the connection, if it were not given back.
+        for read in [0, 1, 500, 3, 3, 3, 3, 3, 3] {
+            let mut items = endless(client, CallOptions::new()).await;
+            for _ in 0..read {
+                items.next().await.unwrap().unwrap();
+            }
+            drop(items);
+            eventually(|| journal.running.load(Ordering::SeqCst) == 0).await;
+        }
+        assert_eq!(
+            count(client, 1)
+                .await
+                .unwrap()
+                .next()
+                .await
+                .unwrap()
+                .unwrap(),
+            0
+        );
+        // The same where nothing was sent.
+        drop(echo(client).await);
+        let (out, items) = echo(client).await;
+        drop(out);
+        let mut items = items;
+        let error = items.next().await.unwrap().unwrap_err();
+        assert_eq!(status_of(&error), Some(Status::CANCELLED), "{error}");
+        let (mut out, items) = echo(client).await;
+        drop(items);
+        let error = out.send(&vec![1]).await.unwrap_err();
+        assert!(matches!(error, CallError::StreamClosed), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_may_come_before_the_last_item() {
+    each(async |client, _| {
+        let options = CallOptions::new();
+        // More than fills the window of the connection, if it were not given back.
+        for _ in 0..20 {
+            let opened = client.open_argument(&SumCall::<FIRST>, put_number, options);
+            let mut numbers: ArgumentSink<u32, u64> = opened.await.unwrap();
+            let error = loop {
+                if let Err(error) = numbers.send(&42).await {
+                    break error;
+                }
+            };
+            assert!(matches!(error, CallError::StreamClosed), "{error}");
+            assert_eq!(numbers.finish().await.unwrap(), 42);
+        }
+        let opened = client.open_argument(&SumCall::<FIRST>, put_number, options);
+        let numbers: ArgumentSink<u32, u64> = opened.await.unwrap();
+        let error = numbers.finish().await.unwrap_err();
+        assert!(status_of(&error).is_some(), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_exception_comes_behind_the_items() {
+    each(async |client, _| {
+        let call = NumberCall::<FAIL>(0);
+        let opened = client.open_result(&call, get_number, CallOptions::new());
+        let mut numbers: ItemStream<u32> = opened.await.unwrap();
+        for number in 0..FAIL_AFTER {
+            assert_eq!(numbers.next().await.unwrap().unwrap(), number);
+        }
+        let error = numbers.next().await.unwrap().unwrap_err();
+        assert!(error.to_string().contains("no more for you"), "{error}");
+        assert!(numbers.next().await.is_none());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sink_that_is_dropped_cancels_the_call() {
+    each(async |client, journal| {
+        let mut numbers = sum(client).await;
+        numbers.send(&1).await.unwrap();
+        eventually(|| journal.running.load(Ordering::SeqCst) == 1).await;
+        drop(numbers);
+        eventually(|| journal.running.load(Ordering::SeqCst) == 0).await;
+        // One that is dropped while it waits for room.
+        let mut held = hold(client, CallOptions::new()).await.unwrap();
+        let items = vec![1; 100_000];
+        let sent = timeout(Duration::from_millis(30), held.send_all(&items)).await;
+        assert!(sent.is_err());
+        drop(held);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_ends_at_its_deadline() {
+    each(async |client, _| {
+        let options = CallOptions::new().timeout(Duration::from_millis(50));
+        let numbers = hold(client, options).await.unwrap();
+        let error = numbers.finish().await.unwrap_err();
+        assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
+
+        let mut numbers = hold(client, options).await.unwrap();
+        let items = vec![1; 100_000];
+        let error = numbers.send_all(&items).await.unwrap_err();
+        assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
+
+        let mut items = endless(client, options).await;
+        let begin = Instant::now();
+        let error = loop {
+            match items.next().await.unwrap() {
+                Ok(_) => assert!(begin.elapsed() < PATIENCE),
+                Err(error) => break error,
+            }
+        };
+        let is_late = status_of(&error) == Some(Status::DEADLINE);
+        assert!(
+            is_late || matches!(error, CallError::TimedOut { .. }),
+            "{error}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_without_a_deadline_outlasts_those_that_have_one() {
+    let (server, _, addresses) = serve(ServerLimits::default(), false).await;
+    for address in &addresses {
+        let client = Client::connect(address, PROGRAM, 1).await.unwrap();
+        let (mut out, mut items) = echo(&client).await;
+        let late = CallOptions::new().timeout(Duration::from_millis(20));
+        let held = hold(&client, late).await.unwrap();
+        assert!(in_time(held.finish()).await.is_err());
+        sleep(Duration::from_millis(50)).await;
+        out.send(&vec![1, 2, 3]).await.unwrap();
+        assert_eq!(in_time(items.next()).await.unwrap().unwrap(), [1, 2, 3]);
+        out.finish().await.unwrap();
+        assert!(in_time(items.next()).await.is_none());
+    }
+    server.shutdown(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_slow_reader_leaves_takes_bounded_memory_and_delays_no_other_call() {
+    each(async |client, journal| {
+        journal.sent.store(0, Ordering::SeqCst);
+        let mut items = endless(client, CallOptions::new()).await;
+        items.next().await.unwrap().unwrap();
+        let mut before = 0;
+        // Until it stands still.
+        loop {
+            sleep(Duration::from_millis(30)).await;
+            let sent = journal.sent.load(Ordering::SeqCst);
+            if sent == std::mem::replace(&mut before, sent) {
+                break;
+            }
+        }
+        assert!((64 << 10..400 << 10).contains(&before), "{before}");
+        for number in 0..100 {
+            assert_eq!(plain(client, number).await, u64::from(number));
+        }
+        let numbers = count(client, 20_000).await.unwrap();
+        assert_eq!(drain(numbers).await, 20_000);
+    })
+    .await;
+}
+
+async fn drain<T>(mut items: ItemStream<T>) -> usize {
+    let mut length = 0;
+    while let Some(item) = items.next().await {
+        item.unwrap();
+        length += 1;
+    }
+    length
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn addresses_without_streams_are_told_apart_from_those_with() {
+    for address in [
+        "tcp://127.0.0.1:1",
+        "udp://127.0.0.1:1",
+        "lean+udp://127.0.0.1:1",
+    ] {
+        let options = ChannelOptions {
+            connect_lazily: true,
+            ..ChannelOptions::default()
+        };
+        let client = Client::connect_with(address, PROGRAM, 1, options)
+            .await
+            .unwrap();
+        let error = in_time(count(&client, 1)).await.unwrap_err();
+        assert!(matches!(error, CallError::NoStreams { .. }), "{error}");
+        assert_eq!(client.channel().counters().in_flight, 0);
+    }
+    let limits = ServerLimits {
+        connection_streams: 0,
+        ..ServerLimits::default()
+    };
+    let (server, _, addresses) = serve(limits, false).await;
+    for address in &addresses {
+        let client = Client::connect(address, PROGRAM, 1).await.unwrap();
+        let error = in_time(count(&client, 1)).await.unwrap_err();
+        assert!(matches!(error, CallError::NoStreams { .. }), "{error}");
+        assert_eq!(plain(&client, 5).await, 5);
+    }
+    server.shutdown(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_connection_is_an_error_behind_what_came() {
+    for by_threads in [false, true] {
+        for index in 0..3 {
+            let (server, _, addresses) = serve(ServerLimits::default(), by_threads).await;
+            let client = Client::connect(&addresses[index], PROGRAM, 1)
+                .await
+                .unwrap();
+            let mut items = endless(&client, CallOptions::new()).await;
+            in_time(items.next()).await.unwrap().unwrap();
+            let (mut out, mut echoed) = echo(&client).await;
+            let held = hold(&client, CallOptions::new()).await.unwrap();
+            out.send(&vec![1]).await.unwrap();
+            sleep(Duration::from_millis(30)).await;
+            server.shutdown(Duration::ZERO).await;
+            let mut came = 0;
+            let error = loop {
+                match in_time(items.next()).await.unwrap() {
+                    Ok(_) => came += 1,
+                    Err(error) => break error,
+                }
+            };
+            assert!(came > 0);
+            let is_lost = |error: &CallError| {
+                matches!(
+                    error,
+                    CallError::Disconnected {
+                        may_have_executed: true,
+                        ..
+                    }
+                ) || matches!(status_of(error), Some(Status::STOPPING | Status::CANCELLED))
+            };
+            assert!(is_lost(&error), "{error:?}");
+            assert_eq!(in_time(echoed.next()).await.unwrap().unwrap(), [1]);
+            let error = in_time(echoed.next()).await.unwrap().unwrap_err();
+            assert!(is_lost(&error), "{error:?}");
+            let error = in_time(out.send(&vec![1])).await.unwrap_err();
+            assert!(matches!(error, CallError::StreamClosed), "{error}");
+            let error = in_time(held.finish()).await.unwrap_err();
+            assert!(is_lost(&error), "{error:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_streams_go_over_one_channel() {
+    each(async |client, _| {
+        let mut tasks = JoinSet::new();
+        for task in 0..100 {
+            let client = client.clone();
+            tasks.spawn(async move {
+                let (mut out, mut items) = echo(&client).await;
+                let sender = tokio::spawn(async move {
+                    for number in 0..50 {
+                        out.send(&vec![task, number, 7, 7, 7, 7]).await.unwrap();
+                    }
+                    out.finish().await.unwrap();
+                });
+                for number in 0..50 {
+                    let item = items.next().await.unwrap().unwrap();
+                    assert_eq!(item[..2], [task, number]);
+                }
+                assert!(items.next().await.is_none());
+                sender.await.unwrap();
+            });
+        }
+        tasks.join_all().await;
+        assert_eq!(client.channel().counters().connections, 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_with_streams_wait_for_the_peer_and_others_do_not() {
+    let limits = ServerLimits {
+        connection_streams: 2,
+        connection_calls: 2,
+        ..ServerLimits::default()
+    };
+    for by_threads in [false, true] {
+        let (server, journal, addresses) = serve(limits.clone(), by_threads).await;
+        for address in &addresses {
+            let client = Client::connect(address, PROGRAM, 1).await.unwrap();
+            let first = hold(&client, CallOptions::new()).await.unwrap();
+            let second = echo(&client).await;
+            let waiting = {
+                let client = client.clone();
+                tokio::spawn(async move { drain(count(&client, 10).await.unwrap()).await })
+            };
+            let late = CallOptions::new().timeout(Duration::from_millis(40));
+            let error = in_time(hold(&client, late)).await.unwrap_err();
+            assert!(!error.may_have_executed(), "{error}");
+            assert_eq!(plain(&client, 5).await, 5);
+            assert!(!waiting.is_finished());
+            drop(first);
+            assert_eq!(in_time(waiting).await.unwrap(), 10);
+            drop(second);
+            eventually(|| journal.running.load(Ordering::SeqCst) == 0).await;
+        }
+        server.shutdown(Duration::from_secs(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_end_in_order_while_their_server_stops() {
+    for by_threads in [false, true] {
+        for index in 0..3 {
+            let (server, _, addresses) = serve(ServerLimits::default(), by_threads).await;
+            let client = Client::connect(&addresses[index], PROGRAM, 1)
+                .await
+                .unwrap();
+            let (mut out, mut items) = echo(&client).await;
+            out.send(&vec![1]).await.unwrap();
+            in_time(items.next()).await.unwrap().unwrap();
+            let stopping = tokio::spawn(async move {
+                server.shutdown(Duration::from_secs(20)).await;
+            });
+            sleep(Duration::from_millis(30)).await;
+            let sender = tokio::spawn(async move {
+                for number in 0..100 {
+                    out.send(&vec![number; 1000]).await.unwrap();
+                }
+                out.finish().await.unwrap();
+            });
+            assert_eq!(in_time(drain(items)).await, 100);
+            sender.await.unwrap();
+            in_time(stopping).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_server_of_threads_is_a_peer_too() {
+    let path = || fresh_path().display().to_string();
+    for (listen, protocol) in [
+        ("tcp://127.0.0.1:0".to_owned(), "lean+"),
+        (format!("unix://{}", path()), "lean+"),
+        (format!("shm://{}", path()), ""),
+    ] {
+        let journal = Arc::new(Journal::default());
+        let builder = tenon::Server::builder().listen(&listen).unwrap();
+        let builder = builder.service(ByThreads(Arc::clone(&journal)));
+        let server = builder.start().unwrap();
+        let address = format!("{protocol}{}", server.addresses()[0]);
+        let client = Client::connect(&address, PROGRAM, 1).await.unwrap();
+        let (mut out, mut items) = echo(&client).await;
+        let sender = tokio::spawn(async move {
+            for number in 0..5000 {
+                out.feed(&vec![number; 50]).await.unwrap();
+            }
+            out.finish().await.unwrap();
+        });
+        for number in 0..5000 {
+            assert_eq!(in_time(items.next()).await.unwrap().unwrap(), [number; 50]);
+        }
+        assert!(in_time(items.next()).await.is_none());
+        sender.await.unwrap();
+        drop(client);
+        tokio::task::spawn_blocking(move || server.shutdown(Duration::from_secs(5)))
+            .await
+            .unwrap();
+    }
+}
+
+/// What generated code needs.
+#[test]
+fn everything_may_be_sent_to_other_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    fn check(client: &Client, items: &mut ItemStream<u32>, sink: &mut ItemSink<Vec<u32>>) {
+        let options = CallOptions::new();
+        is_send(&client.open_result(&NumberCall::<COUNT>(1), get_number, options));
+        is_send(&client.open_argument(&SumCall::<SUM>, put_number, options));
+        let call = NumberCall::<ECHO>(1);
+        is_send(&client.open_both(&call, put_words, get_words, options));
+        is_send(items);
+        is_send(&items.next());
+        is_send(sink);
+        is_send(&sink.send(&vec![]));
+    }
+    let _ = check;
+}
