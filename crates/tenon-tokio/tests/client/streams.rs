@@ -1,15 +1,22 @@
 //! Calls with streams, over every transport that carries them: all items arrive in order, ends are told, and a stream that
 //! one end gives up ends at the other.
 
-use std::sync::Arc;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use futures_sink::Sink;
 
 use tenon::lean::{CallStreams, Interface, Status};
 use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean, Representation};
 use tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, ChannelOptions, ItemReader,
-    ItemWriter, LeanInput, LeanService, Refusal, ServedStreams, ServerLimits, Service,
+    CallCodec, CallError, CallInfo, CallOptions, CallOutcome, CallScope, CalledProcedure,
+    ChannelOptions, ItemReader, ItemWriter, Layered, LeanInput, LeanService, Middleware, Refusal,
+    Rejection, ServedStreams, ServerLimits, Service,
 };
 use tenon_tokio::{
     Answer, ArgumentSink, AsyncService, Call, Client, ItemSink, ItemStream, OpenAsyncStreams,
@@ -56,7 +63,8 @@ impl<const PROCEDURE: u32> CalledProcedure for NumberCall<PROCEDURE> {
 
 impl<R: Representation, const PROCEDURE: u32> CallCodec<R> for NumberCall<PROCEDURE> {
     fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
-        Ok(out.put(self.0))
+        out.put(self.0);
+        Ok(())
     }
 
     fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
@@ -93,7 +101,13 @@ fn get_words(input: &mut LeanInput<'_>) -> Result<Vec<u32>, DecodeError> {
 }
 
 fn put_number(item: &u32, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-    Ok(out.put(*item))
+    out.put(*item);
+    Ok(())
+}
+
+fn put_sum(sum: u64, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
+    out.put(sum);
+    Ok(())
 }
 
 fn get_number(input: &mut LeanInput<'_>) -> Result<u32, DecodeError> {
@@ -148,7 +162,7 @@ impl AsyncService for ByTasks {
         let _running = Running::new(&self.0);
         let Some(streams) = call.streams() else {
             let argument = call.decode_lean(get_number)?;
-            return call.answer_lean(|out| Ok(out.put(u64::from(argument))));
+            return call.answer_lean(|out| put_sum(argument.into(), out));
         };
         let mut result = None;
         match call.procedure() {
@@ -202,7 +216,10 @@ impl AsyncService for ByTasks {
             HOLD => std::future::pending().await,
             _ => return Err(Refusal::ProcedureUnavailable),
         }
-        call.answer_lean(|out| Ok(result.into_iter().for_each(|sum| out.put(sum))))
+        match result {
+            None => call.answer_lean(|_| Ok(())),
+            Some(sum) => call.answer_lean(|out| put_sum(sum, out)),
+        }
     }
 }
 
@@ -243,7 +260,7 @@ impl LeanService for ByThreads {
         mut arguments: LeanInput<'_>,
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        Ok(result.put(u64::from(get_number(&mut arguments)?)))
+        Ok(put_sum(get_number(&mut arguments)?.into(), result)?)
     }
 
     fn call_streaming(
@@ -392,7 +409,7 @@ async fn echo(client: &Client) -> (ItemSink<Vec<u32>>, ItemStream<Vec<u32>>) {
 }
 
 async fn plain(client: &Client, number: u32) -> u64 {
-    let put = |out: &mut Encoder<'_, Lean>| Ok(out.put(number));
+    let put = |out: &mut Encoder<'_, Lean>| put_number(&number, out);
     let get = |input: &mut LeanInput<'_>| match input {
         LeanInput::Native(input) => input.get::<u64>(),
         LeanInput::Swapped(input) => input.get::<u64>(),
@@ -879,6 +896,190 @@ async fn the_server_of_threads_is_a_peer_too() {
         tokio::task::spawn_blocking(move || server.shutdown(Duration::from_secs(5)))
             .await
             .unwrap();
+    }
+}
+
+/// The traits of other crates.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sinks_and_streams_are_those_of_futures() {
+    each(async |client, _| {
+        let (mut out, mut items) = echo(client).await;
+        for number in 0..5000 {
+            poll_fn(|cx| Pin::new(&mut out).poll_ready(cx))
+                .await
+                .unwrap();
+            Pin::new(&mut out).start_send(vec![number; 5]).unwrap();
+            if number % 100 == 99 {
+                poll_fn(|cx| Pin::new(&mut out).poll_flush(cx))
+                    .await
+                    .unwrap();
+                for expected in number - 99..=number {
+                    let item = poll_fn(|cx| Pin::new(&mut items).poll_next(cx)).await;
+                    assert_eq!(item.unwrap().unwrap(), [expected; 5]);
+                }
+            }
+        }
+        poll_fn(|cx| Pin::new(&mut out).poll_close(cx))
+            .await
+            .unwrap();
+        drop(out);
+        assert!(
+            poll_fn(|cx| Pin::new(&mut items).poll_next(cx))
+                .await
+                .is_none()
+        );
+        let mut numbers = sum(client).await;
+        Pin::new(&mut numbers).start_send(5).unwrap();
+        poll_fn(|cx| Pin::new(&mut numbers).poll_close(cx))
+            .await
+            .unwrap();
+        assert_eq!(numbers.finish().await.unwrap(), 5);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_future_that_is_dropped_loses_no_item() {
+    each(async |client, _| {
+        let (mut out, mut items) = echo(client).await;
+        let mut expected = 0;
+        for number in 0..200 {
+            // One that is polled once.
+            let item = vec![number; 10_000];
+            let mut sent = Box::pin(out.send(&item));
+            poll_fn(|cx| Poll::Ready(sent.as_mut().poll(cx).is_ready())).await;
+            drop(sent);
+            while let Ok(item) = timeout(Duration::from_micros(10), items.next()).await {
+                let item = item.unwrap().unwrap();
+                assert_eq!((item.len(), item[0]), (10_000, expected));
+                expected += 1;
+            }
+        }
+        let reader = tokio::spawn(drain(items));
+        out.finish().await.unwrap();
+        assert_eq!(reader.await.unwrap() + expected as usize, 200);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_with_streams_connects_and_connects_again() {
+    let limits = ServerLimits::default();
+    let path = format!("unix://{}", fresh_path().display());
+    let options = ChannelOptions {
+        connect_lazily: true,
+        wait_for_ready: true,
+        ..ChannelOptions::default()
+    };
+    let address = format!("lean+{path}");
+    let client = Client::connect_with(&address, PROGRAM, 1, options);
+    let client = client.await.unwrap();
+    for connections in 1..4 {
+        let early = {
+            let client = client.clone();
+            tokio::spawn(async move { drain(count(&client, 5000).await.unwrap()).await })
+        };
+        sleep(Duration::from_millis(10)).await;
+        let builder = Server::builder().limits(limits.clone());
+        let service = ByTasks(Arc::default());
+        let builder = builder.listen(&path).unwrap().service(service);
+        let server = builder.start().await.unwrap();
+        assert_eq!(in_time(early).await.unwrap(), 5000);
+        let items = endless(&client, CallOptions::new()).await;
+        server.shutdown(Duration::ZERO).await;
+        // It is still there while the next connection is used.
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(100)).await;
+            drop(items);
+        });
+        assert_eq!(client.channel().counters().connections, connections);
+    }
+}
+
+/// Notes what becomes of calls.
+#[derive(Default)]
+struct Noting(Mutex<Vec<String>>);
+
+impl Noting {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+impl Middleware for Noting {
+    type State = ();
+
+    fn begin(&self, call: &mut CallScope<'_>) -> Result<(), Rejection> {
+        let number = call.procedure().number;
+        self.0.lock().unwrap().push(format!("begin {number}"));
+        Ok(())
+    }
+
+    fn end(&self, (): (), call: &CallScope<'_>, outcome: &CallOutcome<'_>) {
+        let outcome = match outcome {
+            CallOutcome::Success => "success".to_owned(),
+            CallOutcome::Refused(refusal) => format!("{refusal}"),
+            CallOutcome::Failed(error) => format!("{error}"),
+            _ => "dropped".to_owned(),
+        };
+        let number = call.procedure().number;
+        let text = format!("end {number}: {outcome}");
+        self.0.lock().unwrap().push(text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn middleware_sees_calls_with_streams_to_their_end() {
+    for by_threads in [false, true] {
+        let journal = Arc::new(Journal::default());
+        let builder = Server::builder().listen("tcp://127.0.0.1:0").unwrap();
+        let (builder, noted) = if by_threads {
+            let service = Layered::new(ByThreads(journal), Noting::default());
+            let noted = Arc::clone(service.middleware());
+            (builder.sync_service(service), noted)
+        } else {
+            let service = Layered::new(ByTasks(journal), Noting::default());
+            let noted = Arc::clone(service.middleware());
+            (builder.service(service), noted)
+        };
+        let server = builder.start().await.unwrap();
+        let address = format!("lean+{}", server.addresses()[0]);
+        let client = Client::connect(&address, PROGRAM, 1).await.unwrap();
+        let client = Layered::new(client, Noting::default());
+        let options = CallOptions::new();
+
+        let opened = client.open_result(&NumberCall::<COUNT>(10), get_number, options);
+        let mut numbers = opened.await.unwrap();
+        for number in 0..10 {
+            assert_eq!(numbers.next().await.unwrap().unwrap(), number);
+            assert_eq!(client.middleware().0.lock().unwrap()[..], ["begin 1"]);
+        }
+        assert!(numbers.next().await.is_none());
+        assert_eq!(client.middleware().take(), ["begin 1", "end 1: success"]);
+        assert_eq!(noted.take(), ["begin 1", "end 1: success"]);
+
+        let opened = client.open_argument(&SumCall::<SUM>, put_number, options);
+        let mut numbers = opened.await.unwrap();
+        numbers.send(&5).await.unwrap();
+        assert_eq!(client.middleware().take(), ["begin 2"]);
+        assert_eq!(numbers.finish().await.unwrap(), 5);
+        assert_eq!(client.middleware().take(), ["end 2: success"]);
+        assert_eq!(noted.take(), ["begin 2", "end 2: success"]);
+
+        let opened = client.open_result(&NumberCall::<FAIL>(0), get_number, options);
+        let mut numbers: ItemStream<u32> = opened.await.unwrap();
+        while let Some(Ok(_)) = numbers.next().await {}
+        for noted in [client.middleware().take(), noted.take()] {
+            assert!(noted[1].contains("no more for you"), "{noted:?}");
+        }
+
+        let call = NumberCall::<ECHO>(0);
+        let opened = client.open_both(&call, put_words, get_words, options);
+        let (out, items) = opened.await.unwrap();
+        drop(items);
+        assert_eq!(client.middleware().take()[1], "end 3: dropped");
+        drop(out);
+        server.shutdown(Duration::from_secs(5)).await;
     }
 }
 
