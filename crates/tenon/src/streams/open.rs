@@ -14,10 +14,6 @@ pub type StreamPair<A, T, E = CallError> = (ItemWriter<A, E>, ItemReader<T, E>);
 
 /// Makes calls with streams. Such a call has no end in time unless its
 /// [options](CallOptions::timeout) or its client say so.
-#[expect(
-    clippy::type_complexity,
-    reason = "functions of items, a writer and a reader"
-)]
 pub trait OpenStreams {
     /// Makes a call of which the result is a stream, whose items `decode` reads.
     ///

@@ -42,7 +42,8 @@ impl<const PROCEDURE: u32> CalledProcedure for Call<PROCEDURE> {
 
 impl<R: Representation, const PROCEDURE: u32> CallCodec<R> for Call<PROCEDURE> {
     fn encode(&self, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
-        Ok(out.put(self.0))
+        out.put(self.0);
+        Ok(())
     }
 
     fn decode(_input: &mut Decoder<'_, R>) -> Result<(), DecodeError> {
@@ -80,6 +81,7 @@ impl<R: Representation> CallCodec<R> for First {
     }
 }
 
+#[expect(clippy::ptr_arg, reason = "items are vectors")]
 fn put_opaque(item: &Vec<u8>, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
     out.put_opaque(item, u32::MAX)
 }
@@ -92,7 +94,8 @@ fn get_opaque(input: &mut LeanInput<'_>) -> Result<Vec<u8>, DecodeError> {
 }
 
 fn put_number(item: &u32, out: &mut Encoder<'_, Lean>) -> Result<(), EncodeError> {
-    Ok(out.put(*item))
+    out.put(*item);
+    Ok(())
 }
 
 fn get_number(input: &mut LeanInput<'_>) -> Result<u32, DecodeError> {

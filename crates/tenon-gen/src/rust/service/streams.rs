@@ -327,7 +327,7 @@ impl<T: $server$> $service$<T> {
         &[
             ("server", HoleContent::Text(&of.names.server)),
             ("service", HoleContent::Text(&of.names.service)),
-            ("out", HoleContent::Text(&parameter("out", writes))),
+            ("out", HoleContent::Text(parameter("out", writes))),
             (
                 "body",
                 HoleContent::Lines(&|w| BlockExpr::value(body.clone()).write(w)),
