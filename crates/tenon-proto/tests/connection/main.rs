@@ -27,5 +27,6 @@ mod sending;
 mod serving;
 mod simulation;
 mod stamps;
+mod stream_simulation;
 mod streams;
 mod violations;

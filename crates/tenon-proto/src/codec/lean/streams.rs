@@ -19,7 +19,7 @@ pub const CONNECTION_WINDOW: u32 = 4 * STREAM_WINDOW;
 pub const ITEM_MAX: usize = 32 << 10;
 
 /// The streams of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct CallStreams {
     /// The last argument is a stream of items, from the caller to the callee.
     pub argument: bool,

@@ -247,6 +247,10 @@ impl StreamTable {
             Some(sending) if !sending.pending.is_empty() => {
                 sending.has_ended = true;
                 call.reply = Some(reply);
+                // The arguments are of no interest any more.
+                if let Some(receiving) = &mut call.receiving {
+                    receiving.is_wanted = false;
+                }
                 None
             }
             _ => {
