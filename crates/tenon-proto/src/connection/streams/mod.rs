@@ -187,7 +187,7 @@ impl<W> Connection<W> {
         let fate = self.streams_of(id);
         let fate = fate.and_then(|streams| streams.receive(id, size));
         match fate.map_err(|fault| message.header_violation(fault, 4))? {
-            ItemFate::Wanted => {
+            ItemFate::Delivered => {
                 return Ok(Event::Item(ReceivedItem {
                     id,
                     order: message.order,

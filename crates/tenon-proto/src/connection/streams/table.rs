@@ -80,7 +80,7 @@ struct IncomingStream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemFate {
     /// It is for the reader.
-    Wanted,
+    Delivered,
     /// It is dropped, as the reader is gone.
     Dropped,
     /// No call of this name has a stream.
@@ -424,7 +424,7 @@ impl StreamTable {
         receiving.check_open(id, Kind::Item)?;
         receiving.window.receive(bytes).map_err(no_credit)?;
         Ok(match receiving.is_wanted {
-            true => ItemFate::Wanted,
+            true => ItemFate::Delivered,
             false => ItemFate::Dropped,
         })
     }
