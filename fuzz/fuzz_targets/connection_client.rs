@@ -6,19 +6,20 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
-use tenon_fuzz::connection::{LIMIT, services, start, transmit_all};
+use tenon_fuzz::connection::{LIMIT, push_item, services, start, transmit_all};
 use tenon_proto::ROOM_FIRST;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{
-    AbandonedCall, CallTimeout, Connection, Event, ReplyDraft, ServiceTable, StartError,
-    WireProtocol,
+    AbandonedCall, CallTimeout, Caller, Connection, DeferredId, Event, ReplyDraft, ServiceTable,
+    StartError, StreamId, WireProtocol,
 };
-use tenon_proto::lean::{ByteOrder, CloseReason, Preamble};
+use tenon_proto::lean::{ByteOrder, CallStreams, CloseReason, Exception, Preamble, Status};
 use tenon_wire::Buffer;
 
 const STEP: Duration = Duration::from_millis(100);
 const CALLS_MAX: u32 = 20;
+const STREAMS_MAX: u16 = 4;
 
 fuzz_target!(|data: &[u8]| {
     let [seed, how, steps @ ..] = data else {
@@ -29,6 +30,7 @@ fuzz_target!(|data: &[u8]| {
             0 => ByteOrder::Little,
             _ => ByteOrder::Big,
         },
+        streams_max: STREAMS_MAX,
         ..Preamble::server(LIMIT as u32, CALLS_MAX)
     };
     let protocol = match how & 4 {
@@ -57,6 +59,12 @@ struct Model {
     server: Preamble,
     /// The waiter and the deadline of every call, by its number.
     in_flight: BTreeMap<u32, (u64, Instant)>,
+    /// Streams of which items may be sent or come; some may be over.
+    streams: Vec<StreamId>,
+    /// Calls with streams of the peer that are not answered.
+    deferred: Vec<(DeferredId, Caller)>,
+    /// Bytes of items that are not given back.
+    held: Vec<(StreamId, u64)>,
     now: Instant,
     calls: u64,
 }
@@ -67,6 +75,7 @@ impl Model {
         let config = ConnectionConfig {
             receive_max: LIMIT,
             incoming_calls_max: if serves { 16 } else { 0 },
+            incoming_streams_max: if serves { STREAMS_MAX.into() } else { 0 },
             ..ConnectionConfig::client()
         };
         let (connection, receiver) = Connection::client(config, protocol, seed);
@@ -77,6 +86,9 @@ impl Model {
             services: services(),
             server,
             in_flight: BTreeMap::new(),
+            streams: Vec::new(),
+            deferred: Vec::new(),
+            held: Vec::new(),
             now: Instant::now(),
             calls: 0,
         }
@@ -97,6 +109,9 @@ impl Model {
             unsent.extend(call.unsent.map(|unsent| (unsent, call.waiter, deadline)));
         }
         assert!(self.in_flight.is_empty());
+        self.streams.clear();
+        self.deferred.clear();
+        self.held.clear();
         self.receiver = self.connection.renew(self.now);
         self.greet();
         for (mut call, waiter, deadline) in unsent {
@@ -128,24 +143,37 @@ impl Model {
             4 => self.answer_one(input),
             5 => self.cancel(input.len()),
             6 => self.pass_time(input.len() as u32),
-            _ => self.speak(input.len()),
+            _ => self.speak(input),
         };
         assert_eq!(self.connection.in_flight(), self.in_flight.len());
         goes_on
     }
 
     fn start(&mut self, input: &[u8]) -> bool {
-        let program = u32::from(input.first().copied().unwrap_or(0) % 4);
+        let first = input.first().copied().unwrap_or(0);
+        let program = u32::from(first % 4);
+        let streams = CallStreams {
+            argument: first & 16 != 0,
+            result: first & 32 != 0,
+        };
         let procedure = u16::from(input.get(1).copied().unwrap_or(1));
         let deadline = self.now + STEP * input.len() as u32;
         let waiter = self.calls + 1;
         let (of, call) = ((program, procedure), (deadline, waiter));
-        match start(&mut self.connection, self.protocol, of, input, call) {
+        let connection = &mut self.connection;
+        match start(connection, self.protocol, of, streams, input, call) {
             Ok(call) => {
                 self.calls += 1;
+                if self.protocol == WireProtocol::Lean && streams.any() {
+                    self.streams.push(StreamId::own(call.number));
+                }
                 self.remember(call.number, waiter, deadline);
             }
             Err(StartError::TooManyCalls { limit }) => assert!(limit <= CALLS_MAX as usize),
+            Err(StartError::TooManyStreams { limit }) => assert_eq!(limit, STREAMS_MAX.into()),
+            Err(StartError::AwaitsPreamble { .. } | StartError::AwaitsBinding { .. }) => {
+                assert!(streams.any());
+            }
             Err(StartError::Closing | StartError::Bind(_)) => {}
             Err(other) => panic!("{other}"),
         }
@@ -199,12 +227,32 @@ impl Model {
             }
             Ok(Event::Called(call)) => {
                 assert!(call.service < 2);
+                if call.streams.any() && call.procedure != 0 {
+                    let caller = call.caller;
+                    match (self.connection.defer(&caller, None), caller) {
+                        (Some(id), _) => {
+                            self.deferred.push((id, caller));
+                            self.streams.push(StreamId::of_peer(caller.number()));
+                        }
+                        (None, Caller::Lean(caller)) => {
+                            let exception = Exception::new(Status::OVERLOADED, "");
+                            self.connection.refuse_call(caller, &exception);
+                        }
+                        (None, Caller::Onc { .. }) => panic!("it has no streams"),
+                    }
+                    return Some(true);
+                }
                 let mut reply = Buffer::default();
                 let draft = ReplyDraft::begin(&mut reply, call.caller);
                 reply.extend(call.arguments);
                 draft.seal(&mut reply);
                 self.connection.push_reply(&mut reply);
             }
+            Ok(Event::Item(item)) => {
+                assert!(self.streams.contains(&item.id));
+                self.held.push((item.id, item.size));
+            }
+            Ok(Event::StreamEnded(id)) => assert!(self.streams.contains(&id) && !id.is_own),
             Ok(_) => {}
             Err(_) => return Some(false),
         }
@@ -283,19 +331,50 @@ impl Model {
         true
     }
 
-    /// Sends what there is to say. What is said by the lean protocol has whole words.
-    fn speak(&mut self, what: usize) -> bool {
+    /// Sends what there is to say, of which some belongs to streams. What is said by the lean protocol has whole words.
+    fn speak(&mut self, input: &[u8]) -> bool {
         if self.protocol == WireProtocol::Lean {
-            match what % 8 {
+            match input.len() % 8 {
                 0 => self.connection.close(CloseReason::DONE, ""),
                 1 => drop(self.connection.ping()),
+                2 => self.give_back(),
+                3 => self.answer_deferred(),
                 _ => {}
+            }
+        }
+        if let [which, what, ..] = input
+            && !self.streams.is_empty()
+        {
+            let id = self.streams[usize::from(*which) % self.streams.len()];
+            match what % 4 {
+                0 => self.connection.end_stream(id),
+                1 => self.connection.stop_receiving(id),
+                _ => {
+                    let item = vec![7; usize::from(*what) << 8];
+                    // There may be no room, and the stream may be over.
+                    let _ = push_item(&mut self.connection, id, &item);
+                }
             }
         }
         let sent = transmit_all(&mut self.connection);
         assert!(self.protocol == WireProtocol::Onc || sent.len().is_multiple_of(8));
         assert!(!self.connection.has_transmit());
         true
+    }
+
+    fn give_back(&mut self) {
+        for (id, bytes) in self.held.drain(..) {
+            self.connection.give_back(id, bytes);
+        }
+    }
+
+    fn answer_deferred(&mut self) {
+        if let Some((id, caller)) = self.deferred.pop() {
+            let mut reply = Buffer::default();
+            ReplyDraft::begin(&mut reply, caller).seal(&mut reply);
+            let state = self.connection.answer_deferred(id, &mut reply);
+            assert!(state.is_some() && reply.is_empty());
+        }
     }
 
     fn any(&self, which: usize) -> Option<u32> {

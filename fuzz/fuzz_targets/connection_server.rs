@@ -3,13 +3,16 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tenon_fuzz::connection::{LIMIT, services, transmit_all};
+use tenon_fuzz::connection::{LIMIT, push_item, services, transmit_all};
 use tenon_proto::ROOM_FIRST;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::{Frame, Receiver};
-use tenon_proto::connection::{Connection, Event, ReplyDraft, WireProtocol};
+use tenon_proto::connection::{
+    Caller, Connection, DeferredId, Event, ReplyDraft, StreamId, WireProtocol,
+};
 use tenon_proto::lean::{
-    ByteOrder, Extension, Extras, Kind, MessageDraft, Metadata, MetadataView, Preamble,
+    ByteOrder, CallStreams, Exception, Extension, Extras, Flags, Header, Kind, MessageDraft,
+    Metadata, MetadataView, Preamble, Status,
 };
 use tenon_proto::onc::message::{ReplyBody, ReplyHeader};
 use tenon_wire::{Buffer, Decoder};
@@ -26,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
         ..Preamble::client(0)
     };
     // Random bytes would hardly get past a preamble, with its check, or the mark and the beginning of a call.
-    let stream = match how >> 1 & 3 {
+    let stream = match how >> 1 & 7 {
         0 => [&client.encode(), stream].concat(),
         1 => {
             let call = [&[0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1], stream].concat();
@@ -36,6 +39,11 @@ fuzz_target!(|data: &[u8]| {
         2 => [
             &client.encode()[..],
             &call_with_metadata(client.order, stream),
+        ]
+        .concat(),
+        3 => [
+            &client.encode()[..],
+            &call_with_streams(client.order, stream),
         ]
         .concat(),
         _ => stream.to_vec(),
@@ -55,8 +63,47 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A bind, and a call that carries these bytes as its metadata.
-fn call_with_metadata(order: ByteOrder, bytes: &[u8]) -> Vec<u8> {
+/// A bind, and calls with streams and their messages, by these bytes.
+fn call_with_streams(order: ByteOrder, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = bind(order).as_slice().to_vec();
+    let mut number = 0;
+    for step in bytes.chunks_exact(4) {
+        let [what, flags, id, length] = step.try_into().expect("four bytes");
+        let kinds = [
+            Kind::Call,
+            Kind::Item,
+            Kind::Item,
+            Kind::End,
+            Kind::Credit,
+            Kind::Cancel,
+        ];
+        let kind = kinds[usize::from(what) % kinds.len()];
+        let (flags, length) = match kind {
+            Kind::Call => (flags & (Flags::ARGUMENT_STREAM | Flags::RESULT_STREAM), 0),
+            Kind::Item => (flags & Flags::MORE, u32::from(length) << 6),
+            Kind::Credit => (0, 8),
+            _ => (0, 0),
+        };
+        number += u32::from(kind == Kind::Call);
+        let header = Header {
+            kind,
+            flags: Flags(flags),
+            id: match kind {
+                Kind::Call => number,
+                _ => number.saturating_sub(u32::from(id % 4)),
+            },
+            service: 0,
+            procedure: if kind == Kind::Call { 7 } else { 0 },
+            length,
+        };
+        stream.extend(header.encode(order));
+        stream.resize(stream.len() + length as usize, 0);
+    }
+    stream
+}
+
+/// Binds version 3 of program 1.
+fn bind(order: ByteOrder) -> Buffer {
     let mut buffer = Buffer::default();
     let words = |words: &[u32]| {
         let bytes = words.iter().map(|word| match order {
@@ -66,6 +113,12 @@ fn call_with_metadata(order: ByteOrder, bytes: &[u8]) -> Vec<u8> {
         bytes.flatten().collect::<Vec<u8>>()
     };
     buffer.extend(&words(&[0xd07e_0500, 0, 0, 16, 1, 3, 0, 0]));
+    buffer
+}
+
+/// A bind, and a call that carries these bytes as its metadata.
+fn call_with_metadata(order: ByteOrder, bytes: &[u8]) -> Vec<u8> {
+    let mut buffer = bind(order);
     let extras = Extras {
         extensions: &[Extension {
             kind: Extension::METADATA,
@@ -99,15 +152,24 @@ struct Served {
     begun: Vec<u32>,
 }
 
+/// A call with streams that is not answered.
+struct Streaming {
+    id: DeferredId,
+    caller: Caller,
+    streams: CallStreams,
+}
+
 fn serve(mut stream: &[u8], piece: usize) -> Served {
     let services = services();
     let config = ConnectionConfig {
         receive_max: LIMIT,
         incoming_calls_max: 16,
+        incoming_streams_max: 4,
         ..ConnectionConfig::server()
     };
     let (mut connection, mut receiver) = Connection::<()>::server(config);
     let (mut answers, mut begun) = (Vec::new(), Vec::new());
+    let mut deferred: Vec<Streaming> = Vec::new();
     let mut received = 0;
     'stream: while !stream.is_empty() {
         let room = receiver.room();
@@ -133,6 +195,22 @@ fn serve(mut stream: &[u8], piece: usize) -> Served {
             match connection.handle_frame(frame, &services) {
                 Ok(Event::Called(call)) => {
                     assert!(call.service < 2 && (call.procedure != 0 || call.wants_stamps));
+                    if call.streams.any() && call.procedure != 0 {
+                        let (streams, caller) = (call.streams, call.caller);
+                        match (connection.defer(&caller, None), caller) {
+                            (Some(id), _) => deferred.push(Streaming {
+                                id,
+                                caller,
+                                streams,
+                            }),
+                            (None, Caller::Lean(caller)) => {
+                                let exception = Exception::new(Status::OVERLOADED, "");
+                                connection.refuse_call(caller, &exception);
+                            }
+                            (None, Caller::Onc { .. }) => panic!("it has no streams"),
+                        }
+                        continue;
+                    }
                     begun.push(call.caller.number());
                     let mut reply = Buffer::default();
                     let draft = ReplyDraft::begin(&mut reply, call.caller);
@@ -144,6 +222,27 @@ fn serve(mut stream: &[u8], piece: usize) -> Served {
                     };
                     draft.seal(&mut reply);
                     connection.push_reply(&mut reply);
+                }
+                Ok(Event::Item(item)) => {
+                    let (id, size) = (item.id, item.size);
+                    let number = id.number;
+                    let of = |call: &&Streaming| call.id.number() == number;
+                    let call = deferred.iter().find(of).expect("it is not answered");
+                    assert!(call.streams.argument && !id.is_own);
+                    // There may be no room, and the call may be cancelled.
+                    if call.streams.result {
+                        let _ = push_item(&mut connection, id, item.content);
+                    }
+                    connection.give_back(id, size);
+                }
+                Ok(Event::StreamEnded(StreamId { number, .. })) => {
+                    let of = |call: &Streaming| call.id.number() == number;
+                    let index = deferred.iter().position(of).expect("it is not answered");
+                    let Streaming { id, caller, .. } = deferred.swap_remove(index);
+                    let mut reply = Buffer::default();
+                    ReplyDraft::begin(&mut reply, caller).seal(&mut reply);
+                    let state = connection.answer_deferred(id, &mut reply);
+                    assert!(state.is_some());
                 }
                 Ok(_) => {}
                 Err(_) => break 'stream,

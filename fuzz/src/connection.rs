@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_proto::connection::{
-    CallDraft, Connection, LeanCall, ServiceTable, StartError, StartedCall, TransmitBatch,
-    WireProtocol,
+    CallDraft, Connection, LeanCall, PushError, ServiceTable, StartError, StartedCall, StreamId,
+    TransmitBatch, WireProtocol,
 };
-use tenon_proto::lean::{ByteOrder, Extras, Interface, MessageDraft, Part};
+use tenon_proto::lean::{ByteOrder, CallStreams, Extras, Interface, MessageDraft, Part};
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
 use tenon_proto::onc::record;
@@ -34,7 +34,7 @@ pub fn services() -> ServiceTable {
     services
 }
 
-/// Starts a call of a version 1 of a program and has it sent.
+/// Starts a call of a version 1 of a program and has it sent. It has these streams if it is a lean one.
 ///
 /// # Errors
 /// As [`Connection::start_call`].
@@ -42,6 +42,7 @@ pub fn start<W>(
     connection: &mut Connection<W>,
     protocol: WireProtocol,
     (program, procedure): (u32, u16),
+    streams: CallStreams,
     arguments: &[u8],
     (deadline, waiter): (Instant, W),
 ) -> Result<StartedCall, StartError> {
@@ -56,7 +57,10 @@ pub fn start<W>(
             CallDraft::Onc
         }
         WireProtocol::Lean => {
-            let extras = Extras::default();
+            let extras = Extras {
+                streams,
+                ..Extras::default()
+            };
             let draft = MessageDraft::call(&mut message, ByteOrder::NATIVE, procedure, &extras);
             message.extend(arguments);
             draft.seal(&mut message);
@@ -70,6 +74,30 @@ pub fn start<W>(
     let call = connection.start_call(&draft, &mut message, deadline, waiter)?;
     connection.push_call(&call, &mut message);
     Ok(call)
+}
+
+/// Has an item of a stream sent.
+///
+/// # Errors
+/// As [`Connection::push_item`]; of a long item some parts may be on their way.
+pub fn push_item<W>(
+    connection: &mut Connection<W>,
+    id: StreamId,
+    item: &[u8],
+) -> Result<(), PushError> {
+    let mut message = Buffer::default();
+    let draft = connection.begin_item(id, &mut message);
+    message.extend(item);
+    if draft.seal(&mut message) {
+        return connection.push_item(id, &mut message);
+    }
+    let mut rest = item;
+    while !rest.is_empty() {
+        let mut part = Buffer::default();
+        rest = &rest[draft.split(rest, &mut part)..];
+        connection.push_item(id, &mut part)?;
+    }
+    Ok(())
 }
 
 /// Takes out all that a connection has to send.
