@@ -350,7 +350,7 @@ impl<W> Connection<W> {
         let service = self.bound.find(header.service, header.procedure);
         let mut refused = lean::refusal(service, &parts, self.config.metadata_max);
         let streams = CallStreams::of(header.flags);
-        if streams.any() && self.peer_streams() >= self.own.streams_max.into() {
+        if streams.any() && !self.may_open(StreamId::of_peer(header.id)) {
             refused = refused.or(Some(lean::CallRefusal::TooManyStreams));
         }
         let wants_stamps =

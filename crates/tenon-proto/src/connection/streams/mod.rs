@@ -288,6 +288,13 @@ impl<W> Connection<W> {
         self.streams.as_ref().map_or(0, |streams| streams.of_peer())
     }
 
+    /// Returns whether another call of the peer may have streams: not if its number has come round while a call with it
+    /// is not answered.
+    pub(super) fn may_open(&self, id: StreamId) -> bool {
+        let is_free = !self.streams.as_ref().is_some_and(|streams| streams.has(id));
+        is_free && self.peer_streams() < self.own.streams_max.into()
+    }
+
     /// Returns the calls with streams. There may be none yet when the first messages of a stream come: its call may have
     /// been refused.
     fn streams_of(&mut self, id: StreamId) -> Result<&mut StreamTable, Fault> {
