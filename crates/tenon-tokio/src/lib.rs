@@ -94,7 +94,7 @@ pub use established::memory;
 pub use server::{
     Answer, AsyncService, Call, Request, RequestCodec, RequestedProcedure, Server, ServerBuilder,
 };
-pub use streams::{ArgumentSink, ItemSink, ItemStream, OpenAsyncStreams};
+pub use streams::{ArgumentSink, AsyncStreamPair, ItemSink, ItemStream, OpenAsyncStreams};
 pub use tenon::{ChannelCounters, InOrder, Protocol};
 pub use tenon_core::options::{CallOptions, ChannelOptions};
 

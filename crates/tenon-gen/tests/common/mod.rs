@@ -64,7 +64,7 @@ pub fn stubs(path: &Path) -> String {
         "raises.x" => stubs_with(path, &lean, raises),
         "reserved.x" => stubs_with(path, &lean, reserved),
         "utf8.x" => stubs_with(path, &lean, utf8),
-        "idempotent.x" | "tasks.x" => stubs_with(path, &lean, tasks),
+        "idempotent.x" | "streams_async.x" | "tasks.x" => stubs_with(path, &lean, tasks),
         "tasks_onc.x" => stubs_with(path, &lean[..1], tasks),
         "calls.x" | "demo.x" | "deprecated.x" | "directions.x" | "hprpc.x" | "names.x"
         | "results.x" | "service.x" | "streams.x" => stubs_in(path, &lean),

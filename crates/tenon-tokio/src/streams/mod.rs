@@ -12,7 +12,7 @@ pub use item_sink::ItemSink;
 pub(crate) use item_sink::ItemTarget;
 pub(crate) use item_stream::ItemSource;
 pub use item_stream::ItemStream;
-pub use open::OpenAsyncStreams;
+pub use open::{AsyncStreamPair, OpenAsyncStreams};
 
 use tenon_core::LeanInput;
 use tenon_wire::{DecodeError, EncodeError, Encoder, Lean};

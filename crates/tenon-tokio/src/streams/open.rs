@@ -1,6 +1,7 @@
 //! The trait that generated clients of tasks open calls with streams through.
 
 use tenon_core::WithOptions;
+use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::ProcedureCall;
 
@@ -8,24 +9,21 @@ use super::argument::ArgumentSink;
 use super::item_sink::ItemSink;
 use super::item_stream::ItemStream;
 use super::{DecodeItem, EncodeItem};
-use tenon_core::LeanInput;
-use tenon_wire::{DecodeError, EncodeError, Encoder, Lean};
+
+/// The sink of the items of an argument, and the stream of those of the result. Two tasks may use them.
+pub type AsyncStreamPair<A, T, E = CallError> = (ItemSink<A, E>, ItemStream<T, E>);
 
 /// Makes calls with streams: the [`OpenStreams`](tenon::OpenStreams) of tasks. Such a call has no end in time unless its
 /// [options](CallOptions::timeout) or its client say so.
-#[expect(
-    clippy::type_complexity,
-    reason = "functions of items, a sink and a stream"
-)]
 pub trait OpenAsyncStreams: Sync {
     /// Makes a call of which the result is a stream, whose items `decode` reads.
     ///
     /// # Errors
-    /// The call cannot be sent; see [`CallError`](tenon::CallError).
+    /// The call cannot be sent; see [`CallError`].
     fn open_result<C: ProcedureCall<Result = ()> + Sync, T>(
         &self,
         call: &C,
-        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        decode: DecodeItem<T>,
         options: CallOptions<'_>,
     ) -> impl Future<Output = Result<ItemStream<T, C::Error>, C::Error>> + Send;
 
@@ -36,22 +34,22 @@ pub trait OpenAsyncStreams: Sync {
     fn open_argument<C: ProcedureCall + Sync, T>(
         &self,
         call: &C,
-        encode: fn(&T, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+        encode: EncodeItem<T>,
         options: CallOptions<'_>,
     ) -> impl Future<Output = Result<ArgumentSink<T, C::Result, C::Error>, C::Error>> + Send;
 
     /// Makes a call of which the last argument and the result are streams, whose items `encode` appends and `decode`
-    /// reads. Two tasks may use them.
+    /// reads.
     ///
     /// # Errors
     /// As [`open_result`](Self::open_result).
     fn open_both<C: ProcedureCall<Result = ()> + Sync, A, T>(
         &self,
         call: &C,
-        encode: fn(&A, &mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
-        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+        encode: EncodeItem<A>,
+        decode: DecodeItem<T>,
         options: CallOptions<'_>,
-    ) -> impl Future<Output = Result<(ItemSink<A, C::Error>, ItemStream<T, C::Error>), C::Error>> + Send;
+    ) -> impl Future<Output = Result<AsyncStreamPair<A, T, C::Error>, C::Error>> + Send;
 }
 
 impl<O: OpenAsyncStreams> OpenAsyncStreams for WithOptions<'_, O> {
@@ -81,7 +79,7 @@ impl<O: OpenAsyncStreams> OpenAsyncStreams for WithOptions<'_, O> {
         encode: EncodeItem<A>,
         decode: DecodeItem<T>,
         options: CallOptions<'_>,
-    ) -> Result<(ItemSink<A, C::Error>, ItemStream<T, C::Error>), C::Error> {
+    ) -> Result<AsyncStreamPair<A, T, C::Error>, C::Error> {
         let options = self.options(options);
         self.client().open_both(call, encode, decode, options).await
     }

@@ -5,6 +5,8 @@
 mod common;
 #[path = "../../../tenon-gen/tests/golden/raises.rs"]
 mod keys;
+#[path = "../../../tenon-gen/tests/golden/streams_async.rs"]
+mod streams_stubs;
 #[path = "../../../tenon-gen/tests/golden/tasks.rs"]
 mod tasks;
 #[path = "../../../tenon-gen/tests/golden/tasks_onc.rs"]
@@ -14,3 +16,4 @@ mod calls;
 mod interface;
 mod raises;
 mod services;
+mod streams;

@@ -21,7 +21,7 @@ use tenon_plan::{Fingerprints, Plans, ProcedurePlan};
 use tenon_schema::{Field, Procedure, Program, Version};
 
 use self::calls::CallTrait;
-use self::streams::MethodStreams;
+use self::streams::{MethodStreams, StreamFlavor};
 use super::RustFile;
 use super::marshal::MarshalGenerator;
 use super::names::{ProcedureNames, ProgramNames, VersionNames};
@@ -282,7 +282,7 @@ fn write_version(w: &mut SourceWriter, protocols: ProtocolSet<'_>, of: &ServiceV
     };
     calls::write(w, rust, of, &calls);
     client::write(w, protocols, of);
-    streams::write_client(w, rust, of);
+    streams::write_client(w, rust, of, StreamFlavor::Threads);
     calls::write_client(w, rust, of, &calls);
     for method in of.all() {
         call::write(w, protocols, of, method);
@@ -314,6 +314,7 @@ fn write_tasks(
     };
     calls::write(w, rust, of, &calls);
     client::write_async(w, protocols, of, tokio);
+    streams::write_client(w, rust, of, StreamFlavor::Tasks(tokio));
     calls::write_client(w, rust, of, &calls);
     tasks::write(w, protocols, of, tokio);
     in_process::write(w, protocols, of, &calls, &names.async_server);

@@ -4,6 +4,7 @@
 use tenon_plan::ProcedurePlan;
 
 use super::call::arguments;
+use super::streams::StreamFlavor;
 use super::{ProtocolSet, ServiceMethod, ServiceVersion, write_further_doc};
 use super::{errors, reserved, streams};
 use crate::rust::RustFile;
@@ -111,7 +112,8 @@ fn write_trait(
                 w.gap();
             }
             method.write_doc(w);
-            streams::handler(rust, method, parameters(rust, method)).write(w, ";");
+            let parameters = parameters(rust, method);
+            streams::handler(rust, method, parameters, StreamFlavor::Threads).write(w, ";");
         }
     });
 }

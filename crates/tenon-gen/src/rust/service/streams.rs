@@ -12,6 +12,28 @@ use crate::rust::marshal::{ItemOperand, MarshalGenerator, PlaceBindings, paramet
 use crate::rust::shape::TypeShape;
 use crate::writer::{HoleContent, SourceWriter};
 
+/// The flavor of generated code: for threads, or for tasks by the crate at a path.
+#[derive(Clone, Copy)]
+pub enum StreamFlavor<'a> {
+    /// It blocks its thread.
+    Threads,
+    /// It is awaited.
+    Tasks(&'a str),
+}
+
+impl StreamFlavor<'_> {
+    /// Returns a name of the run time: of the one for threads, or of the one for tasks.
+    fn name(self, rust: &RustFile<'_>, threads: &'static str, tasks: &str) -> String {
+        match self {
+            Self::Threads => {
+                rust.uses(&[threads]);
+                threads.to_owned()
+            }
+            Self::Tasks(tokio) => format!("{tokio}::{tasks}"),
+        }
+    }
+}
+
 /// The streams of a procedure.
 pub struct MethodStreams<'a> {
     /// The last argument.
@@ -158,14 +180,24 @@ fn write_item(w: &mut SourceWriter, with: MarshalGenerator<'_>, item: &StreamedI
 
 // ---- Clients ----
 
-/// Writes the methods of the client of threads that make calls with streams.
-pub fn write_client(w: &mut SourceWriter, rust: &RustFile<'_>, of: &ServiceVersion<'_>) {
+/// Writes the methods of a client that make calls with streams.
+pub fn write_client(
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
+    of: &ServiceVersion<'_>,
+    flavor: StreamFlavor<'_>,
+) {
     if of.streamed.is_empty() {
         return;
     }
-    rust.uses(&["CallOptions", "OpenStreams"]);
+    rust.uses(&["CallOptions"]);
     w.gap();
-    let head = format!("impl<C: OpenStreams> {}<C>", of.names.client);
+    let opens = flavor.name(rust, "OpenStreams", "OpenAsyncStreams");
+    let client = match flavor {
+        StreamFlavor::Threads => &of.names.client,
+        StreamFlavor::Tasks(_) => &of.names.async_client,
+    };
+    let head = format!("impl<C: {opens}> {client}<C>");
     w.braces(&head, |w| {
         for (index, method) in of.streamed.iter().enumerate() {
             if index > 0 {
@@ -173,33 +205,40 @@ pub fn write_client(w: &mut SourceWriter, rust: &RustFile<'_>, of: &ServiceVersi
             }
             method.write_doc(w);
             method.write_deprecated(w);
-            write_opening(w, rust, method);
+            write_opening(w, rust, method, flavor);
         }
     });
 }
 
-fn write_opening(w: &mut SourceWriter, rust: &RustFile<'_>, method: &ServiceMethod<'_>) {
+fn write_opening(
+    w: &mut SourceWriter,
+    rust: &RustFile<'_>,
+    method: &ServiceMethod<'_>,
+    flavor: StreamFlavor<'_>,
+) {
     let Some(streams) = &method.streams else {
         return;
     };
     let error = &method.names.error;
     let reader = |item: &StreamedItem<'_>| {
-        rust.uses(&["ItemReader"]);
-        format!("ItemReader<{}, {error}>", item.type_text(rust))
+        let reader = flavor.name(rust, "ItemReader", "ItemStream");
+        format!("{reader}<{}, {error}>", item.type_text(rust))
     };
     let (opens, opened) = match (&streams.argument, &streams.result) {
         (Some(argument), Some(result)) => {
-            rust.uses(&["StreamPair"]);
+            let pair = flavor.name(rust, "StreamPair", "AsyncStreamPair");
             let items = [argument, result].map(|item| item.type_text(rust));
-            let pair = format!("StreamPair<{}, {error}>", items.join(", "));
-            ("open_both", pair)
+            (
+                "open_both",
+                format!("{pair}<{}, {error}>", items.join(", ")),
+            )
         }
         (Some(argument), None) => {
-            rust.uses(&["ArgumentWriter"]);
+            let writer = flavor.name(rust, "ArgumentWriter", "ArgumentSink");
             let (item, result) = (argument.type_text(rust), method.result_text(rust));
             (
                 "open_argument",
-                format!("ArgumentWriter<{item}, {result}, {error}>"),
+                format!("{writer}<{item}, {result}, {error}>"),
             )
         }
         (None, Some(result)) => ("open_result", reader(result)),
@@ -210,7 +249,10 @@ fn write_opening(w: &mut SourceWriter, rust: &RustFile<'_>, method: &ServiceMeth
         .clone()
         .map(|(shape, name)| format!("{name}: {}", ArgumentMode::of(rust, shape).parameter()));
     let head = FunctionSignature {
-        name: format!("pub fn {}", method.names.method),
+        name: match flavor {
+            StreamFlavor::Threads => format!("pub fn {}", method.names.method),
+            StreamFlavor::Tasks(_) => format!("pub async fn {}", method.names.method),
+        },
         parameters: ["&self".to_owned()].into_iter().chain(lent).collect(),
         result: format!("Result<{opened}, {error}>"),
     };
@@ -234,38 +276,49 @@ fn write_opening(w: &mut SourceWriter, rust: &RustFile<'_>, method: &ServiceMeth
         .into_iter()
         .chain(codecs)
         .chain([Expr::text("CallOptions::new()")]);
+    let opened = Expr::call(format!("self.0.{opens}"), arguments);
     let body = BlockExpr {
         statements: bytes.collect(),
-        value: Some(Expr::call(format!("self.0.{opens}"), arguments)),
+        value: Some(match flavor {
+            StreamFlavor::Threads => opened,
+            StreamFlavor::Tasks(_) => Expr::Then(Box::new(opened), "await"),
+        }),
     };
     head.write_function(w, &body);
 }
 
 // ---- Servers ----
 
-/// Returns the head of a procedure's method in the trait of servers of threads.
+/// Returns the head of a procedure's method in the trait of servers.
 pub fn handler(
     rust: &RustFile<'_>,
     method: &ServiceMethod<'_>,
     mut parameters: Vec<String>,
+    flavor: StreamFlavor<'_>,
 ) -> FunctionSignature {
     if let Some(streams) = &method.streams {
         if let Some(item) = &streams.argument {
-            rust.uses(&["ItemReader"]);
+            let reader = flavor.name(rust, "ItemReader", "ItemStream");
             let ty = item.type_text(rust);
-            parameters.push(format!("{}: ItemReader<{ty}>", item.name));
+            parameters.push(format!("{}: {reader}<{ty}>", item.name));
         }
         if let Some(item) = &streams.result {
-            rust.uses(&["ItemWriter"]);
+            let writer = flavor.name(rust, "ItemWriter", "ItemSink");
             let ty = item.type_text(rust);
-            parameters.push(format!("{}: &mut ItemWriter<{ty}>", item.name));
+            parameters.push(format!("{}: &mut {writer}<{ty}>", item.name));
         }
     }
     let (result, error) = (method.result_text(rust), errors::of_handler(rust, method));
+    let result = format!("Result<{result}, {error}>");
     FunctionSignature {
         name: format!("fn {}", method.names.method),
         parameters,
-        result: format!("Result<{result}, {error}>"),
+        result: match flavor {
+            StreamFlavor::Threads => result,
+            StreamFlavor::Tasks(_) => {
+                format!("impl core::future::Future<Output = {result}> + Send")
+            }
+        },
     }
 }
 
@@ -396,5 +449,42 @@ fn serve(with: MarshalGenerator<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
     BlockExpr {
         statements,
         value: Some(Expr::text("Ok(())")),
+    }
+}
+
+/// Reads the arguments, has a server of tasks carry the call out, and answers with the result, behind its items.
+pub fn serve_async(
+    rust: &RustFile<'_>,
+    method: &ServiceMethod<'_>,
+    read: Statement,
+    tokio: &str,
+) -> BlockExpr {
+    let Some(streams) = &method.streams else {
+        return BlockExpr::value(Expr::text("Err(Refusal::ProcedureUnavailable)"));
+    };
+    let (call, request) = (&method.names.call, &method.names.request);
+    let declared = Expr::call("call.declared_streams", [streams.value(rust)]);
+    let declared = Expr::Try(Box::new(declared));
+    let mut statements = vec![Statement::Let("streams".to_owned(), declared), read];
+    let mut arguments = vec![Expr::text("&call.info()")];
+    arguments.extend(method.names.parameters.iter().map(Expr::text));
+    if let Some(item) = &streams.argument {
+        let items = format!("{tokio}::ItemStream::of_handler(streams, {call}::read_argument)");
+        statements.push(Statement::Let(item.name.clone(), Expr::text(items)));
+        arguments.push(Expr::text(&item.name));
+    }
+    if let Some(item) = &streams.result {
+        let items = format!("{tokio}::ItemSink::of_handler(streams, {call}::encode_result)");
+        let place = format!("mut {}", item.name);
+        statements.push(Statement::Let(place, Expr::text(items)));
+        arguments.push(Expr::text(format!("&mut {}", item.name)));
+    }
+    let handled = Expr::call(format!("self.0.{}", method.names.method), arguments);
+    let handled = Expr::Then(Box::new(handled), "await");
+    let handled = errors::refused(method, handled);
+    statements.push(Statement::Let("outcome".to_owned(), handled));
+    BlockExpr {
+        statements,
+        value: Some(Expr::text(format!("call.respond::<{request}>(outcome)"))),
     }
 }

@@ -5,6 +5,7 @@ use tenon_plan::ProcedurePlan;
 
 use super::call::arguments;
 use super::errors;
+use super::streams::{self, StreamFlavor};
 use super::{ProtocolSet, ServiceMethod, ServiceVersion, write_further_doc};
 use crate::rust::RustFile;
 use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
@@ -20,9 +21,9 @@ pub fn write(
     tokio: &str,
 ) {
     let methods = of.served();
-    write_trait(w, protocols.onc.rust, of, &methods);
+    write_trait(w, protocols.onc.rust, of, &methods, tokio);
     write_service(w, protocols, of, &methods, tokio);
-    for method in &methods {
+    for method in methods.into_iter().chain(&of.streamed) {
         write_request(w, protocols, method, tokio);
     }
 }
@@ -32,6 +33,7 @@ fn write_trait(
     rust: &RustFile<'_>,
     of: &ServiceVersion<'_>,
     methods: &[&ServiceMethod<'_>],
+    tokio: &str,
 ) {
     rust.uses(&["CallInfo"]);
     let name = &of.version.name;
@@ -42,7 +44,7 @@ fn write_trait(
     w.line("/// an `async fn`, and each call has a task. Callers are told of refusals, and why.");
     write_further_doc(w, &of.version.doc);
     let head = format!("pub trait {}: Send + Sync + 'static", of.names.async_server);
-    if methods.is_empty() {
+    if methods.is_empty() && of.streamed.is_empty() {
         return w.line(format!("{head} {{}}"));
     }
     w.braces(&head, |w| {
@@ -61,6 +63,14 @@ fn write_trait(
                 ),
             };
             head.write(w, ";");
+        }
+        for (index, method) in of.streamed.iter().enumerate() {
+            if index > 0 || !methods.is_empty() {
+                w.gap();
+            }
+            method.write_doc(w);
+            let (parameters, flavor) = (parameters(rust, method), StreamFlavor::Tasks(tokio));
+            streams::handler(rust, method, parameters, flavor).write(w, ";");
         }
     });
 }
@@ -94,7 +104,8 @@ fn write_service(
             });
         }
     };
-    let call = if methods.is_empty() { "_call" } else { "call" };
+    let is_used = !methods.is_empty() || !of.streamed.is_empty();
+    let call = if is_used { "call" } else { "_call" };
     let head = FunctionSignature {
         name: "async fn call".to_owned(),
         parameters: vec!["&self".to_owned(), format!("{call}: {tokio}::Call")],
@@ -134,19 +145,31 @@ impl<T: $server$> $tokio$::AsyncService for $service$<T> {
             ("interface", HoleContent::Lines(&interface)),
             (
                 "call",
-                HoleContent::Lines(&|w| head.write_function(w, &dispatch(protocols, methods))),
+                HoleContent::Lines(&|w| {
+                    head.write_function(w, &dispatch(protocols, of, methods, tokio))
+                }),
             ),
         ],
     );
 }
 
 /// Finds the procedure by its number.
-fn dispatch(protocols: ProtocolSet<'_>, methods: &[&ServiceMethod<'_>]) -> BlockExpr {
+fn dispatch(
+    protocols: ProtocolSet<'_>,
+    of: &ServiceVersion<'_>,
+    methods: &[&ServiceMethod<'_>],
+    tokio: &str,
+) -> BlockExpr {
     let refuse = Expr::text("Err(Refusal::ProcedureUnavailable)");
     let served = methods.iter();
     let mut arms: Vec<_> = served
         .map(|method| (method.names.number.clone(), serve(protocols, method)))
         .collect();
+    arms.extend(of.streamed.iter().map(|method| {
+        let rust = protocols.onc.rust;
+        let served = streams::serve_async(rust, method, read(protocols, method), tokio);
+        (method.names.number.clone(), served)
+    }));
     if arms.is_empty() {
         return BlockExpr::value(refuse);
     }
@@ -154,8 +177,8 @@ fn dispatch(protocols: ProtocolSet<'_>, methods: &[&ServiceMethod<'_>]) -> Block
     BlockExpr::value(Expr::Match(Box::new(Expr::text("call.procedure()")), arms))
 }
 
-/// Reads the arguments, has the server carry the call out and answers with the result.
-fn serve(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
+/// Reads the arguments of a call into variables.
+fn read(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> Statement {
     let request = &method.names.request;
     let is_lean = protocols.lean.is_some();
     let read = match (is_lean, method.parameters.is_empty()) {
@@ -163,13 +186,19 @@ fn serve(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
         (true, false) => "call.read()?".to_owned(),
         (false, _) => format!("call.decode({request}::decode)?"),
     };
-    let read = match method.parameters.is_empty() {
+    match method.parameters.is_empty() {
         true => Statement::Do(Expr::text(read)),
         false => {
             let fields = method.names.parameters.join(", ");
             Statement::Let(format!("{request} {{ {fields} }}"), Expr::text(read))
         }
-    };
+    }
+}
+
+/// Reads the arguments, has the server carry the call out and answers with the result.
+fn serve(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
+    let request = &method.names.request;
+    let is_lean = protocols.lean.is_some();
     let locals = method.names.parameters.iter().map(Expr::text);
     let carry_out = Expr::call(
         format!("self.0.{}", method.names.method),
@@ -192,7 +221,7 @@ fn serve(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
         ),
     };
     BlockExpr {
-        statements: vec![read, carried_out],
+        statements: vec![read(protocols, method), carried_out],
         value: Some(Expr::text(answer)),
     }
 }
