@@ -29,3 +29,5 @@ pub use rejection::Rejection;
 #[doc(hidden)]
 pub use run::{CallRun, RunStep};
 pub use scope::{CallScope, Hedging};
+#[doc(hidden)]
+pub use wait::wait_until_released;

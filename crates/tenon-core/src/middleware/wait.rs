@@ -23,7 +23,7 @@ impl Wake for ThreadWaker {
 /// # Errors
 /// The call is not to go on.
 #[inline]
-pub(super) fn wait_until_released<H>(run: &mut CallRun<'_, H>) -> Result<(), Rejection>
+pub fn wait_until_released<H>(run: &mut CallRun<'_, H>) -> Result<(), Rejection>
 where
     H: Deref<Target: Middleware + Sized>,
 {

@@ -13,6 +13,7 @@ mod channel;
 mod connect;
 mod fast_path;
 mod handle;
+mod layered_streams;
 mod link;
 mod open;
 mod pending;

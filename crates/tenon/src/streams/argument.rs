@@ -41,6 +41,17 @@ impl<T, R, E: From<CallError>> ArgumentWriter<T, R, E> {
         }
     }
 
+    /// Returns the same writer, with what `map` makes of the origin of its reply.
+    pub(crate) fn map_reply(
+        self,
+        map: impl FnOnce(Box<dyn ReplySource>) -> Box<dyn ReplySource>,
+    ) -> Self {
+        Self {
+            reply: map(self.reply),
+            ..self
+        }
+    }
+
     /// As [`ItemWriter::send`].
     ///
     /// # Errors

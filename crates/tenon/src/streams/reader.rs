@@ -74,6 +74,17 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
         }
     }
 
+    /// Returns the same reader, with what `map` makes of the origin of its items.
+    pub(crate) fn map_source(
+        self,
+        map: impl FnOnce(Box<dyn ItemSource>) -> Box<dyn ItemSource>,
+    ) -> Self {
+        Self {
+            source: map(self.source),
+            ..self
+        }
+    }
+
     fn next_item(&mut self) -> Result<Option<T>, CallError> {
         loop {
             let Some(part) = self.items.take() else {

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use tenon::{
-    CallError, CallErrorKind, CallInfo, CallOptions, ItemReader, ItemWriter, Refusal, Server,
+    CallError, CallErrorKind, CallInfo, CallOptions, CallOutcome, CallScope, ItemReader,
+    ItemWriter, Layered, Middleware, Refusal, Rejection, Server,
 };
 
 use crate::common::place::fresh_path;
@@ -255,4 +256,53 @@ fn addresses_that_carry_no_streams_are_told_so() {
         assert!(matches!(refused, CallError::NoStreams { .. }), "{refused}");
         assert!(!refused.may_have_executed());
     }
+}
+
+/// Counts the calls that begin and end, and how they end.
+#[derive(Default)]
+struct Counting(Mutex<Vec<String>>);
+
+impl Middleware for Counting {
+    type State = ();
+
+    fn begin(&self, call: &mut CallScope<'_>) -> Result<(), Rejection> {
+        let name = call.procedure().name;
+        self.0.lock().unwrap().push(format!("{name} begins"));
+        Ok(())
+    }
+
+    fn end(&self, (): (), call: &CallScope<'_>, outcome: &CallOutcome<'_>) {
+        let name = call.procedure().name;
+        let how = match outcome {
+            CallOutcome::Success => "ends",
+            _ => "fails",
+        };
+        self.0.lock().unwrap().push(format!("{name} {how}"));
+    }
+}
+
+#[test]
+fn middleware_sees_a_call_with_streams_from_its_opening_to_its_reply() {
+    each(|store| {
+        let layered = Layered::new(store.0.clone(), Counting::default());
+        let counting = std::sync::Arc::clone(layered.middleware());
+        let seen = || std::mem::take(&mut *counting.0.lock().unwrap());
+        let store = StoreV1Client(layered);
+        let mut put = store.put("object").unwrap();
+        put.send(&vec![1, 2, 3]).unwrap();
+        assert_eq!(seen(), ["STORE_PUT begins"]);
+        assert_eq!(put.finish().unwrap(), 3);
+        assert_eq!(seen(), ["STORE_PUT ends"]);
+        let mut got = store.get("object").unwrap();
+        assert_eq!(got.next().unwrap().unwrap(), [1, 2, 3]);
+        assert_eq!(seen(), ["STORE_GET begins"]);
+        assert!(got.next().is_none());
+        assert_eq!(seen(), ["STORE_GET ends"]);
+        assert!(store.get("nothing").unwrap().next().unwrap().is_err());
+        assert_eq!(seen(), ["STORE_GET begins", "STORE_GET fails"]);
+        let (texts, mut echoed) = store.echo(None).unwrap();
+        texts.finish().unwrap();
+        assert!(echoed.next().is_none());
+        assert_eq!(seen(), ["STORE_ECHO begins", "STORE_ECHO ends"]);
+    });
 }
