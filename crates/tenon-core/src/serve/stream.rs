@@ -1,6 +1,7 @@
 //! A connection as its server has it: what it has received and not answered, what is to be sent, and how long the
 //! peer may take. It has no socket; a driver receives and sends, and runs the handlers.
 
+mod piped_calls;
 mod sending;
 mod streams;
 
@@ -33,8 +34,8 @@ use super::slow_reader::SlowReader;
 use super::slow_sender::SlowSender;
 use crate::service::CancelFlag;
 
+use piped_calls::PipedCalls;
 pub use sending::Sending;
-use streams::PipedCalls;
 
 /// Bytes of replies that wait to be sent before further calls are carried out.
 const REPLIES_MAX: usize = 256 << 10;
@@ -618,9 +619,10 @@ impl ServedStream {
             self.slow_reader.clear();
         } else {
             // A peer with streams may be busy with what it has received, and read nothing meanwhile.
-            let timeout = match self.piped.is_empty() {
-                true => limits.send_timeout,
-                false => limits.idle_timeout,
+            let timeout = if self.piped.is_empty() {
+                limits.send_timeout
+            } else {
+                limits.idle_timeout
             };
             self.slow_reader.note_blocked(timeout, now);
         }

@@ -65,11 +65,12 @@ impl ServedStreams {
     /// # Errors
     /// It has others.
     pub fn expect(&self, declared: CallStreams) -> Result<(), Refusal> {
-        match self.streams == declared {
-            true => Ok(()),
-            false => Err(Refusal::InvalidArguments(
+        if self.streams == declared {
+            Ok(())
+        } else {
+            Err(Refusal::InvalidArguments(
                 "the procedure has other streams".to_owned(),
-            )),
+            ))
         }
     }
 

@@ -9,6 +9,9 @@
 //! one that lost a `select!` for example, cannot be made to do anything. So a future has the role of the reader or of
 //! the sender only within a poll.
 //!
+//! The items of a [call with streams](streaming) are left to the driver, too: what it has received of them lies in a pipe
+//! of the call, and what is sent of them waits in the connection.
+//!
 //! One lock guards [what they share](state). It is never held over a system call, nor over code of the user.
 
 mod channel;

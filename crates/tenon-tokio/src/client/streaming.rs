@@ -398,9 +398,10 @@ impl ArgumentTarget {
     }
 
     fn closed(&self) -> CallError {
-        match self.call.timer.is_over() {
-            true => self.call.timer.error(true),
-            false => CallError::StreamClosed,
+        if self.call.timer.is_over() {
+            self.call.timer.error(true)
+        } else {
+            CallError::StreamClosed
         }
     }
 }

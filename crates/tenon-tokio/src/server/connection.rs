@@ -336,9 +336,10 @@ impl ConnectionTask {
         self.room = room.or_else(|| self.state.room_now(counted));
         let has_room =
             (self.room.as_mut()).is_some_and(|room| self.state.room.note_streaming(room));
-        let elsewhere = match has_memory && has_room {
-            true => self.elsewhere(call, bytes),
-            false => None,
+        let elsewhere = if has_memory && has_room {
+            self.elsewhere(call, bytes)
+        } else {
+            None
         };
         let Some(elsewhere) = elsewhere else {
             self.room = None;

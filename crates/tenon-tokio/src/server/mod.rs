@@ -5,6 +5,9 @@
 //! calls of a [`Service`](tenon_core::service::Service) by the threads that the run time has for what blocks, those of
 //! an [`AsyncService`] by tasks of their own. They leave their answers in the [mailbox] of the connection or port, and
 //! its task sends them together.
+//!
+//! A call with streams is always carried out elsewhere: by a task, or by a thread of its own. Its handler finds the items
+//! that were received in a pipe, and leaves those that it sends in the mailbox.
 
 mod accept;
 mod builder;

@@ -332,16 +332,18 @@ async fn serve(limits: ServerLimits, by_threads: bool) -> (Server, Arc<Journal>,
         builder = builder.listen(&listen).unwrap();
     }
     let journal = Arc::new(Journal::default());
-    let builder = match by_threads {
-        true => builder.sync_service(ByThreads(Arc::clone(&journal))),
-        false => builder.service(ByTasks(Arc::clone(&journal))),
+    let builder = if by_threads {
+        builder.sync_service(ByThreads(Arc::clone(&journal)))
+    } else {
+        builder.service(ByTasks(Arc::clone(&journal)))
     };
     let server = builder.start().await.unwrap();
     let addresses = server.addresses().iter().map(|address| {
         let address = address.to_string();
-        match address.starts_with("shm") {
-            true => address,
-            false => format!("lean+{address}"),
+        if address.starts_with("shm") {
+            address
+        } else {
+            format!("lean+{address}")
         }
     });
     let addresses = addresses.collect();

@@ -1,143 +1,28 @@
 //! The streams of the calls of a connection, between the connection and the handlers.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tenon_proto::connection::{Connection, DeferredId, PushError, ReceivedItem, StreamId};
+use tenon_proto::connection::StreamId;
 use tenon_wire::Buffer;
 
 use super::ServedStream;
 use crate::serve::registry::CallToServe;
 use crate::streams::StreamPipe;
 
-/// The calls of a connection that have streams.
-#[derive(Debug, Default)]
-pub(super) struct PipedCalls {
-    calls: Vec<PipedCall>,
-}
-
-/// A call that has streams, while its handler runs.
-#[derive(Debug)]
-struct PipedCall {
-    number: u32,
-    pipe: Arc<StreamPipe>,
-    /// Items that the handler has handed over, and for which the connection has had no room.
-    backlog: VecDeque<Buffer>,
-    /// The reply, which waits for them.
-    reply: Option<(DeferredId, Buffer)>,
-}
-
-impl PipedCalls {
-    pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
-    }
-
-    fn find(&mut self, number: u32) -> Option<&mut PipedCall> {
-        self.calls.iter_mut().find(|call| call.number == number)
-    }
-
-    /// Hands an item to its handler, or drops it if that is gone.
-    pub(super) fn receive(&mut self, connection: &mut Connection<()>, item: &ReceivedItem<'_>) {
-        match self.find(item.id.number) {
-            Some(call) => call.pipe.push(item),
-            None => connection.give_back(item.id, item.size),
-        }
-    }
-
-    /// Tells a handler that no further items come.
-    pub(super) fn end(&mut self, id: StreamId) {
-        if let Some(call) = self.find(id.number) {
-            call.pipe.end();
-        }
-    }
-
-    /// Tells a handler that its call is over, and drops the items that it has handed over.
-    pub(super) fn close(&mut self, number: u32) {
-        if let Some(call) = self.find(number) {
-            call.backlog.clear();
-            call.pipe.close();
-        }
-    }
-
-    /// Keeps the reply to a call as long as items wait that the handler has handed over before; returns whether it does.
-    /// A handler that was given up hands over no more.
-    pub(super) fn hold_reply(&mut self, id: DeferredId, reply: &mut Buffer) -> bool {
-        match self.find(id.number()) {
-            Some(call) if !call.backlog.is_empty() => {
-                call.pipe.close();
-                call.reply = Some((id, std::mem::take(reply)));
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Takes a reply for which no items wait any more.
-    fn take_reply(&mut self) -> Option<(DeferredId, Buffer)> {
-        let mut calls = self.calls.iter_mut();
-        calls.find_map(|call| call.reply.take_if(|_| call.backlog.is_empty()))
-    }
-
-    /// Tells all handlers that their calls are over.
-    pub(super) fn close_all(&self) {
-        for call in &self.calls {
-            call.pipe.close();
-        }
-    }
-
-    /// Forgets a call that is answered; returns the bytes of credit of its items that were not given back.
-    pub(super) fn remove(&mut self, number: u32) -> u64 {
-        self.close(number);
-        let mut removed = self.calls.extract_if(.., |call| call.number == number);
-        removed.next().map_or(0, |call| call.pipe.take_unreturned())
-    }
-}
-
-impl PipedCall {
-    /// Hands items to the connection, as far as it has room for them.
-    fn push_backlog(&mut self, connection: &mut Connection<()>) {
-        let id = StreamId::of_peer(self.number);
-        while let Some(mut messages) = self.backlog.pop_front() {
-            let length = messages.len();
-            match connection.push_item(id, &mut messages) {
-                Ok(()) => self.pipe.note_accepted(length),
-                Err(PushError::Full) => return self.backlog.push_front(messages),
-                Err(PushError::Over) => {
-                    self.backlog.clear();
-                    return self.pipe.close();
-                }
-            }
-        }
-    }
-}
-
 impl ServedStream {
     /// Returns what lies between the connection and the handler of a call with streams, which begins.
     pub fn open_streams(&mut self, number: u32) -> Arc<StreamPipe> {
-        let pipe = Arc::<StreamPipe>::default();
-        self.piped.calls.push(PipedCall {
-            number,
-            pipe: Arc::clone(&pipe),
-            backlog: VecDeque::new(),
-            reply: None,
-        });
-        pipe
+        self.piped.open(number)
     }
 
     /// Takes in items that a handler has handed over.
     pub fn push_items(&mut self, number: u32, messages: Buffer) {
-        if let Some(call) = self.piped.find(number)
-            && call.reply.is_none()
-        {
-            call.backlog.push_back(messages);
-            call.push_backlog(&mut self.connection);
-        }
+        (self.piped).push_items(&mut self.connection, number, messages);
     }
 
     /// Notes that a handler has taken items of so many bytes of credit.
     pub fn give_back(&mut self, number: u32, bytes: u64) {
-        let call = self.piped.find(number);
-        let returned = call.map_or(0, |call| call.pipe.note_returned(bytes));
+        let returned = self.piped.note_returned(number, bytes);
         if returned > 0 {
             let id = StreamId::of_peer(number);
             self.connection.give_back(id, returned);
@@ -146,8 +31,8 @@ impl ServedStream {
 
     /// Notes that a handler reads no further.
     pub fn stop_receiving(&mut self, number: u32) {
-        if let Some(call) = self.piped.find(number) {
-            let (id, unreturned) = (StreamId::of_peer(number), call.pipe.take_unreturned());
+        if let Some(unreturned) = self.piped.stop_receiving(number) {
+            let id = StreamId::of_peer(number);
             self.connection.stop_receiving(id);
             if unreturned > 0 {
                 self.connection.give_back(id, unreturned);
@@ -182,17 +67,13 @@ impl ServedStream {
 
     /// Returns the number of calls with streams that are carried out.
     pub fn streaming(&self) -> usize {
-        self.piped.calls.len()
+        self.piped.len()
     }
 
     /// Goes on with the items for which there was no room.
     #[cold]
     pub(super) fn push_backlogs(&mut self) {
-        while let Some(id) = self.connection.poll_writable() {
-            if let Some(call) = self.piped.find(id.number) {
-                call.push_backlog(&mut self.connection);
-            }
-        }
+        self.piped.push_backlogs(&mut self.connection);
         self.answer_held();
     }
 
