@@ -10,8 +10,8 @@
  * that is handed over is copied. No function is for signal handlers.
  *
  * A process that has forked goes on with channels that it opened, and servers that it started, in the parent alone: a
- * child that does not exec opens its own. There, all functions but tenon_close, tenon_cancel and tenon_server_free, which
- * do nothing, fail with TENON_CALLER.
+ * child that does not exec opens its own. There, all functions but tenon_close, tenon_cancel, tenon_stream_close and
+ * tenon_server_free, which do nothing, fail with TENON_CALLER.
  */
 #ifndef TENON_H
 #define TENON_H
@@ -61,7 +61,9 @@ typedef enum tenon_kind {
      * gave one. */
     TENON_SYSTEM = 7,
     /* A mistake in Tenon: please report it with the text. */
-    TENON_BUG = 8
+    TENON_BUG = 8,
+    /* The other end of a stream takes no further items, or sends none: it has answered the call or given it up. */
+    TENON_CLOSED = 9
 } tenon_kind;
 
 typedef struct tenon_error {
@@ -374,6 +376,74 @@ typedef struct tenon_raised_type {
  * used then. The error can be asked for again until another function fails. */
 bool tenon_raised(const tenon_raised_type *type, void *value);
 
+/* -- streams: for programs -- */
+
+/*
+ * A call with streams: its last argument, its result or both are sequences of items, which go both ways at once, as many as
+ * there are. Items are messages of their own, and the peer holds the sender back. The lean protocol alone carries them, over
+ * a connection: lean+tcp://, lean+unix:// and shm://.
+ *
+ * A client opens a call (tenon_stream_open) and closes it. In a handler the stream is the library's. One thread may send while
+ * another receives; more of them wait for each other. Functions that wait do so as long as the call has time: a client's
+ * has no end unless tenon_options or tenon_channel_timeout sets one.
+ */
+typedef struct tenon_stream tenon_stream;
+
+/* A procedure with streams. Constant data. Generated code has one for each, and functions for the types of its items that
+ * call those below. */
+typedef struct tenon_stream_procedure {
+    uint32_t number;
+    const char *name;
+    /* The arguments without the stream, and the result unless that is one; NULL: empty. */
+    const tenon_message *arguments, *result;
+    /* An item of the last argument, and one of the result; NULL: that is no stream. */
+    const tenon_message *argument_item, *result_item;
+    /* If items are opaque<>, how many bytes the interface lets one have, for tenon_stream_read and tenon_stream_write; 0:
+     * items are something else. */
+    uint32_t argument_bytes, result_bytes;
+} tenon_stream_procedure;
+
+/* Makes a call with streams, which is under way when this returns; the arguments are no longer needed then. Its channel may
+ * be closed before it. While a channel is stepped, no stream of it may be waited for. */
+tenon_stream *tenon_stream_open(tenon_channel *channel, const tenon_stream_procedure *procedure,
+                                const void *arguments, tenon_error *error);
+
+/* Sends an item at once, and waits until the peer has room for it. An item that cannot be encoded is TENON_CALLER and is left
+ * out. TENON_CLOSED: the peer takes no further items; at the client tenon_stream_result or tenon_stream_receive say why. */
+bool tenon_stream_send(tenon_stream *stream, const void *item, tenon_error *error);
+
+/* Takes an item, which is sent with others when there are many, or by tenon_stream_flush: small items cost less so. */
+bool tenon_stream_feed(tenon_stream *stream, const void *item, tenon_error *error);
+
+/* Sends the items that were fed. */
+bool tenon_stream_flush(tenon_stream *stream, tenon_error *error);
+
+/* Sends bytes where items are opaque<>, as one sequence whatever items it is cut into: any number of bytes makes as many items
+ * as it needs, which respect the interface's bound. */
+bool tenon_stream_write(tenon_stream *stream, const void *buffer, size_t size, tenon_error *error);
+
+/* Sends what was fed, and tells the peer that these are all items. A handler need not: its stream ends when it returns. */
+bool tenon_stream_finish(tenon_stream *stream, tenon_error *error);
+
+/* Waits for an item. 1: it is in `item`, which need not be initialised, and may own memory: tenon_clear. 0: there are no more.
+ * -1: the stream has failed; at the client, error is that of the call, and tenon_raised knows it. `item` is all zero then. */
+int tenon_stream_receive(tenon_stream *stream, void *item, tenon_error *error);
+
+/* Waits for bytes where items are opaque<>, and copies no more than SIZE of them. Returns how many, or 0 if there are no more,
+ * or -1, as tenon_stream_receive does. */
+int64_t tenon_stream_read(tenon_stream *stream, void *buffer, size_t size, tenon_error *error);
+
+/* For clients, where the result is no stream: finishes the stream unless that is done, and waits for the result as tenon_call
+ * does, once. The stream is still to be closed. */
+bool tenon_stream_result(tenon_stream *stream, void *result, tenon_error *error);
+
+/* For clients: gives the call up unless it is answered. Any thread may, while others wait for the stream, which fails. */
+void tenon_stream_cancel(tenon_stream *stream);
+
+/* For clients: lets go of a stream that nothing uses any more, and gives the call up unless it is answered; the server is told
+ * so. NULL is nothing to do. */
+void tenon_stream_close(tenon_stream *stream);
+
 /* -- servers: for programs -- */
 
 /* A server, before and while it serves. */
@@ -474,6 +544,27 @@ typedef enum tenon_order {
 bool tenon_server_add(tenon_server *server, const tenon_interface *interface,
                       const tenon_handler *handlers, const void *methods, void *context,
                       tenon_order order, tenon_error *error);
+
+/* Carries a call with streams out, as a tenon_handler does other calls, on a thread of its own: it may take as long as its
+ * caller likes. It receives the items of the argument from `stream`, and sends those of the result there; `stream` is the
+ * library's, and lives as long as the handler runs. It returns true when it has sent all items, or false and has refused:
+ * the caller is told behind the items. -1 and false with TENON_CLOSED: the caller has given the call up. */
+typedef bool (*tenon_stream_handler)(const void *methods, void *context, void *arguments, tenon_stream *stream,
+                                     void *result, tenon_request *request);
+
+/* The procedures of a version that have streams, in any order, and a handler for each; NULL: it is not there. `handlers` is
+ * copied, `procedures` has to live as long as the interface. */
+typedef struct tenon_stream_service {
+    const tenon_stream_procedure *procedures;
+    const tenon_stream_handler *handlers;
+    size_t count;
+} tenon_stream_service;
+
+/* As tenon_server_add, of an interface with procedures that have streams, which are not among its others. The next call of a
+ * connection to a service that is added with TENON_IN_ORDER waits for the end of a call with streams, too. */
+bool tenon_server_add_streams(tenon_server *server, const tenon_interface *interface,
+                              const tenon_handler *handlers, const tenon_stream_service *streams,
+                              const void *methods, void *context, tenon_order order, tenon_error *error);
 
 /* Carries a call out whose messages nobody has described: reads the arguments and writes the result. */
 typedef bool (*tenon_raw_handler)(void *context, tenon_decoder *arguments, tenon_encoder *result,

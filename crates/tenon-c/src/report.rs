@@ -31,6 +31,8 @@ pub enum ApiErrorKind {
     System = 7,
     /// A mistake in Tenon.
     Bug = 8,
+    /// The other end of a stream has ended it.
+    Closed = 9,
 }
 
 /// The failure of a function of the library.
@@ -44,6 +46,10 @@ pub enum ApiError {
     Arguments(CodecError<EncodeError>),
     /// A call with a result that a routine did not decode.
     Result(CodecError<DecodeError>),
+    /// An item of a stream that a routine did not encode.
+    SentItem(CodecError<EncodeError>),
+    /// An item of a stream that a routine did not decode.
+    ReceivedItem(CodecError<DecodeError>),
     /// Something that the system does not give.
     System(io::Error),
     /// A text that is no address.
@@ -64,6 +70,8 @@ impl ApiError {
             Self::Start(error) => kind_of_start(error),
             Self::Arguments(reason) => kind_of_reason(reason, ApiErrorKind::Caller),
             Self::Result(reason) => kind_of_reason(reason, ApiErrorKind::Peer),
+            Self::SentItem(reason) => kind_of_reason(reason, ApiErrorKind::Caller),
+            Self::ReceivedItem(reason) => kind_of_reason(reason, ApiErrorKind::Peer),
             Self::Address(_) | Self::Credential(_) | Self::Caller(_) => ApiErrorKind::Caller,
             Self::System(_) => ApiErrorKind::System,
             Self::Bug(_) => ApiErrorKind::Bug,
@@ -81,6 +89,8 @@ impl ApiError {
             Self::Start(_)
             | Self::Arguments(_)
             | Self::Result(_)
+            | Self::SentItem(_)
+            | Self::ReceivedItem(_)
             | Self::Address(_)
             | Self::Credential(_)
             | Self::Caller(_)
@@ -106,7 +116,7 @@ impl ApiError {
     pub fn may_have_executed(&self) -> bool {
         match self {
             Self::Call(error) => error.may_have_executed(),
-            Self::Result(_) | Self::Bug(_) => true,
+            Self::Result(_) | Self::SentItem(_) | Self::ReceivedItem(_) | Self::Bug(_) => true,
             Self::Start(_)
             | Self::System(_)
             | Self::Arguments(_)
@@ -145,14 +155,16 @@ fn kind_of_call(error: &CallError) -> ApiErrorKind {
         | CallError::NoLeanNumber { .. }
         | CallError::Metadata(_)
         | CallError::OncMetadata
-        | CallError::InsecureToken => ApiErrorKind::Caller,
+        | CallError::InsecureToken
+        | CallError::NoStreams { .. } => ApiErrorKind::Caller,
         CallError::Exception(exception) if exception.status == Status::DEADLINE => {
             ApiErrorKind::Timeout
         }
         CallError::Refused(_) | CallError::Exception(_) | CallError::Unbound(_) => {
             ApiErrorKind::Refused
         }
-        CallError::Misbehaved(_) => ApiErrorKind::Peer,
+        CallError::Misbehaved(_) | CallError::ItemTooLarge { .. } => ApiErrorKind::Peer,
+        CallError::StreamClosed => ApiErrorKind::Closed,
         CallError::TimedOut { .. } => ApiErrorKind::Timeout,
         CallError::Connect(error) => kind_of_connect(error),
         CallError::ConnectionRefused(_) => ApiErrorKind::Unreachable,
@@ -241,6 +253,8 @@ impl fmt::Display for ApiError {
             Self::Credential(error) => error.fmt(f),
             Self::Arguments(reason) => write!(f, "the arguments cannot be sent: {reason}"),
             Self::Result(reason) => write!(f, "the result cannot be decoded: {reason}"),
+            Self::SentItem(reason) => write!(f, "the item cannot be sent: {reason}"),
+            Self::ReceivedItem(reason) => write!(f, "the item cannot be decoded: {reason}"),
             Self::Caller(text) => f.write_str(text),
             Self::Bug(text) => write!(f, "Tenon made a mistake, please report it: {text}"),
         }

@@ -263,6 +263,18 @@ fn metadata_goes_both_ways() {
     assert_eq!(succeeds(Command::new(program).args(addresses)), "fine\n");
 }
 
+/// Streams of arguments and of results by the functions of the library, over each transport that carries them.
+#[test]
+fn streams_go_both_ways() {
+    let installed = Installed::shared();
+    let program = installed.compile("gcc", "streams", &SANITIZED, false);
+    let file = |name: &str| installed.prefix.join(name).display().to_string();
+    let unix = format!("unix://{}", file("streams.socket"));
+    let shm = format!("shm://{}", file("streams.shm"));
+    let addresses = ["tcp://127.0.0.1:0", &unix, &shm];
+    assert_eq!(succeeds(Command::new(program).args(addresses)), "fine\n");
+}
+
 #[test]
 fn a_server_stops_whenever_it_is_told_to() {
     let installed = Installed::shared();

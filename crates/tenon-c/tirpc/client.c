@@ -57,16 +57,16 @@ typedef struct state {
 static bool encode(tenon_encoder *out, const void *value) {
     const moved *arguments = value;
     XDR xdrs;
-    tenon_stream_write(&xdrs, out);
+    tenon_xdr_write(&xdrs, out);
     return !(*arguments->failed = !arguments->routine(&xdrs, arguments->at));
 }
 
 static bool decode(tenon_decoder *in, void *value) {
     const moved *result = value;
     XDR xdrs;
-    tenon_stream_read(&xdrs, in);
+    tenon_xdr_read(&xdrs, in);
     *result->failed = !result->routine(&xdrs, result->at);
-    tenon_stream_took(&xdrs, in);
+    tenon_xdr_took(&xdrs, in);
     return !*result->failed;
 }
 

@@ -47,9 +47,9 @@ static bool_t control(SVCXPRT *transport, const u_int what, void *with) {
 static bool_t get_arguments(SVCXPRT *transport, xdrproc_t routine, void *arguments) {
     tenon_decoder *in = call_of(transport)->arguments;
     XDR xdrs;
-    tenon_stream_read(&xdrs, in);
+    tenon_xdr_read(&xdrs, in);
     bool_t is_read = routine(&xdrs, arguments);
-    tenon_stream_took(&xdrs, in);
+    tenon_xdr_took(&xdrs, in);
     /* As libtirpc does: dispatchers give back what they got, but not what they got in part. */
     if (!is_read) xdr_free(routine, (char *)arguments);
     return is_read;
@@ -63,7 +63,7 @@ static bool_t free_arguments(SVCXPRT *transport, xdrproc_t routine, void *argume
 
 static bool_t put_result(call *of, const struct accepted_reply *reply) {
     XDR xdrs;
-    tenon_stream_write(&xdrs, of->result);
+    tenon_xdr_write(&xdrs, of->result);
     if (!reply->ar_results.proc(&xdrs, reply->ar_results.where)) {
         of->result->at = of->result->base;
         return FALSE;

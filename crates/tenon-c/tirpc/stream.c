@@ -58,7 +58,7 @@ static bool_t get_bytes(XDR *xdrs, char *bytes, u_int count) {
 static void destroy(XDR *xdrs) { (void)xdrs; }
 static bool_t control(XDR *xdrs, int what, void *with) { return (void)xdrs, (void)what, (void)with, FALSE; }
 
-void tenon_stream_write(XDR *xdrs, tenon_encoder *out) {
+void tenon_xdr_write(XDR *xdrs, tenon_encoder *out) {
     static const struct xdr_ops writing = {get_long, put_long, get_bytes, put_bytes, position,
                                            go_to,    hand_out, destroy,   control};
     memset(xdrs, 0, sizeof *xdrs);
@@ -67,14 +67,14 @@ void tenon_stream_write(XDR *xdrs, tenon_encoder *out) {
     xdrs->x_private = out;
 }
 
-void tenon_stream_read(XDR *xdrs, tenon_decoder *in) {
+void tenon_xdr_read(XDR *xdrs, tenon_decoder *in) {
     size_t left = (size_t)(in->end - in->at);
     /* Nothing is written there: a stream that reads has no other type. */
     char *from = (char *)(uintptr_t)in->at;
     xdrmem_create(xdrs, from, left > UINT_MAX ? UINT_MAX : (u_int)left, XDR_DECODE);
 }
 
-void tenon_stream_took(XDR *xdrs, tenon_decoder *in) {
+void tenon_xdr_took(XDR *xdrs, tenon_decoder *in) {
     in->at += xdr_getpos(xdrs);
     xdr_destroy(xdrs);
 }

@@ -8,11 +8,11 @@
 #pragma GCC visibility push(hidden)
 
 /* A stream that writes behind what is written. */
-void tenon_stream_write(XDR *xdrs, tenon_encoder *out);
+void tenon_xdr_write(XDR *xdrs, tenon_encoder *out);
 
 /* A stream that reads what is left, and how what it has read is left out. */
-void tenon_stream_read(XDR *xdrs, tenon_decoder *in);
-void tenon_stream_took(XDR *xdrs, tenon_decoder *in);
+void tenon_xdr_read(XDR *xdrs, tenon_decoder *in);
+void tenon_xdr_took(XDR *xdrs, tenon_decoder *in);
 
 #pragma GCC visibility pop
 

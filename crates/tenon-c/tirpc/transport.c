@@ -279,7 +279,7 @@ static size_t put_reply(connection *of, struct rpc_msg *message) {
     if (of->reply_room < MARK && !grow(&out, MARK)) return 0;
     out.at += MARK;
     XDR xdrs;
-    tenon_stream_write(&xdrs, &out);
+    tenon_xdr_write(&xdrs, &out);
     bool is_encoded = encode_reply(of->transport, &xdrs, message);
     of->reply = (char *)out.base;
     of->reply_room = (size_t)(out.end - out.base);

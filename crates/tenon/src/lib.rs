@@ -115,6 +115,8 @@ mod streams;
 pub use client::{
     Batch, Channel, ChannelStepper, Client, ClientView, LeanCalls, OncCalls, PendingCall,
 };
+#[doc(hidden)]
+pub use client::{UntypedCall, UntypedStreams};
 pub use established::{EstablishedConnection, memory};
 #[doc(hidden)]
 pub use rpcbind::default_resolver;

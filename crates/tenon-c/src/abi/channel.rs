@@ -269,7 +269,16 @@ impl<'m> CallArguments<'m> {
         value: *const c_void,
     ) -> Result<Self, ApiError> {
         // SAFETY: the caller's promise.
-        let message = unsafe { procedure.takes() };
+        unsafe { Self::with(procedure.takes(), value) }
+    }
+
+    /// # Safety
+    /// The value is NULL or one that `message` describes, as long as `'m`.
+    #[inline]
+    pub(super) unsafe fn with(
+        message: Option<&'m CMessage>,
+        value: *const c_void,
+    ) -> Result<Self, ApiError> {
         match message.is_some() && value.is_null() {
             false => Ok(Self { message, value }),
             true => Err(ApiError::Caller("the arguments are NULL")),
@@ -315,7 +324,18 @@ impl<'m> ResultSlot<'m> {
         value: *mut c_void,
     ) -> Result<Self, ApiError> {
         // SAFETY: the caller's promise.
-        let message = unsafe { procedure.returns() };
+        unsafe { Self::with(procedure.returns(), value) }
+    }
+
+    /// As [`of`](Self::of), of what `message` describes.
+    ///
+    /// # Safety
+    /// The value is NULL or room for it, as long as `'m`.
+    #[inline]
+    pub(super) unsafe fn with(
+        message: Option<&'m CMessage>,
+        value: *mut c_void,
+    ) -> Result<Self, ApiError> {
         if message.is_some() && value.is_null() {
             return Err(ApiError::Caller("the result has no place: it is NULL"));
         }

@@ -20,6 +20,8 @@ mod scratch;
 mod server;
 mod service;
 mod stepper;
+mod stream;
+mod streamed;
 pub mod types;
 mod value;
 
@@ -36,6 +38,7 @@ pub use raised::{tenon_raise, tenon_raised};
 pub use request::*;
 pub use server::*;
 pub use stepper::*;
+pub use stream::*;
 pub use value::tenon_clear;
 
 /// The version of the library, as C wants a text.

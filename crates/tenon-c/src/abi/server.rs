@@ -18,7 +18,7 @@ use super::options;
 use super::raw::{RawHandler, RawService};
 use super::request::in_handler;
 use super::service::{CService, Handler};
-use super::types::CInterface;
+use super::types::{CInterface, CStreamService};
 use super::{poll_timeout, words};
 use crate::limits::ResultLimits;
 use crate::presence::{HandlerDrain, HandlerGuard};
@@ -262,29 +262,66 @@ pub unsafe extern "C" fn tenon_server_add(
     order: u32,
     error: *mut CError,
 ) -> bool {
-    let add = || {
-        // SAFETY: both are NULL or what `tenon.h` says.
-        let (server, interface) = unsafe { (known(server)?, interface.as_ref()) };
-        let interface = interface.ok_or(ApiError::Caller("the interface is NULL"))?;
-        let keeps_order = options::keeps_order(order)?;
-        let handler_guard = server.handler_guard.clone();
-        let limits = Arc::clone(&server.limits);
-        // SAFETY: all of it is complete, and lives as long as the server.
-        let service = unsafe {
-            CService::new(
-                interface,
-                handlers,
-                methods,
-                context,
-                keeps_order,
-                limits,
-                handler_guard,
-            )
-        }?;
-        server.add(service)
-    };
+    let handlers = (handlers, ptr::null());
+    // SAFETY: the caller's promises are those of `tenon.h`.
+    let add = || unsafe { add(server, interface, handlers, methods, context, order) };
     // SAFETY: the error is NULL or the caller's own.
     unsafe { told(error, add) }.is_some()
+}
+
+/// `tenon_server_add_streams`.
+///
+/// # Safety
+/// As `tenon.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tenon_server_add_streams(
+    server: *mut CServer,
+    interface: *const CInterface,
+    handlers: *const Option<Handler>,
+    streams: *const CStreamService,
+    methods: *const c_void,
+    context: *mut c_void,
+    order: u32,
+    error: *mut CError,
+) -> bool {
+    let handlers = (handlers, streams);
+    // SAFETY: the caller's promises are those of `tenon.h`.
+    let add = || unsafe { add(server, interface, handlers, methods, context, order) };
+    // SAFETY: the error is NULL or the caller's own.
+    unsafe { told(error, add) }.is_some()
+}
+
+/// Adds a service with handlers, those of procedures with streams beside.
+///
+/// # Safety
+/// All of it is NULL or complete, as `tenon.h` says, and lives as long as the server.
+unsafe fn add(
+    server: *mut CServer,
+    interface: *const CInterface,
+    (handlers, streams): (*const Option<Handler>, *const CStreamService),
+    methods: *const c_void,
+    context: *mut c_void,
+    order: u32,
+) -> Result<(), ApiError> {
+    // SAFETY: the caller's promise.
+    let (server, interface, streams) =
+        unsafe { (known(server)?, interface.as_ref(), streams.as_ref()) };
+    let interface = interface.ok_or(ApiError::Caller("the interface is NULL"))?;
+    let keeps_order = options::keeps_order(order)?;
+    let handler_guard = server.handler_guard.clone();
+    let limits = Arc::clone(&server.limits);
+    // SAFETY: the same.
+    let service = unsafe {
+        CService::new(
+            interface,
+            (handlers, streams),
+            (methods, context),
+            keeps_order,
+            limits,
+            handler_guard,
+        )
+    }?;
+    server.add(service)
 }
 
 /// `tenon_server_add_raw`.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use tenon::lean::Interface;
 use tenon::wire::{Decoder, Encoder, Lean, Representation};
-use tenon::{CallInfo, LeanInput, LeanService, Refusal, Service};
+use tenon::{CallInfo, LeanInput, LeanService, Refusal, ServedStreams, Service};
 
 use super::codec;
 use super::interface::list;
 use super::request::CRequest;
 use super::scratch::{ALIGN, with_room};
-use super::types::{CInterface, CMessage, CProcedure, Encode};
+use super::streamed::StreamedProcedure;
+use super::types::{CInterface, CMessage, CProcedure, CStreamService, Encode};
 use super::value::OwnedValue;
 use crate::failure::{CodecError, CodecFault};
 use crate::limits::ResultLimits;
@@ -32,10 +33,12 @@ pub(super) struct CService {
     lean: Arc<Interface>,
     /// By number, in ascending order.
     procedures: Box<[ServedProcedure]>,
-    methods: *const c_void,
-    context: *mut c_void,
+    /// Those that have streams.
+    pub(super) streamed: Box<[StreamedProcedure]>,
+    pub(super) methods: *const c_void,
+    pub(super) context: *mut c_void,
     keeps_order: bool,
-    limits: Arc<ResultLimits>,
+    pub(super) limits: Arc<ResultLimits>,
     /// The server waits for it before methods and context may go.
     _handler_guard: HandlerGuard,
 }
@@ -60,9 +63,8 @@ impl CService {
     /// All of it is complete, as `tenon.h` says, and lives as long as the server.
     pub(super) unsafe fn new(
         interface: &CInterface,
-        handlers: *const Option<Handler>,
-        methods: *const c_void,
-        context: *mut c_void,
+        (handlers, streams): (*const Option<Handler>, Option<&CStreamService>),
+        (methods, context): (*const c_void, *mut c_void),
         keeps_order: bool,
         limits: Arc<ResultLimits>,
         handler_guard: HandlerGuard,
@@ -78,6 +80,11 @@ impl CService {
                 "the handlers are NULL: a service needs the program's functions",
             ));
         }
+        let streamed = match streams {
+            // SAFETY: the same.
+            Some(streams) => unsafe { streams.procedures() }?,
+            None => Vec::new(),
+        };
         let mut served = Vec::new();
         for (procedure, handler) in procedures.iter().zip(handlers) {
             // SAFETY: the procedures are complete.
@@ -101,6 +108,7 @@ impl CService {
         Ok(Self {
             lean: Arc::new(lean),
             procedures: served.into(),
+            streamed: streamed.into(),
             methods,
             context,
             keeps_order,
@@ -179,24 +187,24 @@ impl CService {
     }
 }
 
-fn or_null(message: &Option<&CMessage>, value: *mut c_void) -> *mut c_void {
+pub(super) fn or_null(message: &Option<&CMessage>, value: *mut c_void) -> *mut c_void {
     match message {
         Some(_) => value,
         None => std::ptr::null_mut(),
     }
 }
 
-fn is_over_aligned(message: &CMessage) -> bool {
+pub(super) fn is_over_aligned(message: &CMessage) -> bool {
     message.align > ALIGN
 }
 
 #[cold]
-fn unsent(reason: &CodecError<tenon::wire::EncodeError>) -> Refusal {
+pub(super) fn unsent(reason: &CodecError<tenon::wire::EncodeError>) -> Refusal {
     Refusal::SystemError(format!("the result cannot be sent: {reason}"))
 }
 
 #[cold]
-fn unread(reason: CodecError<tenon::wire::DecodeError>) -> Refusal {
+pub(super) fn unread(reason: CodecError<tenon::wire::DecodeError>) -> Refusal {
     match reason {
         CodecError::Value(error) => Refusal::GarbageArguments(error),
         CodecError::Fault(CodecFault::HoldsNul) => Refusal::InvalidArguments(reason.to_string()),
@@ -253,5 +261,15 @@ impl LeanService for CService {
             unsafe { codec::decode_lean(&mut arguments, message, value) }.map_err(unread)
         };
         self.execute(call, decode, result, |message| message.encode_lean)
+    }
+
+    fn call_streaming(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: LeanInput<'_>,
+        streams: &ServedStreams,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        self.execute_streamed(call, arguments, streams, result)
     }
 }

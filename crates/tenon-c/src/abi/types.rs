@@ -2,6 +2,8 @@
 
 use std::ffi::{c_char, c_void};
 
+use super::streamed::StreamHandler;
+
 /// `tenon_failure`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +96,40 @@ pub struct CProcedure {
     pub arguments: *const CMessage,
     /// The type of its result, or NULL.
     pub result: *const CMessage,
+}
+
+/// `tenon_stream_procedure`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CStreamProcedure {
+    /// Its number.
+    pub number: u32,
+    /// Its name, for people.
+    pub name: *const c_char,
+    /// The type of its arguments but the stream, or NULL.
+    pub arguments: *const CMessage,
+    /// The type of its result, or NULL.
+    pub result: *const CMessage,
+    /// The type of an item of its last argument, or NULL.
+    pub argument_item: *const CMessage,
+    /// The type of an item of its result, or NULL.
+    pub result_item: *const CMessage,
+    /// Bytes that an item of the last argument may have, if it is bytes.
+    pub argument_bytes: u32,
+    /// Bytes that an item of the result may have, if it is bytes.
+    pub result_bytes: u32,
+}
+
+/// `tenon_stream_service`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CStreamService {
+    /// The procedures with streams.
+    pub procedures: *const CStreamProcedure,
+    /// A handler for each.
+    pub handlers: *const Option<StreamHandler>,
+    /// The number of both.
+    pub count: usize,
 }
 
 /// `tenon_raised_type`.

@@ -13,13 +13,14 @@ use tenon_core::propagation::Propagation;
 use tenon_core::{CallTarget, LeanInput, MakeCalls};
 use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
-use tenon_proto::lean::{ByteOrder, Interface, Metadata, MetadataError};
+use tenon_proto::lean::{ByteOrder, CallStreams, Interface, Metadata, MetadataError};
 use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
 
 use super::call::{CallHandle, ReceivedReply, keep_metadata};
 use super::channel::Channel;
 use super::pending::PendingCall;
+use super::untyped::UntypedStreams;
 
 /// Calls one version of a program. Clones and the copies that the `with_` methods make share the channel; any number of
 /// threads may call at once. Generated clients wrap one of these.
@@ -623,6 +624,23 @@ impl<'c> LeanCalls<'c> {
                 Ok(self.0.pending(ticket, decode).followed_by(followed))
             }
         }
+    }
+
+    /// Makes a call with streams, without the types of stubs: `encode` appends the arguments but the stream. The run time
+    /// of another language calls it.
+    ///
+    /// # Errors
+    /// As [`OpenStreams::open_result`](crate::OpenStreams::open_result).
+    #[doc(hidden)]
+    pub fn open(
+        self,
+        procedure: u32,
+        streams: CallStreams,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+    ) -> Result<UntypedStreams, CallError> {
+        let write = |message: &mut Buffer| self.write(message, procedure, encode, NoProbe);
+        let call = self.0.open_written(streams, write)?;
+        Ok(UntypedStreams::of(call, streams, self.0.caller()))
     }
 
     #[inline]

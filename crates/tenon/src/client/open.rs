@@ -83,7 +83,7 @@ impl LeanCalls<'_> {
         arguments: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
         decode: impl DecodeItem<T>,
     ) -> Result<ItemReader<T>, CallError> {
-        let call = self.open(procedure, RESULT, arguments)?;
+        let call = self.open_by_hand(procedure, RESULT, arguments)?;
         Ok(self.view().reader(&call, decode))
     }
 
@@ -99,7 +99,7 @@ impl LeanCalls<'_> {
         encode: impl EncodeItem<T>,
         decode: impl DecodeItem<R>,
     ) -> Result<ArgumentWriter<T, R>, CallError> {
-        let call = self.open(procedure, ARGUMENT, arguments)?;
+        let call = self.open_by_hand(procedure, ARGUMENT, arguments)?;
         Ok(self.view().argument_writer(call, encode, decode))
     }
 
@@ -114,18 +114,18 @@ impl LeanCalls<'_> {
         encode: impl EncodeItem<A>,
         decode: impl DecodeItem<T>,
     ) -> Result<StreamPair<A, T>, CallError> {
-        let call = self.open(procedure, BOTH, arguments)?;
+        let call = self.open_by_hand(procedure, BOTH, arguments)?;
         Ok((writer(&call, encode), self.view().reader(&call, decode)))
     }
 
-    fn open(
+    fn open_by_hand(
         &self,
         procedure: u32,
         streams: CallStreams,
         arguments: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
     ) -> Result<Arc<StreamingCall>, CallError> {
         let view = self.view();
-        view.open(streams, |message| {
+        view.open_written(streams, |message| {
             let call = (view.caller()).begin_lean(message, procedure, view.options(), false)?;
             arguments(&mut Encoder::over(message))?;
             Ok(CallDraft::Lean(call))
@@ -166,7 +166,7 @@ impl<'c> ClientView<'c> {
         call: &C,
         streams: CallStreams,
     ) -> Result<Arc<StreamingCall>, CallError> {
-        self.open(streams, |message| {
+        self.open_written(streams, |message| {
             let (caller, options) = (self.caller(), self.options());
             let (encoded, draft) = caller.write(message, call, options, false)?;
             encoded?;
@@ -174,8 +174,8 @@ impl<'c> ClientView<'c> {
         })
     }
 
-    /// Sends the call with streams that `write` writes.
-    fn open(
+    /// Sends the call with streams that `write` writes into an empty buffer.
+    pub(super) fn open_written(
         &self,
         streams: CallStreams,
         write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,

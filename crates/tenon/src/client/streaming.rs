@@ -112,12 +112,12 @@ impl StreamingCall {
     }
 
     /// Gives the call up, of which one half was dropped: the other is told.
-    fn cancel(&self) {
+    pub(super) fn cancel(&self) {
         let mut state = self.channel.lock();
         if state.waiters.has_outcome(self.waiter) {
             return;
         }
-        let text = "the reader or the writer of its streams was dropped";
+        let text = "the call was given up by its reader or its writer";
         let exception = LeanException::local(Status::CANCELLED, text);
         state.end_call(self, &CallError::Exception(exception));
         self.transmit_now(state);

@@ -17,16 +17,21 @@ const GIVEN_BACK_TOGETHER: u64 = 16 << 10;
 ///
 /// Dropping it before its end tells the other end that no further items are wanted: at the client the call is given up.
 pub struct ItemReader<T, E = CallError> {
+    parts: PartReader,
+    decode: Box<dyn DecodeItem<T>>,
+    is_over: bool,
+    error: PhantomData<fn() -> E>,
+}
+
+/// What is received of a stream, whatever its items are.
+struct PartReader {
     source: Box<dyn ItemSource>,
     items: ReceivedItems,
     /// The first parts of an item that comes in several.
     partial: Buffer,
     /// Bytes of credit that were not given back.
     taken: u64,
-    decode: Box<dyn DecodeItem<T>>,
     decoding: Decoding,
-    is_over: bool,
-    error: PhantomData<fn() -> E>,
 }
 
 /// Reads an item of a stream: a function, such as generated code has it.
@@ -63,12 +68,14 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
         decoding: Decoding,
     ) -> Self {
         Self {
-            source,
-            items: ReceivedItems::default(),
-            partial: Buffer::default(),
-            taken: 0,
+            parts: PartReader {
+                source,
+                items: ReceivedItems::default(),
+                partial: Buffer::default(),
+                taken: 0,
+                decoding,
+            },
             decode: Box::new(decode),
-            decoding,
             is_over: false,
             error: PhantomData,
         }
@@ -79,13 +86,34 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
         self,
         map: impl FnOnce(Box<dyn ItemSource>) -> Box<dyn ItemSource>,
     ) -> Self {
-        Self {
-            source: map(self.source),
-            ..self
-        }
+        let parts = PartReader {
+            source: map(self.parts.source),
+            ..self.parts
+        };
+        Self { parts, ..self }
     }
 
-    fn next_item(&mut self) -> Result<Option<T>, CallError> {
+    /// Waits for the next item, which `decode` reads in place of the function that reads those of this stream. `None`
+    /// is the end, behind which it is not to be called again. The run time of another language calls it.
+    ///
+    /// # Errors
+    /// Why the stream has ended before its end.
+    #[doc(hidden)]
+    pub fn next_with<U>(
+        &mut self,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<U, DecodeError>,
+    ) -> Result<Option<U>, CallError> {
+        self.parts.next_with(decode)
+    }
+}
+
+impl PartReader {
+    /// Waits for the next item; `None` is the end.
+    fn next_with<U>(
+        &mut self,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<U, DecodeError>,
+    ) -> Result<Option<U>, CallError> {
+        let decoding = self.decoding;
         loop {
             let Some(part) = self.items.take() else {
                 let taken = std::mem::take(&mut self.taken);
@@ -97,29 +125,30 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
             self.taken += part.size;
             let bytes = self.items.bytes(&part.place);
             let order = self.items.order();
-            let (decoding, decode) = (self.decoding, &self.decode);
-            let value = if !part.has_more && self.partial.is_empty() {
-                Some(decoding.decode_lean::<T, CallError>(bytes, order, decode)?)
-            } else {
-                let limit = self.source.item_max();
-                if self.partial.len() + bytes.len() > limit {
-                    return Err(CallError::ItemTooLarge { limit });
-                }
-                self.partial.extend(bytes);
-                None
-            };
-            if self.taken >= GIVEN_BACK_TOGETHER {
-                self.source.give_back(std::mem::take(&mut self.taken));
+            if !part.has_more && self.partial.is_empty() {
+                let value = decoding.decode_lean::<U, CallError>(bytes, order, decode)?;
+                self.give_back_much();
+                return Ok(Some(value));
             }
-            if value.is_some() {
-                return Ok(value);
+            let limit = self.source.item_max();
+            if self.partial.len() + bytes.len() > limit {
+                return Err(CallError::ItemTooLarge { limit });
             }
+            self.partial.extend(bytes);
+            self.give_back_much();
             if !part.has_more {
                 let whole = std::mem::take(&mut self.partial);
                 return decoding
                     .decode_lean(whole.as_slice(), order, decode)
                     .map(Some);
             }
+        }
+    }
+
+    /// Gives credit back, once there is enough of it to be worth a message.
+    fn give_back_much(&mut self) {
+        if self.taken >= GIVEN_BACK_TOGETHER {
+            self.source.give_back(std::mem::take(&mut self.taken));
         }
     }
 }
@@ -131,7 +160,7 @@ impl<T, E: From<CallError>> Iterator for ItemReader<T, E> {
         if self.is_over {
             return None;
         }
-        let next = self.next_item();
+        let next = self.parts.next_with(&self.decode);
         self.is_over = !matches!(next, Ok(Some(_)));
         next.map_err(E::from).transpose()
     }

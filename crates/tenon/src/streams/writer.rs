@@ -13,13 +13,18 @@ use tenon_wire::{Buffer, EncodeError, Encoder, Lean};
 /// At the client the stream is to be [finished](Self::finish): dropping the writer before that gives the call up. A
 /// handler ends its stream by returning.
 pub struct ItemWriter<T, E = CallError> {
+    parts: PartWriter,
+    encode: Box<dyn EncodeItem<T>>,
+    error: PhantomData<fn() -> E>,
+}
+
+/// What is sent of a stream, whatever its items are.
+struct PartWriter {
     sink: Box<dyn ItemSink>,
     /// Whole messages that were not handed over.
     ready: Buffer,
     /// The item that is encoded.
     item: Buffer,
-    encode: Box<dyn EncodeItem<T>>,
-    error: PhantomData<fn() -> E>,
 }
 
 /// Appends an item of a stream: a function, such as generated code has it.
@@ -58,9 +63,11 @@ pub(crate) trait ItemSink: Send {
 impl<T, E: From<CallError>> ItemWriter<T, E> {
     pub(crate) fn new(sink: Box<dyn ItemSink>, encode: impl EncodeItem<T>) -> Self {
         Self {
-            sink,
-            ready: Buffer::default(),
-            item: Buffer::default(),
+            parts: PartWriter {
+                sink,
+                ready: Buffer::default(),
+                item: Buffer::default(),
+            },
             encode: Box::new(encode),
             error: PhantomData,
         }
@@ -81,7 +88,8 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
     /// # Errors
     /// As [`send`](Self::send).
     pub fn feed(&mut self, item: &T) -> Result<(), E> {
-        Ok(self.feed_item(item)?)
+        let encode = &self.encode;
+        Ok(self.parts.feed_with(|out| encode(item, out))?)
     }
 
     /// Sends all items that an iterator has, together as far as they find room.
@@ -103,7 +111,7 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
     /// # Errors
     /// As [`send`](Self::send).
     pub fn flush(&mut self) -> Result<(), E> {
-        Ok(self.flush_ready()?)
+        Ok(self.parts.flush()?)
     }
 
     /// Sends what was fed, and tells the other end that these are all items.
@@ -115,14 +123,33 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
     }
 
     pub(crate) fn end(&mut self) -> Result<(), CallError> {
-        self.flush_ready()?;
-        self.sink.end()
+        self.parts.flush()?;
+        self.parts.sink.end()
     }
 
-    fn feed_item(&mut self, item: &T) -> Result<(), CallError> {
+    /// As [`feed`](Self::feed), of an item that `encode` appends in place of the function that appends those of this
+    /// stream. The run time of another language calls it.
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(hidden)]
+    pub fn feed_with(
+        &mut self,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+    ) -> Result<(), CallError> {
+        self.parts.feed_with(encode)
+    }
+}
+
+impl PartWriter {
+    /// Takes an item, which is sent with others.
+    fn feed_with(
+        &mut self,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+    ) -> Result<(), CallError> {
         self.item.clear();
         let draft = self.sink.begin(&mut self.item);
-        (self.encode)(item, &mut Encoder::over(&mut self.item))?;
+        encode(&mut Encoder::over(&mut self.item))?;
         let (length, limit) = (draft.length(&self.item), self.sink.item_max());
         if length > limit {
             return Err(CallError::TooLargeForPeer {
@@ -135,7 +162,7 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
             return self.send_parts(draft);
         }
         if !self.ready.is_empty() && self.ready.len() + self.item.len() > ITEM_MAX {
-            self.flush_ready()?;
+            self.flush()?;
         }
         if self.ready.is_empty() {
             std::mem::swap(&mut self.ready, &mut self.item);
@@ -147,19 +174,19 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
 
     /// Sends a long item in parts.
     fn send_parts(&mut self, draft: ItemDraft) -> Result<(), CallError> {
-        self.flush_ready()?;
+        self.flush()?;
         let item = std::mem::take(&mut self.item);
         let mut rest = draft.content(&item);
         while !rest.is_empty() {
             let length = draft.split(rest, &mut self.ready);
             rest = &rest[length..];
-            self.flush_ready()?;
+            self.flush()?;
         }
         self.item = item;
         Ok(())
     }
 
-    fn flush_ready(&mut self) -> Result<(), CallError> {
+    fn flush(&mut self) -> Result<(), CallError> {
         match self.ready.is_empty() {
             true => Ok(()),
             false => self.sink.send(&mut self.ready),
@@ -170,7 +197,7 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
 impl<T, E> fmt::Debug for ItemWriter<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ItemWriter")
-            .field("fed_bytes", &self.ready.len())
+            .field("fed_bytes", &self.parts.ready.len())
             .finish_non_exhaustive()
     }
 }
