@@ -102,6 +102,7 @@ fn stubs_are_as_they_were() {
         "namespaces",
         "raises",
         "service",
+        "streams",
         "unions",
     ] {
         let parsed = parsed(name);
@@ -123,6 +124,45 @@ fn numbers_are_computed_from_macros() {
     let stubs = stubs::generate(&schema, &written, "it.x").expect("stubs");
     assert!(stubs.header.contains("uint8_t x[(A * 2)];"));
     assert!(stubs.source.contains("case (3 * A):"));
+}
+
+/// Items of every kind of type, without a name as well, and names that functions for streams have themselves.
+#[test]
+fn items_are_passed_as_arguments_are() {
+    let text = "
+        struct stream { int item; };
+        struct pair { int a; int b; };
+        typedef opaque digest[4];
+        program P { version V {
+            void ROWS(stream, int stream, int row[3]) = 1; /*@ stream arguments */
+            hyper LISTS(int list<9>) = 2; /*@ stream arguments, result */
+            pair PAIRS(pair *) = 3; /*@ stream arguments, result */
+            opaque<> SUMS(digest) = 4; /*@ stream arguments, result */
+            opaque<100> BYTES(void) = 5; /*@ stream result */
+        } = 1; } = 0x20000001;";
+    let parsed = tenon_idl::parse_text("it.x", text, &tenon_idl::Options::default());
+    let said = parsed.render(Style::Plain);
+    let both = parsed.schema.zip(parsed.written);
+    let (schema, written) = both.unwrap_or_else(|| panic!("{said}"));
+    let stubs = stubs::generate(&schema, &written, "it.x").expect("stubs");
+    for line in [
+        "tenon_stream *rows_1_open (tenon_channel *channel, const stream_ *arg1, int32_t stream_, tenon_error *error);",
+        "bool (*rows_1) (void *context, stream_ *arg1, int32_t stream_, tenon_stream *stream, tenon_request *request);",
+        "typedef int32_t rows_1_argument_item[3];",
+        "bool rows_1_send (tenon_stream *stream, const rows_1_argument_item item, tenon_error *error);",
+        "bool lists_1_send (tenon_stream *stream, const lists_1_argument_item *item, tenon_error *error);",
+        "int lists_1_receive (tenon_stream *stream, int64_t *item, tenon_error *error);",
+        "bool lists_1_svc_send (tenon_stream *stream, int64_t item, tenon_error *error);",
+        "int pairs_1_svc_receive (tenon_stream *stream, pair **item, tenon_error *error);",
+        "bool sums_1_send (tenon_stream *stream, const digest item, tenon_error *error);",
+        "int bytes_1_receive (tenon_stream *stream, bytes_1_result_item *item, tenon_error *error);",
+    ] {
+        assert!(stubs.header.contains(line), "{line}: {}", stubs.header);
+    }
+    // A call without streams would be refused.
+    assert!(!stubs.header.contains("tenon_pending"));
+    let bytes = "\"BYTES\", NULL, NULL, NULL, &tenon_message_own_bytes_1_result_item, 0x0, 0x64 },";
+    assert!(stubs.source.contains(bytes), "{}", stubs.source);
 }
 
 #[test]

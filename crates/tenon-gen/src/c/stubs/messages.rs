@@ -2,8 +2,9 @@
 
 use tenon_plan::ProcedurePlan;
 use tenon_schema::written::Spelling;
-use tenon_schema::{Field, Length, Type};
+use tenon_schema::{Field, FieldAnnotations, Length, Schema, Type};
 
+use super::streams::{StubStreams, has_streams};
 use crate::c::Interface;
 use crate::c::declare::{CDeclaration, spaced};
 use crate::c::procedures::VersionedProcedure;
@@ -20,8 +21,10 @@ pub struct StubProcedure<'a> {
     pub procedure: VersionedProcedure<'a>,
     /// In each representation.
     pub plans: [&'a ProcedurePlan; 2],
-    /// Its index among those of its version that have messages or another number than 0; `None` for
-    /// procedure 0, which every server answers.
+    /// Its streams, which are missing in its messages and in its definition.
+    pub streams: Option<StubStreams<'a>>,
+    /// Its index among those of its version that have messages or another number than 0, or among those that have
+    /// streams; `None` for procedure 0, which every server answers.
     pub index: Option<usize>,
 }
 
@@ -76,17 +79,7 @@ impl<'a> StubProcedure<'a> {
         let Some((ty, spelling)) = self.procedure.result() else {
             return StubMessage::Nothing;
         };
-        match is_unnamed_array(ty) {
-            true => StubMessage::Own(UnnamedValue {
-                name: result_name.to_owned(),
-                ty: result_name.to_owned(),
-                spot: CLvalue::declared_behind("it", ty, spelling, result_name),
-            }),
-            false => {
-                let spot = CLvalue::declared_behind("it", ty, spelling, "value");
-                of_type(of, result_name, ty, spelling, spot)
-            }
-        }
+        of_declared(of, ty, spelling, result_name)
     }
 
     /// The C type of the result, if it has one.
@@ -130,6 +123,26 @@ impl<'a> StubProcedure<'a> {
     }
 }
 
+/// The message of a value that is declared by itself. `own_name` is that of a type of its own, if it needs one.
+pub fn of_declared<'a>(
+    of: Interface<'a>,
+    ty: &'a Type,
+    spelling: &'a Spelling,
+    own_name: &'a str,
+) -> StubMessage<'a> {
+    match is_unnamed_array(ty) {
+        true => StubMessage::Own(UnnamedValue {
+            name: own_name.to_owned(),
+            ty: own_name.to_owned(),
+            spot: CLvalue::declared_behind("it", ty, spelling, own_name),
+        }),
+        false => {
+            let spot = CLvalue::declared_behind("it", ty, spelling, "value");
+            of_type(of, own_name, ty, spelling, spot)
+        }
+    }
+}
+
 /// The message of a value; `own` is the name of its functions if nothing else has them.
 fn of_type<'a>(
     of: Interface<'a>,
@@ -166,7 +179,7 @@ pub fn value_type(of: Interface<'_>, ty: &Type, spelling: &Spelling) -> String {
 }
 
 /// Returns whether it is an array that has no name as a type, and so no type that C passes.
-fn is_unnamed_array(ty: &Type) -> bool {
+pub fn is_unnamed_array(ty: &Type) -> bool {
     matches!(ty, Type::Array(..) | Type::Opaque(_))
 }
 
@@ -198,7 +211,7 @@ enum PassMode {
 }
 
 /// The names of the parameters that every stub has.
-pub const OWN_PARAMETERS: [&str; 13] = [
+const OWN_PARAMETERS: [&str; 13] = [
     "channel",
     "result",
     "error",
@@ -214,7 +227,41 @@ pub const OWN_PARAMETERS: [&str; 13] = [
     "memcpy",
 ];
 
+/// Returns whether every stub of an interface has a parameter of this name.
+pub fn is_own_parameter(schema: &Schema, name: &str) -> bool {
+    OWN_PARAMETERS.contains(&name) || (name == "stream" && has_streams(schema))
+}
+
 impl StubParameter {
+    /// An item of a stream; `own_type` is the name of its type if the interface has none.
+    pub fn of_item(
+        of: Interface<'_>,
+        ty: &Type,
+        spelling: &Spelling,
+        own_type: Option<&str>,
+    ) -> Self {
+        let field = Field {
+            name: "item".to_owned(),
+            doc: String::new(),
+            annotations: FieldAnnotations::default(),
+            ty: ty.clone(),
+        };
+        let parameter = Self::new(of, &field, spelling);
+        let Some(name) = own_type.map(str::to_owned) else {
+            return parameter;
+        };
+        let passed = match ty {
+            Type::Array(_, Length::Fixed(_)) | Type::Opaque(Length::Fixed(_)) => {
+                PassMode::Vector(name)
+            }
+            _ => PassMode::Behind(name),
+        };
+        Self {
+            passed,
+            ..parameter
+        }
+    }
+
     fn new(of: Interface<'_>, field: &Field, spelling: &Spelling) -> Self {
         let words = of.c_type(&field.ty, spelling);
         let passed = match (&field.ty, of.schema.resolve(&field.ty)) {
@@ -242,8 +289,8 @@ impl StubParameter {
             },
             _ => PassMode::Value(words),
         };
-        let is_taken = OWN_PARAMETERS.contains(&field.name.as_str())
-            || of.schema.find_type(&field.name).is_some();
+        let is_taken =
+            is_own_parameter(of.schema, &field.name) || of.schema.find_type(&field.name).is_some();
         let name = match is_taken {
             true => format!("{}_", field.name),
             false => field.name.clone(),

@@ -20,6 +20,7 @@ mod procedures;
 mod refused;
 mod reserved;
 mod source;
+mod streams;
 
 use std::collections::BTreeSet;
 
@@ -32,6 +33,7 @@ pub use refused::{Refusal, StubErrorKind};
 use super::procedures::procedures as all_procedures;
 use super::{Dialect, Interface, rename};
 use messages::StubProcedure;
+use streams::{StreamTypes, StubStreams};
 
 /// The two files of stubs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +65,8 @@ struct StubPrinter<'a> {
 struct StubVersion<'a> {
     program: &'a tenon_schema::Program,
     version: &'a tenon_schema::Version,
+    /// The same with its streams, which fingerprints know.
+    declared: &'a tenon_schema::Version,
     /// The spelling of the numbers in the interface file.
     program_number: &'a str,
     version_number: &'a str,
@@ -107,9 +111,18 @@ fn stubs(
     let plans = [plan(Representation::XDR)?, plan(Representation::LEAN)?];
     let boxed = BoxedArms::of(schema);
     let declared = boxes::behind_pointers(schema, &boxed)?;
-    let of = Interface {
+    let whole = Interface {
         schema: &declared,
         written,
+        dialect: Dialect::Plain,
+    };
+    let streamed: Vec<StreamTypes> = all_procedures(whole)
+        .map(|procedure| StreamTypes::of(&procedure))
+        .collect();
+    let (without, written) = streams::left_out(&declared, written);
+    let of = Interface {
+        schema: &without,
+        written: &written,
         dialect: Dialect::Plain,
     };
     let result_names: Vec<String> = all_procedures(of)
@@ -122,7 +135,7 @@ fn stubs(
         plans: &plans,
         boxed: &boxed,
         fingerprints,
-        versions: versions(of, &plans),
+        versions: versions(of, &declared, &plans, &streamed),
         result_names: &result_names,
     };
     refused::check_made(schema, &file.made())?;
@@ -134,7 +147,12 @@ fn stubs(
     Ok(stubs)
 }
 
-fn versions<'a>(of: Interface<'a>, plans: &'a [Plans; 2]) -> Vec<StubVersion<'a>> {
+fn versions<'a>(
+    of: Interface<'a>,
+    declared: &'a Schema,
+    plans: &'a [Plans; 2],
+    streamed: &'a [StreamTypes],
+) -> Vec<StubVersion<'a>> {
     let mut versions = Vec::new();
     for (position, program) in of.schema.programs.iter().enumerate() {
         let written = &of.written.programs[position];
@@ -142,10 +160,11 @@ fn versions<'a>(of: Interface<'a>, plans: &'a [Plans; 2]) -> Vec<StubVersion<'a>
             versions.push(StubVersion {
                 program,
                 version,
+                declared: &declared.programs[position].versions[index],
                 program_number: &written.number,
                 version_number: &written.versions[index],
                 name: of.dispatcher(position, index),
-                calls: calls(of, plans, (position, index)),
+                calls: calls(of, plans, streamed, (position, index)),
             });
         }
     }
@@ -156,33 +175,39 @@ fn versions<'a>(of: Interface<'a>, plans: &'a [Plans; 2]) -> Vec<StubVersion<'a>
 fn calls<'a>(
     of: Interface<'a>,
     plans: &'a [Plans; 2],
+    streamed: &'a [StreamTypes],
     place: (usize, usize),
 ) -> Vec<(usize, StubProcedure<'a>)> {
     let each = all_procedures(of).enumerate();
     let mine = each.filter(|(_, it)| (it.program, it.version) == place);
     let mut calls: Vec<(usize, StubProcedure<'a>)> = mine
         .map(|(position, procedure)| {
+            let plans = plans.each_ref().map(|plans| &plans.procedures[position]);
             let call = StubProcedure {
                 procedure,
-                plans: [
-                    &plans[0].procedures[position],
-                    &plans[1].procedures[position],
-                ],
+                // Streams are no part of the messages of a call.
+                plans: plans.map(|plan| plan.streams.as_ref().map_or(plan, |plans| &plans.call)),
+                streams: StubStreams::of(&streamed[position], plans),
                 index: None,
             };
             (position, call)
         })
         .collect();
     calls.sort_by_key(|(_, call)| call.procedure.definition.number);
-    let mut next = 0;
+    let (mut next, mut next_streamed) = (0, 0);
     for (_, call) in &mut calls {
         let definition = call.procedure.definition;
         let is_null = definition.number == 0
             && definition.arguments.is_empty()
-            && definition.result.is_none();
+            && definition.result.is_none()
+            && call.streams.is_none();
+        let next = match call.streams {
+            None => &mut next,
+            Some(_) => &mut next_streamed,
+        };
         if !is_null {
-            call.index = Some(next);
-            next += 1;
+            call.index = Some(*next);
+            *next += 1;
         }
     }
     calls
@@ -216,10 +241,13 @@ impl<'a> StubPrinter<'a> {
                 if call.has_own_result() {
                     made.push(call.result_name());
                 }
-                made.push(name.clone());
-                if call.index.is_some() {
-                    made.push(format!("{name}_start"));
+                if call.streams.is_none() {
+                    made.push(name.clone());
+                    if call.index.is_some() {
+                        made.push(format!("{name}_start"));
+                    }
                 }
+                made.extend(self.made_for_streams(call));
                 made.extend(self.made_for_errors(call));
             }
         }

@@ -22,6 +22,7 @@ impl<'a> StubPrinter<'a> {
                 );
                 record(w, self.of, &name, arguments.0, arguments.1);
             }
+            self.declare_items(w, call);
             if let (true, Some((ty, spelling))) = (call.has_own_result(), procedure.result()) {
                 let name = call.result_name();
                 let declared = CDeclaration {
@@ -33,12 +34,14 @@ impl<'a> StubPrinter<'a> {
                 declared.typedef(w, self.of.dialect, &self.of.c_type(ty, spelling));
             }
         }
-        if Self::has_handlers(version) {
+        if Self::unary(version).any(|(_, call)| call.index.is_some()) {
             w.line("");
             w.line("/* Clients. What ends in _start sends a call, and tenon_finish waits for its result. */");
         }
-        w.line("");
-        for (_, call) in &version.calls {
+        if Self::unary(version).next().is_some() {
+            w.line("");
+        }
+        for (_, call) in Self::unary(version) {
             let definition = call.procedure.definition;
             c_comment(w, &definition.doc);
             let deprecated = deprecated(definition);
@@ -48,6 +51,7 @@ impl<'a> StubPrinter<'a> {
                 w.line(format!("tenon_pending *{head}{deprecated};"));
             }
         }
+        self.declare_streams_of_calls(w, version);
         self.declare_errors_of_calls(w, version);
     }
 
@@ -72,6 +76,14 @@ impl<'a> StubPrinter<'a> {
             call.procedure.c_name(),
             parameters.join(", ")
         )
+    }
+
+    /// The procedures of a version that have no streams.
+    fn unary<'v>(
+        version: &'v StubVersion<'a>,
+    ) -> impl Iterator<Item = &'v (usize, StubProcedure<'a>)> + use<'v, 'a> {
+        let calls = version.calls.iter();
+        calls.filter(|(_, call)| call.streams.is_none())
     }
 
     /// Returns whether a version has procedures that need a handler.
@@ -103,6 +115,7 @@ impl<'a> StubPrinter<'a> {
             }
         });
         w.line(format!("}} {name}_service;"));
+        self.declare_streams_of_handlers(w, version);
         self.declare_errors_of_handlers(w, version);
         w.line("");
         w.line(format!("bool {};", serve_head(name)));
@@ -113,6 +126,9 @@ impl<'a> StubPrinter<'a> {
         let mut parameters = vec!["void *context".to_owned()];
         let own = call.parameters(self.of);
         parameters.extend(own.iter().map(|parameter| parameter.received()));
+        if call.streams.is_some() {
+            parameters.push("tenon_stream *stream".to_owned());
+        }
         if let Some(result) = call.result_type(self.of) {
             parameters.push(format!("{}*result", spaced(&result)));
         }
@@ -121,7 +137,7 @@ impl<'a> StubPrinter<'a> {
     }
 
     /// A pointer to the table of a message, or `NULL`.
-    fn message(message: &StubMessage<'_>) -> String {
+    pub fn message(message: &StubMessage<'_>) -> String {
         match message {
             StubMessage::Nothing => "NULL".to_owned(),
             StubMessage::Named(ty) => format!("&{}", super::messages::message_name(ty)),
@@ -138,12 +154,15 @@ impl<'a> StubPrinter<'a> {
             .iter()
             .filter(|(_, call)| call.index.is_some())
             .collect();
-        if !handled.is_empty() {
+        let unary: Vec<&(usize, StubProcedure<'a>)> = Self::unary(version)
+            .filter(|(_, call)| call.index.is_some())
+            .collect();
+        if !unary.is_empty() {
             w.line(format!(
                 "static const tenon_procedure tenon_procedures_{name}[] = {{"
             ));
             w.indented(|w| {
-                for (position, call) in &handled {
+                for (position, call) in &unary {
                     let arguments = Self::message(&call.arguments(self.of));
                     let result =
                         Self::message(&call.result(self.of, &self.result_names[*position]));
@@ -158,10 +177,14 @@ impl<'a> StubPrinter<'a> {
             w.line("};");
             w.line("");
         }
-        self.write_interface(w, version, handled.len());
+        self.write_stream_table(w, version);
+        self.write_interface(w, version, unary.len());
         for (_, call) in &version.calls {
             w.line("");
-            self.write_client(w, version, call);
+            match call.streams {
+                None => self.write_client(w, version, call),
+                Some(_) => self.write_streams(w, version, call),
+            }
             self.write_errors(w, call);
         }
         if !handled.is_empty() {
@@ -171,7 +194,7 @@ impl<'a> StubPrinter<'a> {
 
     fn write_interface(&self, w: &mut SourceWriter, version: &StubVersion<'a>, procedures: usize) {
         let name = &version.name;
-        let parts = self.fingerprints.parts(version.version);
+        let parts = self.fingerprints.parts(version.declared);
         let part_table = match parts.is_empty() {
             true => "NULL".to_owned(),
             false => {
@@ -194,7 +217,7 @@ impl<'a> StubPrinter<'a> {
             0 => "NULL".to_owned(),
             _ => format!("tenon_procedures_{name}"),
         };
-        let fingerprint = self.fingerprints.of_version(version.version);
+        let fingerprint = self.fingerprints.of_version(version.declared);
         w.line(format!("const tenon_interface {name}_interface = {{"));
         w.indented(|w| {
             w.line(format!(
@@ -247,7 +270,7 @@ impl<'a> StubPrinter<'a> {
 
     /// Puts arguments where they are encoded from, and returns a pointer to them. If one of them cannot be put there,
     /// because it is `NULL`, `send` is asked to send none, which is refused as a pointer that is `NULL` always is.
-    fn fill(
+    pub fn fill(
         &self,
         w: &mut SourceWriter,
         call: &StubProcedure<'a>,
@@ -288,30 +311,42 @@ impl<'a> StubPrinter<'a> {
         w.line("");
         w.line("bool");
         w.line(serve_head(name));
+        let (streamed, unary): (Vec<_>, Vec<_>) =
+            handled.iter().partition(|(_, call)| call.streams.is_some());
+        // Without streams it is what a program of before there were streams calls.
+        let (add, streams) = match streamed.len() {
+            0 => ("tenon_server_add", ""),
+            _ => ("tenon_server_add_streams", "&streams, "),
+        };
+        let add = |handlers: &str, service: &str| {
+            format!(
+                "return {add} (server, &{name}_interface, {handlers}, {streams}{service}, context, order, error);"
+            )
+        };
         w.braces_below(|w| {
-            if !handled.is_empty() {
-                w.line("if (service == NULL)");
-                w.indented(|w| {
-                    w.line(format!(
-                        "return tenon_server_add (server, &{name}_interface, NULL, NULL, context, order, error);"
-                    ));
-                });
+            if !streamed.is_empty() {
+                w.line(format!(
+                    "tenon_stream_service streams = {{ tenon_streams_{name}, NULL, {} }};",
+                    streamed.len()
+                ));
                 w.line("");
             }
-            w.line("const tenon_handler handlers[] = {");
-            w.indented(|w| {
-                for (_, call) in handled {
-                    let procedure = call.procedure.c_name();
-                    w.line(format!(
-                        "service->{procedure} != NULL ? tenon_handle_{procedure} : NULL,"
-                    ));
-                }
+            if !handled.is_empty() {
+                w.line("if (service == NULL)");
+                w.indented(|w| w.line(add("NULL", "NULL")));
+                w.line("");
+            }
+            if !unary.is_empty() || streamed.is_empty() {
+                write_handlers(w, "tenon_handler handlers", &unary);
+            }
+            if !streamed.is_empty() {
+                write_handlers(w, "tenon_stream_handler stream_handlers", &streamed);
+                w.line("streams.handlers = stream_handlers;");
+            }
+            w.line(match unary.is_empty() && !streamed.is_empty() {
+                true => add("NULL", "service"),
+                false => add("handlers", "service"),
             });
-            w.line("};");
-            w.line("");
-            w.line(format!(
-                "return tenon_server_add (server, &{name}_interface, handlers, service, context, order, error);"
-            ));
         });
     }
 
@@ -323,9 +358,13 @@ impl<'a> StubPrinter<'a> {
     ) {
         let procedure = call.procedure.c_name();
         let parameters = call.parameters(self.of);
+        let stream = match call.streams {
+            Some(_) => "tenon_stream *stream, ",
+            None => "",
+        };
         w.line("static bool");
         w.line(format!(
-            "tenon_handle_{procedure} (const void *methods, void *context, void *arguments, void *result, tenon_request *request)"
+            "tenon_handle_{procedure} (const void *methods, void *context, void *arguments, {stream}void *result, tenon_request *request)"
         ));
         w.braces_below(|w| {
             w.line(format!(
@@ -346,6 +385,9 @@ impl<'a> StubPrinter<'a> {
             if parameters.is_empty() {
                 w.line("(void) arguments;");
             }
+            if call.streams.is_some() {
+                handed.push("stream".to_owned());
+            }
             match call.result_type(self.of) {
                 Some(result) => handed.push(format!("({}*) result", spaced(&result))),
                 None => w.line("(void) result;"),
@@ -359,8 +401,23 @@ impl<'a> StubPrinter<'a> {
     }
 }
 
+/// Writes an array of handlers, `declared` as this; what the program does not have is NULL.
+fn write_handlers(w: &mut SourceWriter, declared: &str, of: &[&&(usize, StubProcedure<'_>)]) {
+    w.line(format!("const {declared}[] = {{"));
+    w.indented(|w| {
+        for (_, call) in of {
+            let procedure = call.procedure.c_name();
+            w.line(format!(
+                "service->{procedure} != NULL ? tenon_handle_{procedure} : NULL,"
+            ));
+        }
+    });
+    w.line("};");
+    w.line("");
+}
+
 /// Returns what stands behind a declaration if the interface advises against its use.
-fn deprecated(procedure: &Procedure) -> String {
+pub fn deprecated(procedure: &Procedure) -> String {
     match &procedure.annotations.deprecated {
         None => String::new(),
         Some(reason) => format!(" TENON_DEPRECATED ({})", c_literal(reason)),
@@ -375,7 +432,7 @@ pub fn plain_key(name: &str) -> String {
 }
 
 /// A number that no macro of the interface can stand for.
-fn number(number: u32) -> String {
+pub fn number(number: u32) -> String {
     format!("{number:#x}")
 }
 

@@ -4,7 +4,7 @@ use tenon_plan::links::is_link;
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::library;
-use super::messages::OWN_PARAMETERS;
+use super::messages::is_own_parameter;
 use crate::c::rename::NameKind;
 
 /// The words of C, and of the headers that stubs include.
@@ -131,7 +131,7 @@ fn is_hidden(schema: &Schema, id: TypeId, name: &str) -> bool {
         _ => false,
     };
     BESIDE_TYPES.contains(&name)
-        || (has_procedures && OWN_PARAMETERS.contains(&name))
+        || (has_procedures && is_own_parameter(schema, name))
         || (name == BESIDE_ENUMS && is_enum())
         || (BESIDE_LINKS.contains(&name) && is_link(schema, id))
 }

@@ -11,6 +11,7 @@ use super::codec::{CodecDirection, CodecWriter, LabelledLvalue, member_test};
 use super::free::FreeWriter;
 use super::messages::{StubMessage, UnnamedValue, message_name};
 use super::procedures::plain_key;
+use super::streams::StubStreams;
 use crate::c::planned::LoweringSchema;
 use crate::c::xdr::free::HeapOwnership;
 use crate::c::xdr::runtime;
@@ -116,12 +117,13 @@ impl<'f, 'a: 'f> TableBuilder<'f, 'a> {
                 let result_name = &self.file.result_names[*position];
                 let arguments: fn(&ProcedurePlan) -> &Plan = |plan| &plan.arguments;
                 let result: fn(&ProcedurePlan) -> &Plan = |plan| &plan.result;
+                let items = call.streams.into_iter().flat_map(StubStreams::items);
+                let items = items.map(|item| (item.message(of), item.plans));
                 let messages = [
-                    (call.arguments(of), arguments),
-                    (call.result(of, result_name), result),
+                    (call.arguments(of), call.plans.map(arguments)),
+                    (call.result(of, result_name), call.plans.map(result)),
                 ];
-                for (message, plan) in messages {
-                    let plans = call.plans.map(plan);
+                for (message, plans) in messages.into_iter().chain(items) {
                     match message {
                         StubMessage::Nothing | StubMessage::Named(_) => {}
                         StubMessage::Plain(value) => {
