@@ -14,6 +14,8 @@ use tenon::{CallInfo, Client, LeanInput, LeanService, Refusal, Server, Service};
 
 #[path = "programs/raises.rs"]
 mod raises;
+#[path = "programs/stores.rs"]
+mod stores;
 
 const PROGRAM: u32 = 0x2000_0abc;
 
