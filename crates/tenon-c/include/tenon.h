@@ -545,8 +545,8 @@ bool tenon_server_add(tenon_server *server, const tenon_interface *interface,
                       const tenon_handler *handlers, const void *methods, void *context,
                       tenon_order order, tenon_error *error);
 
-/* Carries a call with streams out, as a tenon_handler does other calls, on a thread of its own: it may take as long as its
- * caller likes. It receives the items of the argument from `stream`, and sends those of the result there; `stream` is the
+/* Carries a call with streams out, as a tenon_handler does other calls, on a thread of its own, also where the server is
+ * stepped: it may take as long as its caller likes. It receives the items of the argument from `stream`, and sends those of the result there; `stream` is the
  * library's, and lives as long as the handler runs. It returns true when it has sent all items, or false and has refused:
  * the caller is told behind the items. -1 and false with TENON_CLOSED: the caller has given the call up. */
 typedef bool (*tenon_stream_handler)(const void *methods, void *context, void *arguments, tenon_stream *stream,
@@ -560,8 +560,9 @@ typedef struct tenon_stream_service {
     size_t count;
 } tenon_stream_service;
 
-/* As tenon_server_add, of an interface with procedures that have streams, which are not among its others. The next call of a
- * connection to a service that is added with TENON_IN_ORDER waits for the end of a call with streams, too. */
+/* As tenon_server_add, of an interface with procedures that have streams, which are not among its others. With TENON_IN_ORDER
+ * the next call of a connection to the service waits for the end of a call with streams, and what comes behind it in the
+ * connection waits as well, items included: streams are for TENON_ANY_ORDER. */
 bool tenon_server_add_streams(tenon_server *server, const tenon_interface *interface,
                               const tenon_handler *handlers, const tenon_stream_service *streams,
                               const void *methods, void *context, tenon_order order, tenon_error *error);
