@@ -125,7 +125,7 @@ async fn each(test: impl AsyncFn(&StoreV1AsyncClient)) {
         (format!("unix://{}", path()), "lean+"),
         (format!("shm://{}", path()), ""),
     ] {
-        let builder = Server::builder().listen(&listen).await.unwrap();
+        let builder = Server::builder().listen(&listen).unwrap();
         let builder = builder.async_service(StoreV1AsyncService(Store::default()));
         let server = builder.start().unwrap();
         let address = format!("{protocol}{}", server.addresses()[0]);
