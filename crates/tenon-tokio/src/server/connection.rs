@@ -517,9 +517,18 @@ impl ConnectionTask {
 
     // ---- The end ----
 
+    /// Returns whether items wait for credit of a connection that ends by itself, and of which every handler has returned.
+    fn has_last_items(&self) -> bool {
+        let ends_by_itself = match &self.ends {
+            None => self.state.is_stopping(),
+            Some(reason) => matches!(reason, EndReason::Stopping | EndReason::Aged),
+        };
+        ends_by_itself && self.served.has_streams()
+    }
+
     /// Returns why the connection ends, if everything is answered and it is to end.
     fn end_if_done(&mut self) -> Option<EndReason> {
-        if self.served.deferred() > 0 || self.served.is_held() {
+        if self.served.deferred() > 0 || self.served.is_held() || self.has_last_items() {
             return None;
         }
         if self.state.is_stopping() && self.ends.is_none() {

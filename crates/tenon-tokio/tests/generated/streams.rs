@@ -126,7 +126,7 @@ async fn each(test: impl AsyncFn(&StoreV1AsyncClient)) {
         (format!("shm://{}", path()), ""),
     ] {
         let builder = Server::builder().listen(&listen).unwrap();
-        let builder = builder.async_service(StoreV1AsyncService(Store::default()));
+        let builder = builder.service(StoreV1AsyncService(Store::default()));
         let server = builder.start().unwrap();
         let address = format!("{protocol}{}", server.addresses()[0]);
         eprintln!("{address}");

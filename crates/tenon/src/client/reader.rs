@@ -337,7 +337,7 @@ impl ChannelState {
             self.back_off.reset();
         }
         self.release(waiter);
-        if !self.blocked.is_empty() {
+        if !self.blocked.is_empty() || !self.awaiting_streams.is_empty() {
             self.wake_blocked();
         }
     }
@@ -349,7 +349,7 @@ impl ChannelState {
         if !self.unsent.is_empty() {
             self.start_unsent();
         }
-        if !self.blocked.is_empty() {
+        if !self.blocked.is_empty() || !self.awaiting_streams.is_empty() {
             self.wake_blocked();
         }
     }

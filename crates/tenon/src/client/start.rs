@@ -148,11 +148,11 @@ impl Channel {
             Err(
                 StartError::AwaitsPreamble { .. }
                 | StartError::AwaitsBinding { .. }
-                | StartError::TooManyCalls { .. }
-                | StartError::TooManyStreams { .. },
+                | StartError::TooManyCalls { .. },
             ) => {
                 return Err(SendBlocked::PeerIsBusy);
             }
+            Err(StartError::TooManyStreams { .. }) => return Err(SendBlocked::TooManyStreams),
             Err(StartError::NoStreams) => {
                 let reason = "the peer takes no calls with streams";
                 return Err(CallError::NoStreams { reason }.into());
@@ -174,7 +174,7 @@ impl Channel {
             // Of the reasons there may be one day all are of this connection.
             Err(_) => return Err(SendBlocked::Closing),
         }
-        if !state.blocked.is_empty() {
+        if !state.blocked.is_empty() || !state.awaiting_streams.is_empty() {
             state.leave_blocked(waiter);
         }
         Ok(())
@@ -195,6 +195,7 @@ impl Channel {
             SendBlocked::PeerIsBusy | SendBlocked::Ending => {
                 self.wait_for_peer(state, waiter, timer)
             }
+            SendBlocked::TooManyStreams => self.wait_for_streams(state, waiter, timer),
             SendBlocked::Closing if state.calls.in_flight() > 0 => {
                 self.wait_for_peer(state, waiter, timer)
             }
@@ -242,6 +243,8 @@ enum SendBlocked {
     Stale,
     /// The peer has as many calls as it takes, or has not said how large they may be.
     PeerIsBusy,
+    /// The peer has as many calls with streams as it takes; others may pass this one.
+    TooManyStreams,
     /// The peer only answers what it has, and then closes.
     Closing,
     /// Nothing can be sent any more, and what the peer sent before is received.

@@ -34,6 +34,8 @@ pub(super) struct ChannelState {
     pub(super) pipes: StreamPipes<WaiterId>,
     /// Callers that wait until the peer takes another call, in their order.
     pub(super) blocked: VecDeque<WaiterId>,
+    /// Callers that wait until the peer takes another call with streams.
+    pub(super) awaiting_streams: Vec<WaiterId>,
     /// Calls that were not sent whole when their connection was lost.
     pub(super) unsent: VecDeque<(UnsentCall, WaiterId)>,
     /// True while a caller makes a connection.
@@ -59,6 +61,7 @@ impl ChannelState {
             buffers: Buffers::default(),
             pipes: StreamPipes::default(),
             blocked: VecDeque::new(),
+            awaiting_streams: Vec::new(),
             unsent: VecDeque::new(),
             is_connecting: false,
             back_off: BackOff::default(),
@@ -277,11 +280,12 @@ impl ChannelState {
         wake.inspect(WakeHandle::wake);
     }
 
-    /// Lets the caller look again that has waited longest for the peer to take its call.
+    /// Lets the caller look again that has waited longest for the peer to take its call, and those that wait for streams.
     #[inline]
     pub(super) fn wake_blocked(&mut self) {
-        if let Some(first) = self.blocked.front() {
-            self.waiters.wake(*first).inspect(WakeHandle::wake);
+        let waiting = self.blocked.front().into_iter().chain(&self.awaiting_streams);
+        for waiter in waiting {
+            self.waiters.wake(*waiter).inspect(WakeHandle::wake);
         }
     }
 
@@ -310,6 +314,7 @@ impl ChannelState {
     /// A caller waits no longer for the peer to take its call.
     #[cold]
     pub(super) fn leave_blocked(&mut self, waiter: WaiterId) {
+        self.awaiting_streams.retain(|of| *of != waiter);
         if let Some(index) = self.blocked.iter().position(|of| *of == waiter) {
             self.blocked.remove(index);
             self.wake_blocked();

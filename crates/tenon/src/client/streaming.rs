@@ -143,6 +143,7 @@ impl ChannelState {
             return;
         };
         self.calls.cancel(id);
+        self.return_credit(call);
         let outcome = Outcome::Answered(Err(Box::new(error.clone())));
         self.end(call.waiter, outcome);
         if let Some(writer) = self.pipes.writer(call.number) {
@@ -150,11 +151,23 @@ impl ChannelState {
         }
     }
 
-    fn give_back(&mut self, id: StreamId, bytes: u64) {
+    /// Notes that the reader of a call has taken items of so many bytes of credit.
+    fn give_back(&mut self, call: &StreamingCall, bytes: u64) {
+        let returned = call.pipe.note_returned(bytes);
         if let Calls::Stream(connection) = &mut self.calls
-            && bytes > 0
+            && returned > 0
         {
-            connection.give_back(id, bytes);
+            connection.give_back(call.id(), returned);
+        }
+    }
+
+    /// Gives the credit of items back that are not taken any more.
+    fn return_credit(&mut self, call: &StreamingCall) {
+        let unreturned = call.pipe.take_unreturned();
+        if let Calls::Stream(connection) = &mut self.calls
+            && unreturned > 0
+        {
+            connection.give_back(call.id(), unreturned);
         }
     }
 
@@ -168,6 +181,7 @@ impl ChannelState {
 
 impl Drop for StreamingCall {
     fn drop(&mut self) {
+        self.channel.lock().return_credit(self);
         self.channel.give_up(self.waiter);
     }
 }
@@ -209,7 +223,7 @@ impl ItemSource for ResultSource {
     fn wait(&mut self, into: &mut ReceivedItems, taken: u64) -> Result<bool, CallError> {
         let call = &*self.call;
         let mut state = call.channel.lock();
-        state.give_back(call.id(), taken);
+        state.give_back(call, taken);
         loop {
             if call.pipe.take(into) == Readable::Items {
                 call.transmit_now(state);
@@ -225,7 +239,7 @@ impl ItemSource for ResultSource {
 
     fn give_back(&mut self, bytes: u64) {
         let mut state = self.call.channel.lock();
-        state.give_back(self.call.id(), bytes);
+        state.give_back(&self.call, bytes);
         self.call.transmit_now(state);
     }
 

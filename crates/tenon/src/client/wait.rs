@@ -110,6 +110,23 @@ impl Channel {
         Ok(state)
     }
 
+    /// Does the same for a call with streams of which the peer has as many as it takes. Other calls pass it.
+    #[cold]
+    pub(super) fn wait_for_streams<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, ChannelState>,
+        waiter: WaiterId,
+        timer: &CallTimer,
+    ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
+        state.leave_blocked(waiter);
+        state.awaiting_streams.push(waiter);
+        let state = self.wait_once(state, waiter, timer.deadline());
+        if timer.is_over() {
+            return Err(timer.unsent_error(None));
+        }
+        Ok(state)
+    }
+
     /// Sends what waits, or reads once, or sleeps until there is something to do.
     #[cold]
     pub(super) fn wait_once<'s>(

@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tenon_core::serve::CallTally;
@@ -41,6 +42,8 @@ pub(super) struct SocketSlot {
     /// The state, which one thread at a time may have, and the signals since it has looked.
     baton: Baton<SlotState>,
     answers: Mutex<Vec<LateAnswer>>,
+    /// True once a call with streams has come.
+    has_streams: AtomicBool,
     pub(super) tally: CallTally,
 }
 
@@ -97,6 +100,7 @@ impl SocketSlot {
             socket,
             baton: Baton::new(),
             answers: Mutex::default(),
+            has_streams: AtomicBool::new(false),
             tally: CallTally::default(),
         }
     }
@@ -183,12 +187,21 @@ impl SocketSlot {
         }
     }
 
+    /// Notes that a call with streams has come: no thread waits for the connection alone while one is carried out, and what
+    /// comes is needed until it has ended.
+    pub(super) fn note_streams(&self) {
+        self.has_streams.store(true, Ordering::Relaxed);
+    }
+
     /// Makes a thread that waits for requests wake up with the end of the stream. Over TCP it wakes up by itself soon
     /// enough: a socket that receives nothing more would answer what comes with a reset, once it is half-closed.
     pub(super) fn stop_receiving(&self) {
         // A connection that has ended need not be.
         let _ = match &self.socket {
-            SlotSocket::Stream(stream) if stream.transport() != Transport::Tcp => {
+            SlotSocket::Stream(stream)
+                if stream.transport() != Transport::Tcp
+                    && !self.has_streams.load(Ordering::Relaxed) =>
+            {
                 stream.shutdown_recv()
             }
             SlotSocket::Stream(_) | SlotSocket::Port(_) => Ok(()),

@@ -17,6 +17,8 @@ use tenon_core::wait::{LOOKS, Looking, Spun, WaitContext, Waiter};
 use tenon_net::Stream;
 use tenon_proto::ROOM_FIRST;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
+use tenon_proto::lean::Status;
+use tenon_wire::Buffer;
 
 use super::jobs::{AnswerTo, CallJob};
 use super::slot::{
@@ -80,13 +82,14 @@ impl StreamTurn<'_> {
         if signals & ROOM != 0 {
             (state.awaits_room, state.is_next) = (false, true);
         }
-        if self.transmit(stream, state)? == Sending::Blocked {
+        if self.transmit(stream, state)? == Sending::Blocked && !state.served.has_streams() {
             return Ok(TurnEnd::Idle);
         }
         if let Some(reason) = state.ends.take_if(|_| stream.is_hung_up()) {
             return Err(reason);
         }
-        if state.ends.is_some() || state.served.is_held() && !self.may_carry_on(state) {
+        let is_over = state.ends.is_some() && !state.ends_behind_streams();
+        if is_over || state.served.is_held() && !self.may_carry_on(state) {
             self.check_end(stream, state)?;
             self.await_room(state);
             return self.at_rest(state);
@@ -121,13 +124,23 @@ impl StreamTurn<'_> {
         }
         match state.ends.take() {
             // Calls that other threads are at are still answered.
-            Some(reason) if state.has_running_calls() || self.lingers(state, &reason) => {
+            Some(reason) if state.has_running_calls() || self.has_last_items(state, &reason) => {
+                state.ends = Some(reason);
+                Ok(TurnEnd::Idle)
+            }
+            Some(reason) if self.lingers(state, &reason) => {
                 state.ends = Some(reason);
                 Ok(TurnEnd::Idle)
             }
             Some(reason) => Ok(TurnEnd::Over(reason)),
             None => Ok(TurnEnd::Idle),
         }
+    }
+
+    /// Returns whether items wait for credit of a connection that ends by itself, and of which every handler has returned.
+    fn has_last_items(&self, state: &StreamState, reason: &EndReason) -> bool {
+        let ends_by_itself = matches!(reason, EndReason::Stopping | EndReason::Aged);
+        ends_by_itself && !state.has_ended && state.served.has_streams()
     }
 
     /// Returns whether a connection that has reached its age, and of which every call is answered, waits for its peer to
@@ -185,7 +198,7 @@ impl StreamTurn<'_> {
     /// Receives once what is there.
     fn receive(&mut self, stream: &Stream, state: &mut StreamState) -> Result<(), EndReason> {
         state.is_readable = false;
-        let is_last = self.server.is_stopping();
+        let is_last = self.server.is_stopping() && !state.ends_behind_streams();
         if is_last && !self.receives_last(state) {
             return Ok(());
         }
@@ -224,7 +237,8 @@ impl StreamTurn<'_> {
     fn is_below_limits(&self, state: &StreamState, bytes: usize) -> bool {
         let limits = &self.server.shared.limits;
         // Those count, too, that run on the thread that received them and take long.
-        state.served.running() < limits.connection_calls.max(1)
+        let running = state.served.running() - state.served.streaming();
+        running < limits.connection_calls.max(1)
             && state.served.has_memory_for(bytes, limits)
     }
 
@@ -273,7 +287,7 @@ impl StreamTurn<'_> {
         let call = CallToServe::received(&received);
         let times = &self.server.shared.times;
         let is_slow = times.is_slow(call.service, call.procedure) || received.streams.any();
-        if is_slow || self.waits_for_order(state, &call) || self.server.scheduler.is_busy() {
+        if is_slow || self.waits_for_order(state, &received) || self.server.scheduler.is_busy() {
             return self.hand_over(state, call, received);
         }
         if received.message.capacity() > ROOM_FIRST {
@@ -283,10 +297,13 @@ impl StreamTurn<'_> {
         !self.thread.activity.is_replaced()
     }
 
-    /// Returns whether a call has to wait for those before it, as its service keeps order.
+    /// Returns whether a call has to wait for those before it, as its service keeps order. Calls with streams neither wait
+    /// nor are waited for: what they need comes behind.
     #[inline]
-    fn waits_for_order(&self, state: &StreamState, call: &CallToServe) -> bool {
-        state.served.deferred() > 0 && self.server.shared.registry.keeps_order(call.service)
+    fn waits_for_order(&self, state: &StreamState, received: &ReceivedCall) -> bool {
+        state.served.deferred() > state.served.streaming()
+            && self.server.shared.registry.keeps_order(received.service)
+            && !received.streams.any()
     }
 
     /// Has a call carried out by another thread; returns false if it has to wait.
@@ -297,15 +314,23 @@ impl StreamTurn<'_> {
         call: CallToServe,
         mut received: ReceivedCall,
     ) -> bool {
-        if self.waits_for_order(state, &call) {
+        if self.waits_for_order(state, &received) {
             state.served.hold(received);
             return false;
         }
         state.served.compact(&mut received);
         let bytes = received.message.capacity();
-        let room = self.take_room(state, bytes);
+        let room = match received.streams.any() {
+            // It is told that there is no room: what other streams need stands behind it.
+            true => self.server.scheduler.room.take(0, true),
+            false => self.take_room(state, bytes),
+        };
         let deferred = room.and_then(|memory| Some((state.served.defer(&call, bytes)?, memory)));
         let Some(((id, cancelled), memory)) = deferred else {
+            if received.streams.any() {
+                self.refuse_streaming(state, &call);
+                return true;
+            }
             return self.hold_back(state, received);
         };
         let target = AnswerTo::Deferred(id);
@@ -319,6 +344,7 @@ impl StreamTurn<'_> {
         }
         let port = SlotPort::new(self.server, self.slot);
         let limits = &self.server.shared.limits;
+        self.slot.note_streams();
         let streams = ServedStreams::new(
             state.served.open_streams(number),
             Arc::new(port),
@@ -329,6 +355,15 @@ impl StreamTurn<'_> {
         let job = job.with_streams(streams);
         self.server.scheduler.push_streaming_job(self.server, job);
         true
+    }
+
+    /// Refuses a call with streams for which there is no room.
+    #[cold]
+    fn refuse_streaming(&self, state: &mut StreamState, call: &CallToServe) {
+        let mut reply = Buffer::default();
+        let text = "the server has as many calls as it takes";
+        call.refuse(Status::OVERLOADED, text, &mut reply);
+        state.served.refuse_streaming(call, &mut reply);
     }
 
     /// Keeps a call in its connection until there is room for it.

@@ -86,6 +86,13 @@ impl StreamState {
         step != AgeStep::Nothing
     }
 
+    /// Returns whether the connection goes on for its streams alone, though it is to end: because of its age, or as the
+    /// server stops.
+    pub(super) fn ends_behind_streams(&self) -> bool {
+        let ends_by_itself = matches!(self.ends, Some(EndReason::Stopping | EndReason::Aged));
+        ends_by_itself && !self.has_ended && self.served.has_streams()
+    }
+
     /// Returns whether calls are carried out that are not answered.
     pub(super) fn has_running_calls(&self) -> bool {
         self.served.running() > 0
@@ -103,13 +110,19 @@ impl StreamState {
 
     /// Returns whether nothing is left to be done but to end the connection.
     pub(super) fn is_over(&self) -> bool {
-        self.ends.is_some() && !self.has_running_calls() && !self.is_blocked() && !self.lingers
+        self.ends.is_some()
+            && !self.has_running_calls()
+            && !self.is_blocked()
+            && !self.lingers
+            && !self.ends_behind_streams()
     }
 
     /// Returns whether what comes next is to be received: not while a call or a reply waits, or when the connection
-    /// ends.
+    /// ends. Streams need what comes: items to be taken, and credit for what waits to be sent.
     pub(super) fn may_receive(&self) -> bool {
-        !self.is_blocked() && !self.served.is_held() && self.ends.is_none()
+        let is_free = !self.is_blocked() || self.served.has_streams();
+        let goes_on = self.ends.is_none() || self.ends_behind_streams();
+        is_free && goes_on && !self.served.is_held()
     }
 
     /// Returns whether replies wait for room in the socket.

@@ -200,7 +200,7 @@ impl SlotTurn<'_> {
         }
         if state.may_receive() {
             // In shared memory something may have come that the descriptor does not show.
-            return stream.park();
+            return stream.park() && (!is_blocked || self.park_sender(place));
         }
         // It is looked for when something may be received again.
         state.is_readable = true;

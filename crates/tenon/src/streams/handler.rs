@@ -83,4 +83,8 @@ impl ItemSink for HandlerSink {
     fn end(&mut self) -> Result<(), CallError> {
         Ok(())
     }
+
+    fn send_last(&mut self, messages: &mut Buffer) {
+        self.0.send(messages);
+    }
 }

@@ -58,6 +58,9 @@ pub(crate) trait ItemSink: Send {
     /// # Errors
     /// It takes no further items anyhow.
     fn end(&mut self) -> Result<(), CallError>;
+
+    /// Has the messages sent that were not when the writer is dropped, without waiting; nothing by default.
+    fn send_last(&mut self, _messages: &mut Buffer) {}
 }
 
 impl<T, E: From<CallError>> ItemWriter<T, E> {
@@ -190,6 +193,14 @@ impl PartWriter {
         match self.ready.is_empty() {
             true => Ok(()),
             false => self.sink.send(&mut self.ready),
+        }
+    }
+}
+
+impl Drop for PartWriter {
+    fn drop(&mut self) {
+        if !self.ready.is_empty() {
+            self.sink.send_last(&mut self.ready);
         }
     }
 }

@@ -59,10 +59,10 @@ impl ServedStream {
         }
     }
 
-    /// Returns whether a call with streams is carried out.
+    /// Returns whether a call with streams is carried out, or its last items and its reply wait for credit.
     #[inline]
     pub fn has_streams(&self) -> bool {
-        !self.piped.is_empty()
+        !self.piped.is_empty() || self.connection.has_peer_streams()
     }
 
     /// Returns the number of calls with streams that are carried out.

@@ -283,6 +283,11 @@ impl<W> Connection<W> {
         self.streams.as_ref().map_or(0, |streams| streams.own())
     }
 
+    /// Returns whether a call of the peer with streams is not answered, or its answer waits for items to be sent.
+    pub fn has_peer_streams(&self) -> bool {
+        self.peer_streams() > 0
+    }
+
     /// Number of calls of the peer with streams that are not answered.
     pub(super) fn peer_streams(&self) -> usize {
         self.streams.as_ref().map_or(0, |streams| streams.of_peer())
