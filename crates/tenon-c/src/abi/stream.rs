@@ -1,6 +1,6 @@
 //! `tenon_stream`: the items of a call with streams, at the client and in its handler.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -283,7 +283,7 @@ impl CStream {
         }
     }
 
-    /// Waits for bytes, and puts no more of them than there is room for where `to` leads. None: there are no more.
+    /// Waits for bytes, and puts as many of them where `to` leads as there is room for. Returns how many; 0 is the end.
     ///
     /// # Safety
     /// There is room for so many.
@@ -544,11 +544,11 @@ pub unsafe extern "C" fn tenon_stream_receive(
     stream: *mut CStream,
     item: *mut c_void,
     error: *mut CError,
-) -> i32 {
+) -> c_int {
     // SAFETY: the stream is NULL or open, and the item NULL or room for one of its items.
     let receive = || unsafe { known(stream)?.receive(item) };
     // SAFETY: the error is NULL or the caller's own.
-    unsafe { told(error, receive) }.map_or(-1, i32::from)
+    unsafe { told(error, receive) }.map_or(-1, c_int::from)
 }
 
 /// `tenon_stream_read`.

@@ -11,7 +11,7 @@ use super::request::CRequest;
 use super::scratch::with_room;
 use super::service::{CService, is_over_aligned, or_null, unread, unsent};
 use super::stream::CStream;
-use super::types::{CMessage, CStreamProcedure, CStreamService};
+use super::types::{CMessage, CStreamProcedure};
 use super::value::OwnedValue;
 use crate::report::ApiError;
 
@@ -24,6 +24,18 @@ pub type StreamHandler = unsafe extern "C" fn(
     result: *mut c_void,
     request: *mut CRequest<'_>,
 ) -> bool;
+
+/// `tenon_stream_service`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CStreamService {
+    /// The procedures with streams.
+    pub procedures: *const CStreamProcedure,
+    /// A handler for each.
+    pub handlers: *const Option<StreamHandler>,
+    /// The number of both.
+    pub count: usize,
+}
 
 /// A procedure with streams that has a handler.
 pub(super) struct StreamedProcedure {

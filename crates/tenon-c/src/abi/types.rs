@@ -2,8 +2,6 @@
 
 use std::ffi::{c_char, c_void};
 
-use super::streamed::StreamHandler;
-
 /// `tenon_failure`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -118,18 +116,6 @@ pub struct CStreamProcedure {
     pub argument_bytes: u32,
     /// Bytes that an item of the result may have, if it is bytes.
     pub result_bytes: u32,
-}
-
-/// `tenon_stream_service`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct CStreamService {
-    /// The procedures with streams.
-    pub procedures: *const CStreamProcedure,
-    /// A handler for each.
-    pub handlers: *const Option<StreamHandler>,
-    /// The number of both.
-    pub count: usize,
 }
 
 /// `tenon_raised_type`.

@@ -101,7 +101,7 @@ static bool count(const void *own, void *context, void *arguments, tenon_stream 
         if (number == 3 && end == FAIL_BEHIND) return tenon_refuse(request, TENON_RAISED, "behind three");
         bool is_sent = number % 2 ? tenon_stream_send(stream, &number, &why) : tenon_stream_feed(stream, &number, &why);
         if (!is_sent) {
-            check(why.kind == TENON_CLOSED, "the reader has gone");
+            check(why.kind == TENON_CLOSED || why.kind == TENON_TIMEOUT, "the reader has gone, or its time has");
             sem_post(&ended);
             return false;
         }
