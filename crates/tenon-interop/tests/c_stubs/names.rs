@@ -22,6 +22,7 @@ program ITS_PROGRAM {
     version ITS_VERSION {
         everything EXCHANGE(everything, int, link) = 1;
         string GREET(string) = 2;
+        string RELAY(int, everything) = 3; /*@ stream arguments, result */
     } = 1;
 } = 0x20005252;
 ";

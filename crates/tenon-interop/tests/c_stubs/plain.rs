@@ -107,6 +107,7 @@ fn stubs_compile_without_a_warning() {
         "recursion",
         "results",
         "service",
+        "streams",
         "unions",
     ];
     let own = own.map(|name| corpus.join(format!("{name}.x")));
