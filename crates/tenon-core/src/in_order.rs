@@ -3,7 +3,8 @@
 use tenon_wire::{Decoder, Encoder};
 
 use crate::procedure::ProcedureInfo;
-use crate::service::{CallInfo, LeanService, Refusal, Service};
+use crate::refusal::Refusal;
+use crate::service::{CallInfo, LeanService, Service};
 
 /// A service, generated or not, of which the calls of one connection are carried out one after the other, in their order:
 /// [`Service::keeps_order`] says so for it.

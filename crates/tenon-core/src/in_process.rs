@@ -21,8 +21,9 @@ use tenon_wire::{Buffer, Decoder, Encoder, Xdr};
 
 use crate::error::{CallError, LeanException};
 use crate::procedure::{CallCodec, CalledProcedure};
+use crate::refusal::Refusal;
 use crate::serve::{lean_status, onc_status};
-use crate::service::{CallInfo, Refusal};
+use crate::service::CallInfo;
 
 /// Returns the error that a caller over a connection would see of a call that was refused. If the interface was made
 /// for the lean protocol, it is that of a lean call, with the details of what was raised.

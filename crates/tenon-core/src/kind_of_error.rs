@@ -8,8 +8,8 @@ use tenon_proto::onc::message::Refused;
 
 use crate::error::{CallError, ConnectError};
 use crate::error_kind::CallErrorKind;
+use crate::refusal::Refusal;
 use crate::serve::lean_status;
-use crate::service::Refusal;
 
 impl CallError {
     /// Returns what the call failed of, alike for both protocols.

@@ -55,7 +55,7 @@ impl LeanException {
         }
     }
 
-    /// Returns the error that the procedure [raised](crate::service::Refusal::raise), which is a `T`.
+    /// Returns the error that the procedure [raised](crate::refusal::Refusal::raise), which is a `T`.
     ///
     /// ```
     /// # use tenon::{CallError, LeanException, wire::{Lean, Marshal, Swapped}};

@@ -22,6 +22,7 @@ mod probing;
 pub mod procedure;
 pub mod profile;
 pub mod propagation;
+mod refusal;
 mod reply_metadata;
 pub mod resolve;
 pub mod serve;
@@ -38,6 +39,7 @@ pub use destination::Destination;
 pub use in_order::InOrder;
 pub use lean_input::LeanInput;
 pub use make_calls::{CallTarget, MakeCalls, PendingReply, WithOptions};
+pub use refusal::Refusal;
 pub use reply_metadata::ReplyMetadata;
 #[doc(hidden)]
 pub use tenon_net as net;

@@ -13,11 +13,11 @@ use tenon_schema::{Field, Procedure as Definition, ProcedureAnnotations, Schema,
 
 /// A procedure with streams, of which the items are values of their own.
 #[derive(Debug, Clone)]
-pub struct StreamedProcedure(Arc<Parts>);
+pub struct StreamedProcedure(Arc<StreamedPlans>);
 
 /// An interface of its own, which has the call without its streams and an item of each as the results of procedures.
 #[derive(Debug)]
-struct Parts {
+struct StreamedPlans {
     interface: Interface,
     /// The number of the procedure, and those of procedures that return an item of its argument and of its result.
     number: u32,
@@ -62,7 +62,7 @@ impl StreamedProcedure {
         version.procedures = [call].into_iter().chain(items).collect();
         program.versions = vec![version];
         schema.programs = vec![program];
-        Ok(Some(Self(Arc::new(Parts {
+        Ok(Some(Self(Arc::new(StreamedPlans {
             interface: Interface::with_representation(schema, Representation::LEAN)?,
             number,
             argument: argument.map(|_| of_argument),
@@ -143,7 +143,7 @@ pub fn open<'c>(
         return Err(CallError::NoStreams { reason });
     }
     let (call, number) = (procedure.call(), procedure.0.number);
-    let Parts {
+    let StreamedPlans {
         argument, result, ..
     } = &*procedure.0;
     let write = |out: &mut Encoder<'_, Lean>| call.encode_arguments(arguments, out);

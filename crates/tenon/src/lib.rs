@@ -124,6 +124,7 @@ pub use server::{Server, ServerBuilder, SteppedServer};
 pub use streams::{
     ArgumentWriter, DecodeItem, EncodeItem, ItemReader, ItemWriter, OpenStreams, StreamPair,
 };
+pub use tenon_core::Refusal;
 pub use tenon_core::client::ChannelCounters;
 pub use tenon_core::error::{CallError, CallErrorKind, ConnectError, LeanException, Misbehavior};
 pub use tenon_core::middleware::{
@@ -138,7 +139,7 @@ pub use tenon_core::profile::{
 };
 pub use tenon_core::propagation::{EnteredContext, PropagatedContext, Propagation};
 pub use tenon_core::serve::{EndOfStream, ServerCounters, ServerLimits, StartError};
-pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Peer, Refusal, Service};
+pub use tenon_core::service::{CallInfo, CancelFlag, LeanService, Peer, Service};
 pub use tenon_core::streams::ServedStreams;
 pub use tenon_core::wait::{WaitCounters, Waiting, WaitingError};
 pub use tenon_core::{

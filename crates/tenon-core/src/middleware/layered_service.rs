@@ -11,7 +11,8 @@ use super::{CallOutcome, CallRun, CallScope, Layered, Middleware, Rejection};
 use crate::error_kind::CallErrorKind;
 use crate::lean_input::LeanInput;
 use crate::procedure::ProcedureInfo;
-use crate::service::{CallInfo, LeanService, Refusal, Service};
+use crate::refusal::Refusal;
+use crate::service::{CallInfo, LeanService, Service};
 use crate::streams::ServedStreams;
 
 impl<S: Service, M: Middleware> Layered<S, M> {

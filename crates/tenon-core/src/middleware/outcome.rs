@@ -7,7 +7,7 @@ use tenon_proto::lean::Metadata;
 
 use super::Rejection;
 use crate::error::{CallError, CallErrorKind};
-use crate::service::Refusal;
+use crate::refusal::Refusal;
 
 /// The outcome of a call, at a client or at a server.
 #[derive(Debug, Clone, Copy)]

@@ -17,8 +17,9 @@ use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
 use super::counters::ServerTally;
 use crate::lean_input::LeanInput;
 use crate::profile;
+use crate::refusal::Refusal;
 use crate::reply_metadata::ReplyMetadata;
-use crate::service::{CallInfo, Cancellation, Origin, Refusal, Service};
+use crate::service::{CallInfo, Cancellation, Origin, Service};
 use crate::streams::ServedStreams;
 
 /// The services of a server.

@@ -10,11 +10,11 @@ use super::pipe::StreamPipe;
 /// waits for one.
 #[derive(Debug)]
 pub struct StreamPipes<W> {
-    calls: Vec<PipedCall<W>>,
+    calls: Vec<PipesOfCall<W>>,
 }
 
 #[derive(Debug)]
-struct PipedCall<W> {
+struct PipesOfCall<W> {
     number: u32,
     pipe: Arc<StreamPipe>,
     reader: W,
@@ -30,7 +30,7 @@ impl<W> Default for StreamPipes<W> {
 impl<W: Copy> StreamPipes<W> {
     /// Adds the call `number`.
     pub fn open(&mut self, number: u32, reader: W) {
-        self.calls.push(PipedCall {
+        self.calls.push(PipesOfCall {
             number,
             pipe: Arc::default(),
             reader,
@@ -63,7 +63,7 @@ impl<W: Copy> StreamPipes<W> {
         Some((call.number, &call.pipe))
     }
 
-    fn find(&self, number: u32) -> Option<&PipedCall<W>> {
+    fn find(&self, number: u32) -> Option<&PipesOfCall<W>> {
         self.calls.iter().find(|call| call.number == number)
     }
 

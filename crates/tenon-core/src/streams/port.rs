@@ -9,7 +9,7 @@ use tenon_wire::Buffer;
 
 use super::pipe::StreamPipe;
 use crate::error::CallError;
-use crate::service::Refusal;
+use crate::refusal::Refusal;
 
 /// The side of a connection that the user of streams reaches: whichever thread or task has the connection takes what
 /// is handed over.

@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use tenon_core::InOrder;
 use tenon_core::LeanInput;
+use tenon_core::Refusal;
 use tenon_core::ReplyMetadata;
 use tenon_core::procedure::ProcedureInfo;
 use tenon_core::profile;
 use tenon_core::serve::{CallContext, CallToServe, HandlerFailure, ServerShared, refuse_by};
-use tenon_core::service::{CallInfo, Cancellation, Origin, Refusal};
+use tenon_core::service::{CallInfo, Cancellation, Origin};
 use tenon_core::streams::ServedStreams;
 use tenon_net::{Protocol, Transport};
 use tenon_proto::connection::framing::Detached;

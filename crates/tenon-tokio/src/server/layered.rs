@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
+use tenon_core::Refusal;
 use tenon_core::middleware::{
     CallOutcome, CallRun, CallScope, Layered, Middleware, procedure_of, refusal_of,
 };
 use tenon_core::procedure::ProcedureInfo;
 use tenon_core::propagation::PropagatedContext;
-use tenon_core::service::Refusal;
 use tenon_proto::lean::Interface;
 use tokio::time::timeout_at;
 

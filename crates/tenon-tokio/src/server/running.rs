@@ -6,11 +6,12 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use tenon_core::Refusal;
 use tenon_core::procedure::ProcedureInfo;
 use tenon_core::profile;
 use tenon_core::propagation::PropagatedContext;
 use tenon_core::serve::{CallToServe, HandlerFailure, ServerShared, panic_text, refuse_by};
-use tenon_core::service::{CallInfo, CancelFlag, LeanService, Refusal, Service};
+use tenon_core::service::{CallInfo, CancelFlag, LeanService, Service};
 use tenon_proto::connection::framing::Detached;
 use tenon_proto::lean::{Interface, Status};
 use tenon_wire::{Buffer, Decoder, Encoder, Lean};

@@ -127,7 +127,7 @@ async fn each(test: impl AsyncFn(&StoreV1AsyncClient)) {
     ] {
         let builder = Server::builder().listen(&listen).unwrap();
         let builder = builder.service(StoreV1AsyncService(Store::default()));
-        let server = builder.start().unwrap();
+        let server = builder.start().await.unwrap();
         let address = format!("{protocol}{}", server.addresses()[0]);
         eprintln!("{address}");
         test(&StoreV1AsyncClient::connect(&address).await.unwrap()).await;

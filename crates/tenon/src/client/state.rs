@@ -283,7 +283,11 @@ impl ChannelState {
     /// Lets the caller look again that has waited longest for the peer to take its call, and those that wait for streams.
     #[inline]
     pub(super) fn wake_blocked(&mut self) {
-        let waiting = self.blocked.front().into_iter().chain(&self.awaiting_streams);
+        let waiting = self
+            .blocked
+            .front()
+            .into_iter()
+            .chain(&self.awaiting_streams);
         for waiter in waiting {
             self.waiters.wake(*waiter).inspect(WakeHandle::wake);
         }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::service::{CallInfo, Refusal};
+use tenon_core::Refusal;
+use tenon_core::service::CallInfo;
 use tenon_wire::BString;
 
 use super::generated::{

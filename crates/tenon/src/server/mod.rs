@@ -32,6 +32,7 @@ mod call_room;
 mod handle;
 mod job_execution;
 mod jobs;
+mod late_answers;
 mod poll;
 mod poll_duty;
 mod port;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tenon_core::streams::StreamPort;
 use tenon_wire::Buffer;
 
+use super::late_answers::flush;
 use super::slot::{LateAnswer, SlotState, SocketSlot};
 use super::state::ServerState;
-use super::stream;
 
 /// The connection of a call with streams, as its handler reaches it.
 pub(super) struct SlotPort {
@@ -30,7 +30,7 @@ impl SlotPort {
             return;
         };
         let is_done = match &mut *state {
-            SlotState::Stream(state) => stream::flush(&self.slot, state),
+            SlotState::Stream(state) => flush(&self.slot, state),
             SlotState::Port(_) => false,
         };
         let state = match is_done {

@@ -4,7 +4,7 @@
 //! together are answered together. The thread gives the connection's state away while it runs a handler, and goes on
 //! with it afterwards if no other thread has claimed it.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,11 +16,12 @@ use tenon_core::streams::ServedStreams;
 use tenon_core::wait::{LOOKS, Looking, Spun, WaitContext, Waiter};
 use tenon_net::Stream;
 use tenon_proto::ROOM_FIRST;
-use tenon_proto::connection::{ReceivedCall, TransmitBatch};
+use tenon_proto::connection::ReceivedCall;
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 
 use super::jobs::{AnswerTo, CallJob};
+use super::late_answers::{send, take_answers};
 use super::slot::{
     ANSWERS, ENDED, LateAnswer, READY, ROOM, SlotState, SocketSlot, TIME, stream_of,
 };
@@ -238,8 +239,7 @@ impl StreamTurn<'_> {
         let limits = &self.server.shared.limits;
         // Those count, too, that run on the thread that received them and take long.
         let running = state.served.running() - state.served.streaming();
-        running < limits.connection_calls.max(1)
-            && state.served.has_memory_for(bytes, limits)
+        running < limits.connection_calls.max(1) && state.served.has_memory_for(bytes, limits)
     }
 
     /// Returns whether all connections together may.
@@ -632,48 +632,6 @@ impl StreamTurn<'_> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(error) => Err(EndReason::Socket(error)),
         }
-    }
-}
-
-/// Takes the answers that other threads have left.
-fn take_answers(slot: &SocketSlot, state: &mut StreamState) {
-    for answer in slot.take_answers() {
-        match answer {
-            LateAnswer::Deferred(id, mut reply) => state.served.answer_deferred(id, &mut reply),
-            LateAnswer::Inline(mut reply) => {
-                state.served.end_inline();
-                state.served.push_reply(&mut reply);
-            }
-            LateAnswer::Memory(bytes) => state.served.release(bytes),
-            LateAnswer::Items(number, items) => state.served.push_items(number, items),
-            LateAnswer::ItemsTaken(number, bytes) => state.served.give_back(number, bytes),
-            LateAnswer::ItemsUnwanted(number) => state.served.stop_receiving(number),
-            LateAnswer::Datagram(..) => {}
-        }
-    }
-}
-
-/// Sends what a handler has left for its connection, on the thread of the handler; returns whether the connection has
-/// nothing else to say. Otherwise it is to be served.
-pub(super) fn flush(slot: &SocketSlot, state: &mut StreamState) -> bool {
-    let Some(stream) = slot.stream() else {
-        return false;
-    };
-    if state.signals != ANSWERS || state.ends.is_some() || state.overdue.is_some() {
-        return false;
-    }
-    state.signals = 0;
-    take_answers(slot, state);
-    let sending = state.served.transmit(|batch| send(stream, batch));
-    matches!(sending, Ok(Sending::Done))
-}
-
-/// Sends as much of a batch as finds room.
-#[inline(always)]
-fn send(stream: &Stream, batch: &TransmitBatch) -> io::Result<usize> {
-    match batch.single_slice() {
-        Some(bytes) => stream.try_send(bytes),
-        None => stream.try_send_pieces(&batch.slices().map(IoSlice::new)),
     }
 }
 

@@ -6,6 +6,7 @@
 //! bytes and what belongs to it. A client binds the version of a program to a small number
 //! before it calls it for the first time, and waits for nothing: preamble, binding and first call travel together.
 
+mod call_streams;
 mod close;
 mod exception;
 mod extension;
@@ -25,6 +26,7 @@ mod terms;
 mod text;
 mod versions;
 
+pub use call_streams::CallStreams;
 pub use close::{Close, CloseReason};
 pub use exception::{Exception, Status};
 pub use extension::{Extension, Extensions};
@@ -43,7 +45,7 @@ pub use preamble::{Features, PREAMBLE, Preamble, RefusalReason, Refused};
 pub(crate) use refusal::{CallRefusal, refusal};
 pub use reply::{Caller, ReplyDraft};
 pub use stamps::{Stamps, stamp_sent};
-pub use streams::{CONNECTION_WINDOW, CallStreams, ITEM_MAX, ItemDraft, STREAM_WINDOW, split_item};
+pub use streams::{CONNECTION_WINDOW, ITEM_MAX, ItemDraft, STREAM_WINDOW, split_item};
 pub(crate) use streams::{Credit, check_item};
 pub use terms::{CALLS_MIN, MAGIC, MESSAGE_MIN, VERSION};
 pub use versions::Versions;

@@ -1,4 +1,4 @@
-//! Streams of items: which of them a call has, the messages that carry them, and the credit that their senders need.
+//! Streams of items: the messages that carry them, and the credit that their senders need.
 
 use tenon_wire::Buffer;
 
@@ -17,43 +17,6 @@ pub const CONNECTION_WINDOW: u32 = 4 * STREAM_WINDOW;
 /// Bytes of the longest message of an item that is sent, its header included; longer items go in several. Two of them
 /// find room in the first [window](STREAM_WINDOW).
 pub const ITEM_MAX: usize = 32 << 10;
-
-/// The streams of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct CallStreams {
-    /// The last argument is a stream of items, from the caller to the callee.
-    pub argument: bool,
-    /// The result is a stream of items, from the callee to the caller.
-    pub result: bool,
-}
-
-impl CallStreams {
-    /// A call without streams.
-    pub const NONE: Self = Self {
-        argument: false,
-        result: false,
-    };
-
-    /// Returns whether there is one.
-    #[inline]
-    pub fn any(self) -> bool {
-        self.argument || self.result
-    }
-
-    #[inline]
-    pub(crate) fn of(flags: Flags) -> Self {
-        Self {
-            argument: flags.has(Flags::ARGUMENT_STREAM),
-            result: flags.has(Flags::RESULT_STREAM),
-        }
-    }
-
-    #[inline]
-    pub(super) fn flags(self) -> u8 {
-        let flag = |is_set, flag| if is_set { flag } else { 0 };
-        flag(self.argument, Flags::ARGUMENT_STREAM) | flag(self.result, Flags::RESULT_STREAM)
-    }
-}
 
 /// An item that is being written at the end of a buffer, behind the place of its header. The buffer was empty, so the
 /// item is 8-byte aligned.

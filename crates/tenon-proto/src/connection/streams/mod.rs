@@ -4,6 +4,8 @@
 //! grants bytes of each stream, and of all together. Items that come are handed out as [events](super::Event), and the
 //! owner says when it has taken them. A stream waits for its reader alone: whatever else the connection carries goes on.
 
+mod received_item;
+mod stream_id;
 mod table;
 mod window;
 
@@ -12,62 +14,13 @@ use tenon_wire::Buffer;
 use self::table::ItemFate;
 use super::send_queue::TransmitBatch;
 use super::{Connection, ConnectionError, DeferredCallState, DeferredId, Event};
-use crate::codec::lean::{
-    ByteOrder, Credit, Fault, Flags, ItemDraft, Message, Violation, check_item,
-};
+use crate::codec::lean::{Credit, Fault, Flags, ItemDraft, Message, Violation, check_item};
 use crate::config::Role;
 
+pub use received_item::ReceivedItem;
+pub use stream_id::StreamId;
+pub use table::PushError;
 pub(super) use table::StreamTable;
-
-/// Names the streams of a call on one connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct StreamId {
-    /// The number of the call.
-    pub number: u32,
-    /// True if this end makes the call.
-    pub is_own: bool,
-}
-
-impl StreamId {
-    /// The streams of a call of this end.
-    pub fn own(number: u32) -> Self {
-        let is_own = true;
-        Self { number, is_own }
-    }
-
-    /// The streams of a call of the peer.
-    pub fn of_peer(number: u32) -> Self {
-        let is_own = false;
-        Self { number, is_own }
-    }
-}
-
-/// An item that came, or a part of one. It takes [`size`](Self::size) bytes of the sender's credit, which are
-/// [given back](Connection::give_back) when the reader has taken it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReceivedItem<'m> {
-    /// The stream.
-    pub id: StreamId,
-    /// The order of its bytes.
-    pub order: ByteOrder,
-    /// The encoded item, or the next bytes of it.
-    pub content: &'m [u8],
-    /// True if the item goes on in the next message.
-    pub has_more: bool,
-    /// Bytes of its message.
-    pub size: u64,
-}
-
-/// The reason for which an item cannot be handed over to be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PushError {
-    /// So much waits to be sent that this is to wait: [`Connection::poll_writable`] says when there is room.
-    #[error("items wait to be sent")]
-    Full,
-    /// The peer takes no items any more: the call is answered, or given up.
-    #[error("the stream is over")]
-    Over,
-}
 
 impl<W> Connection<W> {
     // ---- Sending ----

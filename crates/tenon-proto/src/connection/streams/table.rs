@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use tenon_wire::Buffer;
 
+use super::stream_id::StreamId;
 use super::window::{ConnectionWindow, StreamWindow};
-use super::{PushError, StreamId};
 use crate::codec::lean::{
     ByteOrder, CONNECTION_WINDOW, CallStreams, Credit, Fault, Kind, PIECE, STREAM_WINDOW, plain,
     put_message, split_item,
@@ -17,7 +17,7 @@ const CREDIT_MAX: u64 = i32::MAX as u64;
 /// The calls with streams of both ends.
 #[derive(Debug)]
 pub(in super::super) struct StreamTable {
-    calls: HashMap<StreamId, StreamingCall>,
+    calls: HashMap<StreamId, CallEntry>,
     /// Those of this end among them.
     own: usize,
     /// Calls that have something to send, in their turns.
@@ -35,7 +35,7 @@ pub(in super::super) struct StreamTable {
 
 /// A call with streams.
 #[derive(Debug)]
-struct StreamingCall {
+struct CallEntry {
     sending: Option<OutgoingStream>,
     receiving: Option<IncomingStream>,
     queued: Queued,
@@ -74,6 +74,17 @@ struct IncomingStream {
     has_ended: bool,
     /// False if its reader is gone: what still comes is dropped.
     is_wanted: bool,
+}
+
+/// The reason for which an item cannot be handed over to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PushError {
+    /// So much waits to be sent that this is to wait: [`crate::connection::Connection::poll_writable`] says when there is room.
+    #[error("items wait to be sent")]
+    Full,
+    /// The peer takes no items any more: the call is answered, or given up.
+    #[error("the stream is over")]
+    Over,
 }
 
 /// What becomes of an item that came.
@@ -150,7 +161,7 @@ impl StreamTable {
             true => (streams.argument, streams.result),
             false => (streams.result, streams.argument),
         };
-        let call = StreamingCall {
+        let call = CallEntry {
             sending: sends.then(OutgoingStream::new),
             receiving: receives.then(IncomingStream::new),
             queued: Queued::No,
@@ -192,7 +203,7 @@ impl StreamTable {
         reply
     }
 
-    fn dequeue(&mut self, id: StreamId, call: &mut StreamingCall) {
+    fn dequeue(&mut self, id: StreamId, call: &mut CallEntry) {
         match std::mem::replace(&mut call.queued, Queued::No) {
             Queued::No => {}
             Queued::Ready => self.ready.retain(|ready| *ready != id),
