@@ -75,7 +75,7 @@ impl Model {
         let config = ConnectionConfig {
             receive_max: LIMIT,
             incoming_calls_max: if serves { 16 } else { 0 },
-            incoming_streams_max: if serves { STREAMS_MAX.into() } else { 0 },
+            incoming_streams_max: if serves { usize::from(STREAMS_MAX) } else { 0 },
             ..ConnectionConfig::client()
         };
         let (connection, receiver) = Connection::client(config, protocol, seed);
@@ -170,7 +170,7 @@ impl Model {
                 self.remember(call.number, waiter, deadline);
             }
             Err(StartError::TooManyCalls { limit }) => assert!(limit <= CALLS_MAX as usize),
-            Err(StartError::TooManyStreams { limit }) => assert_eq!(limit, STREAMS_MAX.into()),
+            Err(StartError::TooManyStreams { limit }) => assert_eq!(limit, usize::from(STREAMS_MAX)),
             Err(StartError::AwaitsPreamble { .. } | StartError::AwaitsBinding { .. }) => {
                 assert!(streams.any());
             }

@@ -468,6 +468,16 @@ impl<W> Connection<W> {
         self.outgoing.in_flight()
     }
 
+    /// Calls of this end without streams that the peer has to be taken to be at.
+    #[inline]
+    fn at_peer(&self) -> usize {
+        let calls = self.outgoing.at_peer();
+        match &self.streams {
+            None => calls,
+            Some(streams) => calls - streams.own(),
+        }
+    }
+
     /// Returns how many calls a lean peer takes, if it has so many of them that further ones wait.
     pub fn full_at(&self) -> Option<usize> {
         if self.protocol != Some(WireProtocol::Lean) {

@@ -16,7 +16,7 @@ use tenon_core::streams::StreamPipes;
 use tenon_core::timer::CallTimer;
 use tenon_core::wait::Waiter;
 use tenon_net::{Address, PacketTrain};
-use tenon_proto::connection::{StartError, TransmitBatch, UnsentCall};
+use tenon_proto::connection::{CallDraft, StartError, TransmitBatch, UnsentCall};
 use tenon_wire::Buffer;
 
 use super::waiters::{CallStage, QueuedCall, WaiterId, WaiterSlab};
@@ -267,6 +267,12 @@ impl ChannelState {
         self.waiters.get(waiter).stage = CallStage::Queued(QueuedCall::Unsent(unsent));
         self.queue.push_back(waiter);
         self.wake_driver();
+    }
+
+    /// Returns whether a call has streams.
+    #[inline]
+    pub(super) fn has_streams(draft: &CallDraft<'_>) -> bool {
+        matches!(draft, CallDraft::Lean(call) if call.draft.streams().any())
     }
 
     /// Leaves an outcome for a waiter, and has its task woken.

@@ -156,12 +156,6 @@ impl SharedChannel {
 }
 
 impl ChannelState {
-    /// Returns whether a call has streams.
-    #[inline]
-    pub(super) fn has_streams(draft: &CallDraft<'_>) -> bool {
-        matches!(draft, CallDraft::Lean(call) if call.draft.streams().any())
-    }
-
     /// Notes that a call with streams is in flight.
     #[cold]
     pub(super) fn open_streams(&mut self, waiter: WaiterId, call: &CallId) {

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use tenon_wire::Buffer;
 
-use super::call_streams::CallStreams;
 use super::extension::{self, Extension, Extensions};
 use super::fault::{Fault, Violation};
-use super::header::{Flags, HEADER, Header};
+use super::header::{CallStreams, Flags, HEADER, Header};
 use super::kind::Kind;
 use super::order::{ByteOrder, FieldReader, pad, padding_of};
 

@@ -6,7 +6,6 @@
 //! bytes and what belongs to it. A client binds the version of a program to a small number
 //! before it calls it for the first time, and waits for nothing: preamble, binding and first call travel together.
 
-mod call_streams;
 mod close;
 mod exception;
 mod extension;
@@ -26,12 +25,11 @@ mod terms;
 mod text;
 mod versions;
 
-pub use call_streams::CallStreams;
 pub use close::{Close, CloseReason};
 pub use exception::{Exception, Status};
 pub use extension::{Extension, Extensions};
 pub use fault::{Fault, Violation};
-pub use header::{CommonHeader, Flags, HEADER, Header, PIECE, SYNC};
+pub use header::{CallStreams, CommonHeader, Flags, HEADER, Header, PIECE, SYNC};
 pub(crate) use interface::{BindAnswer, BindRequest, UnboundReason, put_bound};
 pub use interface::{BindRefusal, Difference, Interface, Part};
 pub use kind::Kind;

@@ -221,16 +221,6 @@ impl<W> Connection<W> {
         }
     }
 
-    /// Calls of this end without streams that the peer has to be taken to be at.
-    #[inline]
-    pub(super) fn at_peer(&self) -> usize {
-        let calls = self.outgoing.at_peer();
-        match &self.streams {
-            None => calls,
-            Some(streams) => calls - streams.own(),
-        }
-    }
-
     /// Number of calls of this end with streams that the peer has to be taken to be at.
     pub(super) fn own_streams(&self) -> usize {
         self.streams.as_ref().map_or(0, |streams| streams.own())
