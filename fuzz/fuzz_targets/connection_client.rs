@@ -170,7 +170,9 @@ impl Model {
                 self.remember(call.number, waiter, deadline);
             }
             Err(StartError::TooManyCalls { limit }) => assert!(limit <= CALLS_MAX as usize),
-            Err(StartError::TooManyStreams { limit }) => assert_eq!(limit, usize::from(STREAMS_MAX)),
+            Err(StartError::TooManyStreams { limit }) => {
+                assert_eq!(limit, usize::from(STREAMS_MAX))
+            }
             Err(StartError::AwaitsPreamble { .. } | StartError::AwaitsBinding { .. }) => {
                 assert!(streams.any());
             }
