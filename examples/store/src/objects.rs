@@ -13,7 +13,7 @@ use tenon::Refusal;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-use crate::events::{EventLog, version_of};
+use crate::events::{EventLog, revision_of};
 use crate::store::{
     InvalidName, InvalidOffset, NoSuchObject, Object, ObjectPage, ObjectTooLarge, Removal,
     STORE_CHUNK_MAX, STORE_NAME_MAX, STORE_PAGE_MAX, StoreEvent, StoreStopping, StoreV1GetError,
@@ -32,10 +32,10 @@ const REMOVED: &str = ".removed";
 /// The suffix of the files of puts that are not complete.
 const PARTIAL: &str = ".partial";
 
-/// Objects in a folder, each a file that is called as its version and begins with its name.
+/// Objects in a folder, each a file that is called as its revision and begins with its name.
 ///
-/// A put writes a file of its own, which is renamed when it is complete: that is when the object is there. The file of an
-/// object never changes, so a get reads the same version to its end whatever happens meanwhile.
+/// A put writes a file of its own, which is renamed when it is complete: that is when the object is there. The file of
+/// an object never changes, so a get reads the same revision to its end whatever happens meanwhile.
 #[derive(Debug)]
 pub struct ObjectStore {
     folder: PathBuf,
@@ -51,9 +51,9 @@ pub struct ObjectStore {
 #[derive(Debug)]
 struct State {
     objects: BTreeMap<String, Object>,
-    /// The version of the latest change.
-    version: u64,
-    /// The version of the latest removal.
+    /// The revision of the latest change.
+    revision: u64,
+    /// The revision of the latest removal.
     marker: Option<u64>,
     /// The number of the latest put that was begun.
     puts: u64,
@@ -90,8 +90,8 @@ impl FolderError {
 }
 
 impl ObjectStore {
-    /// Opens the store in a folder, which is made if it is not there. An object may have up to `size_max` bytes, and the
-    /// latest `events_max` events are kept for watchers.
+    /// Opens the store in a folder, which is made if it is not there. An object may have up to `size_max` bytes, and
+    /// the latest `events_max` events are kept for watchers.
     ///
     /// # Errors
     /// The folder is in use by another server, or cannot be read.
@@ -110,15 +110,15 @@ impl ObjectStore {
         }
         let Scanned {
             objects,
-            version,
+            revision,
             marker,
         } = scan(&folder)?;
         let state = State {
             objects,
-            version,
+            revision,
             marker,
             puts: 0,
-            events: EventLog::new(version, events_max),
+            events: EventLog::new(revision, events_max),
             is_stopping: false,
         };
         Ok(Arc::new(Self {
@@ -136,12 +136,12 @@ impl ObjectStore {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn path_of(&self, version: u64) -> PathBuf {
-        self.folder.join(version.to_string())
+    fn path_of(&self, revision: u64) -> PathBuf {
+        self.folder.join(revision.to_string())
     }
 
-    fn marker_of(&self, version: u64) -> PathBuf {
-        self.folder.join(format!("{version}{REMOVED}"))
+    fn marker_of(&self, revision: u64) -> PathBuf {
+        self.folder.join(format!("{revision}{REMOVED}"))
     }
 
     /// Begins to put an object. It is there once it is [committed](PendingObject::commit).
@@ -190,7 +190,7 @@ impl ObjectStore {
         if offset > object.size {
             return Err(InvalidOffset { size: object.size }.into());
         }
-        let path = self.path_of(object.version);
+        let path = self.path_of(object.revision);
         let file = File::open(&path).map_err(|source| FolderError::new(&path, source))?;
         let begin = (LENGTH_BYTES + name.len()) as u64;
         Ok(ObjectReader {
@@ -222,7 +222,7 @@ impl ObjectStore {
         ObjectPage { objects, next }
     }
 
-    /// Removes an object, and returns the version of that change.
+    /// Removes an object, and returns the revision of that change.
     ///
     /// # Errors
     /// There is no such object; the folder cannot be changed.
@@ -231,29 +231,29 @@ impl ObjectStore {
         let Some(object) = state.objects.get(&name) else {
             return Err(NoSuchObject { name }.into());
         };
-        let removed = object.version;
-        let version = state.version + 1;
-        // What keeps the version from being given again after a restart. The latest marker is enough.
-        let marker = self.marker_of(version);
+        let removed = object.revision;
+        let revision = state.revision + 1;
+        // What keeps the revision from being given again after a restart. The latest marker is enough.
+        let marker = self.marker_of(revision);
         File::create(&marker).map_err(|source| FolderError::new(&marker, source))?;
         let path = self.path_of(removed);
         fs::remove_file(&path).map_err(|source| FolderError::new(&path, source))?;
-        if let Some(older) = state.marker.replace(version) {
+        if let Some(older) = state.marker.replace(revision) {
             delete(&self.marker_of(older));
         }
-        state.version = version;
+        state.revision = revision;
         state.objects.remove(&name);
-        let removal = Removal { name, version };
+        let removal = Removal { name, revision };
         state.events.push(StoreEvent::Removed(removal));
         drop(state);
         self.notify();
-        Ok(version)
+        Ok(revision)
     }
 
-    /// Begins to watch the objects whose names begin with `prefix`: behind version `after`, or with the present state.
+    /// Begins to watch the objects whose names begin with `prefix`: behind revision `after`, or with the present state.
     ///
     /// # Errors
-    /// The events behind that version are not kept any more, or there is no such version yet.
+    /// The events behind that revision are not kept any more, or there is no such revision yet.
     pub fn watch(
         &self,
         prefix: String,
@@ -261,8 +261,8 @@ impl ObjectStore {
     ) -> Result<Watcher, StoreV1WatchError<Refusal>> {
         let state = self.state();
         let (first, seen) = match after {
-            Some(after) if after > state.version => {
-                let reason = format!("the latest version is {}", state.version);
+            Some(after) if after > state.revision => {
+                let reason = format!("the latest revision is {}", state.revision);
                 return Err(Refusal::InvalidArguments(reason).into());
             }
             Some(after) => {
@@ -275,22 +275,22 @@ impl ObjectStore {
                     .range::<str, _>((Bound::Included(&*prefix), Bound::Unbounded));
                 let found = found.take_while(|(name, _)| name.starts_with(&*prefix));
                 let present = found.map(|(_, object)| StoreEvent::Present(object.clone()));
-                (present.collect(), state.version)
+                (present.collect(), state.revision)
             }
         };
         Ok(Watcher {
             prefix,
             first,
             seen,
-            began_at: Some(state.version),
+            began_at: Some(state.revision),
         })
     }
 
     /// Returns what a watcher is to be told next; nothing if it has been told everything.
     ///
     /// # Errors
-    /// The watcher is so late that events are not kept any more which it was not told; the server stops, and the watcher
-    /// has been told everything.
+    /// The watcher is so late that events are not kept any more which it was not told; the server stops, and the
+    /// watcher has been told everything.
     pub fn next_events(
         &self,
         watcher: &mut Watcher,
@@ -299,32 +299,32 @@ impl ObjectStore {
             return Ok(std::mem::take(&mut watcher.first));
         }
         let state = self.state();
-        if let Some(version) = watcher.began_at.take_if(|at| *at <= watcher.seen) {
-            return Ok(vec![StoreEvent::UpToDate(version)]);
+        if let Some(revision) = watcher.began_at.take_if(|at| *at <= watcher.seen) {
+            return Ok(vec![StoreEvent::UpToDate(revision)]);
         }
         let count = EVENTS_TOGETHER;
         let (mut found, seen) = state.events.behind(watcher.seen, &watcher.prefix, count)?;
         watcher.seen = seen;
-        if let Some(version) = watcher.began_at.take_if(|at| *at <= seen) {
-            let behind = found.partition_point(|event| version_of(event) <= version);
-            found.insert(behind, StoreEvent::UpToDate(version));
+        if let Some(revision) = watcher.began_at.take_if(|at| *at <= seen) {
+            let behind = found.partition_point(|event| revision_of(event) <= revision);
+            found.insert(behind, StoreEvent::UpToDate(revision));
         }
         if found.is_empty() && state.is_stopping {
-            return Err(StoreStopping { version: seen }.into());
+            return Err(StoreStopping { revision: seen }.into());
         }
         Ok(found)
     }
 
-    /// Waits, as a thread, until there are events that a watcher has not been told, or until the store stops; for as long
-    /// as `limit`.
+    /// Waits, as a thread, until there are events that a watcher has not been told, or until the store stops; for as
+    /// long as `limit`.
     pub fn wait_for_events(&self, watcher: &Watcher, limit: Duration) {
-        let is_idle = |state: &mut State| state.version <= watcher.seen && !state.is_stopping;
+        let is_idle = |state: &mut State| state.revision <= watcher.seen && !state.is_stopping;
         let waited = (self.changed).wait_timeout_while(self.state(), limit, is_idle);
         drop(waited);
     }
 
-    /// Returns a future that ends with the next change behind this call. A task that takes it before it looks for events
-    /// misses none.
+    /// Returns a future that ends with the next change behind this call. A task that takes it before it looks for
+    /// events misses none.
     pub fn changed(&self) -> Notified<'_> {
         self.changed_async.notified()
     }
@@ -386,21 +386,21 @@ impl PendingObject {
     pub fn commit(self) -> Result<Object, FolderError> {
         let store = &self.store;
         let mut state = store.state();
-        let version = state.version + 1;
-        fs::rename(&self.path, store.path_of(version))
+        let revision = state.revision + 1;
+        fs::rename(&self.path, store.path_of(revision))
             .map_err(|source| FolderError::new(&self.path, source))?;
-        state.version = version;
+        state.revision = revision;
         let object = Object {
             name: self.name.clone(),
             size: self.size,
-            version,
+            revision,
         };
         let replaced = state.objects.insert(object.name.clone(), object.clone());
         state.events.push(StoreEvent::Put(object.clone()));
         drop(state);
         store.notify();
         if let Some(replaced) = replaced {
-            delete(&store.path_of(replaced.version));
+            delete(&store.path_of(replaced.revision));
         }
         Ok(object)
     }
@@ -444,9 +444,9 @@ pub struct Watcher {
     prefix: String,
     /// Objects that were there when the watch began.
     first: Vec<StoreEvent>,
-    /// The version up to which the caller was told.
+    /// The revision up to which the caller was told.
     seen: u64,
-    /// The version at which the watch began, until the caller was told all up to it.
+    /// The revision at which the watch began, until the caller was told all up to it.
     began_at: Option<u64>,
 }
 
@@ -466,9 +466,9 @@ fn check_name(name: &str) -> Result<(), InvalidName> {
 /// What a folder has when a store is opened.
 struct Scanned {
     objects: BTreeMap<String, Object>,
-    /// The version of the latest change.
-    version: u64,
-    /// The version of the latest removal whose marker is there.
+    /// The revision of the latest change.
+    revision: u64,
+    /// The revision of the latest removal whose marker is there.
     marker: Option<u64>,
 }
 
@@ -489,15 +489,15 @@ fn scan(folder: &Path) -> Result<Scanned, FolderError> {
             let older = marker.min(removed);
             marker = marker.max(removed);
             outdated.extend(older.map(|older| folder.join(format!("{older}{REMOVED}"))));
-        } else if let Ok(version) = file_name.parse() {
-            let object = read_header(&path, version);
+        } else if let Ok(revision) = file_name.parse() {
+            let object = read_header(&path, revision);
             let object = object.map_err(|source| FolderError::new(&path, source))?;
-            latest = latest.max(version);
+            latest = latest.max(revision);
             let older = match objects.get(&object.name) {
-                Some(newer) if newer.version > version => Some(object),
+                Some(newer) if newer.revision > revision => Some(object),
                 _ => objects.insert(object.name.clone(), object),
             };
-            outdated.extend(older.map(|older| folder.join(older.version.to_string())));
+            outdated.extend(older.map(|older| folder.join(older.revision.to_string())));
         }
     }
     for path in outdated {
@@ -505,12 +505,12 @@ fn scan(folder: &Path) -> Result<Scanned, FolderError> {
     }
     Ok(Scanned {
         objects,
-        version: marker.map_or(latest, |removed| removed.max(latest)),
+        revision: marker.map_or(latest, |removed| removed.max(latest)),
         marker,
     })
 }
 
-fn read_header(path: &Path, version: u64) -> io::Result<Object> {
+fn read_header(path: &Path, revision: u64) -> io::Result<Object> {
     let mut file = File::open(path)?;
     let mut length = [0; LENGTH_BYTES];
     file.read_exact(&mut length)?;
@@ -523,6 +523,6 @@ fn read_header(path: &Path, version: u64) -> io::Result<Object> {
     Ok(Object {
         name,
         size,
-        version,
+        revision,
     })
 }

@@ -13,8 +13,8 @@ use crate::store::{
     StoreV1RemoveError, StoreV1WatchError,
 };
 
-/// Serves a store by tasks. It needs a tokio run time of several threads, as files block: other tasks of the thread go on
-/// elsewhere meanwhile.
+/// Serves a store by tasks. It needs a tokio run time of several threads, as files block: other tasks of the thread go
+/// on elsewhere meanwhile.
 ///
 /// The future of a call is dropped where it waits when its caller gives it up, or is gone: a watcher needs nothing for
 /// that, and of a put that is not complete the pending object goes away.

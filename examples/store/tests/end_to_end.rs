@@ -14,9 +14,9 @@ use support::{ServerPlace, WAYS};
 use tenon::health::{HealthQuestion, HealthStatus, HealthV1Client};
 use tenon::{CallError, CallErrorKind};
 use tenon_example_store::store::{
-    InvalidName, InvalidOffset, NoSuchObject, Object, ObjectTooLarge, Removal, STORE_CHUNK_MAX,
-    StoreEvent, StoreStopping, StoreV1Client, StoreV1GetError, StoreV1PutError, StoreV1RemoveError,
-    StoreV1WatchError, VersionTooOld,
+    InvalidName, InvalidOffset, NoSuchObject, Object, ObjectTooLarge, Removal, RevisionTooOld,
+    STORE_CHUNK_MAX, StoreEvent, StoreStopping, StoreV1Client, StoreV1GetError, StoreV1PutError,
+    StoreV1RemoveError, StoreV1WatchError,
 };
 
 /// Bytes that say where they are.
@@ -26,7 +26,7 @@ fn content(size: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Puts an object, and returns its version.
+/// Puts an object, and returns its revision.
 fn put(store: &StoreV1Client, name: &str, bytes: &[u8]) -> Result<u64, StoreV1PutError> {
     let mut put = store.put(name)?;
     for chunk in bytes.chunks(STORE_CHUNK_MAX as usize) {
@@ -38,7 +38,7 @@ fn put(store: &StoreV1Client, name: &str, bytes: &[u8]) -> Result<u64, StoreV1Pu
     }
     let object = put.finish()?;
     assert_eq!((&*object.name, object.size), (name, bytes.len() as u64));
-    Ok(object.version)
+    Ok(object.revision)
 }
 
 fn get(store: &StoreV1Client, name: &str, offset: u64) -> Result<Vec<u8>, StoreV1GetError> {
@@ -72,7 +72,7 @@ fn objects_of_any_size_are_put_and_got() {
                 let name = "../../picture of Ada";
                 let answer = client(&["put", &sent, name]).unwrap();
                 assert!(
-                    answer.starts_with(&format!("{size} bytes, version ")),
+                    answer.starts_with(&format!("{size} bytes, revision ")),
                     "{answer}"
                 );
                 assert_eq!(client(&["get", name, &got]).unwrap(), "");
@@ -95,7 +95,7 @@ fn objects_of_any_size_are_put_and_got() {
 }
 
 #[test]
-fn a_get_reads_one_version_to_its_end() {
+fn a_get_reads_one_revision_to_its_end() {
     for place in ServerPlace::both(&[]) {
         let server = place.start();
         for way in WAYS {
@@ -272,11 +272,11 @@ fn long_lists_come_in_pages() {
     }
 }
 
-fn object(name: &str, size: u64, version: u64) -> Object {
+fn object(name: &str, size: u64, revision: u64) -> Object {
     Object {
         name: name.to_owned(),
         size,
-        version,
+        revision,
     }
 }
 
@@ -301,17 +301,17 @@ fn watchers_see_events_in_their_order() {
             let mut expected = Vec::new();
             for number in 0..300 {
                 let name = format!("logs/{number}");
-                let version = put(&ada, &name, b"text").unwrap();
-                expected.push(StoreEvent::Put(object(&name, 4, version)));
+                let revision = put(&ada, &name, b"text").unwrap();
+                expected.push(StoreEvent::Put(object(&name, 4, revision)));
                 bert.remove(&name).unwrap();
-                let version = version + 1;
-                expected.push(StoreEvent::Removed(Removal { name, version }));
+                let revision = revision + 1;
+                expected.push(StoreEvent::Removed(Removal { name, revision }));
             }
             for watcher in &mut watchers {
                 let seen = watcher.by_ref().take(600).map(Result::unwrap);
                 assert!(seen.eq(expected.iter().cloned()), "{way}");
             }
-            // A watch that goes on behind a version has what comes behind it.
+            // A watch that goes on behind a revision has what comes behind it.
             let after = before + 1 + 2;
             let mut resumed = ada.watch("logs/", Some(after)).unwrap();
             let seen = resumed.by_ref().take(598).map(Result::unwrap);
@@ -324,7 +324,9 @@ fn watchers_see_events_in_their_order() {
             let other = before + 1;
             assert_eq!(
                 shown,
-                format!("present other, 0 bytes, version {other}\nup to date, version {latest}\n")
+                format!(
+                    "present other, 0 bytes, revision {other}\nup to date, revision {latest}\n"
+                )
             );
             ada.remove("other").unwrap();
             // The watchers that are left are told that the server stops.
@@ -345,11 +347,11 @@ fn a_slow_watcher_holds_nothing_up() {
             assert!(matches!(quick.next(), Some(Ok(StoreEvent::UpToDate(_)))));
             // Far more than what is under way to a watcher that does not read.
             let name = "n".repeat(200);
-            let mut versions = Vec::new();
+            let mut revisions = Vec::new();
             for _ in 0..60 {
                 for _ in 0..50 {
-                    versions.push(put(&store, &name, b"").unwrap());
-                    let event = StoreEvent::Put(object(&name, 0, *versions.last().unwrap()));
+                    revisions.push(put(&store, &name, b"").unwrap());
+                    let event = StoreEvent::Put(object(&name, 0, *revisions.last().unwrap()));
                     assert_eq!(quick.next().unwrap().unwrap(), event);
                 }
             }
@@ -357,17 +359,17 @@ fn a_slow_watcher_holds_nothing_up() {
             let error = loop {
                 match slow.next().unwrap() {
                     Ok(StoreEvent::Put(object)) => {
-                        assert_eq!(object.version, versions[told]);
+                        assert_eq!(object.revision, revisions[told]);
                         told += 1;
                     }
                     Ok(event) => panic!("{event:?}"),
                     Err(error) => break error,
                 }
             };
-            let StoreV1WatchError::VersionTooOld(VersionTooOld { oldest }) = error else {
+            let StoreV1WatchError::RevisionTooOld(RevisionTooOld { oldest }) = error else {
                 panic!("{error}");
             };
-            assert_eq!(oldest, versions[versions.len() - 201]);
+            assert_eq!(oldest, revisions[revisions.len() - 201]);
             assert!(slow.next().is_none());
             store.remove(&name).unwrap();
             server.terminate();
@@ -433,12 +435,12 @@ fn watchers_are_told_that_the_server_stops() {
         let mut server = place.start();
         for way in WAYS {
             let store = place.client(way);
-            let version = put(&store, "object", b"text").unwrap();
+            let revision = put(&store, "object", b"text").unwrap();
             let mut watcher = store.watch("", None).unwrap();
             let first = watcher.by_ref().take(2).map(Result::unwrap);
             let expected = [
-                StoreEvent::Present(object("object", 4, version)),
-                StoreEvent::UpToDate(version),
+                StoreEvent::Present(object("object", 4, revision)),
+                StoreEvent::UpToDate(revision),
             ];
             assert!(first.eq(expected), "{way}");
             let health = HealthV1Client::connect(&place.address(way)).unwrap();
@@ -456,7 +458,7 @@ fn watchers_are_told_that_the_server_stops() {
             let Some(Err(StoreV1WatchError::StoreStopping(stopping))) = watcher.next() else {
                 panic!("{way}: the watcher was not told");
             };
-            assert_eq!(stopping, StoreStopping { version });
+            assert_eq!(stopping, StoreStopping { revision });
             assert!(watcher.next().is_none());
 
             // Events do not outlive the server: the present state has to be asked for.
@@ -464,7 +466,7 @@ fn watchers_are_told_that_the_server_stops() {
             let error = place.client(way).watch("", Some(0)).unwrap().next();
             assert!(matches!(
                 error,
-                Some(Err(StoreV1WatchError::VersionTooOld(_)))
+                Some(Err(StoreV1WatchError::RevisionTooOld(_)))
             ));
         }
         server.terminate();
@@ -543,7 +545,7 @@ fn a_put_that_does_not_end_is_given_up_with_the_server() {
 }
 
 #[test]
-fn objects_and_versions_outlive_the_server() {
+fn objects_and_revisions_outlive_the_server() {
     for place in ServerPlace::both(&[]) {
         let server = place.start();
         let store = place.client("shm");
@@ -569,7 +571,7 @@ fn objects_and_versions_outlive_the_server() {
         assert_eq!(watcher.next().unwrap().unwrap(), event);
         let ahead = store.watch("", Some(6)).unwrap().next().unwrap();
         let Err(StoreV1WatchError::Other(error)) = ahead else {
-            panic!("there is no such version");
+            panic!("there is no such revision");
         };
         assert_eq!(error.kind(), CallErrorKind::InvalidArguments, "{error}");
         server.terminate();

@@ -66,7 +66,7 @@ enum Command {
         #[arg(long, default_value_t = 0, value_name = "BYTES")]
         offset: u64,
     },
-    /// Lists objects: size, version and name
+    /// Lists objects: size, revision and name
     List {
         /// Only those whose names begin so
         #[arg(default_value = "")]
@@ -77,8 +77,8 @@ enum Command {
         /// Only of those whose names begin so
         #[arg(default_value = "")]
         prefix: String,
-        /// Begin behind this version, and not with the present state
-        #[arg(long, value_name = "VERSION")]
+        /// Begin behind this revision, and not with the present state
+        #[arg(long, value_name = "REVISION")]
         after: Option<u64>,
         /// End after so many events
         #[arg(long)]
@@ -154,8 +154,8 @@ fn put(store: &StoreV1Client, file: &Path, name: &str) -> Result<(), Box<dyn Err
     }
     let object = put.finish();
     drop(progress);
-    let Object { size, version, .. } = object.map_err(put_error)?;
-    println!("{size} bytes, version {version}");
+    let Object { size, revision, .. } = object.map_err(put_error)?;
+    println!("{size} bytes, revision {revision}");
     Ok(())
 }
 
@@ -209,10 +209,10 @@ fn list(store: &StoreV1Client, prefix: &str) -> Result<(), Box<dyn Error>> {
         for Object {
             name,
             size,
-            version,
+            revision,
         } in page.objects
         {
-            println!("{size:>12} {version:>8} {name}");
+            println!("{size:>12} {revision:>8} {name}");
         }
         cursor = page.next;
         if cursor.is_none() {
@@ -234,9 +234,9 @@ fn watch(
             StoreEvent::Present(object) => show("present", &object),
             StoreEvent::Put(object) => show("put", &object),
             StoreEvent::Removed(removal) => {
-                println!("removed {}, version {}", removal.name, removal.version);
+                println!("removed {}, revision {}", removal.name, removal.revision);
             }
-            StoreEvent::UpToDate(version) => println!("up to date, version {version}"),
+            StoreEvent::UpToDate(revision) => println!("up to date, revision {revision}"),
         }
     }
     Ok(())
@@ -246,32 +246,32 @@ fn show(what: &str, object: &Object) {
     let Object {
         name,
         size,
-        version,
+        revision,
     } = object;
-    println!("{what} {name}, {size} bytes, version {version}");
+    println!("{what} {name}, {size} bytes, revision {revision}");
 }
 
 fn watch_error(error: StoreV1WatchError) -> Box<dyn Error> {
     match error {
-        StoreV1WatchError::VersionTooOld(error) => {
+        StoreV1WatchError::RevisionTooOld(error) => {
             let oldest = error.oldest;
-            format!("events are kept behind version {oldest} only").into()
+            format!("events are kept behind revision {oldest} only").into()
         }
         StoreV1WatchError::StoreStopping(error) => {
-            format!("the server stops; watch --after {}", error.version).into()
+            format!("the server stops; watch --after {}", error.revision).into()
         }
         StoreV1WatchError::Other(error) => error.into(),
     }
 }
 
 fn remove(store: &StoreV1Client, name: &str) -> Result<(), Box<dyn Error>> {
-    let version = store.remove(name).map_err(|error| -> Box<dyn Error> {
+    let revision = store.remove(name).map_err(|error| -> Box<dyn Error> {
         match error {
             StoreV1RemoveError::NoSuchObject(_) => "there is no such object".into(),
             StoreV1RemoveError::Other(error) => error.into(),
         }
     })?;
-    println!("version {version}");
+    println!("revision {revision}");
     Ok(())
 }
 
