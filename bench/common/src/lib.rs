@@ -1,4 +1,4 @@
-//! What the contestants of the section `rpc` share: what the operations are, what a client is told to
+//! What the contestants of the sections `rpc` and `stream` share: what the operations are, what a client is told to
 //! do, and how it measures.
 
 pub mod address;
@@ -6,3 +6,4 @@ pub mod measure;
 pub mod operation;
 pub mod protocol;
 pub mod task;
+pub mod transfer;
