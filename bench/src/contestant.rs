@@ -17,7 +17,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// What the clients report of one round.
 #[derive(Debug, Clone, Copy)]
 pub struct Round {
-    /// Calls made by all of them.
+    /// Calls made by all of them, or bytes or items of a stream.
     pub calls: u64,
     /// How long that took.
     pub elapsed: Duration,
@@ -28,7 +28,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Calls per second.
+    /// Calls, bytes or items per second.
     pub fn rate(&self) -> f64 {
         self.calls as f64 / self.elapsed.as_secs_f64()
     }
@@ -116,13 +116,26 @@ impl Contestant {
     /// # Errors
     /// A call failed or was answered wrongly, and the client ended.
     pub fn round(&mut self, length: Duration) -> Result<Round> {
+        self.turn(&length.as_millis().to_string(), length + SILENCE_MAX)
+    }
+
+    /// Lets the clients have a stream each, of so many bytes or items.
+    ///
+    /// # Errors
+    /// As [`round`](Self::round).
+    pub fn transfer(&mut self, amount: u64) -> Result<Round> {
+        self.turn(&amount.to_string(), SILENCE_MAX)
+    }
+
+    /// Tells the clients what to do, and waits until they have done it.
+    fn turn(&mut self, told: &str, limit: Duration) -> Result<Round> {
         self.signal(Signal::CONT)?;
         for client in &mut self.clients {
-            client.tell(&length.as_millis().to_string())?;
+            client.tell(told)?;
         }
         let mut all: Option<Round> = None;
         for client in &mut self.clients {
-            let one = Round::parse(&client.line(length + SILENCE_MAX)?)?;
+            let one = Round::parse(&client.line(limit)?)?;
             all = Some(all.map_or(one, |others| others.beside(one)));
         }
         self.signal(Signal::STOP)?;

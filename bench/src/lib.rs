@@ -7,6 +7,7 @@ pub mod memory;
 pub mod onc;
 pub mod operations;
 pub mod results;
+pub mod ring;
 pub mod spinning;
 pub mod stats;
 pub mod streams;
@@ -16,4 +17,10 @@ pub mod threads;
 #[allow(missing_docs)]
 pub mod stubs {
     include!(concat!(env!("OUT_DIR"), "/bench.rs"));
+}
+
+/// The stubs of the section `stream`.
+#[allow(missing_docs)]
+pub mod stream_stubs {
+    include!(concat!(env!("OUT_DIR"), "/stream.rs"));
 }

@@ -2,6 +2,7 @@
 
 mod report;
 mod rpc;
+mod stream;
 
 use std::error::Error;
 
@@ -10,6 +11,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     match &arguments[..] {
         [section, choice @ ..] if section == "rpc" => {
             rpc::run(&rpc::Choice::from_arguments(choice)?)
+        }
+        [section, choice @ ..] if section == "stream" => {
+            stream::run(&stream::Choice::from_arguments(choice)?)
         }
         _ => Err("usage: bench/run SECTION [--peers NAME,...] [FILTER]".into()),
     }

@@ -1,7 +1,7 @@
-//! What readers of the results are told of the section `rpc`.
+//! What readers of the results are told of the sections `rpc` and `stream`: the texts in front of the tables.
 
-/// The text in front of the tables.
-pub const ABOUT: &str = "\
+/// The one of `rpc`.
+pub const RPC: &str = "\
 One call at a time: `block`, client and server on two cores, asleep while they wait; `onecore`, both on
 one; `spin`, on two cores, and Tenon and `raw` do not sleep while they wait, whereas peers wait as they
 do by default; `adaptive`, on two cores, and both ends of Tenon wait as they do by default, beside a `raw` that does
@@ -28,4 +28,18 @@ socket. Bytes are those of a call and its answer, with all headers but those of 
 part (libtirpc carries no more than 8000 bytes over UDP and has one call in flight on a connection; others
 do not speak UDP; protobuf's C++ for 8192 members does not compile, and what tarpc and Cap'n Proto derive
 and generate for more than 1024 takes rustc too long).
+";
+
+/// The one of `stream`.
+pub const STREAM: &str = "\
+One call with one stream at a time, client and server on a core each, one connection; every round has one stream, from
+the call to its end, and checks what came. `bytes`: 1 GB as the result, `argument_bytes`: as the argument, in items of
+32,748 bytes, each of which is one message of 32 KiB with its header (tonic and gRPC C++: messages with 32,768 bytes);
+every item is an owned value at the receiver. `items`: a million items of 64 bytes as the result, which Tenon's handler
+feeds, as it has all of them, and the peers hand on as messages. `tenon`: threads; `tenon_tokio`: tasks, one thread at
+each end; both wait as they do by default. `raw`: as many bytes over the same kind of socket, written in pieces of
+32 KiB and read into a buffer of 32 KiB that stays, without values, headers or credit; in shared memory two processes
+that copy by words into and out of a ring of as many bytes as Tenon's has, and look all the time. tonic runs on one
+thread, with messages that share the memory that they came in, and gRPC C++ has a callback server and a blocking client;
+both with TCP_NODELAY, and nothing is compressed. Ratios are of rates: above 1 means that the first is faster.
 ";

@@ -1,9 +1,9 @@
 //! Figures for people, for machines, and for the files of results.
 
-mod about;
+pub mod about;
 pub mod bytes;
 mod ratio;
-mod reach;
+pub mod reach;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -15,6 +15,7 @@ use tenon_bench::stats::Summary;
 
 use bytes::Counted;
 use ratio::Figure;
+use reach::Requirement;
 use tenon_bench::contestant::Round;
 
 pub use ratio::Ratio;
@@ -24,6 +25,10 @@ pub use ratio::Ratio;
 pub struct Section {
     /// Its name.
     pub name: &'static str,
+    /// What readers are told of it.
+    pub about: &'static str,
+    /// What its ratios are to be.
+    pub required: Vec<Requirement>,
     /// Its rows.
     pub results: Vec<Measured>,
     /// What its calls put on the wire.
@@ -37,6 +42,10 @@ pub enum Unit {
     Time,
     /// How many calls there are in a second.
     Rate,
+    /// How many bytes of a stream there are in a second.
+    Bytes,
+    /// How many items of a stream there are in a second.
+    Items,
 }
 
 /// A row that was measured.
@@ -96,8 +105,9 @@ impl Measured {
                 _ => "tenon",
             };
             match (self.unit, other) {
-                (Unit::Rate, _) | (Unit::Time, "raw") => Ratio::of(own, other),
+                (Unit::Time, "raw") => Ratio::of(own, other),
                 (Unit::Time, _) => Ratio::of(other, own),
+                (Unit::Rate | Unit::Bytes | Unit::Items, _) => Ratio::of(own, other),
             }
         };
         let beside_tenon = others.filter(|name| *name != "tenon").map(ratio);
@@ -111,7 +121,7 @@ impl Measured {
         let figure = |round: &Round| match (ratio.figure, self.unit) {
             (Figure::P99, _) => round.high_us,
             (Figure::Main, Unit::Time) => round.median_us,
-            (Figure::Main, Unit::Rate) => round.rate(),
+            (Figure::Main, Unit::Rate | Unit::Bytes | Unit::Items) => round.rate(),
         };
         let pairs = self
             .of(ratio.over)?
@@ -124,12 +134,19 @@ impl Measured {
     fn json(&self) -> Value {
         let figures = self.figures.iter().map(|figures| {
             let median = figures.summary(|round| round.median_us);
+            let rate = figures.summary(Round::rate);
+            if let Unit::Bytes | Unit::Items = self.unit {
+                let described = json!({
+                    "per_second": rate.median, "low": rate.low, "high": rate.high,
+                });
+                return (figures.name.to_owned(), described);
+            }
             let described = json!({
                 "median_us": median.median,
                 "low_us": median.low,
                 "high_us": median.high,
                 "p99_us": figures.summary(|round| round.high_us).median,
-                "calls_per_second": figures.summary(Round::rate).median,
+                "calls_per_second": rate.median,
                 "calls": figures.rounds.iter().map(|round| round.calls).sum::<u64>(),
             });
             (figures.name.to_owned(), described)
@@ -177,6 +194,18 @@ impl Group<'_> {
                 });
                 self.ratios(text, "ratios of calls per second");
             }
+            Unit::Bytes => {
+                self.figures(text, "MB per second", |figures| {
+                    figures.summary(Round::rate).median / 1e6
+                });
+                self.ratios(text, "ratios of bytes per second");
+            }
+            Unit::Items => {
+                self.figures(text, "thousand items per second", |figures| {
+                    figures.summary(Round::rate).median / 1e3
+                });
+                self.ratios(text, "ratios of items per second");
+            }
         }
     }
 
@@ -218,7 +247,11 @@ impl Group<'_> {
         heading: impl Fn(&T) -> String,
         cell: impl Fn(&Measured, &T) -> String,
     ) -> Vec<Vec<String>> {
-        let first = std::iter::once("operation".to_owned());
+        let first = match self.rows[0].unit {
+            Unit::Time | Unit::Rate => "operation",
+            Unit::Bytes | Unit::Items => "stream",
+        };
+        let first = std::iter::once(first.to_owned());
         let mut table = vec![first.chain(columns.iter().map(heading)).collect()];
         for row in self.rows {
             let first = std::iter::once(row.row.clone());
@@ -258,7 +291,9 @@ impl Section {
             Group { section, rows }.print(&mut text);
         }
         text.push_str(&bytes::table(self.name, &self.bytes));
-        text.push_str(&reach::table(self.name, |row, ratio| self.find(row, ratio)));
+        text.push_str(&reach::table(self.name, &self.required, |row, ratio| {
+            self.find(row, ratio)
+        }));
         text
     }
 
@@ -292,7 +327,7 @@ impl Section {
             self.name,
             &json!({
                 "section": self.name,
-                "about": about::ABOUT,
+                "about": self.about,
                 "machine": machine,
                 "tables": self.tables(),
                 "rows": self.results.iter().map(Measured::json).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! The ratios that are required of the rows with many connections, threads or tasks, and whether they hold.
+//! The ratios that are required of rows of the sections `rpc` and `stream`, and whether they hold.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use tenon_bench::results::aligned;
 use tenon_bench::stats::Summary;
 
 /// A ratio and what it is to be.
-struct Requirement {
+#[derive(Debug)]
+pub struct Requirement {
     /// The row, without the section.
     row: String,
     ratio: &'static str,
@@ -114,8 +115,31 @@ const SINGLE: [(&str, &str, Bound, bool); 10] = [
     ),
 ];
 
-/// All requirements, in the order of the table.
-fn requirements() -> Vec<Requirement> {
+/// Ratios of streams.
+const STREAMS: [(&str, &str, f64, bool); 8] = [
+    ("tcp.bytes", "tenon_over_raw", 0.8, false),
+    ("tcp.bytes", "tenon_over_raw", 0.9, true),
+    ("tcp.bytes", "tenon_over_tonic", 2.0, false),
+    ("tcp.bytes", "tenon_over_tonic", 3.0, true),
+    ("tcp.bytes", "tenon_over_grpccpp", 2.0, false),
+    ("tcp.bytes", "tenon_over_grpccpp", 3.0, true),
+    ("tcp.items", "tenon_over_tonic", 10.0, false),
+    ("shm.bytes", "tenon_over_raw", 0.7, false),
+];
+
+/// Returns those of the section `stream`, in the order of the table.
+pub fn of_streams() -> Vec<Requirement> {
+    let required = STREAMS.map(|(row, ratio, least, is_aim)| Requirement {
+        row: row.to_owned(),
+        ratio,
+        bound: Bound::AtLeast(least),
+        is_aim,
+    });
+    required.into()
+}
+
+/// Returns those of the section `rpc`, in the order of the table: of the rows with many connections, threads or tasks.
+pub fn of_calls() -> Vec<Requirement> {
     let mut all = Vec::new();
     let mut add = |row: String, ratio, bound, is_aim| {
         all.push(Requirement {
@@ -145,10 +169,14 @@ fn requirements() -> Vec<Requirement> {
 }
 
 /// A table of those that were measured: `find` returns the ratio of a row.
-pub fn table(section: &str, find: impl Fn(&str, &str) -> Option<Summary>) -> String {
+pub fn table(
+    section: &str,
+    required: &[Requirement],
+    find: impl Fn(&str, &str) -> Option<Summary>,
+) -> String {
     let heading = ["ratio", "measured", "required", "holds"].map(str::to_owned);
     let mut table = vec![heading.to_vec()];
-    for required in requirements() {
+    for required in required {
         let Some(value) = find(&required.row, required.ratio) else {
             continue;
         };
@@ -183,7 +211,7 @@ mod tests {
             low: 0.0,
             high: 9.0,
         };
-        let text = table("rpc", |row, _| {
+        let text = table("rpc", &of_calls(), |row, _| {
             (row == "unix.threads64.null").then_some(value)
         });
         let rows = text.lines().filter(|line| line.starts_with("| rpc."));
@@ -212,6 +240,6 @@ mod tests {
 
     #[test]
     fn nothing_is_said_if_no_such_row_was_measured() {
-        assert_eq!(table("rpc", |_, _| None), "");
+        assert_eq!(table("rpc", &of_calls(), |_, _| None), "");
     }
 }

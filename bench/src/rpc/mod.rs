@@ -72,6 +72,8 @@ pub fn run(choice: &Choice) -> Result<(), Box<dyn Error>> {
     eprintln!("\r{:60}", "");
     let section = report::Section {
         name: "rpc",
+        about: report::about::RPC,
+        required: report::reach::of_calls(),
         results,
         bytes,
     };

@@ -148,7 +148,7 @@ impl Row {
             (Mode::Clients(_), _) => format!("{}.clients", self.transport),
             (Mode::Threads(_), _) => format!("{}.threads", self.transport),
             (_, Unit::Time) => format!("{}.{}", self.transport, self.mode),
-            (_, Unit::Rate) => self.transport.to_string(),
+            (_, Unit::Rate | Unit::Bytes | Unit::Items) => self.transport.to_string(),
         }
     }
 
@@ -156,7 +156,9 @@ impl Row {
     fn label(&self) -> String {
         match self.mode.unit() {
             Unit::Time => self.operation.to_string(),
-            Unit::Rate => format!("{}.{}", self.mode, self.operation),
+            Unit::Rate | Unit::Bytes | Unit::Items => {
+                format!("{}.{}", self.mode, self.operation)
+            }
         }
     }
 
