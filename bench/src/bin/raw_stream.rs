@@ -1,7 +1,8 @@
 //! The physical limit of the section `stream`: as many bytes as Tenon sends, over one socket or through rings in memory
 //! that both ends share.
 //!
-//! usage: `raw_stream server tcp|unix=PATH|shm=PATH`, or `raw_stream client bytes|argument_bytes ADDRESS...`
+//! usage: `raw_stream server block|spin tcp|unix=PATH|shm=PATH`, or
+//! `raw_stream client block|spin bytes|argument_bytes ADDRESS...`
 
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,6 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use tenon_bench::ring::RingPair;
+use tenon_bench::spinning::Spinning;
 use tenon_bench_asynchronous::{Outcome, run};
 use tenon_bench_common::address::Address;
 use tenon_bench_common::task::check;
@@ -156,21 +158,23 @@ impl<D: Duplex> Connection<D> {
 }
 
 fn serve(arguments: &[String]) -> Outcome {
-    let [transport] = arguments else {
-        return Err("usage: raw_stream server tcp|unix=PATH|shm=PATH".into());
+    let [waiting, transport] = arguments else {
+        return Err("usage: raw_stream server block|spin tcp|unix=PATH|shm=PATH".into());
     };
+    let spins = waiting == "spin";
     match transport.split_once('=') {
         None if transport == "tcp" => {
             let listener = TcpListener::bind("127.0.0.1:0")?;
             println!("tcp 127.0.0.1 {}\nready", listener.local_addr()?.port());
             let (stream, _) = listener.accept()?;
             stream.set_nodelay(true)?;
-            Connection::over(Socket(stream)).serve()
+            Connection::over(Socket(Spinning::new(stream, spins)?)).serve()
         }
         Some(("unix", path)) => {
             let listener = UnixListener::bind(path)?;
             println!("unix {path}\nready");
-            Connection::over(Socket(listener.accept()?.0)).serve()
+            let (stream, _) = listener.accept()?;
+            Connection::over(Socket(Spinning::new(stream, spins)?)).serve()
         }
         Some(("shm", path)) => {
             let rings = RingPair::serve(path, || println!("shm {path}\nready"))?;
@@ -181,17 +185,21 @@ fn serve(arguments: &[String]) -> Outcome {
 }
 
 fn call(arguments: &[String]) -> Outcome {
-    let [content, address @ ..] = arguments else {
-        return Err("usage: raw_stream client bytes|argument_bytes ADDRESS...".into());
+    let [waiting, content, address @ ..] = arguments else {
+        return Err("usage: raw_stream client block|spin CONTENT ADDRESS...".into());
     };
+    let spins = waiting == "spin";
     let content = content.parse()?;
     match Address::from_arguments(address)? {
         Address::Tcp(at) => {
             let stream = TcpStream::connect(at)?;
             stream.set_nodelay(true)?;
-            Connection::over(Socket(stream)).call(content)
+            Connection::over(Socket(Spinning::new(stream, spins)?)).call(content)
         }
-        Address::Unix(path) => Connection::over(Socket(UnixStream::connect(path)?)).call(content),
+        Address::Unix(path) => {
+            let stream = UnixStream::connect(path)?;
+            Connection::over(Socket(Spinning::new(stream, spins)?)).call(content)
+        }
         Address::Shm(path) => Connection::over(RingPair::connect(&path)?).call(content),
         other => Err(format!("no raw stream over {other:?}").into()),
     }

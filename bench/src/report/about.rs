@@ -38,8 +38,9 @@ the call to its end, and checks what came. `bytes`: 1 GB as the result, `argumen
 every item is an owned value at the receiver. `items`: a million items of 64 bytes as the result, which Tenon's handler
 feeds, as it has all of them, and the peers hand on as messages. `tenon`: threads; `tenon_tokio`: tasks, one thread at
 each end; both wait as they do by default. `raw`: as many bytes over the same kind of socket, written in pieces of
-32 KiB and read into a buffer of 32 KiB that stays, without values, headers or credit; in shared memory two processes
-that copy by words into and out of a ring of as many bytes as Tenon's has, and look all the time. tonic runs on one
+32 KiB and read into a buffer of 32 KiB that stays, without values, headers or credit; its ends sleep while they wait,
+and those of `raw_spinning` do not. In shared memory `raw` is two processes that copy by words into and out of a ring of
+as many bytes as Tenon's has, and look all the time. tonic runs on one
 thread, with messages that share the memory that they came in, and gRPC C++ has a callback server and a blocking client;
 both with TCP_NODELAY, and nothing is compressed. Ratios are of rates: above 1 means that the first is faster.
 ";

@@ -19,18 +19,21 @@ pub enum Contender {
     Tenon,
     /// Generated stubs on tokio.
     TenonTokio,
-    /// As many bytes, and nothing else.
+    /// As many bytes, and nothing else; in shared memory it never sleeps.
     Raw,
+    /// The same over a socket, without ever sleeping.
+    RawSpinning,
 }
 
 impl Contender {
     /// In the order of their turns.
-    pub const ALL: [Contender; 5] = [
+    pub const ALL: [Contender; 6] = [
         Contender::Tonic,
         Contender::GrpcCpp,
         Contender::Tenon,
         Contender::TenonTokio,
         Contender::Raw,
+        Contender::RawSpinning,
     ];
 
     /// The peer of this name.
@@ -50,6 +53,7 @@ impl Contender {
             Contender::Tenon => "tenon",
             Contender::TenonTokio => "tenon_tokio",
             Contender::Raw => "raw",
+            Contender::RawSpinning => "raw_spinning",
         }
     }
 
@@ -67,7 +71,10 @@ impl Contender {
             Contender::Tonic | Contender::GrpcCpp if row.content == Content::ArgumentBytes => {
                 Some("is compared where the result is the stream")
             }
-            Contender::Raw if row.content == Content::Items => Some("has no items"),
+            Contender::Raw | Contender::RawSpinning if row.content == Content::Items => {
+                Some("has no items")
+            }
+            Contender::RawSpinning if row.transport == Transport::Shm => Some("is raw there"),
             _ => None,
         }
     }
@@ -90,7 +97,11 @@ impl Contender {
             client,
             client_core: 1,
             clients: 1,
-            spins: self == Contender::Raw && row.transport == Transport::Shm,
+            spins: match self {
+                Contender::RawSpinning => true,
+                Contender::Raw => row.transport == Transport::Shm,
+                _ => false,
+            },
         }
     }
 
@@ -101,10 +112,16 @@ impl Contender {
             Contender::GrpcCpp => "rpc/grpccpp_stream",
             Contender::Tenon => "release/tenon_stream",
             Contender::TenonTokio => "release/tenon_tokio_stream",
-            Contender::Raw => "release/raw_stream",
+            Contender::Raw | Contender::RawSpinning => "release/raw_stream",
         };
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
-        vec![target.join(program).display().to_string(), role.to_owned()]
+        let mut command = vec![target.join(program).display().to_string(), role.to_owned()];
+        match self {
+            Contender::Raw => command.push("block".to_owned()),
+            Contender::RawSpinning => command.push("spin".to_owned()),
+            _ => {}
+        }
+        command
     }
 
     /// Removes the socket of the row before, if there was one: servers are killed.
