@@ -480,7 +480,6 @@ fn a_server_of_tasks_ends_behind_what_is_under_way() {
 }
 
 #[test]
-#[ignore = "a server of threads that stops receives neither items nor room for them any more"]
 fn a_server_of_threads_ends_behind_what_is_under_way() {
     let [place, _] = ServerPlace::both(&["--drain", "600"]);
     end_behind_what_is_under_way(&place);

@@ -27,7 +27,7 @@ impl PollDuty {
             tracing::error!(%error, "waiting for events failed");
             return;
         }
-        if server.is_stopping() {
+        if server.is_stopping() && !server.scheduler.polls() {
             return;
         }
         self.find_ready(server);
@@ -116,10 +116,10 @@ impl PollDuty {
         self.accept_again.get_or_insert_with(Instant::now);
     }
 
-    /// Accepts the connections that still wait when the server stops: their peers may have called, and are told that
+    /// Closes the listeners, and accepts the connections that still wait when the server stops: their peers may have called, and are told that
     /// nothing was begun. The system would reset them, and their peers would not know.
-    pub(super) fn accept_last(&self, server: &Arc<ServerState>) {
-        for listener in &self.listeners {
+    pub(super) fn stop_accepting(&mut self, server: &Arc<ServerState>) {
+        for listener in self.listeners.drain(..) {
             listener.stop_listening();
             for _ in 0..BACKLOG {
                 match listener.try_accept() {

@@ -70,6 +70,9 @@ impl Scheduler {
     /// something is left to do. Returns false once the server is stopped.
     pub(super) fn step(&self, server: &Arc<ServerState>, thread: &mut ThreadContext) -> bool {
         let mut tasks = lock(&self.tasks);
+        if tasks.is_closed {
+            return false;
+        }
         let Some(mut poll) = tasks.poll.take() else {
             return false;
         };
@@ -99,7 +102,9 @@ impl Scheduler {
         let now = Instant::now();
         let mut tasks = lock(&self.tasks);
         let at = if tasks.ready.is_empty() {
-            tasks.poll.as_mut()?.next_duty(server, now)?
+            let is_closed = tasks.is_closed;
+            let poll = tasks.poll.as_mut().filter(|_| !is_closed);
+            poll?.next_duty(server, now)?
         } else {
             now
         };
@@ -222,6 +227,31 @@ impl Scheduler {
         }
     }
 
+    /// Notes that a connection has its first call with streams.
+    #[cold]
+    pub(super) fn begin_streams(&self, server: &Arc<ServerState>) {
+        let mut tasks = lock(&self.tasks);
+        tasks.streaming += 1;
+        self.reinforce(&mut tasks, server);
+    }
+
+    /// Notes that such a connection is over.
+    #[cold]
+    pub(super) fn end_streams(&self, server: &ServerState) {
+        let mut tasks = lock(&self.tasks);
+        tasks.streaming = tasks.streaming.saturating_sub(1);
+        let is_last = !tasks.polls();
+        drop(tasks);
+        if is_last {
+            server.wake_poller();
+        }
+    }
+
+    /// Returns whether connections are waited for.
+    pub(super) fn polls(&self) -> bool {
+        lock(&self.tasks).polls()
+    }
+
     /// Has a connection or port served by the calling thread, which takes a task next, unless another is free before.
     pub(super) fn push_ready_here(&self, slot: &Arc<SocketSlot>, state: Box<SlotState>) {
         let mut tasks = lock(&self.tasks);
@@ -269,7 +299,7 @@ impl Scheduler {
         let mut tasks = lock(&self.tasks);
         if tasks.is_closed {
             drop(tasks);
-            poll.accept_last(server);
+            poll.stop_accepting(server);
             tasks = lock(&self.tasks);
         }
         let found = &mut poll.ready;
@@ -284,7 +314,7 @@ impl Scheduler {
         tasks.turns_left = tasks.ready.len() + TURNS_BESIDE;
         tasks.last_poll = Some((Instant::now(), tasks.ready.len()));
         self.note_crowd(&tasks);
-        tasks.poll = Some(poll).filter(|_| !tasks.is_closed);
+        tasks.poll = Some(poll);
     }
 
     /// Threads do not stay with one connection each while there are more that have something to say than threads that
@@ -338,7 +368,7 @@ impl Scheduler {
         let is_alone = tasks.serving == 0;
         if has_jobs
             || may_serve && (is_alone || tasks.backlog() > BACKLOG_MAX)
-            || is_alone && tasks.poll.is_some()
+            || is_alone && tasks.is_poll_free()
         {
             self.wake_one(tasks, server);
         }
@@ -457,7 +487,8 @@ impl Scheduler {
 
     // ---- The end ----
 
-    /// Nothing is polled any more once the thread that polls has noticed. Threads leave when nothing is left to do.
+    /// Nothing is polled any more, unless calls have streams, once the thread that polls has noticed. Threads leave when
+    /// nothing is left to do.
     pub(super) fn close(&self, server: &Arc<ServerState>) {
         let mut tasks = lock(&self.tasks);
         tasks.is_closed = true;
@@ -465,7 +496,8 @@ impl Scheduler {
         self.work.notify_all();
         drop(tasks);
         if let Some(poll) = poll {
-            poll.accept_last(server);
+            self.end_poll(server, poll);
+            self.reinforce(&mut lock(&self.tasks), server);
         }
     }
 
@@ -474,9 +506,12 @@ impl Scheduler {
         std::mem::take(&mut lock(&self.tasks).ready)
     }
 
-    /// Drops the calls that wait for a thread.
+    /// Drops the calls that wait for a thread, and waits for no streams any more.
     pub(super) fn abandon_jobs(&self) {
-        let abandoned = std::mem::take(&mut lock(&self.tasks).jobs);
+        let mut tasks = lock(&self.tasks);
+        tasks.streaming = 0;
+        let abandoned = std::mem::take(&mut tasks.jobs);
+        drop(tasks);
         drop(abandoned);
     }
 

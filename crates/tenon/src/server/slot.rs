@@ -188,9 +188,14 @@ impl SocketSlot {
     }
 
     /// Notes that a call with streams has come: no thread waits for the connection alone while one is carried out, and what
-    /// comes is needed until it has ended.
-    pub(super) fn note_streams(&self) {
-        self.has_streams.store(true, Ordering::Relaxed);
+    /// comes is needed until it has ended. Returns whether it is the first.
+    pub(super) fn note_streams(&self) -> bool {
+        !self.has_streams.swap(true, Ordering::Relaxed)
+    }
+
+    /// Returns whether a call with streams has come.
+    pub(super) fn has_had_streams(&self) -> bool {
+        self.has_streams.load(Ordering::Relaxed)
     }
 
     /// Makes a thread that waits for requests wake up with the end of the stream. Over TCP it wakes up by itself soon
@@ -199,8 +204,7 @@ impl SocketSlot {
         // A connection that has ended need not be.
         let _ = match &self.socket {
             SlotSocket::Stream(stream)
-                if stream.transport() != Transport::Tcp
-                    && !self.has_streams.load(Ordering::Relaxed) =>
+                if stream.transport() != Transport::Tcp && !self.has_had_streams() =>
             {
                 stream.shutdown_recv()
             }

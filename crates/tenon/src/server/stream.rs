@@ -344,7 +344,9 @@ impl StreamTurn<'_> {
         }
         let port = SlotPort::new(self.server, self.slot);
         let limits = &self.server.shared.limits;
-        self.slot.note_streams();
+        if self.slot.note_streams() {
+            self.server.scheduler.begin_streams(self.server);
+        }
         let streams = ServedStreams::new(
             state.served.open_streams(number),
             Arc::new(port),

@@ -58,6 +58,8 @@ pub(super) struct RunQueue {
     /// The end of the last poll, and the number of turns that were to follow.
     pub(super) last_poll: Option<(Instant, usize)>,
     pub(super) lone: LoneSlot,
+    /// Open connections that have had calls with streams.
+    pub(super) streaming: usize,
     pub(super) is_closed: bool,
 }
 
@@ -105,6 +107,7 @@ impl Scheduler {
                     streak: 0,
                     needed: 1,
                 },
+                streaming: 0,
                 is_closed: false,
             }),
             work: Condvar::new(),
@@ -120,14 +123,25 @@ impl Scheduler {
 }
 
 impl RunQueue {
+    /// Returns whether connections are waited for. A server that stops waits only for what the streams of its calls need.
+    pub(super) fn polls(&self) -> bool {
+        !self.is_closed || self.streaming > 0
+    }
+
+    /// Returns whether a thread is to poll, and none does.
+    pub(super) fn is_poll_free(&self) -> bool {
+        self.polls() && self.poll.is_some()
+    }
+
     pub(super) fn has_task(&self, scheduler: &Scheduler) -> bool {
         let may_serve = !self.ready.is_empty() && self.serving < scheduler.serving_max;
         let may_work = !self.jobs.is_empty() && self.busy < scheduler.handlers_max;
-        may_serve || may_work || self.poll.is_some()
+        may_serve || may_work || self.is_poll_free()
     }
 
     pub(super) fn take(&mut self, scheduler: &Scheduler) -> Option<WorkItem> {
-        let is_due = self.turns_left == 0 && self.poll.is_some();
+        let is_poll_free = self.is_poll_free();
+        let is_due = self.turns_left == 0 && is_poll_free;
         if self.serving < scheduler.serving_max
             && !is_due
             && let Some(ready) = self.ready.pop_front()
@@ -138,7 +152,8 @@ impl RunQueue {
         }
         let may_work = !self.jobs.is_empty() && self.busy < scheduler.handlers_max;
         // A thread polls as long as none does, and the others carry calls out.
-        if (self.serving == 0 || !may_work)
+        if is_poll_free
+            && (self.serving == 0 || !may_work)
             && let Some(poll) = self.poll.take()
         {
             self.note_turns();

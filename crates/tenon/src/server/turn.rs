@@ -260,6 +260,9 @@ impl SlotTurn<'_> {
         let (id, peer) = (self.slot.id, self.slot.origin().peer);
         reason.report(id, peer, &self.server.shared.tally);
         self.server.slots.remove(id);
+        if self.slot.has_had_streams() {
+            self.server.scheduler.end_streams(self.server);
+        }
         // It may have been told that there is room for its call.
         self.server.scheduler.serve_held(self.server);
     }
