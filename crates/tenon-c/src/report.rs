@@ -164,7 +164,7 @@ fn kind_of_call(error: &CallError) -> ApiErrorKind {
             ApiErrorKind::Refused
         }
         CallError::Misbehaved(_) | CallError::ItemTooLarge { .. } => ApiErrorKind::Peer,
-        CallError::StreamClosed => ApiErrorKind::Closed,
+        CallError::StreamClosed | CallError::CallerGone => ApiErrorKind::Closed,
         CallError::TimedOut { .. } => ApiErrorKind::Timeout,
         CallError::Connect(error) => kind_of_connect(error),
         CallError::ConnectionRefused(_) => ApiErrorKind::Unreachable,

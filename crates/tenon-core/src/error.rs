@@ -108,6 +108,9 @@ pub enum CallError {
     /// The other end takes no further items of the call: it has answered it, or one of both ends has given it up.
     #[error("the other end takes no further items of the call")]
     StreamClosed,
+    /// The caller of a call with streams has given it up, or is gone; its handler learns it by the items.
+    #[error("the caller has given the call up, or is gone")]
+    CallerGone,
     /// An item that the other end has sent is larger than this one accepts.
     #[error("an item is over the limit of {limit} bytes")]
     ItemTooLarge {
@@ -241,7 +244,10 @@ impl CallError {
             | Self::Connect(_) => false,
             Self::Exception(exception) => exception.status.may_have_executed(),
             Self::Refused(refused) => *refused == Refused::SystemError,
-            Self::Misbehaved(_) | Self::StreamClosed | Self::ItemTooLarge { .. } => true,
+            Self::Misbehaved(_)
+            | Self::StreamClosed
+            | Self::CallerGone
+            | Self::ItemTooLarge { .. } => true,
             Self::TimedOut {
                 may_have_executed, ..
             }

@@ -49,7 +49,7 @@ impl CallError {
                 _ => Kind::PeerMisbehaved,
             },
             Self::Misbehaved(_) => Kind::PeerMisbehaved,
-            Self::StreamClosed => Kind::Cancelled,
+            Self::StreamClosed | Self::CallerGone => Kind::Cancelled,
             Self::ItemTooLarge { .. } => Kind::ResultTooLarge,
             Self::TimedOut { .. } => Kind::TimedOut,
             Self::Connect(ConnectError::Address(_) | ConnectError::NoPort(_)) => Kind::InvalidCall,

@@ -7,6 +7,8 @@ use std::fmt;
 use tenon_proto::onc::auth::AuthStat;
 use tenon_wire::{Buffer, DecodeError, EncodeError, Encoder, Lean, Marshal};
 
+use crate::error::CallError;
+
 /// Why a service does not carry a call out; the caller learns the status (RFC 5531 section 9), the
 /// server's log the reason.
 ///
@@ -66,6 +68,9 @@ pub enum Refusal {
     /// SYSTEM_ERR: the time of the call is over. A lean client is told the reason as
     /// [`Status::DEADLINE`](tenon_proto::lean::Status::DEADLINE).
     TimedOut(String),
+    /// SYSTEM_ERR: the caller has given the call up, or is gone. The server does not log it as a failure. A lean client is
+    /// told the reason as [`Status::CANCELLED`](tenon_proto::lean::Status::CANCELLED).
+    Cancelled(String),
     /// The procedure [raises](Self::raise) an error of its interface. ONC RPC cannot carry it: there it is SYSTEM_ERR.
     Raised {
         /// Text of what happened.
@@ -102,13 +107,17 @@ fn encode_raised<T: Marshal<Lean>>(
     error.encode(out)
 }
 
-/// Makes a refusal of any error, so that handlers use `?`: a [`DecodeError`] is [`Refusal::GarbageArguments`], any
-/// other is [`Refusal::SystemError`] with its text and those of its sources.
+/// Makes a refusal of any error, so that handlers use `?`: a [`DecodeError`] is [`Refusal::GarbageArguments`],
+/// [`CallError::CallerGone`] is [`Refusal::Cancelled`], any other is [`Refusal::SystemError`] with its text and those of
+/// its sources.
 impl<E: Error + 'static> From<E> for Refusal {
     fn from(error: E) -> Self {
         let any: &dyn Any = &error;
         if let Some(error) = any.downcast_ref::<DecodeError>() {
             return Self::GarbageArguments(error.clone());
+        }
+        if let Some(error @ CallError::CallerGone) = any.downcast_ref::<CallError>() {
+            return Self::Cancelled(error.to_string());
         }
         let mut text = error.to_string();
         let mut source = error.source();
@@ -135,6 +144,7 @@ impl fmt::Display for Refusal {
             }
             Self::Denied(reason) => write!(f, "the caller may not: {reason}"),
             Self::Overloaded(reason) => write!(f, "there is too much to do: {reason}"),
+            Self::Cancelled(reason) => write!(f, "the call was cancelled: {reason}"),
             Self::TimedOut(reason) => write!(f, "the time of the call is over: {reason}"),
             Self::Raised { message, .. } => write!(f, "the procedure raised: {message}"),
         }

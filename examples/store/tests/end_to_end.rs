@@ -140,6 +140,7 @@ fn a_put_that_is_given_up_leaves_nothing() {
             assert_eq!(names(&store), [""; 0]);
         }
         server.terminate();
+        assert_eq!(place.log(), "", "the service has not failed");
     }
 }
 

@@ -77,6 +77,7 @@ pub fn refusal_of(rejection: &Rejection, call: &CallInfo<'_>) -> Refusal {
         CallErrorKind::Unauthenticated => Refusal::Unauthenticated(reason),
         CallErrorKind::Denied => Refusal::Denied(reason),
         CallErrorKind::TimedOut => Refusal::TimedOut(reason),
+        CallErrorKind::Cancelled => Refusal::Cancelled(reason),
         CallErrorKind::InvalidArguments | CallErrorKind::InvalidCall => {
             Refusal::InvalidArguments(reason)
         }

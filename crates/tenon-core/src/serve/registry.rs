@@ -452,6 +452,7 @@ pub(crate) fn lean_status(refusal: &Refusal) -> (Status, String, &[u8]) {
         Refusal::Unauthenticated(reason) => (Status::UNAUTHENTICATED, reason.clone(), &[]),
         Refusal::Denied(reason) => (Status::FORBIDDEN, reason.clone(), &[]),
         Refusal::Overloaded(reason) => (Status::OVERLOADED, reason.clone(), &[]),
+        Refusal::Cancelled(reason) => (Status::CANCELLED, reason.clone(), &[]),
         Refusal::TimedOut(reason) => (Status::DEADLINE, reason.clone(), &[]),
         Refusal::Raised { message, details } => (Status::RAISED, message.clone(), details),
     }
@@ -465,6 +466,7 @@ pub(crate) fn onc_status(refusal: &Refusal) -> Refused {
         Refusal::SystemError(_)
         | Refusal::Raised { .. }
         | Refusal::Overloaded(_)
+        | Refusal::Cancelled(_)
         | Refusal::TimedOut(_) => Refused::SystemError,
         Refusal::Unauthenticated(_) => Refused::Authentication(AuthStat::REJECTED_CRED),
         Refusal::Denied(_) => Refused::Authentication(AuthStat::TOO_WEAK),

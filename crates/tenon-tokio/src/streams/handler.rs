@@ -48,7 +48,7 @@ impl ItemSource for HandlerSource {
         Poll::Ready(match readable {
             Readable::Items => Ok(true),
             Readable::Ended => Ok(false),
-            Readable::Over | Readable::Nothing => Err(CallError::StreamClosed),
+            Readable::Over | Readable::Nothing => Err(CallError::CallerGone),
         })
     }
 
@@ -94,7 +94,7 @@ impl ItemTarget for HandlerTarget {
                 self.0.send(messages);
                 Ok(())
             }
-            Writable::Over | Writable::NotNow => Err(CallError::StreamClosed),
+            Writable::Over | Writable::NotNow => Err(CallError::CallerGone),
         })
     }
 

@@ -35,7 +35,7 @@ impl ItemSource for HandlerSource {
         match self.0.pipe().wait_readable(into, self.0.deadline) {
             Readable::Items => Ok(true),
             Readable::Ended => Ok(false),
-            Readable::Over => Err(CallError::StreamClosed),
+            Readable::Over => Err(CallError::CallerGone),
             Readable::Nothing => Err(self.0.timed_out()),
         }
     }
@@ -75,7 +75,7 @@ impl ItemSink for HandlerSink {
                 self.0.send(messages);
                 Ok(())
             }
-            Writable::Over => Err(CallError::StreamClosed),
+            Writable::Over => Err(CallError::CallerGone),
             Writable::NotNow => Err(self.0.timed_out()),
         }
     }

@@ -3,11 +3,12 @@
 #[path = "../../../../crates/tenon/tests/common/place.rs"]
 mod place;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tenon_example_store::store::StoreV1Client;
@@ -117,7 +118,11 @@ impl ServerPlace {
 
     /// Starts the server, and returns when it listens.
     pub fn start(&self) -> ServerProcess {
-        let mut child = self.command().stdout(Stdio::piped()).spawn().unwrap();
+        let log = File::options().create(true).append(true);
+        let log = log.open(self.log_path()).unwrap();
+        let mut command = self.command();
+        command.stdout(Stdio::piped()).stderr(log);
+        let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut server = ServerProcess { child, output };
         for address in &self.addresses {
@@ -126,11 +131,28 @@ impl ServerPlace {
         server
     }
 
+    /// Returns what the server has logged, each time that it was started.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.folder.0.join("log")
+    }
+
     /// Returns the names of the files in the server's folder, but for its lock.
     pub fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.0.join("data")).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.filter(|name| name != "lock").collect()
+    }
+}
+
+impl Drop for ServerPlace {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("the server has logged:\n{}", self.log());
+        }
     }
 }
 
