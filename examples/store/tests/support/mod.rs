@@ -118,10 +118,10 @@ impl ServerPlace {
 
     /// Starts the server, and returns when it listens.
     pub fn start(&self) -> ServerProcess {
-        let log = File::options().create(true).append(true);
-        let log = log.open(self.log_path()).unwrap();
+        let mut log = File::options();
+        let log = log.create(true).append(true).open(self.log_path());
         let mut command = self.command();
-        command.stdout(Stdio::piped()).stderr(log);
+        command.stdout(Stdio::piped()).stderr(log.unwrap());
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut server = ServerProcess { child, output };
