@@ -8,7 +8,7 @@ use tenon::{CallOptions, Metadata, ReplyMetadata};
 use tenon_dynamic::StreamedProcedure;
 use tenon_exec::{Procedure, json};
 
-use crate::args::{CallArgs, CallTarget};
+use crate::args::{CallArgs, CallTarget, StreamArgs};
 use crate::commands::call_streams::{StreamFailure, StreamedCall};
 use crate::commands::connect;
 use crate::commands::reflected::ReflectedServer;
@@ -41,14 +41,7 @@ pub fn run(args: &CallArgs) -> Result<(), CommandFailure> {
     let streamed = StreamedProcedure::new(interface.schema(), procedure);
     let streamed = streamed.map_err(CommandFailure::new)?;
     let call = streamed.as_ref().map_or(procedure, StreamedProcedure::call);
-    let reads_items = streamed
-        .as_ref()
-        .and_then(|it| it.argument_item())
-        .is_some();
-    if reads_items && json == Some("-") && args.streams.input.is_none() {
-        let message = "stdin brings the items or the arguments, and cannot bring both";
-        return Err(CommandFailure::usage(message).hint("name a file for the items by --input"));
-    }
+    check_streams(&args.streams, streamed.as_ref(), json)?;
     let arguments = arguments(json, source, call)?;
     let (program, version) = (procedure.program(), procedure.version());
     let client = connect::client(&address, &args.options, program.number, version.number)?;
@@ -93,6 +86,31 @@ pub fn run(args: &CallArgs) -> Result<(), CommandFailure> {
         .write_result(&result)
         .map_err(CommandFailure::new)?;
     output::print_json(&json, args.compact)
+}
+
+/// Checks that the options fit the streams that the procedure has.
+fn check_streams(
+    args: &StreamArgs,
+    streamed: Option<&StreamedProcedure>,
+    json: Option<&str>,
+) -> Result<(), CommandFailure> {
+    let reads_items = streamed.is_some_and(|it| it.argument_item().is_some());
+    let writes_items = streamed.is_some_and(|it| it.result_item().is_some());
+    if reads_items && json == Some("-") && args.input.is_none() {
+        let message = "stdin brings the items or the arguments, and cannot bring both";
+        return Err(CommandFailure::usage(message).hint("name a file for the items by --input"));
+    }
+    let unused = if args.input.is_some() && !reads_items {
+        "--input is for a stream of arguments, and the procedure has none"
+    } else if args.output.is_some() && !writes_items {
+        "--output is for a stream of results, and the procedure has none"
+    } else if args.json_items && streamed.is_none() {
+        "--json-items is for streams, and the procedure has none"
+    } else {
+        return Ok(());
+    };
+    let hint = "`tenon explain FILE PROCEDURE` shows what a procedure takes and returns";
+    Err(CommandFailure::usage(unused).hint(hint))
 }
 
 /// Prints metadata on stderr, a line for each pair.

@@ -135,6 +135,17 @@ fn arguments_come_from_stdin_and_answers_go_on_one_line() {
     assert!(both.contains("cannot bring both"), "{both}");
 }
 
+#[test]
+fn options_of_streams_are_for_procedures_that_have_some() {
+    let server = DemoServer::start();
+    for (option, value) in [("--input", DEMO), ("--output", "/dev/null")] {
+        let call = ["call", &server.tcp, DEMO, "COUNT_TO", "3", option, value];
+        let refused = tenon(&call).fails_with(2);
+        assert!(refused.contains(option), "{refused}");
+        assert!(refused.contains("the procedure has none"), "{refused}");
+    }
+}
+
 /// Every value comes back as it was written: the echo returns the same bytes.
 #[test]
 fn every_kind_of_value_survives_the_way_there_and_back() {
