@@ -5,11 +5,16 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use tenon_proto::connection::ReceivedItem;
+use tenon_proto::lean::ITEM_MAX;
+use tenon_wire::Buffer;
 
 use super::received::ReceivedItems;
 
 /// Bytes of items that a program may hand over before the connection has taken them.
 const QUEUED_MAX: usize = 64 << 10;
+
+/// Buffers that are kept for what a program hands over next: as many as it may hand over of the longest messages.
+const SPARE_MAX: usize = QUEUED_MAX / ITEM_MAX;
 
 /// The streams of one call: items that the connection has received and the program has not taken, and how far the
 /// program is ahead with those that it sends. Threads and tasks may wait for either.
@@ -28,6 +33,8 @@ struct PipeState {
     is_over: bool,
     /// Bytes that were handed over, and that the connection has not taken.
     queued: usize,
+    /// Memory of what the connection has taken, for what is handed over next.
+    spare: Vec<Buffer>,
     /// Bytes of credit of the items that were received, and that were not given back.
     unreturned: u64,
     /// Threads that wait for a change.
@@ -142,19 +149,24 @@ impl StreamPipe {
         std::mem::take(&mut self.lock().unreturned)
     }
 
-    /// Notes that the connection has taken so many bytes that were handed over.
-    pub fn note_accepted(&self, bytes: usize) {
+    /// Notes that the connection has taken so many bytes that were handed over, and has left this memory for others.
+    pub fn note_accepted(&self, bytes: usize, spare: Buffer) {
         self.change(|state| {
             state.queued -= bytes.min(state.queued);
+            if state.spare.len() < SPARE_MAX {
+                state.spare.push(spare);
+            }
             [None, state.writer.take()]
         });
     }
 
     // ---- The side of the program ----
 
-    /// Notes that so many bytes are handed over to the connection.
-    pub fn note_queued(&self, bytes: usize) {
-        self.lock().queued += bytes;
+    /// Notes that so many bytes are handed over to the connection; returns an empty buffer for the next.
+    pub fn note_queued(&self, bytes: usize) -> Buffer {
+        let mut state = self.lock();
+        state.queued += bytes;
+        state.spare.pop().unwrap_or_default()
     }
 
     /// Takes all items that are there, `into` an empty place.

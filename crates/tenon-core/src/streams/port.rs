@@ -90,8 +90,9 @@ impl ServedStreams {
 
     /// Has whole messages of items sent. An empty buffer is left in their place.
     pub fn send(&self, messages: &mut Buffer) {
-        self.pipe.note_queued(messages.len());
-        self.port.send(self.number, std::mem::take(messages));
+        let next = self.pipe.note_queued(messages.len());
+        self.port
+            .send(self.number, std::mem::replace(messages, next));
     }
 
     /// Notes that items of so many bytes of credit were taken.

@@ -150,7 +150,7 @@ impl PipedCall {
         while let Some(mut messages) = self.backlog.pop_front() {
             let length = messages.len();
             match connection.push_item(id, &mut messages) {
-                Ok(()) => self.pipe.note_accepted(length),
+                Ok(()) => self.pipe.note_accepted(length, messages),
                 Err(PushError::Full) => return self.backlog.push_front(messages),
                 Err(PushError::Over) => {
                     self.backlog.clear();
