@@ -121,6 +121,8 @@ impl StreamTurn<'_> {
             }
             state.ends = Some(EndReason::Stopping);
             state.served.close(EndReason::Stopping.close_reason());
+            // What was left alone as the last receive was over is needed by streams.
+            state.is_readable = true;
             return Ok(TurnEnd::More);
         }
         match state.ends.take() {
