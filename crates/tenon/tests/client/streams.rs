@@ -515,8 +515,9 @@ fn a_server_that_stops_lets_streams_end() {
             .open_result(&Call::<COUNT>(500_000), get_number, PLAIN)
             .unwrap();
         count.next().unwrap().unwrap();
+        let other = connect(&server);
         let stopping = thread::spawn(move || server.shutdown(Duration::from_secs(600)));
-        wait_until("the server goes away", || client.ping().is_err());
+        wait_until("the server goes away", || other.ping().is_err());
         for _ in 1..250_000 {
             numbers.feed(&1).unwrap();
         }
