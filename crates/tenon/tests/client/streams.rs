@@ -527,6 +527,33 @@ fn a_server_that_stops_lets_streams_end() {
     });
 }
 
+#[test]
+fn streams_outlive_the_age_of_their_connection() {
+    let path = fresh_path().display().to_string();
+    for listen in ["tcp://127.0.0.1:0".to_owned(), format!("shm://{path}")] {
+        let limits = ServerLimits {
+            connection_age: Some(Duration::from_millis(100)),
+            ..ServerLimits::default()
+        };
+        let (server, _) = serve(&listen, limits);
+        let client = connect(&server);
+        let (mut out, echoed) = client
+            .open_both(&Call::<ECHO>(0), put_opaque, get_opaque, PLAIN)
+            .unwrap();
+        let received = thread::spawn(move || echoed.map(Result::unwrap).count());
+        for _ in 0..30 {
+            out.send(&vec![7; 100_000]).unwrap();
+            thread::sleep(Duration::from_millis(50));
+        }
+        out.finish().unwrap();
+        assert_eq!(received.join().unwrap(), 30);
+        wait_until("the connection ends", || {
+            server.counters().aged_connections == 1
+        });
+        client.ping().unwrap();
+    }
+}
+
 fn each_stopping(test: impl Fn(&Client, Server)) {
     let path = || fresh_path().display().to_string();
     for listen in [
