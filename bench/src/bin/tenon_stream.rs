@@ -3,6 +3,8 @@
 //! usage: `tenon_stream server tcp|unix=PATH|shm=PATH`, or
 //! `tenon_stream client bytes|argument_bytes|items ADDRESS...`
 
+use std::io::{self, Read, Write};
+
 use tenon::{CallInfo, ItemReader, ItemWriter, Refusal, Server};
 use tenon_bench::operations::{as_arguments, listen_url};
 use tenon_bench::stream_stubs::{
@@ -29,17 +31,13 @@ impl StreamVersion for Streams {
     ) -> Result<(), Refusal> {
         let mut pieces = Pieces::of_bytes(amount, CHUNK_BYTES);
         while let Some(piece) = pieces.next_piece() {
-            results.send(piece)?;
+            results.write_all(piece)?;
         }
         Ok(())
     }
 
     fn put(&self, _: &CallInfo<'_>, amount: u64, part: ItemReader<Chunk>) -> Result<u64, Refusal> {
-        let mut checker = Checker::of_bytes(amount, CHUNK_BYTES);
-        for piece in part {
-            checker.check(&piece?)?;
-        }
-        Ok(checker.finish()?)
+        Ok(check_bytes(amount, part)?)
     }
 
     fn list(
@@ -53,6 +51,25 @@ impl StreamVersion for Streams {
             results.feed(item.first_chunk().unwrap_or(&[0; 64]))?;
         }
         Ok(())
+    }
+}
+
+/// Reads so many bytes into a buffer of the size of pieces, and checks them.
+fn check_bytes(amount: u64, mut bytes: impl Read) -> io::Result<u64> {
+    let mut checker = Checker::of_bytes(amount, CHUNK_BYTES);
+    let mut buffer = vec![0; CHUNK_BYTES];
+    loop {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match bytes.read(&mut buffer[filled..])? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        match filled {
+            0 => return checker.finish().map_err(io::Error::other),
+            _ => checker.check(&buffer[..filled]).map_err(io::Error::other)?,
+        }
     }
 }
 
@@ -76,18 +93,14 @@ fn call(arguments: &[String]) -> Outcome {
     let client = StreamVersionClient::connect(&url)?;
     match content.parse()? {
         Content::Bytes => serve_transfers(|amount| {
-            let mut checker = Checker::of_bytes(amount, CHUNK_BYTES);
-            for piece in client.get(amount)? {
-                checker.check(&piece?)?;
-            }
-            checker.finish()?;
+            check_bytes(amount, client.get(amount)?)?;
             Ok(())
         }),
         Content::ArgumentBytes => serve_transfers(|amount| {
             let mut pieces = Pieces::of_bytes(amount, CHUNK_BYTES);
             let mut put = client.put(amount)?;
             while let Some(piece) = pieces.next_piece() {
-                put.send(piece)?;
+                put.write_all(piece)?;
             }
             Ok(check(put.finish()? == amount)?)
         }),

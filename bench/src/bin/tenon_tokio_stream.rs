@@ -4,6 +4,7 @@
 //! `tenon_tokio_stream client bytes|argument_bytes|items ADDRESS...`
 
 use std::future::pending;
+use std::io;
 
 use tenon::{CallInfo, Refusal};
 use tenon_bench::operations::{as_arguments, listen_url};
@@ -16,6 +17,7 @@ use tenon_bench_common::protocol::Protocol;
 use tenon_bench_common::task::check;
 use tenon_bench_common::transfer::{CHUNK_BYTES, Checker, Content, Pieces, serve_transfers_async};
 use tenon_tokio::{ItemSink, ItemStream, Server};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 fn main() -> Outcome {
     run(serve, call)
@@ -32,7 +34,7 @@ impl StreamVersionAsync for Streams {
     ) -> Result<(), Refusal> {
         let mut pieces = Pieces::of_bytes(amount, CHUNK_BYTES);
         while let Some(piece) = pieces.next_piece() {
-            results.send(piece).await?;
+            results.write_all(piece).await?;
         }
         Ok(())
     }
@@ -41,13 +43,9 @@ impl StreamVersionAsync for Streams {
         &self,
         _: &CallInfo<'_>,
         amount: u64,
-        mut part: ItemStream<Chunk>,
+        part: ItemStream<Chunk>,
     ) -> Result<u64, Refusal> {
-        let mut checker = Checker::of_bytes(amount, CHUNK_BYTES);
-        while let Some(piece) = part.next().await {
-            checker.check(&piece?)?;
-        }
-        Ok(checker.finish()?)
+        Ok(check_bytes(amount, part).await?)
     }
 
     async fn list(
@@ -61,6 +59,25 @@ impl StreamVersionAsync for Streams {
             results.feed(item.first_chunk().unwrap_or(&[0; 64])).await?;
         }
         Ok(())
+    }
+}
+
+/// Reads so many bytes into a buffer of the size of pieces, and checks them.
+async fn check_bytes(amount: u64, mut bytes: impl AsyncRead + Unpin) -> io::Result<u64> {
+    let mut checker = Checker::of_bytes(amount, CHUNK_BYTES);
+    let mut buffer = vec![0; CHUNK_BYTES];
+    loop {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match bytes.read(&mut buffer[filled..]).await? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        match filled {
+            0 => return checker.finish().map_err(io::Error::other),
+            _ => checker.check(&buffer[..filled]).map_err(io::Error::other)?,
+        }
     }
 }
 
@@ -94,18 +111,13 @@ fn call(arguments: &[String]) -> Outcome {
 async fn transfer(client: &StreamVersionAsyncClient, content: Content, amount: u64) -> Outcome {
     match content {
         Content::Bytes => {
-            let mut checker = Checker::of_bytes(amount, CHUNK_BYTES);
-            let mut pieces = client.get(amount).await?;
-            while let Some(piece) = pieces.next().await {
-                checker.check(&piece?)?;
-            }
-            checker.finish()?;
+            check_bytes(amount, client.get(amount).await?).await?;
         }
         Content::ArgumentBytes => {
             let mut pieces = Pieces::of_bytes(amount, CHUNK_BYTES);
             let mut put = client.put(amount).await?;
             while let Some(piece) = pieces.next_piece() {
-                put.send(piece).await?;
+                put.write_all(piece).await?;
             }
             check(put.finish().await? == amount)?;
         }

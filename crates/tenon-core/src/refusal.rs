@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
+use std::io;
 
 use tenon_proto::onc::auth::AuthStat;
 use tenon_wire::{Buffer, DecodeError, EncodeError, Encoder, Lean, Marshal};
@@ -116,7 +117,7 @@ impl<E: Error + 'static> From<E> for Refusal {
         if let Some(error) = any.downcast_ref::<DecodeError>() {
             return Self::GarbageArguments(error.clone());
         }
-        if let Some(error @ CallError::CallerGone) = any.downcast_ref::<CallError>() {
+        if let Some(error @ CallError::CallerGone) = call_error(any) {
             return Self::Cancelled(error.to_string());
         }
         let mut text = error.to_string();
@@ -126,6 +127,17 @@ impl<E: Error + 'static> From<E> for Refusal {
             source = cause.source();
         }
         Self::SystemError(text)
+    }
+}
+
+/// Returns the error of a call, which may be that of a reader or writer of bytes.
+fn call_error(error: &dyn Any) -> Option<&CallError> {
+    let wrapped = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
+    match wrapped {
+        Some(wrapped) => wrapped.downcast_ref(),
+        None => error.downcast_ref(),
     }
 }
 

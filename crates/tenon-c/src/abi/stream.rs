@@ -5,10 +5,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tenon::lean::{CallStreams, ITEM_MAX};
+use tenon::lean::CallStreams;
 use tenon::{
-    CallError, ItemReader, ItemWriter, LeanInput, Protocol, ServedStreams, UntypedCall,
-    UntypedStreams,
+    CallError, ItemReader, ItemWriter, Protocol, ServedStreams, UntypedCall, UntypedStreams,
 };
 
 use super::channel::{CChannel, CallArguments, NO_PROCEDURE, ResultSlot, opened};
@@ -18,9 +17,6 @@ use super::fork::ForkGeneration;
 use super::interface::list;
 use super::types::{CMessage, CStreamProcedure};
 use crate::report::ApiError;
-
-/// Bytes of a sequence of bytes that travel as one item, in one message with what is around them.
-const BYTES_TOGETHER: usize = ITEM_MAX - 64;
 
 /// `tenon_stream`.
 pub struct CStream {
@@ -62,21 +58,8 @@ struct OutgoingItems {
 struct IncomingItems {
     /// `None` if there is no such stream.
     item: Option<StreamItem>,
+    /// `None` once a handler has returned.
     reader: Option<ItemReader<()>>,
-    end: Option<StreamEnd>,
-    /// Bytes of an item that were not read yet.
-    unread: Vec<u8>,
-    /// The first of them.
-    unread_from: usize,
-}
-
-/// How a stream that is received has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StreamEnd {
-    /// All items were received.
-    Whole,
-    /// By an error, which was told.
-    Failed,
 }
 
 // Several threads use a stream.
@@ -141,9 +124,6 @@ impl CStream {
             incoming: Mutex::new(IncomingItems {
                 item: received,
                 reader,
-                end: None,
-                unread: Vec::new(),
-                unread_from: 0,
             }),
             send_max,
             generation: ForkGeneration::now(),
@@ -227,9 +207,10 @@ impl CStream {
         if bytes_max == 0 {
             return Err(NO_BYTES);
         }
-        let together = (bytes_max as usize).min(BYTES_TOGETHER);
-        for part in bytes.chunks(together) {
-            writer.feed_with(|out| out.put_opaque(part, bytes_max))?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let fed = writer.feed_bytes(rest, bytes_max)?;
+            rest = &rest[fed..];
         }
         Ok(writer.flush()?)
     }
@@ -263,14 +244,14 @@ impl CStream {
     /// It is NULL or room for an item of the stream.
     unsafe fn receive(&self, item: *mut c_void) -> Result<bool, ApiError> {
         let mut incoming = lock(&self.incoming);
-        let StreamItem { message, .. } = incoming.item.ok_or(NOTHING_RECEIVED)?;
+        let (StreamItem { message, .. }, reader) = incoming.parts()?;
         // SAFETY: the caller's promise. First of all, as it is zero however this ends.
         let place = unsafe { ResultSlot::with(Some(message), item) }.map_err(|_| NO_ITEM)?;
-        if incoming.has_unread() {
+        if reader.has_bytes_left() {
             return Err(BYTES_LEFT);
         }
         let mut unread = None;
-        let received = incoming.next(|input| {
+        let received = reader.next_with(|input| {
             place.decode(&mut unread, |message, value| {
                 // SAFETY: the place has room for what the message describes, and is zero.
                 unsafe { codec::decode_lean(input, message, value) }
@@ -289,39 +270,19 @@ impl CStream {
     /// There is room for so many.
     unsafe fn read(&self, to: *mut u8, room: usize) -> Result<usize, ApiError> {
         let mut incoming = lock(&self.incoming);
-        let StreamItem { bytes_max, .. } = incoming.item.ok_or(NOTHING_RECEIVED)?;
+        let (StreamItem { bytes_max, .. }, reader) = incoming.parts()?;
         if bytes_max == 0 {
             return Err(NO_BYTES);
         }
         if room == 0 {
             return Ok(0);
         }
-        // SAFETY: the caller's promise.
-        let put = |bytes: &[u8]| unsafe { put(bytes, to, room) };
-        while !incoming.has_unread() {
-            let mut unread = std::mem::take(&mut incoming.unread);
-            unread.clear();
-            incoming.unread_from = 0;
-            let received = incoming.next(|input| {
-                let bytes = match input {
-                    LeanInput::Native(input) => input.get_opaque_ref(bytes_max)?,
-                    LeanInput::Swapped(input) => input.get_opaque_ref(bytes_max)?,
-                };
-                let read = put(bytes);
-                unread.extend_from_slice(&bytes[read..]);
-                Ok(read)
-            });
-            incoming.unread = unread;
-            match received? {
-                // An item without bytes is not the end.
-                Some(0) => {}
-                Some(read) => return Ok(read),
-                None => return Ok(0),
-            }
-        }
-        let read = put(&incoming.unread[incoming.unread_from..]);
-        incoming.unread_from += read;
-        Ok(read)
+        let bytes = reader.fill_bytes(bytes_max)?;
+        let length = bytes.len().min(room);
+        // SAFETY: the caller's promise, and the memory is the program's.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, length) };
+        reader.consume_bytes(length);
+        Ok(length)
     }
 
     /// Waits for the result of a call of which it is no stream.
@@ -368,40 +329,11 @@ impl OutgoingItems {
 }
 
 impl IncomingItems {
-    fn has_unread(&self) -> bool {
-        self.unread_from < self.unread.len()
+    fn parts(&mut self) -> Result<(StreamItem, &mut ItemReader<()>), ApiError> {
+        let item = self.item.ok_or(NOTHING_RECEIVED)?;
+        let reader = self.reader.as_mut().ok_or(CallError::StreamClosed)?;
+        Ok((item, reader))
     }
-
-    /// Waits for the next item. `None`: there are no more.
-    fn next<U>(
-        &mut self,
-        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<U, tenon::wire::DecodeError>,
-    ) -> Result<Option<U>, CallError> {
-        match (self.end, &mut self.reader) {
-            (Some(StreamEnd::Whole), _) => Ok(None),
-            (Some(StreamEnd::Failed), _) | (None, None) => Err(CallError::StreamClosed),
-            (None, Some(reader)) => {
-                let received = reader.next_with(decode);
-                self.end = match &received {
-                    Ok(Some(_)) => None,
-                    Ok(None) => Some(StreamEnd::Whole),
-                    Err(_) => Some(StreamEnd::Failed),
-                };
-                received
-            }
-        }
-    }
-}
-
-/// Copies as many bytes as there is room for, and returns how many that is.
-///
-/// # Safety
-/// There is so much room.
-unsafe fn put(bytes: &[u8], to: *mut u8, room: usize) -> usize {
-    let length = bytes.len().min(room);
-    // SAFETY: there is room for so many, in memory of the program's.
-    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, length) };
-    length
 }
 
 /// # Safety

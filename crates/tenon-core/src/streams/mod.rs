@@ -1,11 +1,15 @@
 //! Streams of items beside the arguments and results of calls, between a connection and the programs at both ends.
 
+mod assembly;
+mod bytes;
 mod pipe;
 mod pipes;
 mod port;
 mod received;
 
+pub use assembly::{ItemAssembly, WholeItem};
+pub use bytes::{BYTES_TOGETHER, declared_max, io_error};
 pub use pipe::{Readable, StreamPipe, Writable};
 pub use pipes::StreamPipes;
 pub use port::{ServedStreams, StreamPort};
-pub use received::{ReceivedItems, TakenPart};
+pub use received::ReceivedItems;

@@ -27,7 +27,7 @@ struct ItemPart {
 
 /// An item that was taken, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenPart {
+pub(super) struct TakenPart {
     /// Its place in the [bytes](ReceivedItems::bytes), as long as nothing else is taken.
     pub place: Range<usize>,
     /// True if the item goes on in the next part.
@@ -65,12 +65,12 @@ impl ReceivedItems {
     }
 
     /// The order of the bytes of the items.
-    pub fn order(&self) -> ByteOrder {
+    pub(super) fn order(&self) -> ByteOrder {
         self.order
     }
 
     /// Takes the next item, or the next part of one.
-    pub fn take(&mut self) -> Option<TakenPart> {
+    pub(super) fn take(&mut self) -> Option<TakenPart> {
         let ItemPart {
             length,
             has_more,
@@ -86,7 +86,7 @@ impl ReceivedItems {
     }
 
     /// Returns bytes that were taken.
-    pub fn bytes(&self, place: &Range<usize>) -> &[u8] {
+    pub(super) fn bytes(&self, place: &Range<usize>) -> &[u8] {
         &self.bytes[place.clone()]
     }
 

@@ -446,11 +446,12 @@ impl<C: OpenStreams> StoreV1Client<C> {
         name: impl AsRef<[u8]>,
     ) -> Result<ArgumentWriter<Chunk, u64, StoreV1PutError>, StoreV1PutError> {
         let name = name.as_ref();
-        self.0.open_argument(
+        let items = self.0.open_argument(
             &StoreV1Put { name },
             StoreV1Put::encode_argument,
             CallOptions::new(),
-        )
+        )?;
+        Ok(items.with_opaque_items(65536))
     }
 
     /// The procedure `STORE_GET`.
@@ -459,11 +460,12 @@ impl<C: OpenStreams> StoreV1Client<C> {
         name: impl AsRef<[u8]>,
     ) -> Result<ItemReader<Chunk, StoreV1GetError>, StoreV1GetError> {
         let name = name.as_ref();
-        self.0.open_result(
+        let items = self.0.open_result(
             &StoreV1Get { name },
             StoreV1Get::read_result,
             CallOptions::new(),
-        )
+        )?;
+        Ok(items.with_opaque_items(65536))
     }
 
     /// The procedure `STORE_LIST`.
@@ -1015,6 +1017,7 @@ impl<T: StoreV1> StoreV1Service<T> {
                 let name = input.get_string(64).field("STORE_PUT.name")?;
                 input.finish()?;
                 let part = ItemReader::of_handler(streams, StoreV1Put::read_argument);
+                let part = part.with_opaque_items(65536);
                 let handled = self.0.put(call, name, part);
                 let reply = handled?;
                 out.put(reply);
@@ -1027,7 +1030,8 @@ impl<T: StoreV1> StoreV1Service<T> {
                 })?;
                 let name = input.get_string(64).field("STORE_GET.name")?;
                 input.finish()?;
-                let mut results = ItemWriter::of_handler(streams, StoreV1Get::encode_result);
+                let results = ItemWriter::of_handler(streams, StoreV1Get::encode_result);
+                let mut results = results.with_opaque_items(65536);
                 let handled = self
                     .0
                     .get(call, name, &mut results)

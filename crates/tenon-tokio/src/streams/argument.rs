@@ -16,7 +16,7 @@ use super::item_sink::ItemSink;
 /// Takes the items of the stream that is the argument of a call, and waits for its result, an `R`. Dropping it before it
 /// is [finished](Self::finish) gives the call up.
 pub struct ArgumentSink<T, R, E = CallError> {
-    items: ItemSink<T, E>,
+    pub(super) items: ItemSink<T, E>,
     reply: Box<dyn ReplySource>,
     decode: DecodeItem<R>,
     decoding: Decoding,

@@ -11,12 +11,15 @@ use std::task::{Context, Poll, ready};
 use futures_sink::Sink;
 use tenon_core::error::CallError;
 use tenon_proto::lean::{ITEM_MAX, ItemDraft};
-use tenon_wire::{Buffer, Encoder};
+use tenon_wire::{Buffer, EncodeError, Encoder, Lean};
 
 use super::EncodeItem;
 
 /// Takes the items of a stream: those of an argument at the client, those of a result in a handler. It waits as long as
 /// the other end takes no further items.
+///
+/// If the items are `opaque<>` it writes bytes as well, by [`AsyncWrite`](tokio::io::AsyncWrite), in items that are as
+/// long as goes into one message: they are sent when there are many, or when they are flushed.
 ///
 /// At the client the stream is to be [finished](Self::finish), or closed as a [`Sink`]: dropping it before that gives the
 /// call up. A handler ends its stream by returning; items that were [fed](Self::feed) are sent before its reply.
@@ -29,6 +32,8 @@ pub struct ItemSink<T, E = CallError> {
     /// Memory of what was handed over.
     spare: Buffer,
     encode: EncodeItem<T>,
+    /// Bytes that an item may have, if items are opaque data.
+    pub(super) opaque_max: Option<u32>,
     error: PhantomData<fn() -> E>,
 }
 
@@ -66,15 +71,25 @@ impl<T, E> ItemSink<T, E> {
             item: Buffer::default(),
             spare: Buffer::default(),
             encode,
+            opaque_max: None,
             error: PhantomData,
         }
     }
 
     /// Puts an item behind those that wait.
     fn start(&mut self, item: &T) -> Result<(), CallError> {
+        let encode = self.encode;
+        self.start_with(|out| encode(item, out))
+    }
+
+    /// Puts an item that `encode` appends behind those that wait.
+    pub(super) fn start_with(
+        &mut self,
+        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
+    ) -> Result<(), CallError> {
         self.item.clear();
         let draft = self.target.begin(&mut self.item);
-        (self.encode)(item, &mut Encoder::over(&mut self.item))?;
+        encode(&mut Encoder::over(&mut self.item))?;
         let (length, limit) = (draft.length(&self.item), self.target.item_max());
         if length > limit {
             return Err(CallError::TooLargeForPeer {
@@ -112,7 +127,7 @@ impl<T, E> ItemSink<T, E> {
     }
 
     /// Hands items over until at most so many buffers of them wait.
-    fn poll_handed_over(
+    pub(super) fn poll_handed_over(
         &mut self,
         cx: &mut Context<'_>,
         left: usize,

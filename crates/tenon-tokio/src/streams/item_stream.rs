@@ -3,36 +3,42 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::{FusedStream, Stream};
 use tenon_core::caller::Decoding;
 use tenon_core::error::CallError;
-use tenon_core::streams::{ReceivedItems, TakenPart};
-use tenon_wire::Buffer;
+use tenon_core::streams::{ItemAssembly, ReceivedItems};
+use tenon_proto::lean::ByteOrder;
 
 use super::DecodeItem;
-
-/// Bytes of credit that are given back together.
-const GIVEN_BACK_TOGETHER: u64 = 16 << 10;
 
 /// The items of a stream: those of a result at the client, those of an argument in a handler. It ends behind the last,
 /// or behind an error.
 ///
+/// If the items are `opaque<>`, it reads their bytes as well, by [`AsyncRead`](tokio::io::AsyncRead) and
+/// [`AsyncBufRead`](tokio::io::AsyncBufRead): one item behind the other, whatever lengths they have.
+///
 /// Dropping it before its end tells the other end that no further items are wanted: at the client the call is given up.
 pub struct ItemStream<T, E = CallError> {
     source: Box<dyn ItemSource>,
-    items: ReceivedItems,
-    /// The first parts of an item that comes in several.
-    partial: Buffer,
-    /// Bytes of credit that were not given back.
-    taken: u64,
+    pub(super) items: ItemAssembly,
     decode: DecodeItem<T>,
     decoding: Decoding,
-    is_over: bool,
+    /// Bytes that an item may have, if items are opaque data.
+    pub(super) opaque_max: Option<u32>,
+    end: Option<StreamEnd>,
     error: PhantomData<fn() -> E>,
+}
+
+/// How a stream has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StreamEnd {
+    /// Behind all of its items.
+    Whole,
+    /// By an error, which was returned.
+    Failed,
 }
 
 /// The origin of items.
@@ -64,12 +70,11 @@ impl<T, E: From<CallError>> ItemStream<T, E> {
     ) -> Self {
         Self {
             source,
-            items: ReceivedItems::default(),
-            partial: Buffer::default(),
-            taken: 0,
+            items: ItemAssembly::default(),
             decode,
             decoding,
-            is_over: false,
+            opaque_max: None,
+            end: None,
             error: PhantomData,
         }
     }
@@ -91,54 +96,84 @@ impl<T, E: From<CallError>> ItemStream<T, E> {
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, E>>> {
-        if self.is_over {
+        if self.end.is_some() {
             return Poll::Ready(None);
         }
         let next = ready!(self.poll_decoded(cx));
-        self.is_over = !matches!(next, Ok(Some(_)));
+        self.note_end(&next);
         Poll::Ready(next.map_err(E::from).transpose())
     }
 
+    fn note_end<U>(&mut self, read: &Result<Option<U>, CallError>) {
+        self.end = match read {
+            Ok(Some(_)) => None,
+            Ok(None) => Some(StreamEnd::Whole),
+            Err(_) => Some(StreamEnd::Failed),
+        };
+    }
+
     fn poll_decoded(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<T>, CallError>> {
+        let (decoding, decode) = (self.decoding, self.decode);
+        if let Some(rest) = self.items.take_unread() {
+            let rest = decoding.decode_lean(rest.as_slice(), ByteOrder::NATIVE, decode);
+            return Poll::Ready(rest.map(Some));
+        }
         loop {
-            let Some(part) = self.items.take() else {
-                let taken = mem::take(&mut self.taken);
-                let source = &mut self.source;
-                if !ready!(source.poll_items(cx, &mut self.items, taken))? {
-                    return Poll::Ready(Ok(None));
-                }
-                continue;
-            };
-            let value = self.decode_part(&part);
-            self.taken += part.size;
-            if self.taken >= GIVEN_BACK_TOGETHER {
-                self.source.give_back(mem::take(&mut self.taken));
+            let limit = self.source.item_max();
+            if let Some(item) = self.items.next(limit)? {
+                let value = decoding.decode_lean(item.bytes, item.order, decode);
+                self.give_back_much();
+                return Poll::Ready(value.map(Some));
             }
-            if let Some(value) = value? {
-                return Poll::Ready(Ok(Some(value)));
+            if !ready!(self.poll_wait(cx))? {
+                return Poll::Ready(Ok(None));
             }
         }
     }
 
-    /// Decodes an item, if this is the last part of it.
-    fn decode_part(&mut self, part: &TakenPart) -> Result<Option<T>, CallError> {
-        let (decoding, decode) = (self.decoding, self.decode);
-        let (bytes, order) = (self.items.bytes(&part.place), self.items.order());
-        if !part.has_more && self.partial.is_empty() {
-            return decoding.decode_lean(bytes, order, decode).map(Some);
+    /// Waits for bytes, as long as items are `opaque<max>`; there are none at the end.
+    pub(super) fn poll_bytes(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: u32,
+    ) -> Poll<Result<(), CallError>> {
+        match self.end {
+            Some(StreamEnd::Whole) => return Poll::Ready(Ok(())),
+            Some(StreamEnd::Failed) => return Poll::Ready(Err(CallError::StreamClosed)),
+            None => {}
         }
-        let limit = self.source.item_max();
-        if self.partial.len() + bytes.len() > limit {
-            return Err(CallError::ItemTooLarge { limit });
+        let read = ready!(self.poll_next_bytes(cx, max));
+        self.note_end(&read);
+        Poll::Ready(read.map(|_| ()))
+    }
+
+    fn poll_next_bytes(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: u32,
+    ) -> Poll<Result<Option<()>, CallError>> {
+        while self.items.unread().is_empty() {
+            let limit = self.source.item_max();
+            if self.items.next_bytes(limit, max, self.decoding)? {
+                self.give_back_much();
+            } else if !ready!(self.poll_wait(cx))? {
+                return Poll::Ready(Ok(None));
+            }
         }
-        self.partial.extend(bytes);
-        if part.has_more {
-            return Ok(None);
+        Poll::Ready(Ok(Some(())))
+    }
+
+    /// Waits for items; returns false at the end.
+    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, CallError>> {
+        let credit = self.items.take_credit();
+        self.source.poll_items(cx, self.items.room(), credit)
+    }
+
+    /// Gives credit back, once there is enough of it to be worth a message.
+    fn give_back_much(&mut self) {
+        if let Some(credit) = self.items.take_much_credit() {
+            self.source.give_back(credit);
         }
-        let whole = mem::take(&mut self.partial);
-        decoding
-            .decode_lean(whole.as_slice(), order, decode)
-            .map(Some)
     }
 }
 
@@ -152,14 +187,14 @@ impl<T, E: From<CallError>> Stream for ItemStream<T, E> {
 
 impl<T, E: From<CallError>> FusedStream for ItemStream<T, E> {
     fn is_terminated(&self) -> bool {
-        self.is_over
+        self.end.is_some()
     }
 }
 
 impl<T, E> fmt::Debug for ItemStream<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ItemStream")
-            .field("is_over", &self.is_over)
+            .field("end", &self.end)
             .finish_non_exhaustive()
     }
 }

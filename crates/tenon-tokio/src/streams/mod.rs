@@ -1,6 +1,7 @@
 //! Streams of items for tasks: a stream of those that are received, and a sink for those that are sent.
 
 mod argument;
+mod bytes;
 mod handler;
 mod item_sink;
 mod item_stream;

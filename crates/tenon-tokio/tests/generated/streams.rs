@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tenon::wire::BString;
-use tenon::{CallErrorKind, CallInfo, CallOptions, Refusal};
+use tenon::{CallError, CallErrorKind, CallInfo, CallOptions, Refusal};
 use tenon_tokio::{ItemSink, ItemStream, Server};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 
 use crate::common::place::fresh_path;
 use crate::streams_stubs::{
@@ -43,6 +44,11 @@ impl StoreV1Async for Store {
         mut part: ItemStream<Chunk>,
     ) -> Result<u64, Refusal> {
         let mut parts = Vec::new();
+        if name.ends_with(b".raw") {
+            let mut bytes = Vec::new();
+            part.read_to_end(&mut bytes).await?;
+            parts.push(bytes);
+        }
         while let Some(part) = part.next().await {
             parts.push(part?);
         }
@@ -61,6 +67,10 @@ impl StoreV1Async for Store {
         let Some(parts) = parts else {
             return Err(Missing { name }.into());
         };
+        if name.ends_with(b".raw") {
+            results.write_all(&parts.concat()).await?;
+            return Ok(());
+        }
         Ok(results.send_all(&parts).await?)
     }
 
@@ -154,6 +164,49 @@ async fn what_is_put_in_parts_is_got_in_parts() {
         assert_eq!((entry.name, entry.size), ("object".into(), size as u64));
         assert!(listed.next().await.is_none());
         store.remove("object").await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_of_opaque_data_are_written_and_read_as_bytes() {
+    each(async |store| {
+        let bytes: Vec<u8> = (0..1_000_003).map(|at| (at % 251) as u8).collect();
+        let mut put = store.put("object.raw").await.unwrap();
+        let (at_once, in_steps) = bytes.split_at(bytes.len() / 2);
+        put.write_all(at_once).await.unwrap();
+        for step in in_steps.chunks(10_007) {
+            put.write_all(step).await.unwrap();
+        }
+        put.shutdown().await.unwrap();
+        assert_eq!(put.finish().await.unwrap(), bytes.len() as u64);
+        let mut got = store.get("object.raw").await.unwrap();
+        let mut read = vec![0; 12_345];
+        got.read_exact(&mut read).await.unwrap();
+        // What is left of an item that was read in part is an item.
+        let left = got.fill_buf().await.unwrap().len();
+        let rest = got.next().await.unwrap().unwrap();
+        assert_eq!(rest.len(), left);
+        read.extend(rest);
+        got.read_to_end(&mut read).await.unwrap();
+        assert!(read == bytes, "other bytes");
+        assert_eq!(got.read(&mut [0]).await.unwrap(), 0, "behind the end");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_of_bytes_get_the_error_that_the_procedure_raises() {
+    each(async |store| {
+        let mut got = store.get("nothing").await.unwrap();
+        let error = got.read(&mut [0; 8]).await.unwrap_err();
+        let raised = error.get_ref().and_then(|error| error.downcast_ref());
+        let Some(StoreV1GetError::<CallError>::Missing(missing)) = raised else {
+            panic!("another error: {error}");
+        };
+        assert_eq!(missing.name, "nothing");
+        let read = got.read_to_end(&mut Vec::new()).await;
+        assert!(read.is_err(), "it is no end of a whole object: {read:?}");
     })
     .await;
 }

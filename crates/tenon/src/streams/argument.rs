@@ -11,7 +11,7 @@ use tenon_core::error::CallError;
 /// Writes the items of the stream that is the argument of a call, and waits for its result, an `R`. Dropping it before it
 /// is [finished](Self::finish) gives the call up.
 pub struct ArgumentWriter<T, R, E = CallError> {
-    items: ItemWriter<T, E>,
+    pub(super) items: ItemWriter<T, E>,
     reply: Box<dyn ReplySource>,
     decode: Box<dyn DecodeItem<R>>,
     decoding: Decoding,

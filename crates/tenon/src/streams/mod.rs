@@ -1,6 +1,7 @@
 //! Streams of items for threads: a reader that waits for items, and a writer that waits for room.
 
 mod argument;
+mod bytes;
 mod handler;
 mod open;
 mod reader;

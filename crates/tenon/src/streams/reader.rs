@@ -6,32 +6,40 @@ use std::marker::PhantomData;
 use tenon_core::LeanInput;
 use tenon_core::caller::Decoding;
 use tenon_core::error::CallError;
-use tenon_core::streams::ReceivedItems;
-use tenon_wire::{Buffer, DecodeError};
-
-/// Bytes of credit that are given back together.
-const GIVEN_BACK_TOGETHER: u64 = 16 << 10;
+use tenon_core::streams::{ItemAssembly, ReceivedItems};
+use tenon_proto::lean::ByteOrder;
+use tenon_wire::DecodeError;
 
 /// Reads the items of a stream: those of a result at the client, those of an argument in a handler. It is an iterator,
 /// which waits for each item, and ends behind the last, or behind an error.
+///
+/// If the items are `opaque<>`, it reads their bytes as well, by [`Read`](std::io::Read) and
+/// [`BufRead`](std::io::BufRead): one item behind the other, whatever lengths they have.
 ///
 /// Dropping it before its end tells the other end that no further items are wanted: at the client the call is given up.
 pub struct ItemReader<T, E = CallError> {
     parts: PartReader,
     decode: Box<dyn DecodeItem<T>>,
-    is_over: bool,
+    /// Bytes that an item may have, if items are opaque data.
+    pub(super) opaque_max: Option<u32>,
     error: PhantomData<fn() -> E>,
 }
 
 /// What is received of a stream, whatever its items are.
 struct PartReader {
     source: Box<dyn ItemSource>,
-    items: ReceivedItems,
-    /// The first parts of an item that comes in several.
-    partial: Buffer,
-    /// Bytes of credit that were not given back.
-    taken: u64,
+    items: ItemAssembly,
     decoding: Decoding,
+    end: Option<StreamEnd>,
+}
+
+/// How a stream has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StreamEnd {
+    /// Behind all of its items.
+    Whole,
+    /// By an error, which was returned.
+    Failed,
 }
 
 /// Reads an item of a stream: a function, such as generated code has it.
@@ -70,13 +78,12 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
         Self {
             parts: PartReader {
                 source,
-                items: ReceivedItems::default(),
-                partial: Buffer::default(),
-                taken: 0,
+                items: ItemAssembly::default(),
                 decoding,
+                end: None,
             },
             decode: Box::new(decode),
-            is_over: false,
+            opaque_max: None,
             error: PhantomData,
         }
     }
@@ -94,7 +101,7 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
     }
 
     /// Waits for the next item, which `decode` reads in place of the function that reads those of this stream. `None`
-    /// is the end, behind which it is not to be called again. The run time of another language calls it.
+    /// is the end. Of an item that was read in part it is what is left. The run time of another language calls it.
     ///
     /// # Errors
     /// Why the stream has ended before its end.
@@ -103,52 +110,101 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
         &mut self,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<U, DecodeError>,
     ) -> Result<Option<U>, CallError> {
-        self.parts.next_with(decode)
+        self.parts.until_end(|parts| parts.next_with(decode))
+    }
+
+    /// Waits for bytes, as long as items are `opaque<max>`, and returns those of the item that comes; none at the end. The
+    /// run time of another language calls it.
+    ///
+    /// # Errors
+    /// Why the stream has ended before its end.
+    #[doc(hidden)]
+    pub fn fill_bytes(&mut self, max: u32) -> Result<&[u8], CallError> {
+        self.parts
+            .until_end(|parts| Ok(parts.fill_bytes(max)?.then_some(())))?;
+        Ok(self.parts.items.unread())
+    }
+
+    /// Notes that so many bytes were read of those that [came](Self::fill_bytes).
+    #[doc(hidden)]
+    pub fn consume_bytes(&mut self, bytes: usize) {
+        self.parts.items.consume(bytes);
+    }
+
+    /// Returns whether an item was read in part.
+    #[doc(hidden)]
+    pub fn has_bytes_left(&self) -> bool {
+        !self.parts.items.unread().is_empty()
     }
 }
 
 impl PartReader {
+    /// Reads something, unless the stream has ended.
+    fn until_end<U>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<Option<U>, CallError>,
+    ) -> Result<Option<U>, CallError> {
+        match self.end {
+            Some(StreamEnd::Whole) => return Ok(None),
+            Some(StreamEnd::Failed) => return Err(CallError::StreamClosed),
+            None => {}
+        }
+        let read = read(self);
+        self.end = match &read {
+            Ok(Some(_)) => None,
+            Ok(None) => Some(StreamEnd::Whole),
+            Err(_) => Some(StreamEnd::Failed),
+        };
+        read
+    }
+
     /// Waits for the next item; `None` is the end.
     fn next_with<U>(
         &mut self,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<U, DecodeError>,
     ) -> Result<Option<U>, CallError> {
         let decoding = self.decoding;
+        if let Some(rest) = self.items.take_unread() {
+            let rest =
+                decoding.decode_lean::<_, CallError>(rest.as_slice(), ByteOrder::NATIVE, decode)?;
+            return Ok(Some(rest));
+        }
         loop {
-            let Some(part) = self.items.take() else {
-                let taken = std::mem::take(&mut self.taken);
-                if !self.source.wait(&mut self.items, taken)? {
-                    return Ok(None);
-                }
-                continue;
-            };
-            self.taken += part.size;
-            let bytes = self.items.bytes(&part.place);
-            let order = self.items.order();
-            if !part.has_more && self.partial.is_empty() {
-                let value = decoding.decode_lean::<U, CallError>(bytes, order, decode)?;
+            let limit = self.source.item_max();
+            if let Some(item) = self.items.next(limit)? {
+                let value = decoding.decode_lean::<_, CallError>(item.bytes, item.order, decode)?;
                 self.give_back_much();
                 return Ok(Some(value));
             }
-            let limit = self.source.item_max();
-            if self.partial.len() + bytes.len() > limit {
-                return Err(CallError::ItemTooLarge { limit });
-            }
-            self.partial.extend(bytes);
-            self.give_back_much();
-            if !part.has_more {
-                let whole = std::mem::take(&mut self.partial);
-                return decoding
-                    .decode_lean(whole.as_slice(), order, decode)
-                    .map(Some);
+            if !self.wait()? {
+                return Ok(None);
             }
         }
     }
 
+    /// Waits until there are bytes to be read; returns false at the end.
+    fn fill_bytes(&mut self, max: u32) -> Result<bool, CallError> {
+        while self.items.unread().is_empty() {
+            let limit = self.source.item_max();
+            if self.items.next_bytes(limit, max, self.decoding)? {
+                self.give_back_much();
+            } else if !self.wait()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Waits for items; returns false at the end.
+    fn wait(&mut self) -> Result<bool, CallError> {
+        let credit = self.items.take_credit();
+        self.source.wait(self.items.room(), credit)
+    }
+
     /// Gives credit back, once there is enough of it to be worth a message.
     fn give_back_much(&mut self) {
-        if self.taken >= GIVEN_BACK_TOGETHER {
-            self.source.give_back(std::mem::take(&mut self.taken));
+        if let Some(credit) = self.items.take_much_credit() {
+            self.source.give_back(credit);
         }
     }
 }
@@ -157,11 +213,10 @@ impl<T, E: From<CallError>> Iterator for ItemReader<T, E> {
     type Item = Result<T, E>;
 
     fn next(&mut self) -> Option<Result<T, E>> {
-        if self.is_over {
+        if self.parts.end.is_some() {
             return None;
         }
-        let next = self.parts.next_with(&self.decode);
-        self.is_over = !matches!(next, Ok(Some(_)));
+        let next = self.parts.until_end(|parts| parts.next_with(&self.decode));
         next.map_err(E::from).transpose()
     }
 }
@@ -171,7 +226,7 @@ impl<T, E: From<CallError>> std::iter::FusedIterator for ItemReader<T, E> {}
 impl<T, E> fmt::Debug for ItemReader<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ItemReader")
-            .field("is_over", &self.is_over)
+            .field("end", &self.parts.end)
             .finish_non_exhaustive()
     }
 }

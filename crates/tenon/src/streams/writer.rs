@@ -4,17 +4,23 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use tenon_core::error::CallError;
+use tenon_core::streams::BYTES_TOGETHER;
 use tenon_proto::lean::{ITEM_MAX, ItemDraft};
 use tenon_wire::{Buffer, EncodeError, Encoder, Lean};
 
 /// Writes the items of a stream: those of an argument at the client, those of a result in a handler. It waits as long as
 /// the other end takes no further items.
 ///
+/// If the items are `opaque<>` it writes bytes as well, by [`Write`](std::io::Write), in items that are as long as goes
+/// into one message: they are sent when there are many, or when they are flushed.
+///
 /// At the client the stream is to be [finished](Self::finish): dropping the writer before that gives the call up. A
 /// handler ends its stream by returning.
 pub struct ItemWriter<T, E = CallError> {
     parts: PartWriter,
     encode: Box<dyn EncodeItem<T>>,
+    /// Bytes that an item may have, if items are opaque data.
+    pub(super) opaque_max: Option<u32>,
     error: PhantomData<fn() -> E>,
 }
 
@@ -72,6 +78,7 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
                 item: Buffer::default(),
             },
             encode: Box::new(encode),
+            opaque_max: None,
             error: PhantomData,
         }
     }
@@ -114,7 +121,11 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
     /// # Errors
     /// As [`send`](Self::send).
     pub fn flush(&mut self) -> Result<(), E> {
-        Ok(self.parts.flush()?)
+        Ok(self.flush_items()?)
+    }
+
+    pub(super) fn flush_items(&mut self) -> Result<(), CallError> {
+        self.parts.flush()
     }
 
     /// Sends what was fed, and tells the other end that these are all items.
@@ -141,6 +152,20 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
     ) -> Result<(), CallError> {
         self.parts.feed_with(encode)
+    }
+
+    /// Takes bytes, as long as items are `opaque<max>`: as many as go in one item, which is sent with others. Returns how
+    /// many that is. The run time of another language calls it.
+    ///
+    /// # Errors
+    /// As [`feed`](Self::feed).
+    #[doc(hidden)]
+    pub fn feed_bytes(&mut self, bytes: &[u8], max: u32) -> Result<usize, CallError> {
+        let item = &bytes[..bytes.len().min(BYTES_TOGETHER).min(max as usize)];
+        if !item.is_empty() {
+            self.parts.feed_with(|out| out.put_opaque(item, max))?;
+        }
+        Ok(item.len())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Stubs of procedures with streams: `crates/tenon-gen/tests/corpus/streams.x`.
 
 use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read, Write};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -44,7 +45,13 @@ impl StoreV1 for Store {
         name: tenon::wire::BString,
         part: ItemReader<Chunk>,
     ) -> Result<u64, Refusal> {
-        let parts: Vec<Chunk> = part.collect::<Result<_, _>>()?;
+        let parts: Vec<Chunk> = if name.ends_with(b".raw") {
+            let (mut part, mut bytes) = (part, Vec::new());
+            part.read_to_end(&mut bytes)?;
+            vec![bytes]
+        } else {
+            part.collect::<Result<_, _>>()?
+        };
         let size = parts.iter().map(|part| part.len() as u64).sum();
         self.objects().insert(name.to_string(), parts);
         Ok(size)
@@ -60,6 +67,10 @@ impl StoreV1 for Store {
         let Some(parts) = parts else {
             return Err(Missing { name }.into());
         };
+        if name.ends_with(b".raw") {
+            results.write_all(&parts.concat())?;
+            return Ok(());
+        }
         Ok(results.send_all(&parts)?)
     }
 
@@ -156,6 +167,77 @@ fn what_is_put_in_parts_is_got_in_parts() {
             (listed[0].name.to_string(), listed[0].size),
             ("object".to_owned(), size as u64)
         );
+    });
+}
+
+#[test]
+fn streams_of_opaque_data_are_written_and_read_as_bytes() {
+    each(|store| {
+        let bytes = parts().concat();
+        let mut put = store.put("object.raw").unwrap();
+        // Longer than an item, than a message, and than a window; then in steps that are none of these.
+        let (at_once, in_steps) = bytes.split_at(bytes.len() / 2);
+        put.write_all(at_once).unwrap();
+        for step in in_steps.chunks(10_007) {
+            put.write_all(step).unwrap();
+        }
+        put.flush().unwrap();
+        assert_eq!(put.finish().unwrap(), bytes.len() as u64);
+        for name in ["object.raw", "object.raw"] {
+            let mut got = store.get(name).unwrap();
+            let mut read = vec![0; 12_345];
+            got.read_exact(&mut read).unwrap();
+            got.read_to_end(&mut read).unwrap();
+            assert!(read == bytes, "other bytes");
+            assert_eq!(got.read(&mut [0]).unwrap(), 0, "behind the end");
+        }
+    });
+}
+
+#[test]
+fn items_of_any_length_are_read_as_bytes_and_what_is_left_of_one_is_an_item() {
+    each(|store| {
+        let parts = parts();
+        let mut put = store.put("object").unwrap();
+        put.send_all(&parts).unwrap();
+        put.finish().unwrap();
+        let mut got = store.get("object").unwrap();
+        // An item of length 0, and one of a single byte.
+        assert_eq!(got.fill_buf().unwrap(), [1]);
+        got.consume(1);
+        let mut three = [0; 3];
+        got.read_exact(&mut three).unwrap();
+        assert_eq!(three, [2; 3]);
+        assert_eq!(got.next().unwrap().unwrap(), [2; 4]);
+        assert_eq!(got.next().unwrap().unwrap(), parts[3]);
+        // One that came in parts.
+        let mut begin = [0; 10_000];
+        got.read_exact(&mut begin).unwrap();
+        assert_eq!(got.next().unwrap().unwrap(), [4; 22_800]);
+        let mut rest = Vec::new();
+        assert_eq!(io::copy(&mut got, &mut rest).unwrap(), rest.len() as u64);
+        assert!(rest == parts[5..].concat(), "other bytes");
+        assert!(got.next().is_none());
+    });
+}
+
+#[test]
+fn readers_of_bytes_get_the_error_that_the_procedure_raises() {
+    each(|store| {
+        let mut got = store.get("nothing").unwrap();
+        let error = got.read(&mut [0; 8]).unwrap_err();
+        let raised = error.get_ref().and_then(|error| error.downcast_ref());
+        let Some(StoreV1GetError::<CallError>::Missing(missing)) = raised else {
+            panic!("another error: {error}");
+        };
+        assert_eq!(missing.name, "nothing");
+        // It is no end of a whole object, however often it is read.
+        assert_eq!(
+            got.read(&mut [0; 8]).unwrap_err().kind(),
+            io::ErrorKind::BrokenPipe
+        );
+        let read = got.read_to_end(&mut Vec::new());
+        assert!(read.is_err(), "{read:?}");
     });
 }
 

@@ -2,7 +2,7 @@
 //! lean protocol alone carries them, so an interface that is not made for it has none of them.
 
 use tenon_plan::{Plan, StreamPlans};
-use tenon_schema::Procedure;
+use tenon_schema::{Length, Procedure, Type};
 
 use super::lent::ArgumentMode;
 use super::{LeanMarshalling, ServiceMethod, ServiceVersion, call, errors};
@@ -47,6 +47,8 @@ pub struct StreamedItem<'a> {
     /// The plan for the lean protocol.
     plan: &'a Plan,
     shape: TypeShape,
+    /// Bytes that an item may have, if items are opaque data of any length.
+    opaque_max: Option<u32>,
     /// The name of the parameter of a handler that has them.
     name: String,
     /// The label in errors.
@@ -72,12 +74,14 @@ impl<'a> MethodStreams<'a> {
             argument: argument.map(|(field, plan)| StreamedItem {
                 plan,
                 shape: rust.shapes.of(&field.ty),
+                opaque_max: opaque_max(rust, &field.ty),
                 name: names.last().cloned().unwrap_or_default(),
                 label: format!("{}.{}", procedure.name, field.name),
             }),
             result: result.map(|(ty, plan)| StreamedItem {
                 plan,
                 shape: rust.shapes.of(ty),
+                opaque_max: opaque_max(rust, ty),
                 name: free("results"),
                 label: procedure.name.clone(),
             }),
@@ -100,6 +104,42 @@ impl<'a> MethodStreams<'a> {
 impl StreamedItem<'_> {
     fn type_text(&self, rust: &RustFile<'_>) -> String {
         rust.type_text(&self.shape)
+    }
+
+    /// Returns whether the items are opaque data of any length.
+    fn has_bytes(&self) -> bool {
+        self.opaque_max.is_some()
+    }
+
+    /// Returns `of`, which reads or writes the items: by their bytes as well, if they are opaque data.
+    fn with_bytes(&self, of: String) -> String {
+        match self.opaque_max {
+            Some(max) => format!("{of}.with_opaque_items({max})"),
+            None => of,
+        }
+    }
+
+    /// Binds `value`, which reads or writes the items in a handler, to the parameter's name, by a pattern that begins with
+    /// `mode`.
+    fn bind(&self, mode: &str, value: String) -> Vec<Statement> {
+        let last = format!("{mode}{}", self.name);
+        let value = Expr::text(value);
+        if !self.has_bytes() {
+            return vec![Statement::Let(last, value)];
+        }
+        let with_bytes = Expr::text(self.with_bytes(self.name.clone()));
+        vec![
+            Statement::Let(self.name.clone(), value),
+            Statement::Let(last, with_bytes),
+        ]
+    }
+}
+
+/// Returns how many bytes a value may have, if the type is opaque data of any length.
+fn opaque_max(rust: &RustFile<'_>, ty: &Type) -> Option<u32> {
+    match rust.shapes.schema.resolve(ty) {
+        Type::Opaque(Length::Counted(bound)) => Some(*bound),
+        _ => None,
     }
 }
 
@@ -277,13 +317,31 @@ fn write_opening(
         .chain(codecs)
         .chain([Expr::text("CallOptions::new()")]);
     let opened = Expr::call(format!("self.0.{opens}"), arguments);
-    let body = BlockExpr {
-        statements: bytes.collect(),
-        value: Some(match flavor {
-            StreamFlavor::Threads => opened,
-            StreamFlavor::Tasks(_) => Expr::Then(Box::new(opened), "await"),
-        }),
+    let opened = match flavor {
+        StreamFlavor::Threads => opened,
+        StreamFlavor::Tasks(_) => Expr::Then(Box::new(opened), "await"),
     };
+    let mut body = BlockExpr {
+        statements: bytes.collect(),
+        value: None,
+    };
+    match (&streams.argument, &streams.result) {
+        (Some(argument), Some(result)) if argument.has_bytes() || result.has_bytes() => {
+            let pair = "(writer, reader)".to_owned();
+            let opened = Statement::Let(pair, Expr::Try(Box::new(opened)));
+            let writer = argument.with_bytes("writer".to_owned());
+            let reader = result.with_bytes("reader".to_owned());
+            body.statements.push(opened);
+            body.value = Some(Expr::text(format!("Ok(({writer}, {reader}))")));
+        }
+        (Some(item), None) | (None, Some(item)) if item.has_bytes() => {
+            let opened = Statement::Let("items".to_owned(), Expr::Try(Box::new(opened)));
+            let items = item.with_bytes("items".to_owned());
+            body.statements.push(opened);
+            body.value = Some(Expr::text(format!("Ok({items})")));
+        }
+        _ => body.value = Some(opened),
+    }
     head.write_function(w, &body);
 }
 
@@ -412,13 +470,12 @@ fn serve(with: MarshalGenerator<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
     arguments.extend(method.names.parameters.iter().map(Expr::text));
     if let Some(item) = &streams.argument {
         let reader = format!("ItemReader::of_handler(streams, {call}::read_argument)");
-        statements.push(Statement::Let(item.name.clone(), Expr::text(reader)));
+        statements.extend(item.bind("", reader));
         arguments.push(Expr::text(&item.name));
     }
     if let Some(item) = &streams.result {
         let writer = format!("ItemWriter::of_handler(streams, {call}::encode_result)");
-        let place = format!("mut {}", item.name);
-        statements.push(Statement::Let(place, Expr::text(writer)));
+        statements.extend(item.bind("mut ", writer));
         arguments.push(Expr::text(format!("&mut {}", item.name)));
     }
     let handled = Expr::call(format!("self.0.{}", method.names.method), arguments);
@@ -470,13 +527,12 @@ pub fn serve_async(
     arguments.extend(method.names.parameters.iter().map(Expr::text));
     if let Some(item) = &streams.argument {
         let items = format!("{tokio}::ItemStream::of_handler(streams, {call}::read_argument)");
-        statements.push(Statement::Let(item.name.clone(), Expr::text(items)));
+        statements.extend(item.bind("", items));
         arguments.push(Expr::text(&item.name));
     }
     if let Some(item) = &streams.result {
         let items = format!("{tokio}::ItemSink::of_handler(streams, {call}::encode_result)");
-        let place = format!("mut {}", item.name);
-        statements.push(Statement::Let(place, Expr::text(items)));
+        statements.extend(item.bind("mut ", items));
         arguments.push(Expr::text(format!("&mut {}", item.name)));
     }
     let handled = Expr::call(format!("self.0.{}", method.names.method), arguments);
