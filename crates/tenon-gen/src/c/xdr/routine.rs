@@ -148,7 +148,7 @@ impl<'a> RoutineWriter<'a> {
         w.line("static char *");
         let name = self.subject.name;
         w.line(format!(
-            "tenon_{verb}_{name} (struct tenon_stream *_s, char *_at, void *_value)"
+            "tenon_{verb}_{name} (struct tenon_xdr_stream *_s, char *_at, void *_value)"
         ));
         w.braces_below(|w| {
             if !moves(body) {
@@ -169,7 +169,7 @@ impl<'a> RoutineWriter<'a> {
         w.line("");
         w.line("static char *");
         w.line(format!(
-            "tenon_decode_{name} (struct tenon_stream *_s, char *_at, void *_value)"
+            "tenon_decode_{name} (struct tenon_xdr_stream *_s, char *_at, void *_value)"
         ));
         w.braces_below(|w| {
             refuse_if(w, "tenon_depth == TENON_DEPTH_MAX");
@@ -211,7 +211,7 @@ impl<'a> RoutineWriter<'a> {
         w.line("");
         w.raw_text(&format!(
             "static char *
-tenon_list_encode_{name} (struct tenon_stream *_s, char *_at, {name} *objp, bool_t _bare)
+tenon_list_encode_{name} (struct tenon_xdr_stream *_s, char *_at, {name} *objp, bool_t _bare)
 {{
 	for (;; objp = objp->{next}, _bare = FALSE) {{
 		if (!_bare) {{
@@ -228,7 +228,7 @@ tenon_list_encode_{name} (struct tenon_stream *_s, char *_at, {name} *objp, bool
 }}
 
 static char *
-tenon_list_decode_{name} (struct tenon_stream *_s, char *_at, {name} **_to, bool_t _bare)
+tenon_list_decode_{name} (struct tenon_xdr_stream *_s, char *_at, {name} **_to, bool_t _bare)
 {{
 	for (;; _to = &(*_to)->{next}, _bare = FALSE) {{
 		if (!_bare) {{
@@ -272,13 +272,13 @@ tenon_list_free_{name} (XDR *xdrs, {name} **_to, bool_t _bare)
         w.line("");
         w.raw_text(&format!(
             "static char *
-tenon_whole_encode_{name} (struct tenon_stream *_s, char *_at, void *_value)
+tenon_whole_encode_{name} (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {{
 	return tenon_list_encode_{name} (_s, _at, ({name} *) _value, TRUE);
 }}
 
 static char *
-tenon_whole_decode_{name} (struct tenon_stream *_s, char *_at, void *_value)
+tenon_whole_decode_{name} (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {{
 	{name} *objp = ({name} *) _value;
 
@@ -349,7 +349,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
     fn announce(&self, w: &mut SourceWriter, verb: &str) {
         let name = self.subject.name;
         w.line(format!(
-            "static char *tenon_{verb}_{name} (struct tenon_stream *, char *, void *);"
+            "static char *tenon_{verb}_{name} (struct tenon_xdr_stream *, char *, void *);"
         ));
     }
 
@@ -365,7 +365,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
         }
         for (verb, stars) in [("encode", "*"), ("decode", "**")] {
             w.line(format!(
-                "static char *tenon_list_{verb}_{name} (struct tenon_stream *, char *, {name} {stars}, bool_t);"
+                "static char *tenon_list_{verb}_{name} (struct tenon_xdr_stream *, char *, {name} {stars}, bool_t);"
             ));
         }
         w.line(format!(

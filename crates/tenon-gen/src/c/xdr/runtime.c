@@ -346,12 +346,12 @@ tenon_get_double (const char *_at)
 	return _number;
 }
 
-/*@ tenon_stream */
+/*@ tenon_xdr_stream */
 /*
  * A stream while a value goes through it. Functions hand the position on: of the bytes that are at hand, it is
  * where the next ones are read or written, and NULL once something was refused.
  */
-struct tenon_stream {
+struct tenon_xdr_stream {
 	XDR *xdrs;
 	char *_end;			/* of the bytes at hand */
 	bool_t _is_memory;		/* they are those of the stream, and there are no others */
@@ -397,7 +397,7 @@ tenon_find_memory_ops (void)
 /*@ tenon_enter */
 /* Goes on where the stream is. */
 static char *
-tenon_enter (struct tenon_stream *_s, XDR *xdrs)
+tenon_enter (struct tenon_xdr_stream *_s, XDR *xdrs)
 {
 	const void *_ops = (const void *) xdrs->x_ops;
 	char *_at = (char *) _s->_space;
@@ -417,7 +417,7 @@ tenon_enter (struct tenon_stream *_s, XDR *xdrs)
 /*@ tenon_leave */
 /* Leaves the stream behind what was moved; FALSE if that was refused. */
 static bool_t
-tenon_leave (struct tenon_stream *_s, char *_at)
+tenon_leave (struct tenon_xdr_stream *_s, char *_at)
 {
 	XDR *xdrs = _s->xdrs;
 
@@ -435,10 +435,10 @@ tenon_leave (struct tenon_stream *_s, char *_at)
 /*@ tenon_marshal */
 /* What a routine is: a function for each thing that it may be called for. */
 static bool_t
-tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *, char *, void *),
-	       char *(*_decode) (struct tenon_stream *, char *, void *), void (*_release) (XDR *, void *))
+tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_xdr_stream *, char *, void *),
+	       char *(*_decode) (struct tenon_xdr_stream *, char *, void *), void (*_release) (XDR *, void *))
 {
-	struct tenon_stream _s;
+	struct tenon_xdr_stream _s;
 	char *_at;
 
 	switch (xdrs->x_op) {
@@ -459,7 +459,7 @@ tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *,
 /*@ tenon_call_alone */
 /* Calls a routine that stands by itself. */
 TENON_SHARED char *
-tenon_call_alone (struct tenon_stream *_s, char *_at, xdrproc_t _routine, void *_value)
+tenon_call_alone (struct tenon_xdr_stream *_s, char *_at, xdrproc_t _routine, void *_value)
 {
 	if (!tenon_leave (_s, _at) || !(*_routine) (_s->xdrs, _value))
 		return NULL;
@@ -469,7 +469,7 @@ tenon_call_alone (struct tenon_stream *_s, char *_at, xdrproc_t _routine, void *
 /*@ tenon_lacks */
 /* Whether fewer bytes are at hand. */
 static __inline__ bool_t
-tenon_lacks (const struct tenon_stream *_s, const char *_at, size_t _bytes)
+tenon_lacks (const struct tenon_xdr_stream *_s, const char *_at, size_t _bytes)
 {
 	return TENON_UNLIKELY ((size_t) (_s->_end - _at) < _bytes);
 }
@@ -477,7 +477,7 @@ tenon_lacks (const struct tenon_stream *_s, const char *_at, size_t _bytes)
 /*@ tenon_room */
 /* Room for more bytes, at most those of the space: a stream in memory is full. */
 TENON_SLOW char *
-tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
+tenon_room (struct tenon_xdr_stream *_s, char *_at, size_t _bytes)
 {
 	if (_s->_is_memory || _bytes > sizeof (_s->_space) || !tenon_leave (_s, _at))
 		return NULL;
@@ -487,7 +487,7 @@ tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
 /*@ tenon_fetch */
 /* Further bytes, at most those of the space: a stream in memory has none. */
 TENON_SLOW char *
-tenon_fetch (struct tenon_stream *_s, size_t _bytes)
+tenon_fetch (struct tenon_xdr_stream *_s, size_t _bytes)
 {
 	char *_at;
 
@@ -506,7 +506,7 @@ tenon_fetch (struct tenon_stream *_s, size_t _bytes)
 /*@ tenon_nothing */
 /* Where nothing is at hand, after bytes went past the space. */
 static char *
-tenon_nothing (struct tenon_stream *_s)
+tenon_nothing (struct tenon_xdr_stream *_s)
 {
 	char *_at = (char *) _s->_space;
 
@@ -517,7 +517,7 @@ tenon_nothing (struct tenon_stream *_s)
 /*@ tenon_put_far */
 /* Puts numbers of 4 or 8 bytes for which there is no room at hand. */
 TENON_SLOW char *
-tenon_put_far (struct tenon_stream *_s, char *_at, const char *_from, size_t _numbers, u_int _unit)
+tenon_put_far (struct tenon_xdr_stream *_s, char *_at, const char *_from, size_t _numbers, u_int _unit)
 {
 	if (_s->_is_memory || !tenon_leave (_s, _at))
 		return NULL;
@@ -541,7 +541,7 @@ tenon_put_far (struct tenon_stream *_s, char *_at, const char *_from, size_t _nu
 /*@ tenon_get_far */
 /* Gets numbers of 4 or 8 bytes that are not at hand. */
 TENON_SLOW char *
-tenon_get_far (struct tenon_stream *_s, char *_to, size_t _numbers, u_int _unit)
+tenon_get_far (struct tenon_xdr_stream *_s, char *_to, size_t _numbers, u_int _unit)
 {
 	if (_s->_is_memory)
 		return NULL;
@@ -564,7 +564,7 @@ tenon_get_far (struct tenon_stream *_s, char *_to, size_t _numbers, u_int _unit)
 /*@ tenon_put_numbers */
 /* Puts so many numbers of 4 or 8 bytes. */
 TENON_SHARED char *
-tenon_put_numbers (struct tenon_stream *_s, char *_at, const void *_from, size_t _numbers, u_int _unit)
+tenon_put_numbers (struct tenon_xdr_stream *_s, char *_at, const void *_from, size_t _numbers, u_int _unit)
 {
 	if (tenon_lacks (_s, _at, _numbers * _unit))
 		return tenon_put_far (_s, _at, (const char *) _from, _numbers, _unit);
@@ -575,7 +575,7 @@ tenon_put_numbers (struct tenon_stream *_s, char *_at, const void *_from, size_t
 /*@ tenon_get_numbers */
 /* Gets so many numbers of 4 or 8 bytes into memory that is there. */
 TENON_SHARED char *
-tenon_get_numbers (struct tenon_stream *_s, char *_at, void *_to, size_t _numbers, u_int _unit)
+tenon_get_numbers (struct tenon_xdr_stream *_s, char *_at, void *_to, size_t _numbers, u_int _unit)
 {
 	if (tenon_lacks (_s, _at, _numbers * _unit))
 		return tenon_get_far (_s, (char *) _to, _numbers, _unit);
@@ -610,7 +610,7 @@ tenon_new (size_t _size)
  * read yet is zero, so that freeing is safe at any time. NULL if there is none.
  */
 TENON_SHARED void *
-tenon_begin (const struct tenon_stream *_s, const char *_at, void *_memory, u_int *_length, u_int _count, size_t _size,
+tenon_begin (const struct tenon_xdr_stream *_s, const char *_at, void *_memory, u_int *_length, u_int _count, size_t _size,
 	     u_int _fewest)
 {
 	u_int _first = _count;
@@ -652,7 +652,7 @@ tenon_more (void *_memory, u_int *_length, u_int _count, size_t _size)
 /*@ tenon_put_array */
 /* Puts a count and so many items, each of some numbers of 4 or 8 bytes. */
 TENON_SHARED char *
-tenon_put_array (struct tenon_stream *_s, char *_at, const void *_from, u_int _count, size_t _size, u_int _unit)
+tenon_put_array (struct tenon_xdr_stream *_s, char *_at, const void *_from, u_int _count, size_t _size, u_int _unit)
 {
 	if (_from == NULL && _count > 0)
 		return NULL;
@@ -665,7 +665,7 @@ tenon_put_array (struct tenon_stream *_s, char *_at, const void *_from, u_int _c
 /*@ tenon_get_array */
 /* Gets a count, which is at hand, and so many items, each of some numbers of 4 or 8 bytes, and says where they are. */
 TENON_SHARED char *
-tenon_get_array (struct tenon_stream *_s, char *_at, void **_to, u_int *_length, u_int _bound, size_t _size,
+tenon_get_array (struct tenon_xdr_stream *_s, char *_at, void **_to, u_int *_length, u_int _bound, size_t _size,
 		 u_int _unit)
 {
 	u_int _count = tenon_get4 (_at), _done = 0;
@@ -734,7 +734,7 @@ tenon_copy (char *_to, const char *_from, size_t _bytes)
 /*@ tenon_put_opaque */
 /* Puts so many bytes, and zeros up to a multiple of 4. */
 TENON_SHARED char *
-tenon_put_opaque (struct tenon_stream *_s, char *_at, const char *_from, size_t _count)
+tenon_put_opaque (struct tenon_xdr_stream *_s, char *_at, const char *_from, size_t _count)
 {
 	size_t _padded = (_count + 3) & ~(size_t) 3;
 
@@ -754,7 +754,7 @@ tenon_put_opaque (struct tenon_stream *_s, char *_at, const char *_from, size_t 
 /*@ tenon_get_opaque */
 /* Gets so many bytes and their padding into memory that is there. */
 TENON_SHARED char *
-tenon_get_opaque (struct tenon_stream *_s, char *_at, char *_to, size_t _count)
+tenon_get_opaque (struct tenon_xdr_stream *_s, char *_at, char *_to, size_t _count)
 {
 	size_t _padded = (_count + 3) & ~(size_t) 3;
 
@@ -773,7 +773,7 @@ tenon_get_opaque (struct tenon_stream *_s, char *_at, char *_to, size_t _count)
  * more are zero.
  */
 TENON_SLOW char *
-tenon_get_growing (struct tenon_stream *_s, char **_to, u_int _count, u_int _behind)
+tenon_get_growing (struct tenon_xdr_stream *_s, char **_to, u_int _count, u_int _behind)
 {
 	u_int _done = 0, _first = _count < TENON_UNPAID_MAX ? _count : TENON_UNPAID_MAX;
 
@@ -798,7 +798,7 @@ tenon_get_growing (struct tenon_stream *_s, char **_to, u_int _count, u_int _beh
 /*@ tenon_put_bytes */
 /* Puts a count, and so many bytes. */
 TENON_SHARED char *
-tenon_put_bytes (struct tenon_stream *_s, char *_at, const char *_from, u_int _count)
+tenon_put_bytes (struct tenon_xdr_stream *_s, char *_at, const char *_from, u_int _count)
 {
 	if (_from == NULL && _count > 0)
 		return NULL;
@@ -811,7 +811,7 @@ tenon_put_bytes (struct tenon_stream *_s, char *_at, const char *_from, u_int _c
 /*@ tenon_get_counted */
 /* Gets a count, which is at hand, and so many bytes. */
 TENON_SHARED char *
-tenon_get_counted (struct tenon_stream *_s, char *_at, char **_to, u_int *_length, u_int _bound)
+tenon_get_counted (struct tenon_xdr_stream *_s, char *_at, char **_to, u_int *_length, u_int _bound)
 {
 	u_int _count = tenon_get4 (_at);
 	size_t _padded = ((size_t) _count + 3) & ~(size_t) 3;
@@ -835,7 +835,7 @@ tenon_get_counted (struct tenon_stream *_s, char *_at, char **_to, u_int *_lengt
 
 /*@ tenon_put_string */
 TENON_ALWAYS_INLINE char *
-tenon_put_string (struct tenon_stream *_s, char *_at, const char *_from, u_int _bound)
+tenon_put_string (struct tenon_xdr_stream *_s, char *_at, const char *_from, u_int _bound)
 {
 	size_t _length, _padded;
 
@@ -857,7 +857,7 @@ tenon_put_string (struct tenon_stream *_s, char *_at, const char *_from, u_int _
 /*@ tenon_put_text */
 /* The same, where it is not worth a copy. */
 TENON_SHARED char *
-tenon_put_text (struct tenon_stream *_s, char *_at, const char *_from, u_int _bound)
+tenon_put_text (struct tenon_xdr_stream *_s, char *_at, const char *_from, u_int _bound)
 {
 	return tenon_put_string (_s, _at, _from, _bound);
 }
@@ -865,7 +865,7 @@ tenon_put_text (struct tenon_stream *_s, char *_at, const char *_from, u_int _bo
 /*@ tenon_get_known_string */
 /* Gets a string of so many bytes into memory that is there. */
 TENON_SHARED char *
-tenon_get_known_string (struct tenon_stream *_s, char *_at, char *_to, u_int _count)
+tenon_get_known_string (struct tenon_xdr_stream *_s, char *_at, char *_to, u_int _count)
 {
 	size_t _padded = ((size_t) _count + 3) & ~(size_t) 3;
 
@@ -879,7 +879,7 @@ tenon_get_known_string (struct tenon_stream *_s, char *_at, char *_to, u_int _co
 /*@ tenon_get_long_string */
 /* Gets a string of so many bytes into new memory. */
 TENON_SHARED char *
-tenon_get_long_string (struct tenon_stream *_s, char *_at, char **_to, u_int _count)
+tenon_get_long_string (struct tenon_xdr_stream *_s, char *_at, char **_to, u_int _count)
 {
 	size_t _padded = ((size_t) _count + 3) & ~(size_t) 3;
 	char *_text;
@@ -903,7 +903,7 @@ tenon_get_long_string (struct tenon_stream *_s, char *_at, char **_to, u_int _co
 /*@ tenon_get_string */
 /* Gets a string, whose count is at hand. */
 TENON_ALWAYS_INLINE char *
-tenon_get_string (struct tenon_stream *_s, char *_at, char **_to, u_int _bound)
+tenon_get_string (struct tenon_xdr_stream *_s, char *_at, char **_to, u_int _bound)
 {
 	uint32_t _count = tenon_get4 (_at);
 
@@ -928,7 +928,7 @@ tenon_get_string (struct tenon_stream *_s, char *_at, char **_to, u_int _bound)
 /*@ tenon_get_text */
 /* The same, where it is not worth a copy. */
 TENON_SHARED char *
-tenon_get_text (struct tenon_stream *_s, char *_at, char **_to, u_int _bound)
+tenon_get_text (struct tenon_xdr_stream *_s, char *_at, char **_to, u_int _bound)
 {
 	return tenon_get_string (_s, _at, _to, _bound);
 }

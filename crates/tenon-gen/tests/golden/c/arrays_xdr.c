@@ -241,7 +241,7 @@ tenon_get4 (const char *_at)
  * A stream while a value goes through it. Functions hand the position on: of the bytes that are at hand, it is
  * where the next ones are read or written, and NULL once something was refused.
  */
-struct tenon_stream {
+struct tenon_xdr_stream {
 	XDR *xdrs;
 	char *_end;			/* of the bytes at hand */
 	bool_t _is_memory;		/* they are those of the stream, and there are no others */
@@ -285,7 +285,7 @@ tenon_find_memory_ops (void)
 
 /* Goes on where the stream is. */
 static char *
-tenon_enter (struct tenon_stream *_s, XDR *xdrs)
+tenon_enter (struct tenon_xdr_stream *_s, XDR *xdrs)
 {
 	const void *_ops = (const void *) xdrs->x_ops;
 	char *_at = (char *) _s->_space;
@@ -304,7 +304,7 @@ tenon_enter (struct tenon_stream *_s, XDR *xdrs)
 
 /* Leaves the stream behind what was moved; FALSE if that was refused. */
 static bool_t
-tenon_leave (struct tenon_stream *_s, char *_at)
+tenon_leave (struct tenon_xdr_stream *_s, char *_at)
 {
 	XDR *xdrs = _s->xdrs;
 
@@ -321,10 +321,10 @@ tenon_leave (struct tenon_stream *_s, char *_at)
 
 /* What a routine is: a function for each thing that it may be called for. */
 static bool_t
-tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *, char *, void *),
-	       char *(*_decode) (struct tenon_stream *, char *, void *), void (*_release) (XDR *, void *))
+tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_xdr_stream *, char *, void *),
+	       char *(*_decode) (struct tenon_xdr_stream *, char *, void *), void (*_release) (XDR *, void *))
 {
-	struct tenon_stream _s;
+	struct tenon_xdr_stream _s;
 	char *_at;
 
 	switch (xdrs->x_op) {
@@ -344,14 +344,14 @@ tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *,
 
 /* Whether fewer bytes are at hand. */
 static __inline__ bool_t
-tenon_lacks (const struct tenon_stream *_s, const char *_at, size_t _bytes)
+tenon_lacks (const struct tenon_xdr_stream *_s, const char *_at, size_t _bytes)
 {
 	return TENON_UNLIKELY ((size_t) (_s->_end - _at) < _bytes);
 }
 
 /* Room for more bytes, at most those of the space: a stream in memory is full. */
 TENON_SLOW char *
-tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
+tenon_room (struct tenon_xdr_stream *_s, char *_at, size_t _bytes)
 {
 	if (_s->_is_memory || _bytes > sizeof (_s->_space) || !tenon_leave (_s, _at))
 		return NULL;
@@ -360,7 +360,7 @@ tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
 
 /* Further bytes, at most those of the space: a stream in memory has none. */
 TENON_SLOW char *
-tenon_fetch (struct tenon_stream *_s, size_t _bytes)
+tenon_fetch (struct tenon_xdr_stream *_s, size_t _bytes)
 {
 	char *_at;
 
@@ -378,7 +378,7 @@ tenon_fetch (struct tenon_stream *_s, size_t _bytes)
 
 /* Where nothing is at hand, after bytes went past the space. */
 static char *
-tenon_nothing (struct tenon_stream *_s)
+tenon_nothing (struct tenon_xdr_stream *_s)
 {
 	char *_at = (char *) _s->_space;
 
@@ -388,7 +388,7 @@ tenon_nothing (struct tenon_stream *_s)
 
 /* Puts numbers of 4 or 8 bytes for which there is no room at hand. */
 TENON_SLOW char *
-tenon_put_far (struct tenon_stream *_s, char *_at, const char *_from, size_t _numbers, u_int _unit)
+tenon_put_far (struct tenon_xdr_stream *_s, char *_at, const char *_from, size_t _numbers, u_int _unit)
 {
 	if (_s->_is_memory || !tenon_leave (_s, _at))
 		return NULL;
@@ -411,7 +411,7 @@ tenon_put_far (struct tenon_stream *_s, char *_at, const char *_from, size_t _nu
 
 /* Gets numbers of 4 or 8 bytes that are not at hand. */
 TENON_SLOW char *
-tenon_get_far (struct tenon_stream *_s, char *_to, size_t _numbers, u_int _unit)
+tenon_get_far (struct tenon_xdr_stream *_s, char *_to, size_t _numbers, u_int _unit)
 {
 	if (_s->_is_memory)
 		return NULL;
@@ -433,7 +433,7 @@ tenon_get_far (struct tenon_stream *_s, char *_to, size_t _numbers, u_int _unit)
 
 /* Puts so many numbers of 4 or 8 bytes. */
 TENON_SHARED char *
-tenon_put_numbers (struct tenon_stream *_s, char *_at, const void *_from, size_t _numbers, u_int _unit)
+tenon_put_numbers (struct tenon_xdr_stream *_s, char *_at, const void *_from, size_t _numbers, u_int _unit)
 {
 	if (tenon_lacks (_s, _at, _numbers * _unit))
 		return tenon_put_far (_s, _at, (const char *) _from, _numbers, _unit);
@@ -443,7 +443,7 @@ tenon_put_numbers (struct tenon_stream *_s, char *_at, const void *_from, size_t
 
 /* Gets so many numbers of 4 or 8 bytes into memory that is there. */
 TENON_SHARED char *
-tenon_get_numbers (struct tenon_stream *_s, char *_at, void *_to, size_t _numbers, u_int _unit)
+tenon_get_numbers (struct tenon_xdr_stream *_s, char *_at, void *_to, size_t _numbers, u_int _unit)
 {
 	if (tenon_lacks (_s, _at, _numbers * _unit))
 		return tenon_get_far (_s, (char *) _to, _numbers, _unit);
@@ -475,7 +475,7 @@ tenon_new (size_t _size)
  * read yet is zero, so that freeing is safe at any time. NULL if there is none.
  */
 TENON_SHARED void *
-tenon_begin (const struct tenon_stream *_s, const char *_at, void *_memory, u_int *_length, u_int _count, size_t _size,
+tenon_begin (const struct tenon_xdr_stream *_s, const char *_at, void *_memory, u_int *_length, u_int _count, size_t _size,
 	     u_int _fewest)
 {
 	u_int _first = _count;
@@ -515,7 +515,7 @@ tenon_more (void *_memory, u_int *_length, u_int _count, size_t _size)
 
 /* Puts a count and so many items, each of some numbers of 4 or 8 bytes. */
 TENON_SHARED char *
-tenon_put_array (struct tenon_stream *_s, char *_at, const void *_from, u_int _count, size_t _size, u_int _unit)
+tenon_put_array (struct tenon_xdr_stream *_s, char *_at, const void *_from, u_int _count, size_t _size, u_int _unit)
 {
 	if (_from == NULL && _count > 0)
 		return NULL;
@@ -527,7 +527,7 @@ tenon_put_array (struct tenon_stream *_s, char *_at, const void *_from, u_int _c
 
 /* Gets a count, which is at hand, and so many items, each of some numbers of 4 or 8 bytes, and says where they are. */
 TENON_SHARED char *
-tenon_get_array (struct tenon_stream *_s, char *_at, void **_to, u_int *_length, u_int _bound, size_t _size,
+tenon_get_array (struct tenon_xdr_stream *_s, char *_at, void **_to, u_int *_length, u_int _bound, size_t _size,
 		 u_int _unit)
 {
 	u_int _count = tenon_get4 (_at), _done = 0;
@@ -562,7 +562,7 @@ tenon_get_array (struct tenon_stream *_s, char *_at, void **_to, u_int *_length,
 
 /* Puts so many bytes, and zeros up to a multiple of 4. */
 TENON_SHARED char *
-tenon_put_opaque (struct tenon_stream *_s, char *_at, const char *_from, size_t _count)
+tenon_put_opaque (struct tenon_xdr_stream *_s, char *_at, const char *_from, size_t _count)
 {
 	size_t _padded = (_count + 3) & ~(size_t) 3;
 
@@ -581,7 +581,7 @@ tenon_put_opaque (struct tenon_stream *_s, char *_at, const char *_from, size_t 
 
 /* Gets so many bytes and their padding into memory that is there. */
 TENON_SHARED char *
-tenon_get_opaque (struct tenon_stream *_s, char *_at, char *_to, size_t _count)
+tenon_get_opaque (struct tenon_xdr_stream *_s, char *_at, char *_to, size_t _count)
 {
 	size_t _padded = (_count + 3) & ~(size_t) 3;
 
@@ -599,7 +599,7 @@ tenon_get_opaque (struct tenon_stream *_s, char *_at, char *_to, size_t _count)
  * more are zero.
  */
 TENON_SLOW char *
-tenon_get_growing (struct tenon_stream *_s, char **_to, u_int _count, u_int _behind)
+tenon_get_growing (struct tenon_xdr_stream *_s, char **_to, u_int _count, u_int _behind)
 {
 	u_int _done = 0, _first = _count < TENON_UNPAID_MAX ? _count : TENON_UNPAID_MAX;
 
@@ -623,7 +623,7 @@ tenon_get_growing (struct tenon_stream *_s, char **_to, u_int _count, u_int _beh
 
 /* Puts a count, and so many bytes. */
 TENON_SHARED char *
-tenon_put_bytes (struct tenon_stream *_s, char *_at, const char *_from, u_int _count)
+tenon_put_bytes (struct tenon_xdr_stream *_s, char *_at, const char *_from, u_int _count)
 {
 	if (_from == NULL && _count > 0)
 		return NULL;
@@ -635,7 +635,7 @@ tenon_put_bytes (struct tenon_stream *_s, char *_at, const char *_from, u_int _c
 
 /* Gets a count, which is at hand, and so many bytes. */
 TENON_SHARED char *
-tenon_get_counted (struct tenon_stream *_s, char *_at, char **_to, u_int *_length, u_int _bound)
+tenon_get_counted (struct tenon_xdr_stream *_s, char *_at, char **_to, u_int *_length, u_int _bound)
 {
 	u_int _count = tenon_get4 (_at);
 	size_t _padded = ((size_t) _count + 3) & ~(size_t) 3;
@@ -700,7 +700,7 @@ xdr_row (XDR *xdrs, row objp)
 }
 
 static char *
-tenon_encode_small (struct tenon_stream *_s, char *_at, void *_value)
+tenon_encode_small (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	small *objp = (small *) _value;
 
@@ -730,7 +730,7 @@ tenon_encode_small (struct tenon_stream *_s, char *_at, void *_value)
 }
 
 static char *
-tenon_decode_small (struct tenon_stream *_s, char *_at, void *_value)
+tenon_decode_small (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	small *objp = (small *) _value;
 
@@ -770,7 +770,7 @@ xdr_small (XDR *xdrs, small *objp)
 }
 
 static char *
-tenon_encode_large (struct tenon_stream *_s, char *_at, void *_value)
+tenon_encode_large (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	large *objp = (large *) _value;
 
@@ -796,7 +796,7 @@ tenon_encode_large (struct tenon_stream *_s, char *_at, void *_value)
 }
 
 static char *
-tenon_decode_large (struct tenon_stream *_s, char *_at, void *_value)
+tenon_decode_large (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	large *objp = (large *) _value;
 
@@ -836,7 +836,7 @@ xdr_large (XDR *xdrs, large *objp)
 }
 
 static char *
-tenon_encode_long_arrays (struct tenon_stream *_s, char *_at, void *_value)
+tenon_encode_long_arrays (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	long_arrays *objp = (long_arrays *) _value;
 
@@ -851,7 +851,7 @@ tenon_encode_long_arrays (struct tenon_stream *_s, char *_at, void *_value)
 }
 
 static char *
-tenon_decode_long_arrays (struct tenon_stream *_s, char *_at, void *_value)
+tenon_decode_long_arrays (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	long_arrays *objp = (long_arrays *) _value;
 
@@ -895,7 +895,7 @@ xdr_maybe_int (XDR *xdrs, maybe_int *objp)
 }
 
 static char *
-tenon_encode_counted (struct tenon_stream *_s, char *_at, void *_value)
+tenon_encode_counted (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	counted *objp = (counted *) _value;
 
@@ -965,7 +965,7 @@ tenon_encode_counted (struct tenon_stream *_s, char *_at, void *_value)
 }
 
 static char *
-tenon_decode_counted (struct tenon_stream *_s, char *_at, void *_value)
+tenon_decode_counted (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	counted *objp = (counted *) _value;
 
@@ -1143,7 +1143,7 @@ xdr_nothing (XDR *xdrs, nothing *objp)
 }
 
 static char *
-tenon_encode_reply (struct tenon_stream *_s, char *_at, void *_value)
+tenon_encode_reply (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	reply *objp = (reply *) _value;
 
@@ -1167,7 +1167,7 @@ tenon_encode_reply (struct tenon_stream *_s, char *_at, void *_value)
 }
 
 static char *
-tenon_decode_reply (struct tenon_stream *_s, char *_at, void *_value)
+tenon_decode_reply (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	reply *objp = (reply *) _value;
 

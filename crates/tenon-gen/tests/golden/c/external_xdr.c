@@ -66,7 +66,7 @@ tenon_get4 (const char *_at)
  * A stream while a value goes through it. Functions hand the position on: of the bytes that are at hand, it is
  * where the next ones are read or written, and NULL once something was refused.
  */
-struct tenon_stream {
+struct tenon_xdr_stream {
 	XDR *xdrs;
 	char *_end;			/* of the bytes at hand */
 	bool_t _is_memory;		/* they are those of the stream, and there are no others */
@@ -110,7 +110,7 @@ tenon_find_memory_ops (void)
 
 /* Goes on where the stream is. */
 static char *
-tenon_enter (struct tenon_stream *_s, XDR *xdrs)
+tenon_enter (struct tenon_xdr_stream *_s, XDR *xdrs)
 {
 	const void *_ops = (const void *) xdrs->x_ops;
 	char *_at = (char *) _s->_space;
@@ -129,7 +129,7 @@ tenon_enter (struct tenon_stream *_s, XDR *xdrs)
 
 /* Leaves the stream behind what was moved; FALSE if that was refused. */
 static bool_t
-tenon_leave (struct tenon_stream *_s, char *_at)
+tenon_leave (struct tenon_xdr_stream *_s, char *_at)
 {
 	XDR *xdrs = _s->xdrs;
 
@@ -146,10 +146,10 @@ tenon_leave (struct tenon_stream *_s, char *_at)
 
 /* What a routine is: a function for each thing that it may be called for. */
 static bool_t
-tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *, char *, void *),
-	       char *(*_decode) (struct tenon_stream *, char *, void *), void (*_release) (XDR *, void *))
+tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_xdr_stream *, char *, void *),
+	       char *(*_decode) (struct tenon_xdr_stream *, char *, void *), void (*_release) (XDR *, void *))
 {
-	struct tenon_stream _s;
+	struct tenon_xdr_stream _s;
 	char *_at;
 
 	switch (xdrs->x_op) {
@@ -169,14 +169,14 @@ tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *,
 
 /* Whether fewer bytes are at hand. */
 static __inline__ bool_t
-tenon_lacks (const struct tenon_stream *_s, const char *_at, size_t _bytes)
+tenon_lacks (const struct tenon_xdr_stream *_s, const char *_at, size_t _bytes)
 {
 	return TENON_UNLIKELY ((size_t) (_s->_end - _at) < _bytes);
 }
 
 /* Room for more bytes, at most those of the space: a stream in memory is full. */
 TENON_SLOW char *
-tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
+tenon_room (struct tenon_xdr_stream *_s, char *_at, size_t _bytes)
 {
 	if (_s->_is_memory || _bytes > sizeof (_s->_space) || !tenon_leave (_s, _at))
 		return NULL;
@@ -185,7 +185,7 @@ tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
 
 /* Further bytes, at most those of the space: a stream in memory has none. */
 TENON_SLOW char *
-tenon_fetch (struct tenon_stream *_s, size_t _bytes)
+tenon_fetch (struct tenon_xdr_stream *_s, size_t _bytes)
 {
 	char *_at;
 
@@ -225,7 +225,7 @@ tenon_new (size_t _size)
  * read yet is zero, so that freeing is safe at any time. NULL if there is none.
  */
 TENON_SHARED void *
-tenon_begin (const struct tenon_stream *_s, const char *_at, void *_memory, u_int *_length, u_int _count, size_t _size,
+tenon_begin (const struct tenon_xdr_stream *_s, const char *_at, void *_memory, u_int *_length, u_int _count, size_t _size,
 	     u_int _fewest)
 {
 	u_int _first = _count;
@@ -266,7 +266,7 @@ tenon_more (void *_memory, u_int *_length, u_int _count, size_t _size)
 #include "elsewhere.h"
 
 static char *
-tenon_encode_holder (struct tenon_stream *_s, char *_at, void *_value)
+tenon_encode_holder (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	holder *objp = (holder *) _value;
 
@@ -305,7 +305,7 @@ tenon_encode_holder (struct tenon_stream *_s, char *_at, void *_value)
 }
 
 static char *
-tenon_decode_holder (struct tenon_stream *_s, char *_at, void *_value)
+tenon_decode_holder (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	holder *objp = (holder *) _value;
 

@@ -96,7 +96,7 @@ tenon_get8 (const char *_at)
  * A stream while a value goes through it. Functions hand the position on: of the bytes that are at hand, it is
  * where the next ones are read or written, and NULL once something was refused.
  */
-struct tenon_stream {
+struct tenon_xdr_stream {
 	XDR *xdrs;
 	char *_end;			/* of the bytes at hand */
 	bool_t _is_memory;		/* they are those of the stream, and there are no others */
@@ -140,7 +140,7 @@ tenon_find_memory_ops (void)
 
 /* Goes on where the stream is. */
 static char *
-tenon_enter (struct tenon_stream *_s, XDR *xdrs)
+tenon_enter (struct tenon_xdr_stream *_s, XDR *xdrs)
 {
 	const void *_ops = (const void *) xdrs->x_ops;
 	char *_at = (char *) _s->_space;
@@ -159,7 +159,7 @@ tenon_enter (struct tenon_stream *_s, XDR *xdrs)
 
 /* Leaves the stream behind what was moved; FALSE if that was refused. */
 static bool_t
-tenon_leave (struct tenon_stream *_s, char *_at)
+tenon_leave (struct tenon_xdr_stream *_s, char *_at)
 {
 	XDR *xdrs = _s->xdrs;
 
@@ -176,10 +176,10 @@ tenon_leave (struct tenon_stream *_s, char *_at)
 
 /* What a routine is: a function for each thing that it may be called for. */
 static bool_t
-tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *, char *, void *),
-	       char *(*_decode) (struct tenon_stream *, char *, void *), void (*_release) (XDR *, void *))
+tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_xdr_stream *, char *, void *),
+	       char *(*_decode) (struct tenon_xdr_stream *, char *, void *), void (*_release) (XDR *, void *))
 {
-	struct tenon_stream _s;
+	struct tenon_xdr_stream _s;
 	char *_at;
 
 	switch (xdrs->x_op) {
@@ -199,14 +199,14 @@ tenon_marshal (XDR *xdrs, void *_value, char *(*_encode) (struct tenon_stream *,
 
 /* Whether fewer bytes are at hand. */
 static __inline__ bool_t
-tenon_lacks (const struct tenon_stream *_s, const char *_at, size_t _bytes)
+tenon_lacks (const struct tenon_xdr_stream *_s, const char *_at, size_t _bytes)
 {
 	return TENON_UNLIKELY ((size_t) (_s->_end - _at) < _bytes);
 }
 
 /* Room for more bytes, at most those of the space: a stream in memory is full. */
 TENON_SLOW char *
-tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
+tenon_room (struct tenon_xdr_stream *_s, char *_at, size_t _bytes)
 {
 	if (_s->_is_memory || _bytes > sizeof (_s->_space) || !tenon_leave (_s, _at))
 		return NULL;
@@ -215,7 +215,7 @@ tenon_room (struct tenon_stream *_s, char *_at, size_t _bytes)
 
 /* Further bytes, at most those of the space: a stream in memory has none. */
 TENON_SLOW char *
-tenon_fetch (struct tenon_stream *_s, size_t _bytes)
+tenon_fetch (struct tenon_xdr_stream *_s, size_t _bytes)
 {
 	char *_at;
 
@@ -233,7 +233,7 @@ tenon_fetch (struct tenon_stream *_s, size_t _bytes)
 
 /* Where nothing is at hand, after bytes went past the space. */
 static char *
-tenon_nothing (struct tenon_stream *_s)
+tenon_nothing (struct tenon_xdr_stream *_s)
 {
 	char *_at = (char *) _s->_space;
 
@@ -290,7 +290,7 @@ tenon_copy (char *_to, const char *_from, size_t _bytes)
 
 /* Puts so many bytes, and zeros up to a multiple of 4. */
 TENON_SHARED char *
-tenon_put_opaque (struct tenon_stream *_s, char *_at, const char *_from, size_t _count)
+tenon_put_opaque (struct tenon_xdr_stream *_s, char *_at, const char *_from, size_t _count)
 {
 	size_t _padded = (_count + 3) & ~(size_t) 3;
 
@@ -309,7 +309,7 @@ tenon_put_opaque (struct tenon_stream *_s, char *_at, const char *_from, size_t 
 
 /* Gets so many bytes and their padding into memory that is there. */
 TENON_SHARED char *
-tenon_get_opaque (struct tenon_stream *_s, char *_at, char *_to, size_t _count)
+tenon_get_opaque (struct tenon_xdr_stream *_s, char *_at, char *_to, size_t _count)
 {
 	size_t _padded = (_count + 3) & ~(size_t) 3;
 
@@ -327,7 +327,7 @@ tenon_get_opaque (struct tenon_stream *_s, char *_at, char *_to, size_t _count)
  * more are zero.
  */
 TENON_SLOW char *
-tenon_get_growing (struct tenon_stream *_s, char **_to, u_int _count, u_int _behind)
+tenon_get_growing (struct tenon_xdr_stream *_s, char **_to, u_int _count, u_int _behind)
 {
 	u_int _done = 0, _first = _count < TENON_UNPAID_MAX ? _count : TENON_UNPAID_MAX;
 
@@ -351,7 +351,7 @@ tenon_get_growing (struct tenon_stream *_s, char **_to, u_int _count, u_int _beh
 
 /* Puts a count, and so many bytes. */
 TENON_SHARED char *
-tenon_put_bytes (struct tenon_stream *_s, char *_at, const char *_from, u_int _count)
+tenon_put_bytes (struct tenon_xdr_stream *_s, char *_at, const char *_from, u_int _count)
 {
 	if (_from == NULL && _count > 0)
 		return NULL;
@@ -362,7 +362,7 @@ tenon_put_bytes (struct tenon_stream *_s, char *_at, const char *_from, u_int _c
 }
 
 TENON_ALWAYS_INLINE char *
-tenon_put_string (struct tenon_stream *_s, char *_at, const char *_from, u_int _bound)
+tenon_put_string (struct tenon_xdr_stream *_s, char *_at, const char *_from, u_int _bound)
 {
 	size_t _length, _padded;
 
@@ -383,7 +383,7 @@ tenon_put_string (struct tenon_stream *_s, char *_at, const char *_from, u_int _
 
 /* Gets a string of so many bytes into memory that is there. */
 TENON_SHARED char *
-tenon_get_known_string (struct tenon_stream *_s, char *_at, char *_to, u_int _count)
+tenon_get_known_string (struct tenon_xdr_stream *_s, char *_at, char *_to, u_int _count)
 {
 	size_t _padded = ((size_t) _count + 3) & ~(size_t) 3;
 
@@ -396,7 +396,7 @@ tenon_get_known_string (struct tenon_stream *_s, char *_at, char *_to, u_int _co
 
 /* Gets a string of so many bytes into new memory. */
 TENON_SHARED char *
-tenon_get_long_string (struct tenon_stream *_s, char *_at, char **_to, u_int _count)
+tenon_get_long_string (struct tenon_xdr_stream *_s, char *_at, char **_to, u_int _count)
 {
 	size_t _padded = ((size_t) _count + 3) & ~(size_t) 3;
 	char *_text;
@@ -419,7 +419,7 @@ tenon_get_long_string (struct tenon_stream *_s, char *_at, char **_to, u_int _co
 
 /* Gets a string, whose count is at hand. */
 TENON_ALWAYS_INLINE char *
-tenon_get_string (struct tenon_stream *_s, char *_at, char **_to, u_int _bound)
+tenon_get_string (struct tenon_xdr_stream *_s, char *_at, char **_to, u_int _bound)
 {
 	uint32_t _count = tenon_get4 (_at);
 
@@ -464,15 +464,15 @@ tenon_xdr_link (XDR *xdrs, void *_pointer, size_t _size, void **_next)
 }
 
 
-static char *tenon_whole_encode_entry (struct tenon_stream *, char *, void *);
-static char *tenon_whole_decode_entry (struct tenon_stream *, char *, void *);
+static char *tenon_whole_encode_entry (struct tenon_xdr_stream *, char *, void *);
+static char *tenon_whole_decode_entry (struct tenon_xdr_stream *, char *, void *);
 static void tenon_whole_free_entry (XDR *, void *);
-static char *tenon_list_encode_entry (struct tenon_stream *, char *, entry *, bool_t);
-static char *tenon_list_decode_entry (struct tenon_stream *, char *, entry **, bool_t);
+static char *tenon_list_encode_entry (struct tenon_xdr_stream *, char *, entry *, bool_t);
+static char *tenon_list_decode_entry (struct tenon_xdr_stream *, char *, entry **, bool_t);
 static void tenon_list_free_entry (XDR *, entry **, bool_t);
 
 static char *
-tenon_encode_entry (struct tenon_stream *_s, char *_at, void *_value)
+tenon_encode_entry (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	entry *objp = (entry *) _value;
 
@@ -486,7 +486,7 @@ tenon_encode_entry (struct tenon_stream *_s, char *_at, void *_value)
 }
 
 static char *
-tenon_decode_entry (struct tenon_stream *_s, char *_at, void *_value)
+tenon_decode_entry (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	entry *objp = (entry *) _value;
 
@@ -510,7 +510,7 @@ tenon_free_entry (XDR *xdrs, void *_value)
 }
 
 static char *
-tenon_list_encode_entry (struct tenon_stream *_s, char *_at, entry *objp, bool_t _bare)
+tenon_list_encode_entry (struct tenon_xdr_stream *_s, char *_at, entry *objp, bool_t _bare)
 {
 	for (;; objp = objp->nextentry, _bare = FALSE) {
 		if (!_bare) {
@@ -527,7 +527,7 @@ tenon_list_encode_entry (struct tenon_stream *_s, char *_at, entry *objp, bool_t
 }
 
 static char *
-tenon_list_decode_entry (struct tenon_stream *_s, char *_at, entry **_to, bool_t _bare)
+tenon_list_decode_entry (struct tenon_xdr_stream *_s, char *_at, entry **_to, bool_t _bare)
 {
 	for (;; _to = &(*_to)->nextentry, _bare = FALSE) {
 		if (!_bare) {
@@ -563,13 +563,13 @@ tenon_list_free_entry (XDR *xdrs, entry **_to, bool_t _bare)
 }
 
 static char *
-tenon_whole_encode_entry (struct tenon_stream *_s, char *_at, void *_value)
+tenon_whole_encode_entry (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	return tenon_list_encode_entry (_s, _at, (entry *) _value, TRUE);
 }
 
 static char *
-tenon_whole_decode_entry (struct tenon_stream *_s, char *_at, void *_value)
+tenon_whole_decode_entry (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	entry *objp = (entry *) _value;
 
@@ -605,7 +605,7 @@ xdr_entries (XDR *xdrs, entries *objp)
 }
 
 static char *
-tenon_encode_dirlist (struct tenon_stream *_s, char *_at, void *_value)
+tenon_encode_dirlist (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	dirlist *objp = (dirlist *) _value;
 
@@ -631,7 +631,7 @@ tenon_encode_dirlist (struct tenon_stream *_s, char *_at, void *_value)
 }
 
 static char *
-tenon_decode_dirlist (struct tenon_stream *_s, char *_at, void *_value)
+tenon_decode_dirlist (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	dirlist *objp = (dirlist *) _value;
 
@@ -704,7 +704,7 @@ xdr_ticks (XDR *xdrs, ticks *objp)
 }
 
 static char *
-tenon_encode_listing (struct tenon_stream *_s, char *_at, void *_value)
+tenon_encode_listing (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	listing *objp = (listing *) _value;
 
@@ -728,7 +728,7 @@ tenon_encode_listing (struct tenon_stream *_s, char *_at, void *_value)
 }
 
 static char *
-tenon_decode_listing (struct tenon_stream *_s, char *_at, void *_value)
+tenon_decode_listing (struct tenon_xdr_stream *_s, char *_at, void *_value)
 {
 	listing *objp = (listing *) _value;
 
