@@ -156,7 +156,8 @@ fn kind_of_call(error: &CallError) -> ApiErrorKind {
         | CallError::Metadata(_)
         | CallError::OncMetadata
         | CallError::InsecureToken
-        | CallError::NoStreams { .. } => ApiErrorKind::Caller,
+        | CallError::NoStreams { .. }
+        | CallError::NoCallbacks { .. } => ApiErrorKind::Caller,
         CallError::Exception(exception) if exception.status == Status::DEADLINE => {
             ApiErrorKind::Timeout
         }

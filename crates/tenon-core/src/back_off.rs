@@ -118,6 +118,7 @@ fn is_hopeless(error: &ConnectError) -> bool {
         ),
         ConnectError::Unresolved { .. } | ConnectError::NotRegistered { .. } => false,
         ConnectError::Address(_)
+        | ConnectError::Callbacks { .. }
         | ConnectError::NoPort(_)
         | ConnectError::NotReconnected { .. } => true,
     }

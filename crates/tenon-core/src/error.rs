@@ -105,6 +105,12 @@ pub enum CallError {
         /// Reason why it cannot be made.
         reason: &'static str,
     },
+    /// Your call was wrong: a server calls back only over a connection, to a client that takes such calls.
+    #[error("no call back can be made: {reason}")]
+    NoCallbacks {
+        /// Reason why not.
+        reason: &'static str,
+    },
     /// The other end takes no further items of the call: it has answered it, or one of both ends has given it up.
     #[error("the other end takes no further items of the call")]
     StreamClosed,
@@ -238,6 +244,7 @@ impl CallError {
             | Self::OncMetadata
             | Self::InsecureToken
             | Self::NoStreams { .. }
+            | Self::NoCallbacks { .. }
             | Self::Rejected(_)
             | Self::Unbound(_)
             | Self::ConnectionRefused(_)
@@ -505,6 +512,12 @@ pub enum ConnectError {
         address: Address,
         /// Error of the attempt. Of a name with several addresses its text has each of them with its cause.
         cause: Arc<io::Error>,
+    },
+    /// The channel cannot serve calls of its server.
+    #[error("calls of the server cannot be served: {reason}")]
+    Callbacks {
+        /// Reason why not.
+        reason: String,
     },
     /// The connection is lost, and cannot be made again, as the program has supplied it.
     #[error(

@@ -36,6 +36,7 @@ impl CallError {
             | Self::Metadata(_)
             | Self::OncMetadata
             | Self::NoStreams { .. }
+            | Self::NoCallbacks { .. }
             | Self::InsecureToken => Kind::InvalidCall,
             Self::TooManyCalls { .. } => Kind::Busy,
             Self::Rejected(rejection) => rejection.kind(),

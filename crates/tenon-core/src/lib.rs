@@ -3,6 +3,7 @@
 //! and for tasks (`tenon-tokio`) stand on it; it has no socket and no thread.
 
 pub mod back_off;
+pub mod callbacks;
 pub mod caller;
 pub mod client;
 mod client_socket;

@@ -4,11 +4,13 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::time::Instant;
 
 use tenon_proto::onc::auth::AuthStat;
 use tenon_wire::{Buffer, DecodeError, EncodeError, Encoder, Lean, Marshal};
 
 use crate::error::CallError;
+use crate::propagation;
 
 /// Why a service does not carry a call out; the caller learns the status (RFC 5531 section 9), the
 /// server's log the reason.
@@ -109,7 +111,8 @@ fn encode_raised<T: Marshal<Lean>>(
 }
 
 /// Makes a refusal of any error, so that handlers use `?`: a [`DecodeError`] is [`Refusal::GarbageArguments`],
-/// [`CallError::CallerGone`] is [`Refusal::Cancelled`], any other is [`Refusal::SystemError`] with its text and those of
+/// [`CallError::CallerGone`] is [`Refusal::Cancelled`], [`CallError::TimedOut`] is [`Refusal::TimedOut`] if the call that the
+/// handler carries out has no time left either, any other is [`Refusal::SystemError`] with its text and those of
 /// its sources.
 impl<E: Error + 'static> From<E> for Refusal {
     fn from(error: E) -> Self {
@@ -117,8 +120,13 @@ impl<E: Error + 'static> From<E> for Refusal {
         if let Some(error) = any.downcast_ref::<DecodeError>() {
             return Self::GarbageArguments(error.clone());
         }
-        if let Some(error @ CallError::CallerGone) = call_error(any) {
-            return Self::Cancelled(error.to_string());
+        match call_error(any) {
+            Some(error @ CallError::CallerGone) => return Self::Cancelled(error.to_string()),
+            // It had no more time than the call of the handler.
+            Some(error @ CallError::TimedOut { .. }) if is_late() => {
+                return Self::TimedOut(error.to_string());
+            }
+            _ => {}
         }
         let mut text = error.to_string();
         let mut source = error.source();
@@ -128,6 +136,11 @@ impl<E: Error + 'static> From<E> for Refusal {
         }
         Self::SystemError(text)
     }
+}
+
+/// Returns whether the time of the call that a handler carries out on this thread is over.
+fn is_late() -> bool {
+    propagation::deadline().is_some_and(|at| at <= Instant::now())
 }
 
 /// Returns the error of a call, which may be that of a reader or writer of bytes.

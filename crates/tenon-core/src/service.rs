@@ -11,6 +11,8 @@ use tenon_proto::lean::{Interface, Metadata, MetadataError, MetadataView};
 use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Decoder, Encoder, Lean};
 
+use crate::callbacks::{CallbackChannel, CallbackSource};
+use crate::error::CallError;
 use crate::lean_input::LeanInput;
 use crate::procedure::ProcedureInfo;
 use crate::propagation::{self, PropagatedContext};
@@ -277,6 +279,7 @@ pub struct CallInfo<'a> {
     cancellation: Cancellation<'a>,
     metadata: MetadataView<'a>,
     reply_metadata: Option<&'a ReplyMetadata>,
+    callbacks: Option<&'a dyn CallbackSource>,
 }
 
 impl<'a> CallInfo<'a> {
@@ -306,6 +309,7 @@ impl<'a> CallInfo<'a> {
             cancellation: Cancellation::None,
             metadata: MetadataView::NONE,
             reply_metadata: None,
+            callbacks: None,
         }
     }
 
@@ -319,6 +323,7 @@ impl<'a> CallInfo<'a> {
         deadline: Option<Instant>,
         cancellation: Cancellation<'a>,
         reply_metadata: &'a ReplyMetadata,
+        callbacks: Option<&'a dyn CallbackSource>,
     ) -> Self {
         Self {
             procedure,
@@ -332,6 +337,7 @@ impl<'a> CallInfo<'a> {
             cancellation,
             metadata: attachments.metadata,
             reply_metadata: Some(reply_metadata),
+            callbacks,
         }
     }
 
@@ -399,6 +405,21 @@ impl<'a> CallInfo<'a> {
     #[inline]
     pub fn transport(&self) -> Option<Transport> {
         self.transport
+    }
+
+    /// Returns the way back to the caller: its procedures are called over the connection that it has opened, if it
+    /// [serves some](crate::callbacks). It may be kept, and used when the handler has returned.
+    ///
+    /// # Errors
+    /// [`CallError::NoCallbacks`]: the call came in a datagram or from the same process, or its service wants the calls of a
+    /// connection one after the other. Whether the caller takes calls is found out by calling it.
+    pub fn callback_channel(&self) -> Result<CallbackChannel, CallError> {
+        match self.callbacks {
+            Some(source) => source.channel(),
+            None => Err(CallError::NoCallbacks {
+                reason: "the call did not come over a connection",
+            }),
+        }
     }
 
     /// Returns when the caller stops waiting, if it has said so. Clients of ONC RPC cannot.

@@ -6,9 +6,10 @@ use ::tenon::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Representation,
 };
 use ::tenon::{
-    CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CalledProcedure, Channel,
-    ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface, LeanService,
-    MakeCalls, ProcedureError, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CallbackChannel, CallbackClient,
+    CalledProcedure, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
+    LeanInterface, LeanService, MakeCalls, ProcedureError, ProcedureInfo, Refusal, Service,
+    WithOptions, in_process,
 };
 
 /// The most versions that one answer lists, and bytes of a descriptor that one brings.
@@ -457,6 +458,14 @@ impl ReflectionV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl ReflectionV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, REFLECTION, REFLECTION_V1);
+        Self(client.with_interface(REFLECTION_V1_INTERFACE.shared()))
     }
 }
 

@@ -87,12 +87,14 @@ mod streams;
 mod watch;
 
 pub use client::{
-    Channel, Client, ClientView, LayeredCall, LeanCalls, MakeAsyncCalls, OncCalls, PendingCall,
+    CallbackFuture, Channel, Client, ClientView, LayeredCall, LeanCalls, MakeAsyncCalls, OncCalls,
+    PendingCall,
 };
 #[cfg(unix)]
 pub use established::memory;
 pub use server::{
-    Answer, AsyncService, Call, Request, RequestCodec, RequestedProcedure, Server, ServerBuilder,
+    Answer, AsyncCallbacks, AsyncService, Call, Request, RequestCodec, RequestedProcedure, Server,
+    ServerBuilder,
 };
 pub use streams::{ArgumentSink, AsyncStreamPair, ItemSink, ItemStream, OpenAsyncStreams};
 pub use tenon::{ChannelCounters, InOrder, Protocol};

@@ -85,6 +85,7 @@
 //! | say how a connection is made and how large messages may be | [`ChannelOptions`] |
 //! | serve several programs at several addresses | [`Server`], [`ServerBuilder`], [`ServerLimits`] |
 //! | serve and call from an event loop of your own | [`SteppedServer`], [`ChannelStepper`] |
+//! | be called by the server, over the connection of a client | [`Callbacks`], [`CallbackClient`] |
 //! | put something around all calls of a client or a service | [`Middleware`], [`Layered`]; the crate `tenon-middleware` has what is commonly wanted |
 //! | refuse a call, or identify the caller | [`Refusal`], [`CallInfo`] |
 //! | know which side was at fault, and whether the call may have been executed | [`CallError`] |
@@ -125,6 +126,7 @@ pub use streams::{
     ArgumentWriter, DecodeItem, EncodeItem, ItemReader, ItemWriter, OpenStreams, StreamPair,
 };
 pub use tenon_core::Refusal;
+pub use tenon_core::callbacks::{CallbackChannel, CallbackClient, Callbacks, PendingCallbackReply};
 pub use tenon_core::client::ChannelCounters;
 pub use tenon_core::error::{CallError, CallErrorKind, ConnectError, LeanException, Misbehavior};
 pub use tenon_core::middleware::{

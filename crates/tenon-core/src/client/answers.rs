@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{
-    AbandonedCall, Answer, Connection, ConnectionError, Event, PeerClosing, PlainAnswer,
-    ReplyError, ServiceTable, UnsentCall,
+    AbandonedCall, Answer, Connection, DeferredId, PeerClosing, PlainAnswer, Received,
+    ReceivedCall, ReplyError, ServiceTable, UnsentCall,
 };
-use tenon_proto::lean::CloseReason;
+use tenon_proto::lean::{Close, CloseReason};
 
 use super::calls::{CallId, Calls, DatagramCalls};
 use super::datagram_input::DatagramInput;
@@ -38,26 +38,32 @@ pub enum NextMessage<W> {
     Unbegun(Box<UnsentCall>, W),
     /// An item for the call of this waiter.
     Item(W),
+    /// A call of the peer, which is to be carried out.
+    Called(Box<ReceivedCall>),
+    /// The peer does not wait for a call any more that is carried out.
+    Cancelled(DeferredId),
     /// A message that says nothing to a caller.
     Other,
 }
 
 impl Input {
     /// Takes the next message out of what was received, and finds the call that it answers. `own` is the call of the
-    /// caller that reads, which is looked for first. Items go to their calls in `pipes`.
+    /// caller that reads, which is looked for first. Items go to their calls in `pipes`; `services` are those that this
+    /// end serves.
     ///
     /// # Errors
     /// The connection has failed.
     #[inline]
-    pub fn take_next<W: Copy + PartialEq>(
+    pub fn take_next<'s, W: Copy + PartialEq>(
         &mut self,
         calls: &mut Calls<W>,
         pipes: &StreamPipes<W>,
+        services: impl FnOnce() -> &'s ServiceTable,
         own: Option<(W, CallId)>,
     ) -> Result<NextMessage<W>, ConnectionFailure> {
         match (self, calls) {
             (Self::Stream(receiver), Calls::Stream(connection)) => {
-                next_message(connection, receiver, pipes)
+                next_message(connection, receiver, pipes, services)
             }
             (Self::Datagram(input), Calls::Datagram(calls)) => {
                 if !input.advance() {
@@ -75,10 +81,11 @@ impl Input {
 
 /// Takes the next message of a stream in.
 #[inline]
-fn next_message<W: Copy + PartialEq>(
+fn next_message<'s, W: Copy + PartialEq>(
     connection: &mut Connection<W>,
     receiver: &mut Receiver,
     pipes: &StreamPipes<W>,
+    services: impl FnOnce() -> &'s ServiceTable,
 ) -> Result<NextMessage<W>, ConnectionFailure> {
     if let Some(answer) = connection.next_plain_reply(receiver) {
         let PlainAnswer {
@@ -95,7 +102,10 @@ fn next_message<W: Copy + PartialEq>(
             }),
         }));
     }
-    next_rare_message(connection, receiver, pipes)
+    if receiver.is_between_frames() {
+        return Ok(NextMessage::Nothing);
+    }
+    next_rare_message(connection, receiver, pipes, services())
 }
 
 /// Takes a message in that is more than a successful reply.
@@ -104,14 +114,13 @@ fn next_rare_message<W: Copy + PartialEq>(
     connection: &mut Connection<W>,
     receiver: &mut Receiver,
     pipes: &StreamPipes<W>,
+    services: &ServiceTable,
 ) -> Result<NextMessage<W>, ConnectionFailure> {
-    let services = ServiceTable::default();
-    let frame = receiver.next_frame();
-    let Some(frame) = frame.map_err(ConnectionError::from)? else {
-        return Ok(NextMessage::Nothing);
-    };
-    Ok(match connection.handle_frame(frame, &services)? {
-        Event::Answered(answer) => {
+    Ok(match connection.next_uncommon(receiver, services)? {
+        Received::Nothing => NextMessage::Nothing,
+        Received::Call(call) => NextMessage::Called(Box::new(call)),
+        Received::Cancelled(id) => NextMessage::Cancelled(id),
+        Received::Answered(answer) => {
             let length = answer.outcome.as_ref().map_or(0, |results| results.len());
             let mut answered = Answered::of(answer);
             if let Ok(reply) = &mut answered.outcome {
@@ -121,15 +130,15 @@ fn next_rare_message<W: Copy + PartialEq>(
             }
             NextMessage::Answered(answered)
         }
-        Event::PeerClosing(closing) => closing_event(closing)?,
-        Event::Item(item) => match pipes.push(&item) {
+        Received::PeerClosing(closing) => closing_event(closing)?,
+        Received::Item(item) => match pipes.push(&item) {
             Some(waiter) => NextMessage::Item(waiter),
             None => {
                 connection.give_back(item.id, item.size);
                 NextMessage::Other
             }
         },
-        Event::Unbegun(AbandonedCall {
+        Received::Unbegun(AbandonedCall {
             waiter,
             unsent: Some(unsent),
             ..
@@ -140,22 +149,43 @@ fn next_rare_message<W: Copy + PartialEq>(
 
 #[cold]
 fn closing_event<W>(closing: PeerClosing<'_, W>) -> Result<NextMessage<W>, ConnectionFailure> {
-    let cause = io::Error::new(
-        io::ErrorKind::ConnectionAborted,
-        format!("the peer closed the connection: {}", closing.close),
-    );
     // What the peer takes for a violation ends everything.
     if closing.close.reason == CloseReason::VIOLATION {
-        return Err(cause.into());
+        return Err(closing_cause(&closing.close).into());
     }
     let unbegun = closing.unbegun.into_iter().map(|call| call.waiter);
-    Ok(NextMessage::Closing(
-        CallError::Disconnected {
-            cause: Arc::new(cause),
-            may_have_executed: false,
-        },
-        unbegun.collect(),
-    ))
+    let error = closing_error(&closing.close);
+    Ok(NextMessage::Closing(error, unbegun.collect()))
+}
+
+fn closing_cause(close: &Close<'_>) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::ConnectionAborted,
+        format!("the peer closed the connection: {close}"),
+    )
+}
+
+/// Returns the error of a call that a peer which closes the connection has not begun.
+pub(crate) fn closing_error(close: &Close<'_>) -> CallError {
+    CallError::Disconnected {
+        cause: Arc::new(closing_cause(close)),
+        may_have_executed: false,
+    }
+}
+
+/// Returns the waiter of an answer, and what the peer says beside the results, or the error that the answer is instead.
+pub(crate) fn result_of<W>(
+    answer: Answer<'_, W>,
+) -> (W, Result<Option<Box<ReplyExtensions>>, Box<CallError>>) {
+    let extensions = match answer.extensions.is_empty() {
+        true => None,
+        false => Some(ReplyExtensions::of(answer.extensions)),
+    };
+    let outcome = match answer.outcome {
+        Ok(_) => Ok(extensions),
+        Err(error) => Err(answer_error(error, extensions)),
+    };
+    (answer.waiter, outcome)
 }
 
 /// Takes in the datagram that was handed out last; returns the answer, if that makes one whole.
@@ -210,20 +240,13 @@ impl<W> Answered<W> {
     /// The same without what lies in the message. The place of the results in it is to be filled in.
     #[inline]
     fn of(answer: Answer<'_, W>) -> Self {
-        let extensions = match answer.extensions.is_empty() {
-            true => None,
-            false => Some(ReplyExtensions::of(answer.extensions)),
-        };
-        Self {
-            waiter: answer.waiter,
-            outcome: match answer.outcome {
-                Ok(_) => Ok(ReplyPlace {
-                    place: 0..0,
-                    order: answer.order,
-                    extensions,
-                }),
-                Err(error) => Err(answer_error(error, extensions)),
-            },
-        }
+        let order = answer.order;
+        let (waiter, outcome) = result_of(answer);
+        let outcome = outcome.map(|extensions| ReplyPlace {
+            place: 0..0,
+            order,
+            extensions,
+        });
+        Self { waiter, outcome }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_net::{Address, Protocol, Transport};
+use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{
     CallDraft, Connection, OutgoingCounters, StartError, StartedCall, WireProtocol,
@@ -82,9 +83,12 @@ pub(crate) fn datagram_endpoint<W>(
 }
 
 impl<W: Copy + PartialEq> Calls<W> {
-    /// The calls of a channel to `address`, and the receiver of its first connection if that is a stream.
-    pub fn new(address: &Address, options: &ChannelOptions) -> Self {
-        let config = options.connection_config();
+    /// The calls of a channel to `address`, which carries out so many calls of its server at the same time.
+    pub fn new(address: &Address, options: &ChannelOptions, callbacks_max: usize) -> Self {
+        let config = ConnectionConfig {
+            incoming_calls_max: callbacks_max,
+            ..options.connection_config()
+        };
         let is_datagram = matches!(address.transport(), Transport::Udp | Transport::Xdp);
         match (address.protocol(), is_datagram) {
             (protocol, false) => {

@@ -16,6 +16,7 @@ mod silence;
 use std::time::Duration;
 
 pub use answers::{Answered, NextMessage};
+pub(crate) use answers::{closing_error, result_of};
 pub(crate) use calls::datagram_endpoint;
 pub use calls::{CallId, Calls, DatagramCalls};
 pub use counters::ChannelCounters;

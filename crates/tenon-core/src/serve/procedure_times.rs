@@ -17,6 +17,9 @@ const STRIKES: u8 = 2;
 /// Times in a row that a procedure has to be quick on another thread before it is run where it is received again.
 const QUICK_RUNS: u8 = 32;
 
+/// The entry of a procedure whose handler waits for calls of its own over the connection of its call.
+const CALLS_BACK: u8 = u8::MAX;
+
 /// Procedures of a service that are told apart.
 const PROCEDURES: usize = 256;
 
@@ -81,6 +84,14 @@ impl ProcedureTimes {
         }
     }
 
+    /// Notes that a handler waits for calls of its own over the connection of its call, which is served meanwhile: its
+    /// procedure is handed to another thread from now on.
+    pub fn note_calls_back(&self, service: usize, procedure: u32) {
+        if let Some(entry) = self.entry(service, procedure) {
+            entry.store(CALLS_BACK, Ordering::Relaxed);
+        }
+    }
+
     /// Notes how long a handler took where its call was received, and where others had to wait for it.
     #[inline]
     pub fn note_inline(&self, service: usize, procedure: u32, took: Duration) {
@@ -97,6 +108,9 @@ impl ProcedureTimes {
             return;
         };
         let runs = entry.load(Ordering::Relaxed).max(STRIKES);
+        if runs == CALLS_BACK {
+            return;
+        }
         let next = if took > QUICK {
             STRIKES
         } else if runs - STRIKES + 1 < QUICK_RUNS {

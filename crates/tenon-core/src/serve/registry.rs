@@ -5,6 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Instant;
 
+use tenon_net::Protocol;
 use tenon_proto::connection::{
     CallAttachments, Caller, IncomingCall, ReceivedCall, ReplyDraft, ServiceTable,
 };
@@ -15,6 +16,7 @@ use tenon_proto::onc::message::Refused;
 use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
 
 use super::counters::ServerTally;
+use crate::callbacks::CallbackSource;
 use crate::lean_input::LeanInput;
 use crate::profile;
 use crate::refusal::Refusal;
@@ -63,6 +65,8 @@ pub struct CallContext<'a> {
     pub cancellation: Cancellation<'a>,
     /// The streams of the call, if it has some.
     pub streams: Option<&'a ServedStreams>,
+    /// The way back to the caller, if there is one.
+    pub callbacks: Option<&'a dyn CallbackSource>,
 }
 
 impl CallToServe {
@@ -113,6 +117,15 @@ impl CallToServe {
                 let extensions = message.get(place).unwrap_or_default();
                 CallAttachments::of_lean(Extensions::checked(extensions, self.order))
             }
+        }
+    }
+
+    /// Returns the protocol that the caller speaks.
+    #[inline]
+    pub fn protocol(&self) -> Protocol {
+        match self.caller {
+            Caller::Onc { .. } => Protocol::Onc,
+            Caller::Lean(_) => Protocol::Lean,
         }
     }
 
@@ -268,6 +281,7 @@ impl ServiceRegistry {
             origin,
             cancellation,
             streams,
+            callbacks,
         } = context;
         let reply_metadata = ReplyMetadata::new();
         let info = CallInfo::received(
@@ -277,6 +291,7 @@ impl ServiceRegistry {
             call.deadline,
             cancellation,
             &reply_metadata,
+            callbacks,
         );
         let context = info.context_to_enter();
         let entered = context.as_ref().map(|context| context.enter());

@@ -1,10 +1,13 @@
 //! A connection as its server has it: what it has received and not answered, what is to be sent, and how long the
 //! peer may take. It has no socket; a driver receives and sends, and runs the handlers.
 
+mod callbacks;
 mod piped_calls;
 mod sending;
 mod streams;
+mod waiting_callbacks;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,6 +39,8 @@ use crate::service::CancelFlag;
 
 use piped_calls::PipedCalls;
 pub use sending::Sending;
+pub use waiting_callbacks::lost_callback;
+use waiting_callbacks::{CallbackEvent, ServedConnection, WaitingCallbacks};
 
 /// Bytes of replies that wait to be sent before further calls are carried out.
 const REPLIES_MAX: usize = 256 << 10;
@@ -131,12 +136,20 @@ impl ServerShared {
     }
 }
 
+impl fmt::Debug for ServerShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerShared")
+            .field("programs", &self.registry.programs())
+            .finish_non_exhaustive()
+    }
+}
+
 /// A connection as its server has it.
 #[derive(Debug)]
 pub struct ServedStream {
     /// The number of the connection among all connections and ports of the server.
     id: usize,
-    connection: Connection<()>,
+    connection: ServedConnection,
     receiver: Receiver,
     share: MemoryShare,
     /// Bytes that are being sent.
@@ -152,6 +165,8 @@ pub struct ServedStream {
     deferred: Vec<CancellableCall>,
     /// The calls with streams.
     piped: PipedCalls,
+    /// The calls of this end that the client does not take yet.
+    callbacks: WaitingCallbacks,
     /// Handlers that run where their calls were received, while another thread may go on with the connection.
     inline: usize,
     /// Bytes of memory of the calls that are carried out, but for short ones that are carried out where they were
@@ -209,6 +224,7 @@ impl ServedStream {
             call: None,
             deferred: Vec::new(),
             piped: PipedCalls::default(),
+            callbacks: WaitingCallbacks::default(),
             inline: 0,
             call_bytes: 0,
             half_received: HalfReceived::new(&shared.tally),
@@ -347,12 +363,27 @@ impl ServedStream {
                 }
                 NextMessage::Handled
             }
-            Ok(
-                Received::Answered(_)
-                | Received::Unbegun(_)
-                | Received::PeerClosing(_)
-                | Received::Handled,
-            ) => NextMessage::Handled,
+            Ok(Received::Answered(answer)) => {
+                let event = CallbackEvent::answered(answer);
+                self.handle_callback(event);
+                NextMessage::Handled
+            }
+            Ok(Received::Unbegun(call)) => {
+                self.handle_callback(CallbackEvent::Unbegun(Box::new(call)));
+                NextMessage::Handled
+            }
+            Ok(Received::PeerClosing(closing)) => {
+                let event = CallbackEvent::closing(closing);
+                self.handle_callback(event);
+                NextMessage::Handled
+            }
+            Ok(Received::Handled) => {
+                if !self.callbacks.is_empty() {
+                    // The client may have said that it binds a service.
+                    self.resume_callbacks();
+                }
+                NextMessage::Handled
+            }
             Err(error) => return Err(self.broken(error)),
         })
     }

@@ -2,6 +2,7 @@
 
 mod assembly;
 mod bytes;
+mod end;
 mod pipe;
 mod pipes;
 mod port;
@@ -9,6 +10,7 @@ mod received;
 
 pub use assembly::{ItemAssembly, WholeItem};
 pub use bytes::{BYTES_TOGETHER, declared_max, io_error};
+pub use end::StreamEnd;
 pub use pipe::{Readable, StreamPipe, Writable};
 pub use pipes::StreamPipes;
 pub use port::{ServedStreams, StreamPort};

@@ -64,10 +64,12 @@ pub fn stubs(path: &Path) -> String {
         "raises.x" => stubs_with(path, &lean, raises),
         "reserved.x" => stubs_with(path, &lean, reserved),
         "utf8.x" => stubs_with(path, &lean, utf8),
-        "idempotent.x" | "streams_async.x" | "tasks.x" => stubs_with(path, &lean, tasks),
+        "callbacks_async.x" | "idempotent.x" | "streams_async.x" | "tasks.x" => {
+            stubs_with(path, &lean, tasks)
+        }
         "tasks_onc.x" => stubs_with(path, &lean[..1], tasks),
-        "calls.x" | "demo.x" | "deprecated.x" | "directions.x" | "hprpc.x" | "names.x"
-        | "results.x" | "service.x" | "streams.x" => stubs_in(path, &lean),
+        "callbacks.x" | "calls.x" | "demo.x" | "deprecated.x" | "directions.x" | "hprpc.x"
+        | "names.x" | "results.x" | "service.x" | "streams.x" => stubs_in(path, &lean),
         _ => stubs_in(path, &lean[..1]),
     }
 }

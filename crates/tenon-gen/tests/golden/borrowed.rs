@@ -7,9 +7,9 @@ use ::tenon::wire::{
     Representation, View, Xdr,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
-    Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface,
+    LeanService, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// `samples` of the interface.
@@ -364,6 +364,14 @@ impl BorrowedV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl BorrowedV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, BORROWED, BORROWED_V1);
+        Self(client.with_interface(BORROWED_V1_INTERFACE.shared()))
     }
 }
 

@@ -7,9 +7,9 @@ use ::tenon::wire::{
     Representation, Word,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
-    Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface,
+    LeanService, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 ::tenon::wire::blittable! {
@@ -278,6 +278,14 @@ impl AtlasV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl AtlasV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, ATLAS, ATLAS_V1);
+        Self(client.with_interface(ATLAS_V1_INTERFACE.shared()))
     }
 }
 
@@ -563,6 +571,14 @@ impl AtlasV2Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl AtlasV2Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, ATLAS, ATLAS_V2);
+        Self(client.with_interface(ATLAS_V2_INTERFACE.shared()))
     }
 }
 

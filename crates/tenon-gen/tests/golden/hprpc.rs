@@ -6,9 +6,9 @@ use ::tenon::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Representation,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
-    Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface,
+    LeanService, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// Bytes in the result of MaxResult.
@@ -346,6 +346,14 @@ impl HprpcVersionClient {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl HprpcVersionClient<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, HPRPC_PROGRAM, HPRPC_VERSION);
+        Self(client.with_interface(HPRPC_VERSION_INTERFACE.shared()))
     }
 }
 

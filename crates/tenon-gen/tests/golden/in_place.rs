@@ -7,8 +7,9 @@ use ::tenon::wire::{
     Order, Word, Xdr,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal,
+    Service, WithOptions, in_process,
 };
 
 /// `chain` of the interface.
@@ -334,7 +335,8 @@ impl TermsV1Client {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, TERMS, TERMS_V1))
+        let client = Client::over(channel, TERMS, TERMS_V1);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -347,6 +349,14 @@ impl TermsV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl TermsV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, TERMS, TERMS_V1);
+        Self(client)
     }
 }
 

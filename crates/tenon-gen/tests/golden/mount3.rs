@@ -7,8 +7,9 @@ use ::tenon::wire::{
     Marshal, Order, Word, Xdr,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal,
+    Service, WithOptions, in_process,
 };
 
 /// Bytes in a path name, at most.
@@ -480,7 +481,8 @@ impl MountV3Client {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, MOUNT_PROGRAM, MOUNT_V3))
+        let client = Client::over(channel, MOUNT_PROGRAM, MOUNT_V3);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -493,6 +495,14 @@ impl MountV3Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl MountV3Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, MOUNT_PROGRAM, MOUNT_V3);
+        Self(client)
     }
 }
 

@@ -95,9 +95,10 @@ pub mod shapes {
         Order, Representation, View, Word, Xdr,
     };
     use ::tenon::{
-        CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions,
-        Client, ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls,
-        ProcedureInfo, Refusal, Service, WithOptions, in_process,
+        CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient,
+        CalledProcedure, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
+        LeanInterface, LeanService, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions,
+        in_process,
     };
 
     pub const CORNERS_MAX: u32 = 16;
@@ -284,6 +285,14 @@ pub mod shapes {
         #[must_use]
         pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
             Self(self.0.with_credential(credential))
+        }
+    }
+
+    impl DrawingV1Client<CallbackClient> {
+        /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+        pub fn calling_back(channel: CallbackChannel) -> Self {
+            let client = CallbackClient::over(channel, DRAWING, DRAWING_V1);
+            Self(client.with_interface(DRAWING_V1_INTERFACE.shared()))
         }
     }
 

@@ -7,8 +7,9 @@ use ::tenon::wire::{
     Marshal, Order, Word, Xdr,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal,
+    Service, WithOptions, in_process,
 };
 
 /// bytes in a file handle, at most
@@ -4826,7 +4827,8 @@ impl NfsV3Client {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, NFS_PROGRAM, NFS_V3))
+        let client = Client::over(channel, NFS_PROGRAM, NFS_V3);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -4839,6 +4841,14 @@ impl NfsV3Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl NfsV3Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, NFS_PROGRAM, NFS_V3);
+        Self(client)
     }
 }
 

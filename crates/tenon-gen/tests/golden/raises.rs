@@ -7,9 +7,10 @@ use ::tenon::wire::{
     Representation, Word,
 };
 use ::tenon::{
-    CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CalledProcedure, Channel,
-    ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface, LeanService,
-    MakeCalls, ProcedureError, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CallbackChannel, CallbackClient,
+    CalledProcedure, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
+    LeanInterface, LeanService, MakeCalls, ProcedureError, ProcedureInfo, Refusal, Service,
+    WithOptions, in_process,
 };
 
 /// `no_such_key` of the interface.
@@ -560,6 +561,14 @@ impl KeysV1Client {
     }
 }
 
+impl KeysV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, KEYS, KEYS_V1);
+        Self(client.with_interface(KEYS_V1_INTERFACE.shared()))
+    }
+}
+
 impl<C: MakeCalls> KeysV1Client<C> {
     /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options<'c>(
@@ -956,6 +965,14 @@ impl KeysV1AsyncClient {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl KeysV1AsyncClient<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, KEYS, KEYS_V1);
+        Self(client.with_interface(KEYS_V1_INTERFACE.shared()))
     }
 }
 

@@ -4,9 +4,9 @@
 
 use ::tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr};
 use ::tenon::{
-    CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CalledProcedure, Channel,
-    ChannelOptions, Client, ConnectError, Credential, MakeCalls, ProcedureError, ProcedureInfo,
-    Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CallbackChannel, CallbackClient,
+    CalledProcedure, Channel, ChannelOptions, Client, ConnectError, Credential, MakeCalls,
+    ProcedureError, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 ::tenon::wire::blittable! {
@@ -154,7 +154,8 @@ impl JobsV1Client {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, JOBS, JOBS_V1))
+        let client = Client::over(channel, JOBS, JOBS_V1);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -167,6 +168,14 @@ impl JobsV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl JobsV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, JOBS, JOBS_V1);
+        Self(client)
     }
 }
 

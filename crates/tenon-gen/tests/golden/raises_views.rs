@@ -7,9 +7,10 @@ use ::tenon::wire::{
     Representation, View,
 };
 use ::tenon::{
-    CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CalledProcedure, Channel,
-    ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface, LeanService,
-    MakeCalls, ProcedureError, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CallbackChannel, CallbackClient,
+    CalledProcedure, Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput,
+    LeanInterface, LeanService, MakeCalls, ProcedureError, ProcedureInfo, Refusal, Service,
+    WithOptions, in_process,
 };
 
 /// `file` of the interface.
@@ -302,6 +303,14 @@ impl FilesV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl FilesV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, FILES, FILES_V1);
+        Self(client.with_interface(FILES_V1_INTERFACE.shared()))
     }
 }
 

@@ -6,9 +6,9 @@ use ::tenon::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
-    CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CalledProcedure, Channel,
-    ChannelOptions, Client, ConnectError, Credential, MakeCalls, ProcedureError, ProcedureInfo,
-    Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CallbackChannel, CallbackClient,
+    CalledProcedure, Channel, ChannelOptions, Client, ConnectError, Credential, MakeCalls,
+    ProcedureError, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// The most versions that one answer lists, and bytes of a descriptor that one brings.
@@ -380,7 +380,8 @@ impl ReflectionV1Client {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, REFLECTION, REFLECTION_V1))
+        let client = Client::over(channel, REFLECTION, REFLECTION_V1);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -393,6 +394,14 @@ impl ReflectionV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl ReflectionV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, REFLECTION, REFLECTION_V1);
+        Self(client)
     }
 }
 

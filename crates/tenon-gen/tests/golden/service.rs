@@ -7,9 +7,9 @@ use ::tenon::wire::{
     Representation, Xdr,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
-    Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface,
+    LeanService, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// `args` of the interface.
@@ -133,6 +133,14 @@ impl StoreV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl StoreV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, STORE_PROGRAM, STORE_V1);
+        Self(client.with_interface(STORE_V1_INTERFACE.shared()))
     }
 }
 
@@ -527,6 +535,14 @@ impl StoreV2Client {
     }
 }
 
+impl StoreV2Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, STORE_PROGRAM, STORE_V2);
+        Self(client.with_interface(STORE_V2_INTERFACE.shared()))
+    }
+}
+
 impl<C: MakeCalls> StoreV2Client<C> {
     /// Returns this client with `options` for some calls, at no cost.
     pub fn with_options<'c>(
@@ -896,6 +912,14 @@ impl EmptyV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl EmptyV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, EMPTY_PROGRAM, EMPTY_V1);
+        Self(client.with_interface(EMPTY_V1_INTERFACE.shared()))
     }
 }
 

@@ -7,10 +7,11 @@ use ::tenon::wire::{
     Order, Representation, Word, Xdr,
 };
 use ::tenon::{
-    ArgumentWriter, CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CalledProcedure,
-    Channel, ChannelOptions, Client, ConnectError, Credential, ItemReader, ItemWriter, LeanInput,
-    LeanInterface, LeanService, MakeCalls, OpenStreams, ProcedureError, ProcedureInfo, Refusal,
-    ServedStreams, Service, StreamPair, WithOptions, in_process,
+    ArgumentWriter, CallCodec, CallError, CallErrorKind, CallInfo, CallOptions, CallbackChannel,
+    CallbackClient, CalledProcedure, Channel, ChannelOptions, Client, ConnectError, Credential,
+    ItemReader, ItemWriter, LeanInput, LeanInterface, LeanService, MakeCalls, OpenStreams,
+    ProcedureError, ProcedureInfo, Refusal, ServedStreams, Service, StreamPair, WithOptions,
+    in_process,
 };
 
 /// `chunk` of the interface.
@@ -406,6 +407,14 @@ impl StoreV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl StoreV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, STORE, STORE_V1);
+        Self(client.with_interface(STORE_V1_INTERFACE.shared()))
     }
 }
 
@@ -1201,6 +1210,14 @@ impl StoreV1AsyncClient {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl StoreV1AsyncClient<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, STORE, STORE_V1);
+        Self(client.with_interface(STORE_V1_INTERFACE.shared()))
     }
 }
 

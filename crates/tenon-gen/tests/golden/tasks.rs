@@ -7,9 +7,9 @@ use ::tenon::wire::{
     Representation, Xdr,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
-    Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface,
+    LeanService, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 /// `job` of the interface.
@@ -202,6 +202,14 @@ impl TasksV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl TasksV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, TASKS, TASKS_V1);
+        Self(client.with_interface(TASKS_V1_INTERFACE.shared()))
     }
 }
 
@@ -829,6 +837,14 @@ impl TasksV1AsyncClient {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl TasksV1AsyncClient<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, TASKS, TASKS_V1);
+        Self(client.with_interface(TASKS_V1_INTERFACE.shared()))
     }
 }
 

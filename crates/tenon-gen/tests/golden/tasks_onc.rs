@@ -6,8 +6,9 @@ use ::tenon::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal,
+    Service, WithOptions, in_process,
 };
 
 /// `note` of the interface.
@@ -104,7 +105,8 @@ impl NotesV1Client {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, NOTES, NOTES_V1))
+        let client = Client::over(channel, NOTES, NOTES_V1);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -117,6 +119,14 @@ impl NotesV1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl NotesV1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, NOTES, NOTES_V1);
+        Self(client)
     }
 }
 
@@ -406,7 +416,8 @@ impl NotesV1AsyncClient {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: ::tenon_tokio::Channel) -> Self {
-        Self(::tenon_tokio::Client::over(channel, NOTES, NOTES_V1))
+        let client = ::tenon_tokio::Client::over(channel, NOTES, NOTES_V1);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -419,6 +430,14 @@ impl NotesV1AsyncClient {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl NotesV1AsyncClient<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, NOTES, NOTES_V1);
+        Self(client)
     }
 }
 
@@ -674,7 +693,8 @@ impl NotesV2Client {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, NOTES, NOTES_V2))
+        let client = Client::over(channel, NOTES, NOTES_V2);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -687,6 +707,14 @@ impl NotesV2Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl NotesV2Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, NOTES, NOTES_V2);
+        Self(client)
     }
 }
 
@@ -829,7 +857,8 @@ impl NotesV2AsyncClient {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: ::tenon_tokio::Channel) -> Self {
-        Self(::tenon_tokio::Client::over(channel, NOTES, NOTES_V2))
+        let client = ::tenon_tokio::Client::over(channel, NOTES, NOTES_V2);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -842,6 +871,14 @@ impl NotesV2AsyncClient {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl NotesV2AsyncClient<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, NOTES, NOTES_V2);
+        Self(client)
     }
 }
 

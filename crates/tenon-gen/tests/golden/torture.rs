@@ -7,8 +7,9 @@ use ::tenon::wire::{
     Order, Word, Xdr,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal,
+    Service, WithOptions, in_process,
 };
 
 /// Constants: decimal, negative, hexadecimal, octal; used as bounds below.
@@ -2809,7 +2810,8 @@ impl TortureVersionClient {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, TORTURE_PROGRAM, TORTURE_VERSION))
+        let client = Client::over(channel, TORTURE_PROGRAM, TORTURE_VERSION);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -2822,6 +2824,14 @@ impl TortureVersionClient {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl TortureVersionClient<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, TORTURE_PROGRAM, TORTURE_VERSION);
+        Self(client)
     }
 }
 
@@ -5977,11 +5987,8 @@ impl TortureVersionThreeClient {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(
-            channel,
-            TORTURE_PROGRAM,
-            TORTURE_VERSION_THREE,
-        ))
+        let client = Client::over(channel, TORTURE_PROGRAM, TORTURE_VERSION_THREE);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -5994,6 +6001,14 @@ impl TortureVersionThreeClient {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl TortureVersionThreeClient<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, TORTURE_PROGRAM, TORTURE_VERSION_THREE);
+        Self(client)
     }
 }
 

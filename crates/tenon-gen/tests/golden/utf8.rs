@@ -7,9 +7,9 @@ use ::tenon::wire::{
     Xdr,
 };
 use ::tenon::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, LeanInput, LeanInterface, LeanService, MakeCalls, ProcedureInfo,
-    Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface,
+    LeanService, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
 };
 
 pub const GREETING: &str = "hello";
@@ -594,6 +594,14 @@ impl Utf8V1Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl Utf8V1Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, UTF8, UTF8_V1);
+        Self(client.with_interface(UTF8_V1_INTERFACE.shared()))
     }
 }
 

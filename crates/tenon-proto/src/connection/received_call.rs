@@ -196,6 +196,18 @@ impl<W> Connection<W> {
             Some(CommonCall::For(call)) => return Ok(Received::Call(call)),
             None => {}
         }
+        self.next_uncommon(receiver, services)
+    }
+
+    /// Does the same without looking for calls of the commonest form first, as an end does that is called seldom.
+    ///
+    /// # Errors
+    /// As [`handle_frame`](Self::handle_frame).
+    pub fn next_uncommon<'m>(
+        &mut self,
+        receiver: &'m mut Receiver,
+        services: &ServiceTable,
+    ) -> Result<Received<'m, W>, ConnectionError> {
         let found = receiver.next_frame();
         match found.map_err(|error| self.handle_framing_error(error))? {
             None => return Ok(Received::Nothing),

@@ -20,6 +20,11 @@ struct ServiceEntry {
 }
 
 impl ServiceTable {
+    /// The table of an end that serves nothing.
+    pub const EMPTY: &Self = &Self {
+        entries: Vec::new(),
+    };
+
     /// Adds a version of a program and returns its index: how many were added before it. `None` if it is there
     /// already. Lean clients may bind it if it has an `interface`.
     pub fn add(

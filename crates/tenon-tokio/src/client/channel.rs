@@ -12,10 +12,12 @@ use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
 use tenon_core::wait::{WaitCounters, WaitTally};
 use tenon_net::Address;
+use tenon_proto::connection::ServiceTable;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
 use super::state::{ChannelPhase, ChannelState};
+use crate::server::CallbackHost;
 
 /// The way to one peer. Clones are the same channel; any number of tasks may use it, and any number of clients.
 ///
@@ -58,6 +60,8 @@ pub(super) struct SharedChannel {
     pub(super) destination: Option<Destination>,
     pub(super) options: ChannelOptions,
     pub(super) waits: WaitTally,
+    /// What serves calls of the server, if anything does.
+    pub(super) callbacks: Option<CallbackHost>,
     state: Mutex<ChannelState>,
 }
 
@@ -169,14 +173,22 @@ impl SharedChannel {
         address: Address,
         destination: Option<Destination>,
         options: ChannelOptions,
+        callbacks: Option<CallbackHost>,
     ) -> Self {
+        let state = ChannelState::new(&address, &options, callbacks.as_ref());
         Self {
-            state: Mutex::new(ChannelState::new(&address, &options)),
+            state: Mutex::new(state),
+            callbacks,
             address,
             destination,
             options,
             waits: WaitTally::default(),
         }
+    }
+
+    /// Returns the services that the server may call.
+    pub(super) fn services(&self) -> &ServiceTable {
+        (self.callbacks.as_ref()).map_or(ServiceTable::EMPTY, |host| host.registry().table())
     }
 
     #[inline]

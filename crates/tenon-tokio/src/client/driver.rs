@@ -115,6 +115,9 @@ impl ChannelDriver {
         if self.shared.lock().link_over(socket).is_none() {
             return self.lose();
         }
+        if let Some(host) = &self.shared.callbacks {
+            self.shared.serve_callbacks(host, cx);
+        }
         if let Err(error) = self.send(socket, cx) {
             self.shared.lock().break_link(socket, &error.into());
         }

@@ -14,6 +14,7 @@
 //!
 //! One lock guards [what they share](state). It is never held over a system call, nor over code of the user.
 
+mod callback;
 mod channel;
 mod connect;
 mod driver;
@@ -26,12 +27,14 @@ mod open;
 mod open_streams;
 mod receive;
 mod send;
+mod serve_callbacks;
 mod start;
 mod state;
 mod streaming;
 mod ticket;
 mod waiters;
 
+pub use callback::CallbackFuture;
 pub use channel::Channel;
 pub use handle::{Client, ClientView, LeanCalls, OncCalls};
 pub use layered::LayeredCall;

@@ -10,7 +10,7 @@ use tenon_core::error::ConnectError;
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
 use tenon_core::{ClientSocket, Destination};
-use tenon_net::{Address, Protocol};
+use tenon_net::{Address, Protocol, Transport};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
@@ -20,6 +20,7 @@ use super::connect;
 use super::driver::ChannelDriver;
 use super::state::Calls;
 use crate::established::into_socket;
+use crate::server::{AsyncCallbacks, CallbackHost};
 use crate::watch::WatchedSocket;
 
 impl Channel {
@@ -49,6 +50,32 @@ impl Channel {
         Self::connect_to(Destination::at(address.clone())?, options).await
     }
 
+    /// Connects as [`connect_with`](Self::connect_with) does, and serves calls of the server over the connection. If the
+    /// connection is lost, they are served again once a call of this end has made it anew. A service that keeps a clone of
+    /// the channel keeps it open, unless the channel is [closed](Self::close).
+    ///
+    /// By ONC RPC nothing tells the server that it may call: it has to know from the interface of its program.
+    ///
+    /// # Errors
+    /// As [`connect_with`](Self::connect_with); [`ConnectError::Callbacks`]: two services have the same program and
+    /// version, or the address is one for datagrams.
+    ///
+    /// # Panics
+    /// As [`connect`](Self::connect).
+    pub async fn connect_serving(
+        address: &Address,
+        options: ChannelOptions,
+        callbacks: AsyncCallbacks,
+    ) -> Result<Self, ConnectError> {
+        let transport = address.transport();
+        if let Transport::Udp | Transport::Xdp = transport {
+            let reason = "datagrams carry none; connect to tcp://, unix:// or shm://".to_owned();
+            return Err(ConnectError::Callbacks { reason });
+        }
+        let host = CallbackHost::new(callbacks, transport)?;
+        Self::connect_by(Destination::at(address.clone())?, options, Some(host)).await
+    }
+
     /// Returns a channel that speaks `protocol` over a connection that the program has established: anything that bytes
     /// are read from and written to by tasks. A TCP or Unix socket of tokio is used as it is; for anything else a task
     /// relays the bytes through a pair of sockets, so a message is copied twice more on its way. A connection that is lost
@@ -73,7 +100,7 @@ impl Channel {
         let socket =
             connect::watch(socket).map_err(|error| ConnectError::unreachable(&address, error))?;
         let connected = Some((socket, address.clone()));
-        Ok(Self::opened(address, None, options, connected))
+        Ok(Self::opened((address, None), options, connected, None))
     }
 
     /// Connects to `destination`, at once or with the first call.
@@ -81,9 +108,18 @@ impl Channel {
         destination: Destination,
         options: ChannelOptions,
     ) -> Result<Self, ConnectError> {
+        Self::connect_by(destination, options, None).await
+    }
+
+    async fn connect_by(
+        destination: Destination,
+        options: ChannelOptions,
+        callbacks: Option<CallbackHost>,
+    ) -> Result<Self, ConnectError> {
         let address = destination.address().clone();
         if options.connect_lazily {
-            return Ok(Self::opened(address, Some(destination), options, None));
+            let to = (address, Some(destination));
+            return Ok(Self::opened(to, options, None, callbacks));
         }
         let deadline = CallTimer::start(options.connect_timeout).deadline();
         let connected = connect::socket(destination.clone(), deadline, options.clone()).await;
@@ -91,7 +127,8 @@ impl Channel {
         let unreachable = |error| ConnectError::unreachable(&located, error);
         let socket = connect::watch(socket).map_err(unreachable)?;
         let connected = Some((socket, located.clone()));
-        let channel = Self::opened(address, Some(destination), options, connected);
+        let to = (address, Some(destination));
+        let channel = Self::opened(to, options, connected, callbacks);
         let greeted = timeout_at(deadline.into(), channel.greet()).await;
         let greeted = greeted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         greeted.map_err(unreachable)?;
@@ -100,13 +137,14 @@ impl Channel {
 
     /// A channel that has such a connection, or none yet, with its driver.
     fn opened(
-        address: Address,
-        destination: Option<Destination>,
+        (address, destination): (Address, Option<Destination>),
         options: ChannelOptions,
         connected: Option<(Arc<WatchedSocket>, Address)>,
+        callbacks: Option<CallbackHost>,
     ) -> Self {
         let room = options.calls_max.min(Semaphore::MAX_PERMITS);
-        let shared = Arc::new(SharedChannel::new(address, destination, options));
+        let shared = SharedChannel::new(address, destination, options, callbacks);
+        let shared = Arc::new(shared);
         let socket = connected.map(|(socket, located)| {
             let connected = Arc::clone(&socket);
             shared

@@ -7,6 +7,7 @@ use tenon_core::client::buffers::take_spare;
 use tenon_core::client::{Answered, Input, NextMessage, Outcome};
 use tenon_core::error::{ConnectionFailure, port_closed};
 use tenon_net::ReceivedTrain;
+use tenon_proto::connection::ServiceTable;
 
 use super::channel::SharedChannel;
 use super::state::{ChannelState, ReaderState};
@@ -46,13 +47,19 @@ impl ChannelState {
     ///
     /// # Errors
     /// The connection has failed.
-    pub(super) fn take_all(&mut self, half: &mut ReaderState) -> Result<(), ConnectionFailure> {
+    pub(super) fn take_all<'s>(
+        &mut self,
+        half: &mut ReaderState,
+        services: impl Fn() -> &'s ServiceTable,
+    ) -> Result<(), ConnectionFailure> {
         // What came over a connection that is given up says nothing of the one that follows it.
         if self.link_over(&half.socket).is_none() {
             return Ok(());
         }
         loop {
-            let taken = half.input.take_next(&mut self.calls, &self.pipes, None)?;
+            let taken = half
+                .input
+                .take_next(&mut self.calls, &self.pipes, &services, None)?;
             if let Some(size) = half.input.likely_train() {
                 half.socket.get_ref().expect_train(size);
             }
@@ -69,6 +76,8 @@ impl ChannelState {
                 }
                 NextMessage::Unbegun(unsent, waiter) => self.queue_again(*unsent, waiter),
                 NextMessage::Item(waiter) => self.woken.extend(self.waiters.wake(waiter)),
+                NextMessage::Called(call) => self.begin_callback(*call),
+                NextMessage::Cancelled(id) => self.running.note_cancelled(id),
                 NextMessage::Other => {}
             }
         }
@@ -118,7 +127,7 @@ impl SharedChannel {
             Ok(may_have_more) => {
                 let mut state = self.lock();
                 state.calls.note_heard();
-                state.take_all(half)?;
+                state.take_all(half, || self.services())?;
                 drop(state);
                 Ok(if may_have_more {
                     ReceiveProgress::MayHaveMore

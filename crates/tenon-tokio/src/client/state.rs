@@ -8,6 +8,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use tenon_core::back_off::BackOff;
+use tenon_core::callbacks::{ReceivedCallback, RunningCallbacks};
 use tenon_core::client::buffers::Buffers;
 use tenon_core::client::{CallId, Input, Outcome, Outgoing, ResultBytes};
 use tenon_core::error::{CallError, ConnectError, ConnectionFailure, SendFailure};
@@ -20,6 +21,7 @@ use tenon_proto::connection::{CallDraft, StartError, TransmitBatch, UnsentCall};
 use tenon_wire::Buffer;
 
 use super::waiters::{CallStage, QueuedCall, WaiterId, WaiterSlab};
+use crate::server::CallbackHost;
 use crate::watch::WatchedSocket;
 
 /// The calls of a channel.
@@ -57,6 +59,10 @@ pub(super) struct ChannelState {
     pub(super) connections: u64,
     /// True if the driver is to receive whatever the system says.
     pub(super) must_receive: bool,
+    /// Calls of the server that the driver is to have carried out.
+    pub(super) called: Vec<ReceivedCallback>,
+    /// The calls of the server that are carried out.
+    pub(super) running: RunningCallbacks,
     /// True if the driver was to read while another task did.
     pub(super) wants_reader: bool,
     /// True if the system tells the driver of what comes, as the peer was told that no task looks.
@@ -107,11 +113,18 @@ impl ChannelConnection {
 }
 
 impl ChannelState {
-    pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
+    pub(super) fn new(
+        address: &Address,
+        options: &ChannelOptions,
+        callbacks: Option<&CallbackHost>,
+    ) -> Self {
+        let callbacks_max = callbacks.map_or(0, |host| host.calls_max);
         Self {
+            called: Vec::new(),
+            running: RunningCallbacks::default(),
             located: address.clone(),
             send_max: options.send_max,
-            calls: Calls::new(address, options),
+            calls: Calls::new(address, options, callbacks_max),
             link: None,
             waiters: WaiterSlab::default(),
             queue: VecDeque::new(),
@@ -620,6 +633,8 @@ impl ChannelState {
                 }
             }
         }
+        self.called.clear();
+        self.running.cancel_all();
         self.wake_driver();
     }
 

@@ -9,6 +9,8 @@ use tenon_core::InOrder;
 use tenon_core::LeanInput;
 use tenon_core::Refusal;
 use tenon_core::ReplyMetadata;
+use tenon_core::callbacks::{CallbackChannel, CallbackSource};
+use tenon_core::error::CallError;
 use tenon_core::procedure::ProcedureInfo;
 use tenon_core::profile;
 use tenon_core::serve::{CallContext, CallToServe, HandlerFailure, ServerShared, refuse_by};
@@ -19,6 +21,9 @@ use tenon_proto::connection::framing::Detached;
 use tenon_proto::connection::{Caller, ReceivedCall, ReplyDraft};
 use tenon_proto::lean::{CallStreams, Interface, Metadata};
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean};
+
+use super::mailbox::ReplyMailbox;
+use super::way_back::WayBack;
 
 /// One version of a program with procedures that wait for something: timers, other servers, files. Of an interface the
 /// generator makes one of a trait with an asynchronous method for each procedure; this is how to do without.
@@ -128,7 +133,7 @@ impl<S: AsyncService> AsyncService for InOrder<S> {
 
 /// A call that came in, and its answer to be.
 pub struct Call {
-    shared: Arc<ServerShared>,
+    mailbox: Arc<ReplyMailbox>,
     origin: Origin,
     call: CallToServe,
     message: CallMessage,
@@ -174,6 +179,7 @@ impl CallMessage {
             origin,
             cancellation: Cancellation::None,
             streams: None,
+            callbacks: None,
         }
     }
 
@@ -206,13 +212,13 @@ impl Answer {
 
 impl Call {
     pub(super) fn new(
-        shared: &Arc<ServerShared>,
+        mailbox: &Arc<ReplyMailbox>,
         origin: Origin,
         call: CallToServe,
         message: CallMessage,
     ) -> Self {
         Self {
-            shared: Arc::clone(shared),
+            mailbox: Arc::clone(mailbox),
             origin,
             call,
             message,
@@ -316,6 +322,7 @@ impl Call {
             self.call.deadline,
             cancellation,
             &self.reply_metadata,
+            Some(self),
         )
         .changed(None, self.metadata.as_ref())
     }
@@ -331,7 +338,7 @@ impl Call {
         if self.protocol() != Protocol::Onc {
             return Err(other_protocol());
         }
-        let registry = &self.shared.registry;
+        let registry = &self.mailbox.shared.registry;
         let mut input = registry.input(self.message.arguments());
         let arguments = decode(&mut input)?;
         input.finish()?;
@@ -349,7 +356,7 @@ impl Call {
         if self.protocol() != Protocol::Lean {
             return Err(other_protocol());
         }
-        let registry = &self.shared.registry;
+        let registry = &self.mailbox.shared.registry;
         let mut input = registry.lean_input(self.message.arguments(), self.call.order);
         let arguments = decode(&mut input)?;
         input.finish()?;
@@ -404,7 +411,7 @@ impl Call {
     pub fn refuse(self, refusal: Refusal) -> Answer {
         let ServerShared {
             registry, tally, ..
-        } = &*self.shared;
+        } = &*self.mailbox.shared;
         let failure = HandlerFailure::Refused(refusal);
         let refusal = registry.note_failure(&self.call, failure, tally);
         let mut reply = Buffer::default();
@@ -435,6 +442,18 @@ impl Call {
 #[cold]
 fn other_protocol() -> Refusal {
     Refusal::SystemError("the call came by the other protocol; ask Call::protocol".to_owned())
+}
+
+impl CallbackSource for Call {
+    fn channel(&self) -> Result<CallbackChannel, CallError> {
+        let (mailbox, origin, call) = (&self.mailbox, &self.origin, &self.call);
+        WayBack {
+            mailbox,
+            origin,
+            call,
+        }
+        .channel()
+    }
 }
 
 impl fmt::Debug for Call {

@@ -25,6 +25,11 @@ impl CallTarget {
         }
     }
 
+    /// Returns what the connection or port of the call takes its answer from.
+    pub(super) fn mailbox(&self) -> &Arc<ReplyMailbox> {
+        &self.mailbox
+    }
+
     /// Returns which call it is.
     pub(super) fn to(&self) -> ReplyTarget {
         self.to

@@ -26,7 +26,7 @@ use tokio::time::{Sleep, sleep_until, timeout_at};
 use super::call::CallMessage;
 use super::call_room::CallPermit;
 use super::dispatch::{InlineOutcome, OffloadedCall};
-use super::mailbox::{ReplyMailbox, ReplyTarget};
+use super::mailbox::{CallbackNews, ReplyMailbox, ReplyTarget};
 use super::running::CallHandler;
 use super::state::ServerState;
 use crate::watch::{AsyncSocket, LOOK_MAX, SILENCE_MAX, is_for_now, yield_to_others};
@@ -131,7 +131,7 @@ impl ConnectionTask {
 
     /// Takes the answers to calls that were carried out elsewhere.
     fn take_answers(&mut self, cx: &Context<'_>) {
-        self.mailbox.take_answers(cx.waker(), &mut self.answers);
+        let has_callbacks = (self.mailbox).take_answers(cx.waker(), &mut self.answers);
         for (to, mut reply) in self.answers.drain(..) {
             match to {
                 ReplyTarget::Stream(id) => self.served.answer_deferred(id, &mut reply),
@@ -139,6 +139,20 @@ impl ConnectionTask {
                 ReplyTarget::ItemsTaken(number, bytes) => self.served.give_back(number, bytes),
                 ReplyTarget::ItemsUnwanted(number) => self.served.stop_receiving(number),
                 ReplyTarget::Datagram(_) => {}
+            }
+        }
+        if has_callbacks {
+            self.take_callbacks();
+        }
+    }
+
+    /// Takes what handlers have left of calls back.
+    #[cold]
+    fn take_callbacks(&mut self) {
+        for news in self.mailbox.take_callbacks() {
+            match news {
+                CallbackNews::Start(call, pending) => self.served.start_callback(call, pending),
+                CallbackNews::Cancel(pending) => self.served.cancel_callback(&pending),
             }
         }
     }
@@ -297,7 +311,7 @@ impl ConnectionTask {
             }
             return;
         }
-        match (self.state).try_call(call, origin, message, &mut self.reply) {
+        match (self.state).try_call(call, (&self.mailbox, origin), message, &mut self.reply) {
             InlineOutcome::Finished(mut finished) => {
                 match finished.message {
                     Some(message) => self.served.finish_call(message, &mut finished.reply),
@@ -611,6 +625,7 @@ impl Drop for ConnectionTask {
     fn drop(&mut self) {
         // Handlers on threads of their own wait for their streams even if the run time ends.
         self.served.cancel_all(&self.state.shared);
+        self.mailbox.end();
         self.state.remove_connection(self.mailbox.id);
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use tenon_core::callbacks::CallbackSource;
 use tenon_core::serve::{CallContext, CallToServe, DeferredCall, LOOK_INTERVAL};
 use tenon_core::service::{CancelFlag, Cancellation, Origin};
 use tenon_core::streams::ServedStreams;
@@ -24,6 +25,14 @@ use super::call_target::CallTarget;
 use super::mailbox::{ReplyMailbox, ReplyTarget};
 use super::running::{AbortableCall, CallFuture, CallHandler, FinishedCall, poll_once};
 use super::state::ServerState;
+use super::way_back::WayBack;
+
+/// What a blocking handler has beside its call: how it learns that it is cancelled, its streams, and the way back.
+type HandlerMeans<'c> = (
+    Cancellation<'c>,
+    Option<&'c ServedStreams>,
+    Option<&'c dyn CallbackSource>,
+);
 
 /// The outcome of a call that was tried where it was received.
 pub(super) enum InlineOutcome {
@@ -51,7 +60,7 @@ impl ServerState {
     pub(super) fn try_call(
         self: &Arc<Self>,
         call: CallToServe,
-        origin: Origin,
+        (mailbox, origin): (&Arc<ReplyMailbox>, Origin),
         message: CallMessage,
         reply: &mut Buffer,
     ) -> InlineOutcome {
@@ -61,7 +70,7 @@ impl ServerState {
             _ if call.procedure == 0 => self.execute(&call, origin, message, reply),
             CallHandler::Sync => self.execute(&call, origin, message, reply),
             CallHandler::Async(service) => {
-                let asked = Call::new(&self.shared, origin, call, message);
+                let asked = Call::new(mailbox, origin, call, message);
                 let mut future = Arc::clone(service).begin(Arc::clone(&self.shared), asked, call);
                 match poll_once(&mut future) {
                     Some(finished) => InlineOutcome::Finished(finished),
@@ -84,7 +93,7 @@ impl ServerState {
         reply: &mut Buffer,
     ) -> InlineOutcome {
         let mut reply = std::mem::take(reply);
-        let beside = (Cancellation::None, None);
+        let beside = (Cancellation::None, None, None);
         self.run_handler(call, origin, &message, beside, &mut reply);
         InlineOutcome::Finished(FinishedCall {
             reply,
@@ -97,12 +106,13 @@ impl ServerState {
         call: &CallToServe,
         origin: Origin,
         message: &CallMessage,
-        (cancellation, streams): (Cancellation<'_>, Option<&ServedStreams>),
+        (cancellation, streams, callbacks): HandlerMeans<'_>,
         reply: &mut Buffer,
     ) {
         let context = CallContext {
             cancellation,
             streams,
+            callbacks,
             ..message.context(call, origin)
         };
         let (registry, tally) = (&self.shared.registry, &self.shared.tally);
@@ -166,7 +176,8 @@ impl OffloadedCall {
         match &state.handlers[self.call.service] {
             CallHandler::Sync => drop(spawn_blocking(move || self.block(&message, None))),
             CallHandler::Async(service) => {
-                let asked = Call::new(&state.shared, self.origin, self.call, message);
+                let mailbox = self.progress.target().mailbox();
+                let asked = Call::new(mailbox, self.origin, self.call, message);
                 let future = Arc::clone(service).begin(Arc::clone(&state.shared), asked, self.call);
                 self.carry_on(future);
             }
@@ -181,7 +192,8 @@ impl OffloadedCall {
         match &state.handlers[self.call.service] {
             CallHandler::Sync => self.block_streaming(message, streams),
             CallHandler::Async(service) => {
-                let asked = Call::new(&state.shared, self.origin, self.call, message);
+                let mailbox = self.progress.target().mailbox();
+                let asked = Call::new(mailbox, self.origin, self.call, message);
                 let asked = asked.with_streams(streams);
                 let future = Arc::clone(service).begin(Arc::clone(&state.shared), asked, self.call);
                 self.carry_on(future);
@@ -236,7 +248,13 @@ impl OffloadedCall {
         let reply = self.refusal().unwrap_or_else(|| {
             let _busy = self.state.blocking_threads.enter();
             let mut reply = Buffer::default();
-            let beside = (Cancellation::Flag(self.progress.cancelled()), streams);
+            let way_back = WayBack {
+                mailbox: self.progress.target().mailbox(),
+                origin: &self.origin,
+                call: &self.call,
+            };
+            let cancellation = Cancellation::Flag(self.progress.cancelled());
+            let beside = (cancellation, streams, Some(&way_back as _));
             (self.state).run_handler(&self.call, self.origin, message, beside, &mut reply);
             reply
         });

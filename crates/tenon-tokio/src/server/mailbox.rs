@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use tenon_core::serve::CallTally;
+use tenon_core::callbacks::{CallbackPort, PendingCallback};
+use tenon_core::serve::{CallTally, ServerShared, lost_callback};
 use tenon_core::service::Origin;
 use tenon_core::streams::StreamPort;
-use tenon_proto::connection::DeferredId;
+use tenon_proto::connection::{DeferredId, UnsentCall};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_wire::Buffer;
 
@@ -16,6 +17,8 @@ use tenon_wire::Buffer;
 #[derive(Debug)]
 pub(super) struct ReplyMailbox {
     pub(super) id: usize,
+    /// What is served, and within which limits.
+    pub(super) shared: Arc<ServerShared>,
     /// The origin of calls; those at a port have each a peer of its own.
     pub(super) origin: Origin,
     pub(super) tally: CallTally,
@@ -55,17 +58,50 @@ impl StreamPort for ReplyMailbox {
     }
 }
 
+impl CallbackPort for ReplyMailbox {
+    fn call(&self, call: UnsentCall, pending: Arc<PendingCallback>) {
+        let mut content = self.lock();
+        if content.is_over {
+            drop(content);
+            return pending.finish(lost_callback(false));
+        }
+        content.callbacks.push(CallbackNews::Start(call, pending));
+        self.tell(content);
+    }
+
+    fn cancel(&self, pending: Arc<PendingCallback>) {
+        let mut content = self.lock();
+        if !content.is_over {
+            content.callbacks.push(CallbackNews::Cancel(pending));
+            self.tell(content);
+        }
+    }
+}
+
+/// What a handler leaves of a call back.
+#[derive(Debug)]
+pub(super) enum CallbackNews {
+    /// It is to be made, and this waits for its outcome.
+    Start(UnsentCall, Arc<PendingCallback>),
+    /// It is not waited for any more.
+    Cancel(Arc<PendingCallback>),
+}
+
 #[derive(Debug, Default)]
 struct MailboxContent {
     answers: Vec<(ReplyTarget, Buffer)>,
+    callbacks: Vec<CallbackNews>,
+    /// True once the connection has ended.
+    is_over: bool,
     /// The task of the connection.
     task: Option<Waker>,
 }
 
 impl ReplyMailbox {
-    pub(super) fn new(id: usize, origin: Origin) -> Self {
+    pub(super) fn new(id: usize, shared: &Arc<ServerShared>, origin: Origin) -> Self {
         Self {
             id,
+            shared: Arc::clone(shared),
             origin,
             tally: CallTally::default(),
             content: Mutex::default(),
@@ -80,15 +116,18 @@ impl ReplyMailbox {
 
     /// Takes the answers that were left into `answers`, and has `task` woken when there are more. It is always the same
     /// task.
+    /// Returns whether something of calls back was left, too.
     #[inline]
-    pub(super) fn take_answers(&self, task: &Waker, answers: &mut Vec<(ReplyTarget, Buffer)>) {
-        if self.has_news.load(Ordering::Acquire) {
-            self.take_news(task, answers);
-        }
+    pub(super) fn take_answers(
+        &self,
+        task: &Waker,
+        answers: &mut Vec<(ReplyTarget, Buffer)>,
+    ) -> bool {
+        self.has_news.load(Ordering::Acquire) && self.take_news(task, answers)
     }
 
     #[cold]
-    fn take_news(&self, task: &Waker, answers: &mut Vec<(ReplyTarget, Buffer)>) {
+    fn take_news(&self, task: &Waker, answers: &mut Vec<(ReplyTarget, Buffer)>) -> bool {
         let mut content = self.lock();
         self.has_news.store(false, Ordering::Relaxed);
         match &mut content.task {
@@ -96,16 +135,40 @@ impl ReplyMailbox {
             none => *none = Some(task.clone()),
         }
         answers.append(&mut content.answers);
+        !content.callbacks.is_empty()
+    }
+
+    /// Takes what was left of calls back, behind the [answers](Self::take_answers).
+    pub(super) fn take_callbacks(&self) -> Vec<CallbackNews> {
+        std::mem::take(&mut self.lock().callbacks)
     }
 
     /// Leaves an answer.
     pub(super) fn leave(&self, to: ReplyTarget, reply: Buffer) {
         let mut content = self.lock();
         content.answers.push((to, reply));
+        self.tell(content);
+    }
+
+    /// Wakes the task, for which something was left.
+    fn tell(&self, content: MutexGuard<'_, MailboxContent>) {
         self.has_news.store(true, Ordering::Release);
         let task = content.task.clone();
         drop(content);
         task.into_iter().for_each(Waker::wake);
+    }
+
+    /// Notes that the connection has ended, and ends the calls back that were left for it.
+    pub(super) fn end(&self) {
+        let mut content = self.lock();
+        content.is_over = true;
+        let callbacks = std::mem::take(&mut content.callbacks);
+        drop(content);
+        for news in callbacks {
+            if let CallbackNews::Start(_, pending) = news {
+                pending.finish(lost_callback(false));
+            }
+        }
     }
 
     /// Wakes the task of the connection.

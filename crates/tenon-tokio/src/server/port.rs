@@ -174,7 +174,7 @@ impl PortTask {
             let (message, arguments) = found.copy();
             let message = CallMessage::Datagram(message, arguments);
             if let InlineOutcome::Finished(mut finished) =
-                state.try_call(call, origin, message, &mut self.reply)
+                state.try_call(call, (&self.mailbox, origin), message, &mut self.reply)
             {
                 let registry = &state.shared.registry;
                 self.served.answer(registry, found.key, &mut finished.reply);
@@ -194,7 +194,7 @@ impl PortTask {
             OffloadedCall::new(state, to, (call, origin), cancelled.clone(), room)
         };
         if is_tried {
-            match state.try_call(call, origin, message, &mut self.reply) {
+            match state.try_call(call, (&self.mailbox, origin), message, &mut self.reply) {
                 InlineOutcome::Finished(mut finished) => {
                     let registry = &state.shared.registry;
                     self.served.answer(registry, found.key, &mut finished.reply);

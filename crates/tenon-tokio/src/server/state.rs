@@ -123,7 +123,7 @@ impl ServerState {
 
     pub(super) fn new_mailbox(&self, origin: Origin) -> Arc<ReplyMailbox> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        Arc::new(ReplyMailbox::new(id, origin))
+        Arc::new(ReplyMailbox::new(id, &self.shared, origin))
     }
 
     /// A connection has ended.

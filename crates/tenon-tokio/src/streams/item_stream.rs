@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use futures_core::{FusedStream, Stream};
 use tenon_core::caller::Decoding;
 use tenon_core::error::CallError;
-use tenon_core::streams::{ItemAssembly, ReceivedItems};
+use tenon_core::streams::{ItemAssembly, ReceivedItems, StreamEnd};
 use tenon_proto::lean::ByteOrder;
 
 use super::DecodeItem;
@@ -30,15 +30,6 @@ pub struct ItemStream<T, E = CallError> {
     pub(super) opaque_max: Option<u32>,
     end: Option<StreamEnd>,
     error: PhantomData<fn() -> E>,
-}
-
-/// How a stream has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StreamEnd {
-    /// Behind all of its items.
-    Whole,
-    /// By an error, which was returned.
-    Failed,
 }
 
 /// The origin of items.
@@ -100,16 +91,8 @@ impl<T, E: From<CallError>> ItemStream<T, E> {
             return Poll::Ready(None);
         }
         let next = ready!(self.poll_decoded(cx));
-        self.note_end(&next);
+        self.end = StreamEnd::of(&next);
         Poll::Ready(next.map_err(E::from).transpose())
-    }
-
-    fn note_end<U>(&mut self, read: &Result<Option<U>, CallError>) {
-        self.end = match read {
-            Ok(Some(_)) => None,
-            Ok(None) => Some(StreamEnd::Whole),
-            Err(_) => Some(StreamEnd::Failed),
-        };
     }
 
     fn poll_decoded(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<T>, CallError>> {
@@ -143,7 +126,7 @@ impl<T, E: From<CallError>> ItemStream<T, E> {
             None => {}
         }
         let read = ready!(self.poll_next_bytes(cx, max));
-        self.note_end(&read);
+        self.end = StreamEnd::of(&read);
         Poll::Ready(read.map(|_| ()))
     }
 

@@ -636,7 +636,9 @@ async fn a_call_ends_at_its_deadline() {
         let mut numbers = hold(client, options).await.unwrap();
         let items = vec![1; 100_000];
         let error = numbers.send_all(&items).await.unwrap_err();
-        assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
+        // The server may have answered first that it is over.
+        let is_closed = matches!(error, CallError::StreamClosed);
+        assert!(is_closed || is_late(&error), "{error}");
 
         let mut items = endless(client, options).await;
         let begin = Instant::now();

@@ -1,6 +1,8 @@
 //! What is generated for tasks.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../tenon-gen/tests/golden/callbacks_async.rs"]
+mod callback_stubs;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../../../tenon-gen/tests/golden/raises.rs"]
@@ -12,6 +14,7 @@ mod tasks;
 #[path = "../../../tenon-gen/tests/golden/tasks_onc.rs"]
 mod tasks_onc;
 
+mod callbacks;
 mod calls;
 mod interface;
 mod raises;

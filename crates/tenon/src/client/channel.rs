@@ -13,6 +13,7 @@ use tenon_core::{ClientSocket, Destination};
 use tenon_net::{Address, PacketTrain, Protocol, Ticks, Transport};
 use tenon_wire::Buffer;
 
+use super::callback_pool::CallbackPool;
 use super::link::ConnectionSocket;
 use super::state::{Calls, ChannelState};
 use crate::established::EstablishedConnection;
@@ -41,6 +42,8 @@ use crate::established::EstablishedConnection;
 #[derive(Clone)]
 pub struct Channel {
     shared: Arc<ChannelInner>,
+    /// Ends the threads that serve calls of the server, if there are some, with the last clone.
+    _callbacks: Option<Arc<CallbackGuard>>,
 }
 
 struct ChannelInner {
@@ -48,6 +51,8 @@ struct ChannelInner {
     /// The peer to connect to, and again if the connection is lost; none if the program has supplied the connection.
     destination: Option<Destination>,
     options: ChannelOptions,
+    /// What is served of calls of the server.
+    services: Option<Arc<CallbackPool>>,
     state: Mutex<ChannelState>,
     /// Signaled when a caller has made an attempt to connect.
     connected: Condvar,
@@ -55,6 +60,25 @@ struct ChannelInner {
     follower_waits: WaitTally,
     /// The clock of calls with limits of seconds, if nothing is measured by when they began.
     ticks: Option<&'static Ticks>,
+}
+
+/// Ends the threads that serve calls of the server, with the last clone of a channel.
+struct CallbackGuard {
+    pool: Arc<CallbackPool>,
+    /// The channel as its threads have it.
+    channel: Channel,
+}
+
+impl Drop for CallbackGuard {
+    fn drop(&mut self) {
+        self.pool.close();
+        let state = self.channel.lock();
+        if let Some(link) = &state.link {
+            link.socket.shutdown();
+        }
+        drop(state);
+        self.channel.connected().notify_all();
+    }
 }
 
 impl Drop for ChannelInner {
@@ -94,9 +118,17 @@ impl Channel {
         destination: Destination,
         options: ChannelOptions,
     ) -> Result<Self, ConnectError> {
+        Self::connect_by(destination, options, None)
+    }
+
+    pub(super) fn connect_by(
+        destination: Destination,
+        options: ChannelOptions,
+        services: Option<&Arc<CallbackPool>>,
+    ) -> Result<Self, ConnectError> {
         let timer = CallTimer::start(options.connect_timeout);
         let address = destination.address().clone();
-        let channel = Self::unconnected(address, Some(destination), options);
+        let channel = Self::unconnected(address, Some(destination), options, services);
         if !channel.options().connect_lazily {
             let (socket, located) = channel.connect_socket(timer.deadline())?;
             let mut state = channel.lock();
@@ -136,7 +168,7 @@ impl Channel {
         let socket = (connection.into().into_socket())
             .map_err(|error| ConnectError::unreachable(&Address::unnamed(), error))?;
         let (socket, address) = ClientSocket::over(socket, protocol)?;
-        let channel = Self::unconnected(address.clone(), None, options);
+        let channel = Self::unconnected(address.clone(), None, options, None);
         let socket = ConnectionSocket::of(socket, channel.waits());
         let mut state = channel.lock();
         state.handle_connected(socket, address, channel.options());
@@ -148,8 +180,9 @@ impl Channel {
         address: Address,
         destination: Option<Destination>,
         options: ChannelOptions,
+        services: Option<&Arc<CallbackPool>>,
     ) -> Self {
-        let state = ChannelState::new(&address, &options);
+        let state = ChannelState::new(&address, &options, services);
         let ticks = match address.transport() {
             Transport::Tcp | Transport::Unix | Transport::Shm => Ticks::get(),
             // Round trips are measured there.
@@ -160,12 +193,39 @@ impl Channel {
                 address,
                 destination,
                 options,
+                services: services.cloned(),
                 state: Mutex::new(state),
                 connected: Condvar::new(),
                 waits: Arc::default(),
                 follower_waits: WaitTally::default(),
                 ticks,
             }),
+            _callbacks: None,
+        }
+    }
+
+    /// Returns what is served of calls of the server, if anything is.
+    pub(super) fn callback_pool(&self) -> Option<&Arc<CallbackPool>> {
+        self.shared.services.as_ref()
+    }
+
+    /// Returns the channel, whose threads end with its last clone.
+    pub(super) fn guarded(self, pool: &Arc<CallbackPool>) -> Self {
+        let guard = CallbackGuard {
+            pool: Arc::clone(pool),
+            channel: self.unguarded(),
+        };
+        Self {
+            _callbacks: Some(Arc::new(guard)),
+            ..self
+        }
+    }
+
+    /// Returns the channel as its own threads have it, which do not keep it.
+    pub(super) fn unguarded(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            _callbacks: None,
         }
     }
 

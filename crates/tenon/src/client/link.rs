@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tenon_core::ClientSocket;
+use tenon_core::callbacks::ReceivedCallback;
 use tenon_core::client::{Input, Outgoing, ReplyPlace, STALE_AFTER};
 use tenon_core::error::{ConnectionFailure, SendFailure};
 use tenon_core::options::{ChannelOptions, FOR_EVER};
@@ -17,6 +18,9 @@ use tenon_sync::DoneFlag;
 
 use super::wait_handle::WakeHandle;
 use super::waiters::WaiterId;
+
+/// A call of the server that is to be carried out, and the connection that it came over.
+pub(super) type CallbackJob = (ReceivedCallback, Arc<ConnectionSocket>);
 
 /// A socket that leads to the peer.
 #[derive(Debug)]
@@ -75,6 +79,8 @@ pub(super) struct ReadHalf {
     pub(super) answered: Option<(u32, WaiterId)>,
     /// Callers that are to be woken once the lock is released.
     pub(super) wakes: Vec<WakeHandle>,
+    /// Calls of the server that are to be carried out then.
+    pub(super) jobs: Vec<CallbackJob>,
 }
 
 impl ConnectionSocket {
@@ -192,6 +198,7 @@ impl ActiveConnection {
             own: ReplyPlace::default(),
             answered: None,
             wakes: Vec::new(),
+            jobs: Vec::new(),
         };
         Self {
             socket,

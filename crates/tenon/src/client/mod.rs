@@ -9,6 +9,8 @@
 
 mod batch;
 mod call;
+mod callback_pool;
+mod callback_threads;
 mod channel;
 mod connect;
 mod fast_path;

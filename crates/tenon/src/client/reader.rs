@@ -11,8 +11,9 @@ use tenon_core::error::{ConnectionFailure, port_closed};
 use tenon_core::profile::{Probe, Step};
 use tenon_net::{Until, is_deadline};
 
+use super::callback_pool::CallbackPool;
 use super::channel::Channel;
-use super::link::{ConnectionSocket, ReadHalf};
+use super::link::{CallbackJob, ConnectionSocket, ReadHalf};
 use super::state::{Calls, ChannelState};
 use super::wait_handle::WakeHandle;
 use super::waiters::WaiterId;
@@ -189,6 +190,7 @@ impl<'c> ReaderRole<'c> {
             input,
             own: place,
             wakes,
+            jobs,
             has_heard,
             ..
         } = half;
@@ -199,6 +201,7 @@ impl<'c> ReaderRole<'c> {
             own,
             place,
             wakes,
+            jobs,
             delivered: DeliveryOutcome::Nothing,
         };
         let taken = delivery.take_all(&mut state, socket, input);
@@ -212,6 +215,9 @@ impl<'c> ReaderRole<'c> {
         for wake in wakes.drain(..) {
             wake.wake();
         }
+        if !jobs.is_empty() {
+            channel.run_callbacks(jobs);
+        }
         taken.map(|()| delivered)
     }
 }
@@ -224,6 +230,8 @@ struct ReplyDelivery<'d> {
     place: &'d mut ReplyPlace,
     /// Callers that are to be woken.
     wakes: &'d mut Vec<WakeHandle>,
+    /// Calls of the server that are to be carried out.
+    jobs: &'d mut Vec<CallbackJob>,
     delivered: DeliveryOutcome,
 }
 
@@ -232,7 +240,7 @@ impl ReplyDelivery<'_> {
     fn take_all(
         &mut self,
         state: &mut ChannelState,
-        socket: &ConnectionSocket,
+        socket: &Arc<ConnectionSocket>,
         input: &mut Input,
     ) -> Result<(), ConnectionFailure> {
         let own = self
@@ -240,7 +248,8 @@ impl ReplyDelivery<'_> {
             .and_then(|own| Some((own, state.waiters.call(own)?)));
         let mut has_progress = false;
         loop {
-            let taken = input.take_next(&mut state.calls, &state.pipes, own)?;
+            let services = || CallbackPool::table(state.services.as_ref());
+            let taken = input.take_next(&mut state.calls, &state.pipes, services, own)?;
             if let Some(size) = input.likely_train() {
                 socket.socket.expect_train(size);
             }
@@ -255,6 +264,10 @@ impl ReplyDelivery<'_> {
                 }
                 NextMessage::Unbegun(unsent, waiter) => state.unsent.push_back((*unsent, waiter)),
                 NextMessage::Item(waiter) => self.wakes.extend(state.waiters.wake(waiter)),
+                NextMessage::Called(call) => {
+                    self.jobs.extend(state.begin_callback(*call, socket));
+                }
+                NextMessage::Cancelled(id) => state.callbacks.note_cancelled(id),
                 NextMessage::Other => {}
             }
             has_progress = true;

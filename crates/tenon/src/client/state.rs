@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_core::back_off::BackOff;
+use tenon_core::callbacks::RunningCallbacks;
 use tenon_core::client::buffers::Buffers;
 use tenon_core::client::{CallId, Outcome, Outgoing, ResultBytes};
 use tenon_core::error::{CallError, ConnectionFailure};
@@ -14,6 +15,7 @@ use tenon_core::streams::StreamPipes;
 use tenon_net::Address;
 use tenon_proto::connection::{StartError, TransmitBatch, UnsentCall};
 
+use super::callback_pool::CallbackPool;
 use super::link::{ActiveConnection, ConnectionSocket, ReadHalf, SenderState};
 use super::wait_handle::WakeHandle;
 use super::waiters::{WaiterId, WaiterQueue};
@@ -23,6 +25,10 @@ pub(super) type Calls = tenon_core::client::Calls<WaiterId>;
 
 pub(super) struct ChannelState {
     pub(super) calls: Calls,
+    /// What is served of calls of the server, if anything is.
+    pub(super) services: Option<Arc<CallbackPool>>,
+    /// The calls of the server that are carried out.
+    pub(super) callbacks: RunningCallbacks,
     /// Bytes of the largest call that is sent.
     send_max: usize,
     pub(super) link: Option<ActiveConnection>,
@@ -51,9 +57,16 @@ pub(super) struct ChannelState {
 }
 
 impl ChannelState {
-    pub(super) fn new(address: &Address, options: &ChannelOptions) -> Self {
+    pub(super) fn new(
+        address: &Address,
+        options: &ChannelOptions,
+        services: Option<&Arc<CallbackPool>>,
+    ) -> Self {
+        let callbacks_max = services.map_or(0, |pool| pool.calls_max);
         Self {
-            calls: Calls::new(address, options),
+            calls: Calls::new(address, options, callbacks_max),
+            services: services.cloned(),
+            callbacks: RunningCallbacks::default(),
             send_max: options.send_max,
             link: None,
             located: address.clone(),
@@ -270,6 +283,7 @@ impl ChannelState {
                 }
             }
         }
+        self.callbacks.cancel_all();
         self.wake_blocked();
     }
 

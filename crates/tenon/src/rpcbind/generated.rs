@@ -6,8 +6,9 @@ use crate::wire::{
     BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order, Xdr,
 };
 use crate::{
-    CallCodec, CallError, CallInfo, CallOptions, CalledProcedure, Channel, ChannelOptions, Client,
-    ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
+    Channel, ChannelOptions, Client, ConnectError, Credential, MakeCalls, ProcedureInfo, Refusal,
+    Service, WithOptions, in_process,
 };
 
 /// The port of rpcbind, TCP and UDP.
@@ -757,7 +758,8 @@ impl PmapversClient {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, RPCBPROG, PMAPVERS))
+        let client = Client::over(channel, RPCBPROG, PMAPVERS);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -770,6 +772,14 @@ impl PmapversClient {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl PmapversClient<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, RPCBPROG, PMAPVERS);
+        Self(client)
     }
 }
 
@@ -1298,7 +1308,8 @@ impl RpcbversClient {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, RPCBPROG, RPCBVERS))
+        let client = Client::over(channel, RPCBPROG, RPCBVERS);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -1311,6 +1322,14 @@ impl RpcbversClient {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl RpcbversClient<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, RPCBPROG, RPCBVERS);
+        Self(client)
     }
 }
 
@@ -2035,7 +2054,8 @@ impl Rpcbvers4Client {
 
     /// Calls over `channel`, which other clients may share.
     pub fn over(channel: Channel) -> Self {
-        Self(Client::over(channel, RPCBPROG, RPCBVERS4))
+        let client = Client::over(channel, RPCBPROG, RPCBVERS4);
+        Self(client)
     }
 
     /// The same client with `timeout` for each call.
@@ -2048,6 +2068,14 @@ impl Rpcbvers4Client {
     #[must_use]
     pub fn with_credential(&self, credential: &Credential<'_>) -> Self {
         Self(self.0.with_credential(credential))
+    }
+}
+
+impl Rpcbvers4Client<CallbackClient> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        let client = CallbackClient::over(channel, RPCBPROG, RPCBVERS4);
+        Self(client)
     }
 }
 

@@ -9,6 +9,7 @@ use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 
 use super::jobs::{CallJob, JobSource, JobTarget};
+use super::slot_callbacks::SlotCallbacks;
 use super::slot_port::SlotPort;
 use super::state::ServerState;
 
@@ -37,9 +38,11 @@ impl CallJob {
         }
     }
 
-    fn execute(&self, server: &ServerState, reply: &mut Buffer) {
+    fn execute(&self, server: &Arc<ServerState>, reply: &mut Buffer) {
         let shared = &server.shared;
-        let origin = self.progress.target().slot.origin();
+        let slot = &self.progress.target().slot;
+        let origin = slot.origin();
+        let callbacks = SlotCallbacks::new(server, slot, &self.call);
         let cancellation = Cancellation::Flag(self.progress.cancelled());
         let (context, arguments) = match &self.source {
             JobSource::Stream(received) => {
@@ -48,6 +51,7 @@ impl CallJob {
                     origin,
                     cancellation,
                     streams: self.streams.as_ref(),
+                    callbacks: Some(&callbacks),
                 };
                 (context, received.arguments())
             }
@@ -65,6 +69,7 @@ impl CallJob {
                     },
                     cancellation,
                     streams: self.streams.as_ref(),
+                    callbacks: None,
                 };
                 (context, &message[message.len() - arguments..])
             }

@@ -22,6 +22,8 @@ pub(super) fn take_answers(slot: &SocketSlot, state: &mut StreamState) {
             LateAnswer::Items(number, items) => state.served.push_items(number, items),
             LateAnswer::ItemsTaken(number, bytes) => state.served.give_back(number, bytes),
             LateAnswer::ItemsUnwanted(number) => state.served.stop_receiving(number),
+            LateAnswer::Callback(call, pending) => state.served.start_callback(call, pending),
+            LateAnswer::CallbackCancelled(pending) => state.served.cancel_callback(&pending),
             LateAnswer::Datagram(..) => {}
         }
     }

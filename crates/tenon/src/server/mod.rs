@@ -39,6 +39,7 @@ mod port;
 mod port_state;
 mod scheduler;
 mod slot;
+mod slot_callbacks;
 mod slot_port;
 mod slot_table;
 mod state;

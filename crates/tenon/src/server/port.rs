@@ -154,6 +154,7 @@ impl PortTurn<'_> {
             },
             cancellation: Cancellation::Run(&self.thread.activity.runs),
             streams: None,
+            callbacks: None,
         };
         let call = found.call;
         let reply = &mut self.thread.reply;

@@ -10,10 +10,11 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use tenon_core::callbacks::PendingCallback;
 use tenon_core::serve::CallTally;
 use tenon_core::service::Origin;
 use tenon_net::{Carrier, Stream, Transport, Watch, impl_as_fd};
-use tenon_proto::connection::DeferredId;
+use tenon_proto::connection::{DeferredId, UnsentCall};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_sync::Baton;
 use tenon_wire::Buffer;
@@ -44,6 +45,8 @@ pub(super) struct SocketSlot {
     answers: Mutex<Vec<LateAnswer>>,
     /// True once a call with streams has come.
     has_streams: AtomicBool,
+    /// True once the connection has ended: what is left for it is not taken any more.
+    is_over: AtomicBool,
     pub(super) tally: CallTally,
 }
 
@@ -79,6 +82,10 @@ pub(super) enum LateAnswer {
     ItemsTaken(u32, u64),
     /// Of a stream: no further items of the arguments of a call are wanted.
     ItemsUnwanted(u32),
+    /// Of a stream: a call back, and who waits for its outcome.
+    Callback(UnsentCall, Arc<PendingCallback>),
+    /// Of a stream: a call back is not waited for any more.
+    CallbackCancelled(Arc<PendingCallback>),
     /// Of a port.
     Datagram(DatagramCallKey<SocketAddr>, Buffer),
 }
@@ -101,6 +108,7 @@ impl SocketSlot {
             baton: Baton::new(),
             answers: Mutex::default(),
             has_streams: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
             tally: CallTally::default(),
         }
     }
@@ -187,7 +195,7 @@ impl SocketSlot {
         }
     }
 
-    /// Notes that a call with streams has come: no thread waits for the connection alone while one is carried out, and what
+    /// Notes that a call with streams has come, or that a handler calls back: no thread waits for the connection alone while one is carried out, and what
     /// comes is needed until it has ended. Returns whether it is the first.
     pub(super) fn note_streams(&self) -> bool {
         !self.has_streams.swap(true, Ordering::Relaxed)
@@ -196,6 +204,16 @@ impl SocketSlot {
     /// Returns whether a call with streams has come.
     pub(super) fn has_had_streams(&self) -> bool {
         self.has_streams.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the connection has ended.
+    pub(super) fn set_over(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether the connection has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
     }
 
     /// Makes a thread that waits for requests wake up with the end of the stream. Over TCP it wakes up by itself soon

@@ -23,6 +23,27 @@ impl SlotPort {
         }
     }
 
+    pub(super) fn slot(&self) -> &SocketSlot {
+        &self.slot
+    }
+
+    /// Notes that what the connection receives is needed by a handler: no thread waits for it alone from now on.
+    pub(super) fn expect_answers(&self) {
+        if self.slot.note_streams() {
+            self.server.scheduler.begin_streams(&self.server);
+        }
+    }
+
+    /// Leaves something to the thread that has the connection; if none has, another thread than this one serves it, as this
+    /// one may wait for what comes of it.
+    pub(super) fn leave_for_others(&self, answer: LateAnswer) {
+        if let Some(state) = self.slot.leave_answer(answer) {
+            self.server
+                .scheduler
+                .push_ready(&self.server, &self.slot, state);
+        }
+    }
+
     /// Leaves something to the thread that has the connection. If none has, it is sent by this one: to wake another
     /// would take longer.
     pub(super) fn leave(&self, answer: LateAnswer) {

@@ -25,6 +25,7 @@ use super::late_answers::{send, take_answers};
 use super::slot::{
     ANSWERS, ENDED, LateAnswer, READY, ROOM, SlotState, SocketSlot, TIME, stream_of,
 };
+use super::slot_callbacks::SlotCallbacks;
 use super::slot_port::SlotPort;
 use super::state::ServerState;
 use super::stream_state::StreamState;
@@ -451,11 +452,13 @@ impl StreamTurn<'_> {
             }
             self.slot.lend(state);
         }
+        let callbacks = SlotCallbacks::new(self.server, self.slot, &call);
         let context = CallContext {
             attachments: received.attachments(),
             origin: self.slot.origin(),
             cancellation: Cancellation::Run(&self.thread.activity.runs),
             streams: None,
+            callbacks: Some(&callbacks),
         };
         let arguments = received.arguments();
         let reply = &mut self.thread.reply;

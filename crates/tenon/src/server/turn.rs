@@ -8,6 +8,7 @@ use tenon_net::{Carrier, Watch};
 
 use super::port::PortTurn;
 use super::slot::{SlotSocket, SlotState, SocketSlot, port_of, stream_of};
+use super::slot_callbacks::end_callbacks;
 use super::state::ServerState;
 use super::stream::StreamTurn;
 use super::thread::ThreadContext;
@@ -260,6 +261,10 @@ impl SlotTurn<'_> {
         let (id, peer) = (self.slot.id, self.slot.origin().peer);
         reason.report(id, peer, &self.server.shared.tally);
         self.server.slots.remove(id);
+        self.slot.set_over();
+        if self.slot.has_had_streams() {
+            end_callbacks(self.slot);
+        }
         if self.slot.has_had_streams() {
             self.server.scheduler.end_streams(self.server);
         }

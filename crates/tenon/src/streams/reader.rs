@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use tenon_core::LeanInput;
 use tenon_core::caller::Decoding;
 use tenon_core::error::CallError;
-use tenon_core::streams::{ItemAssembly, ReceivedItems};
+use tenon_core::streams::{ItemAssembly, ReceivedItems, StreamEnd};
 use tenon_proto::lean::ByteOrder;
 use tenon_wire::DecodeError;
 
@@ -31,15 +31,6 @@ struct PartReader {
     items: ItemAssembly,
     decoding: Decoding,
     end: Option<StreamEnd>,
-}
-
-/// How a stream has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StreamEnd {
-    /// Behind all of its items.
-    Whole,
-    /// By an error, which was returned.
-    Failed,
 }
 
 /// Reads an item of a stream: a function, such as generated code has it.
@@ -150,11 +141,7 @@ impl PartReader {
             None => {}
         }
         let read = read(self);
-        self.end = match &read {
-            Ok(Some(_)) => None,
-            Ok(None) => Some(StreamEnd::Whole),
-            Err(_) => Some(StreamEnd::Failed),
-        };
+        self.end = StreamEnd::of(&read);
         read
     }
 

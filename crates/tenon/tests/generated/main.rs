@@ -3,6 +3,8 @@
 
 #[path = "../../../tenon-gen/tests/golden/borrowed.rs"]
 mod borrowed;
+#[path = "../../../tenon-gen/tests/golden/callbacks.rs"]
+mod callback_stubs;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../../../tenon-gen/tests/golden/demo.rs"]
@@ -25,6 +27,7 @@ mod service;
 #[path = "../../../tenon-gen/tests/golden/streams.rs"]
 mod streams_stubs;
 
+mod callbacks;
 mod calls;
 mod doc_stubs;
 mod interface;

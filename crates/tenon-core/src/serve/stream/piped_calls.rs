@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tenon_proto::connection::{Connection, DeferredId, PushError, ReceivedItem, StreamId};
+use tenon_proto::connection::{DeferredId, PushError, ReceivedItem, StreamId};
 use tenon_wire::Buffer;
 
+use super::waiting_callbacks::ServedConnection;
 use crate::streams::StreamPipe;
 
 /// The calls of a connection that have streams.
@@ -52,7 +53,7 @@ impl PipedCalls {
     }
 
     /// Hands an item to its handler, or drops it if that is gone.
-    pub(super) fn receive(&mut self, connection: &mut Connection<()>, item: &ReceivedItem<'_>) {
+    pub(super) fn receive(&mut self, connection: &mut ServedConnection, item: &ReceivedItem<'_>) {
         match self.find(item.id.number) {
             Some(call) => call.pipe.push(item),
             None => connection.give_back(item.id, item.size),
@@ -96,7 +97,7 @@ impl PipedCalls {
     /// Takes in items that a handler has handed over, unless its call is answered.
     pub(super) fn push_items(
         &mut self,
-        connection: &mut Connection<()>,
+        connection: &mut ServedConnection,
         number: u32,
         messages: Buffer,
     ) {
@@ -109,7 +110,7 @@ impl PipedCalls {
     }
 
     /// Hands items for which there was no room to the connection, as far as there is some.
-    pub(super) fn push_backlogs(&mut self, connection: &mut Connection<()>) {
+    pub(super) fn push_backlogs(&mut self, connection: &mut ServedConnection) {
         while let Some(id) = connection.poll_writable() {
             if let Some(call) = self.find(id.number) {
                 call.push_backlog(connection);
@@ -145,7 +146,7 @@ impl PipedCalls {
 
 impl PipedCall {
     /// Hands items to the connection, as far as it has room for them.
-    fn push_backlog(&mut self, connection: &mut Connection<()>) {
+    fn push_backlog(&mut self, connection: &mut ServedConnection) {
         let id = StreamId::of_peer(self.number);
         while let Some(mut messages) = self.backlog.pop_front() {
             let length = messages.len();

@@ -59,10 +59,11 @@ impl ServedStream {
         }
     }
 
-    /// Returns whether a call with streams is carried out, or its last items and its reply wait for credit.
+    /// Returns whether what comes is needed to end what is carried out: a call with streams is, or its last items and its
+    /// reply wait for credit, or a handler waits for a call back.
     #[inline]
     pub fn has_streams(&self) -> bool {
-        !self.piped.is_empty() || self.connection.has_peer_streams()
+        !self.piped.is_empty() || self.connection.has_peer_streams() || self.has_callbacks()
     }
 
     /// Returns the number of calls with streams that are carried out.

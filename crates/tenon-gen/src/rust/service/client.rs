@@ -8,6 +8,9 @@ use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
 use crate::rust::types::write_deprecated;
 use crate::writer::{HoleContent, SourceWriter};
 
+/// The type that a client wraps in a server, whose clients it calls.
+const CALLBACK_CLIENT: &str = "CallbackClient";
+
 /// The flavor of a client: it blocks its thread, or is awaited.
 struct ClientFlavor<'a> {
     /// The client's name.
@@ -64,6 +67,8 @@ fn write_client(
     let rust = protocols.onc.rust;
     rust.uses(&[
         "CallOptions",
+        "CallbackChannel",
+        "CallbackClient",
         "ChannelOptions",
         "ConnectError",
         "Credential",
@@ -82,7 +87,8 @@ fn write_client(
     };
     let connect_with = connect(protocols, of, flavor, "connect_with", Some("options"));
     let connect = connect(protocols, of, flavor, "connect", None);
-    let over = over(protocols, of, flavor);
+    let over = over(protocols, of, &flavor.client);
+    let calling_back = self::over(protocols, of, CALLBACK_CLIENT);
     let is_async = if flavor.is_async { "async " } else { "" };
     let head = FunctionSignature {
         name: format!("pub {is_async}fn connect_with"),
@@ -133,6 +139,13 @@ impl $name$ {
         Self(self.0.with_credential(credential))
     }
 }
+
+impl $name$<$calls_back$> {
+    /// Calls a client of this server, which serves the procedures over the connection that it has opened.
+    pub fn calling_back(channel: CallbackChannel) -> Self {
+        $calling_back$
+    }
+}
 ",
         &[
             ("version", HoleContent::Text(&of.version.name)),
@@ -155,6 +168,11 @@ impl $name$ {
                 HoleContent::Lines(&|w| head.write_function(w, &connect_with)),
             ),
             ("over", HoleContent::Lines(&|w| over.write(w))),
+            ("calls_back", HoleContent::Text(CALLBACK_CLIENT)),
+            (
+                "calling_back",
+                HoleContent::Lines(&|w| calling_back.write(w)),
+            ),
         ],
     );
     let has_ping = of
@@ -208,17 +226,17 @@ fn with_options(flavor: &ClientFlavor<'_>) -> FunctionSignature {
     }
 }
 
-/// The client that `function` makes of `first`, of the numbers and of `last`.
+/// The `client` that `function` makes of `first`, of the numbers and of `last`.
 fn made(
     of: &ServiceVersion<'_>,
-    flavor: &ClientFlavor<'_>,
+    client: &str,
     function: &str,
     first: &str,
     last: Option<&str>,
 ) -> Expr {
     let arguments = [first, &of.program.number, &of.names.number];
     let arguments = arguments.into_iter().chain(last).map(Expr::text);
-    Expr::call(format!("{}::{function}", flavor.client), arguments)
+    Expr::call(format!("{client}::{function}"), arguments)
 }
 
 /// The body of the method that connects by `function`.
@@ -229,7 +247,7 @@ fn connect(
     function: &str,
     options: Option<&str>,
 ) -> BlockExpr {
-    let client = made(of, flavor, function, "address", options);
+    let client = made(of, &flavor.client, function, "address", options);
     let client = match flavor.is_async {
         true => Expr::Then(Box::new(client), "await"),
         false => client,
@@ -242,23 +260,12 @@ fn connect(
     }
 }
 
-/// The body of `over`.
-fn over(
-    protocols: ProtocolSet<'_>,
-    of: &ServiceVersion<'_>,
-    flavor: &ClientFlavor<'_>,
-) -> BlockExpr {
-    let client = made(of, flavor, "over", "channel", None);
-    let (statements, client) = match protocols.lean {
-        None => (Vec::new(), client),
-        Some(_) => {
-            let client = Statement::Let("client".to_owned(), client);
-            (vec![client], known(protocols, of))
-        }
-    };
+/// The body of a function that makes a `client` over a channel.
+fn over(protocols: ProtocolSet<'_>, of: &ServiceVersion<'_>, client: &str) -> BlockExpr {
+    let client = made(of, client, "over", "channel", None);
     BlockExpr {
-        statements,
-        value: Some(Expr::call("Self", [client])),
+        statements: vec![Statement::Let("client".to_owned(), client)],
+        value: Some(Expr::call("Self", [known(protocols, of)])),
     }
 }
 

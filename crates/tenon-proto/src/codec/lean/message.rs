@@ -385,6 +385,19 @@ impl MessageDraft {
         Self { header, ..self }
     }
 
+    /// Says in the header that the call is one of the end that has accepted the connection.
+    ///
+    /// # Panics
+    /// The message is no longer in `buffer`.
+    #[must_use]
+    pub fn with_reverse(self, buffer: &mut Buffer) -> Self {
+        let header = self.header.reversed(true);
+        if let Some(bytes) = self.header_in(buffer) {
+            bytes[..HEADER / 2].copy_from_slice(&header.first_half(self.order));
+        }
+        Self { header, ..self }
+    }
+
     /// Says in the header that extensions stand behind it.
     pub(super) fn with_extensions(self, buffer: &mut Buffer) -> Self {
         let flags = Flags(self.header.flags.0 | Flags::EXTENSIONS);
