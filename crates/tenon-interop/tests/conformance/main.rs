@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod callbacks;
 mod deadlines;
 mod death;
 mod echo;
@@ -15,6 +16,8 @@ mod flight;
 mod hostile;
 #[path = "../../../tenon/tests/common/interloper.rs"]
 mod interloper;
+#[path = "../../../tenon-gen/tests/golden/callbacks_async.rs"]
+mod job_stubs;
 mod metadata;
 mod networks;
 mod orders;
@@ -28,3 +31,6 @@ mod relay;
 mod rows;
 mod service;
 mod shutdown;
+#[path = "../../../tenon-gen/tests/golden/streams_async.rs"]
+mod store_stubs;
+mod streams;

@@ -234,6 +234,12 @@ fn runtime(blocking: usize) -> Arc<Runtime> {
     Arc::new(builder.enable_all().build().unwrap())
 }
 
+/// Something for threads, or something for tasks with their run time.
+pub enum Driven<T, A> {
+    Threads(T),
+    Tasks(A, Arc<Runtime>),
+}
+
 /// A server of either kind.
 pub enum Server {
     Threads(tenon::Server),
@@ -281,6 +287,51 @@ impl Row {
     /// A server that carries calls out so, within the usual limits.
     pub fn server(&self, service: &Obliging, execution: Execution) -> Server {
         self.serve(service, execution, ServerLimits::default())
+    }
+
+    /// A server of the row with what these add to it, for threads and for tasks.
+    pub fn serve_by(
+        &self,
+        threads: impl FnOnce(tenon::ServerBuilder) -> tenon::ServerBuilder + Send,
+        tasks: impl FnOnce(tenon_tokio::ServerBuilder) -> tenon_tokio::ServerBuilder + Send,
+    ) -> Server {
+        let address = (self.carrier.listen)();
+        match self.server {
+            End::Threads => {
+                let builder = threads(tenon::Server::builder().listen(&address).unwrap());
+                Server::Threads(at_server(&address, || builder.start().unwrap()))
+            }
+            End::Tasks => {
+                let builder = tasks(tenon_tokio::Server::builder().listen(&address).unwrap());
+                at_server(&address, || {
+                    let runtime = runtime(4);
+                    let server = runtime.block_on(builder.start()).unwrap();
+                    Server::Tasks(server, runtime)
+                })
+            }
+        }
+    }
+
+    /// What one of these makes of the address of a server, for threads or for tasks.
+    pub fn connect_by<T: Send, A: Send>(
+        &self,
+        server: &Server,
+        threads: impl FnOnce(&str) -> T + Send,
+        tasks: impl AsyncFnOnce(&str) -> A + Send,
+    ) -> Driven<T, A> {
+        let address = server.address();
+        let url = match self.protocol {
+            Protocol::Onc => address.clone(),
+            Protocol::Lean => format!("lean+{address}"),
+        };
+        match self.client {
+            End::Threads => Driven::Threads(at_client(&address, || threads(&url))),
+            End::Tasks => at_client(&address, || {
+                let runtime = runtime(4);
+                let connected = runtime.block_on(tasks(&url));
+                Driven::Tasks(connected, runtime)
+            }),
+        }
     }
 
     /// A client of the server at `address`, which is one for ONC RPC.
