@@ -41,5 +41,5 @@ mod streams;
 
 pub use client::{call, raised};
 pub use interface::{DynamicInterface, lean_interface, representation};
-pub use service::{DynamicCall, DynamicHandler, DynamicService};
+pub use service::{DynamicCall, DynamicHandler, DynamicService, DynamicStreams};
 pub use streams::{OpenedCall, StreamedProcedure, open};

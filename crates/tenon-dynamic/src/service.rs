@@ -1,15 +1,20 @@
 //! A service without generated code: one handler over values for all procedures.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use tenon::lean;
 use tenon::wire::{Buffer, Decoder, Encoder, Lean, Representation};
-use tenon::{CallInfo, LeanInput, LeanService, ProcedureInfo, Protocol, Refusal, Service};
+use tenon::{
+    CallInfo, ItemReader, ItemWriter, LeanInput, LeanService, ProcedureInfo, Protocol, Refusal,
+    ServedStreams, Service,
+};
 use tenon_exec::{Procedure, Value};
 use tenon_schema::{Program, Version};
 
 use crate::interface::{DynamicInterface, lean_interface};
+use crate::streams::StreamedProcedure;
 
 /// Carries out the calls of a [`DynamicService`]. Closures of the same parameters are handlers.
 pub trait DynamicHandler: Send + Sync + 'static {
@@ -19,6 +24,21 @@ pub trait DynamicHandler: Send + Sync + 'static {
     /// # Errors
     /// Why the call is not carried out; the caller is told so.
     fn handle(&self, call: &DynamicCall<'_>, arguments: Value) -> Result<Value, Refusal>;
+
+    /// Carries out a call of a procedure with streams. The arguments are a [`Value::Struct`] of those but the stream; the
+    /// result is a value of the procedure's type, or [`Value::Void`] if that is a stream, and follows the items. By default
+    /// there is no such procedure.
+    ///
+    /// # Errors
+    /// Why the call is not carried out, or not to its end; the caller is told so behind the items.
+    fn handle_streams(
+        &self,
+        _call: &DynamicCall<'_>,
+        _arguments: Value,
+        _streams: &mut DynamicStreams<'_>,
+    ) -> Result<Value, Refusal> {
+        Err(Refusal::ProcedureUnavailable)
+    }
 }
 
 impl<F> DynamicHandler for F
@@ -76,6 +96,23 @@ impl<'a> DynamicCall<'a> {
     }
 }
 
+/// The streams of a call, as its handler has them.
+#[derive(Debug)]
+pub struct DynamicStreams<'a> {
+    procedure: &'a StreamedProcedure,
+    /// The items of the last argument, if that is a stream.
+    pub arguments: Option<ItemReader<Value>>,
+    /// Takes the items of the result, if that is a stream.
+    pub results: Option<ItemWriter<Value>>,
+}
+
+impl<'a> DynamicStreams<'a> {
+    /// The procedure, and the types of its items.
+    pub fn procedure(&self) -> &'a StreamedProcedure {
+        self.procedure
+    }
+}
+
 /// Serves a version of a program of an interface that is known only at run time, by both protocols.
 pub struct DynamicService<H> {
     interface: Arc<DynamicInterface>,
@@ -83,6 +120,8 @@ pub struct DynamicService<H> {
     program: usize,
     version: usize,
     lean: Arc<lean::Interface>,
+    /// The procedures with streams, by their numbers.
+    streamed: HashMap<u32, StreamedProcedure>,
     handler: Arc<H>,
 }
 
@@ -101,6 +140,7 @@ impl<H: DynamicHandler> DynamicService<H> {
             program: at,
             version: version_at,
             lean: lean_interface(schema, program, version),
+            streamed: streamed(interface, program, version),
             handler: Arc::clone(&handler),
         });
         services.collect()
@@ -109,6 +149,38 @@ impl<H: DynamicHandler> DynamicService<H> {
     fn definition(&self) -> (&Program, &Version) {
         let program = &self.interface.schema().programs[self.program];
         (program, &program.versions[self.version])
+    }
+
+    /// Carries out a call with streams.
+    fn serve_streams(
+        &self,
+        info: &CallInfo<'_>,
+        input: &mut Decoder<'_, impl Representation>,
+        streams: &ServedStreams,
+        out: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        let streamed = self.streamed.get(&info.procedure());
+        let streamed = streamed.ok_or(Refusal::ProcedureUnavailable)?;
+        streams.expect(streamed.streams())?;
+        let procedure = streamed.call();
+        let arguments = procedure.decode_arguments(input)?;
+        input.finish()?;
+        let call = DynamicCall {
+            info,
+            interface: &self.interface,
+            procedure,
+        };
+        let mut items = DynamicStreams {
+            procedure: streamed,
+            arguments: streamed.argument_reader(streams),
+            results: streamed.result_writer(streams),
+        };
+        let handled = self.handler.handle_streams(&call, arguments, &mut items);
+        // What was fed before a failure is sent before it is told.
+        let flushed = items.results.as_mut().map_or(Ok(()), ItemWriter::flush);
+        let result = handled?;
+        flushed?;
+        Ok(procedure.encode_result(&result, out)?)
     }
 
     /// Carries a call out whose messages lie as the plans for `protocol` say.
@@ -123,6 +195,15 @@ impl<H: DynamicHandler> DynamicService<H> {
         let interface = self.interface.of(protocol);
         let procedure = interface.numbered(program.number, version.number, info.procedure());
         let procedure = procedure.ok_or(Refusal::ProcedureUnavailable)?;
+        if self.streamed.contains_key(&info.procedure()) {
+            return Err(match protocol {
+                // ONC RPC has nothing of the kind.
+                Protocol::Onc => Refusal::ProcedureUnavailable,
+                Protocol::Lean => Refusal::InvalidArguments(
+                    "the procedure has streams, and the call none".to_owned(),
+                ),
+            });
+        }
         let arguments = procedure.decode_arguments(input)?;
         input.finish()?;
         let call = DynamicCall {
@@ -184,6 +265,36 @@ impl<H: DynamicHandler> LeanService for DynamicService<H> {
             LeanInput::Swapped(mut input) => self.serve(Protocol::Lean, call, &mut input, result),
         }
     }
+
+    fn call_streaming(
+        &self,
+        call: &CallInfo<'_>,
+        arguments: LeanInput<'_>,
+        streams: &ServedStreams,
+        result: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        match arguments {
+            LeanInput::Native(mut input) => self.serve_streams(call, &mut input, streams, result),
+            LeanInput::Swapped(mut input) => self.serve_streams(call, &mut input, streams, result),
+        }
+    }
+}
+
+/// Returns the procedures of a version that have streams, by their numbers.
+fn streamed(
+    interface: &DynamicInterface,
+    program: &Program,
+    version: &Version,
+) -> HashMap<u32, StreamedProcedure> {
+    let lean = interface.of(Protocol::Lean);
+    let numbers = version.procedures.iter().map(|procedure| procedure.number);
+    let streamed = numbers.filter_map(|number| {
+        let procedure = lean.numbered(program.number, version.number, number)?;
+        // Its interface has plans, and so has a part of it.
+        let streamed = StreamedProcedure::new(lean.schema(), procedure).ok()??;
+        Some((number, streamed))
+    });
+    streamed.collect()
 }
 
 impl<H> fmt::Debug for DynamicService<H> {

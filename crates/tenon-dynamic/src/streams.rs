@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use tenon::lean::CallStreams;
 use tenon::wire::{Encoder, Lean};
 use tenon::{
-    ArgumentWriter, CallError, ClientView, DecodeItem, EncodeItem, ItemReader, LeanInput, Protocol,
-    StreamPair,
+    ArgumentWriter, CallError, ClientView, DecodeItem, EncodeItem, ItemReader, ItemWriter,
+    LeanInput, Protocol, ServedStreams, StreamPair,
 };
 use tenon_exec::{Interface, Procedure, Value};
 use tenon_plan::{PlanError, Representation};
@@ -94,6 +95,26 @@ impl StreamedProcedure {
     /// A procedure of which the result is an item of the result, if that is a stream.
     pub fn result_item(&self) -> Option<Procedure<'_>> {
         self.part(self.0.result?)
+    }
+
+    /// Returns which streams it has.
+    pub fn streams(&self) -> CallStreams {
+        CallStreams {
+            argument: self.0.argument.is_some(),
+            result: self.0.result.is_some(),
+        }
+    }
+
+    /// Reads the items of the argument of a call in its handler, if that is a stream.
+    pub(crate) fn argument_reader(&self, streams: &ServedStreams) -> Option<ItemReader<Value>> {
+        let decode = self.decode_item(Some(self.0.argument?));
+        Some(ItemReader::of_handler(streams, decode))
+    }
+
+    /// Writes the items of the result of a call in its handler, if that is a stream.
+    pub(crate) fn result_writer(&self, streams: &ServedStreams) -> Option<ItemWriter<Value>> {
+        let encode = self.encode_item(Some(self.0.result?));
+        Some(ItemWriter::of_handler(streams, encode))
     }
 
     fn encode_item(&self, number: Option<u32>) -> impl EncodeItem<Value> + use<> {

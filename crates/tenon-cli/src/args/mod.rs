@@ -240,11 +240,14 @@ those of the call. One without `arguments` is for all.
 
 `result` and `arguments` are written as for `tenon call`; `raise` is an error that the interface
 declares, `fail` a failure of the server (SYSTEM_ERR), `invalid` one of the arguments
-(GARBAGE_ARGS). A procedure without an answer is unavailable (PROC_UNAVAIL).
+(GARBAGE_ARGS). A procedure without an answer is unavailable (PROC_UNAVAIL). `items` are those of a
+result that is a stream, in an array; a `raise` or a `fail` comes behind them. A call with a stream
+of arguments is answered when all items have come.
 
 A script reads a line for each call and writes an answer in one, in the same words:
   {\"program\":\"STORE\",\"version\":1,\"procedure\":\"GET\",\"arguments\":\"a\"}
-  {\"result\":\"here it is\"}")]
+  {\"result\":\"here it is\"}
+Of a stream of arguments it is told the `items`, too.")]
     Serve(ServeArgs),
 
     /// Run a server and a client process and show calls over every transport, by both protocols

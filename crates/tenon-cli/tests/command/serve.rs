@@ -263,3 +263,110 @@ fn answers_that_do_not_fit_the_interface_are_told_before_it_serves() {
     let types = tenon(&["serve", &types]).fails_with(1);
     assert!(types.contains("no program to serve"), "{types}");
 }
+
+const NUMBERS: &str = r#"
+    struct odd { int number; };
+    program NUMBERS {
+        version NUMBERS_V1 {
+            int SUM(int start, int number) = 1; /*@ stream arguments */
+            int COUNT(int to) = 2; /*@ stream result; raises odd */
+            hyper DOUBLE(int number) = 3; /*@ stream arguments, result */
+        } = 1;
+    } = 0x20000001;
+"#;
+
+/// Calls a procedure with streams, and returns what was printed and the error.
+fn stream(server: &MockServer, file: &str, procedure: &str, input: &str) -> (String, String) {
+    let lean = format!("lean+{}", server.address);
+    let items = self::file(&format!("{procedure}.items"), input);
+    let arguments = match procedure {
+        "SUM" => "7",
+        "COUNT" => "3",
+        _ => "null",
+    };
+    let mut command = vec!["call", "--compact", &lean, file, procedure, arguments];
+    if procedure != "COUNT" {
+        command.extend(["--input", &items]);
+    }
+    let called = tenon(&command);
+    (called.stdout, called.stderr)
+}
+
+#[test]
+fn streams_are_answered_with_examples_with_items_and_by_a_script() {
+    let interface = file("numbers.x", NUMBERS);
+    let server = MockServer::start(&[&interface]);
+    assert_eq!(
+        stream(&server, &interface, "COUNT", "").0.lines().count(),
+        1
+    );
+    assert_eq!(
+        stream(&server, &interface, "DOUBLE", "1\n2\n")
+            .0
+            .lines()
+            .count(),
+        1
+    );
+    let said = server.interrupt();
+    assert!(said.contains("COUNT 3 -> 1 item"), "{said}");
+    assert!(said.contains("DOUBLE and 2 items -> 1 item"), "{said}");
+
+    let answers = file(
+        "numbers.json",
+        r#"{
+            "SUM": {"result": 42},
+            "COUNT": {"items": [0, 1, 2], "raise": {"odd": {"number": 3}}},
+            "DOUBLE": {"items": [2, 4]}
+        }"#,
+    );
+    let server = MockServer::start(&[&interface, "--answers", &answers]);
+    assert_eq!(stream(&server, &interface, "SUM", "1\n2\n3\n").0, "42\n");
+    let (items, error) = stream(&server, &interface, "COUNT", "");
+    assert_eq!(items, "0\n1\n2\n");
+    assert!(error.contains("odd"), "{error}");
+    assert_eq!(stream(&server, &interface, "DOUBLE", "").0, "2\n4\n");
+    let said = server.interrupt();
+    assert!(said.contains("SUM 7 and 3 items -> 42"), "{said}");
+    assert!(said.contains("COUNT 3 -> 3 items -> raises odd"), "{said}");
+
+    let script = file(
+        "numbers.py",
+        "import json, sys\n\
+         for line in sys.stdin:\n    \
+             call = json.loads(line)\n    \
+             items = call.get('items', [])\n    \
+             if call['procedure'] == 'SUM':\n        \
+                 answer = {'result': call['arguments'] + sum(items)}\n    \
+             else:\n        \
+                 answer = {'items': [2 * item for item in items]}\n    \
+             print(json.dumps(answer), flush=True)\n",
+    );
+    let command = format!("python3 {script}");
+    let server = MockServer::start(&[&interface, "--script", &command]);
+    assert_eq!(stream(&server, &interface, "SUM", "1\n2\n3\n").0, "13\n");
+    assert_eq!(stream(&server, &interface, "DOUBLE", "1\n2\n").0, "2\n4\n");
+}
+
+#[test]
+fn items_that_do_not_fit_are_told_before_it_serves() {
+    let interface = file("unfit.x", NUMBERS);
+    for (answers, problem) in [
+        (
+            r#"{"COUNT": {"items": [1, "two"]}}"#,
+            "COUNT: item 2 does not fit",
+        ),
+        (r#"{"COUNT": {"items": 1}}"#, "write `items` as an array"),
+        (
+            r#"{"COUNT": {"result": 1}}"#,
+            "the result is a stream: write its `items`",
+        ),
+        (
+            r#"{"SUM": {"items": [1], "result": 1}}"#,
+            "`items` are those of a result",
+        ),
+    ] {
+        let answers = file("unfit.json", answers);
+        let said = tenon(&["serve", &interface, "--answers", &answers]).fails_with(1);
+        assert!(said.contains(problem), "{said}");
+    }
+}

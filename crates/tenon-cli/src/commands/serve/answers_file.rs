@@ -6,11 +6,11 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json};
 use tenon::Protocol;
-use tenon_dynamic::DynamicInterface;
+use tenon_dynamic::{DynamicInterface, StreamedProcedure};
 use tenon_exec::{Procedure, Value, json};
 use tenon_schema::local_name;
 
-use super::answer::{Answer, AnswerKind};
+use super::answer::{Answer, AnswerKind, AnswerTypes};
 use crate::failure::CommandFailure;
 
 /// Numbers of a program, of a version and of a procedure.
@@ -57,7 +57,10 @@ impl AnswersFile {
                 continue;
             };
             used.push(name.clone());
-            let of_procedure = rules_of(procedure, &members[name]);
+            let streamed = StreamedProcedure::new(interface.schema(), procedure);
+            let streamed = streamed.map_err(|error| format!("{name}: {error}"))?;
+            let types = AnswerTypes::of(procedure, streamed.as_ref());
+            let of_procedure = rules_of(types, &members[name]);
             let of_procedure = of_procedure.map_err(|problem| format!("{name}: {problem}"))?;
             rules.insert(numbers(procedure), of_procedure);
         }
@@ -107,13 +110,13 @@ fn numbers(procedure: Procedure<'_>) -> ProcedureNumbers {
     (program, version, procedure.number())
 }
 
-fn rules_of(procedure: Procedure<'_>, json: &Json) -> Result<Vec<AnswerRule>, String> {
+fn rules_of(types: AnswerTypes<'_>, json: &Json) -> Result<Vec<AnswerRule>, String> {
     match json {
-        Json::Object(members) => Ok(vec![rule(procedure, members)?]),
+        Json::Object(members) => Ok(vec![rule(types, members)?]),
         Json::Array(rules) => {
             let rules = rules.iter().enumerate().map(|(index, json)| {
                 let members = json.as_object().ok_or("an answer is an object".to_owned());
-                let rule = members.and_then(|members| rule(procedure, members));
+                let rule = members.and_then(|members| rule(types, members));
                 rule.map_err(|problem| format!("answer {}: {problem}", index + 1))
             });
             rules.collect()
@@ -122,13 +125,13 @@ fn rules_of(procedure: Procedure<'_>, json: &Json) -> Result<Vec<AnswerRule>, St
     }
 }
 
-fn rule(procedure: Procedure<'_>, members: &Map<String, Json>) -> Result<AnswerRule, String> {
+fn rule(types: AnswerTypes<'_>, members: &Map<String, Json>) -> Result<AnswerRule, String> {
     let mut members = members.clone();
     let arguments = members.remove("arguments");
-    let arguments = arguments.map(|json| procedure.read_arguments(Some(&json)));
+    let arguments = arguments.map(|json| types.procedure.read_arguments(Some(&json)));
     let arguments = arguments.transpose();
     Ok(AnswerRule {
         arguments: arguments.map_err(|error| format!("`arguments` do not fit: {error}"))?,
-        answer: Answer::read(procedure, &members)?,
+        answer: Answer::read(types, &members)?,
     })
 }

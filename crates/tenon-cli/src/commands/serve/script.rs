@@ -5,9 +5,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value as Json, json};
-use tenon_exec::{Procedure, Value};
+use tenon_exec::Value;
 
-use super::answer::Answer;
+use super::answer::{Answer, AnswerTypes};
 use crate::failure::CommandFailure;
 
 /// A running program that answers calls, one after the other.
@@ -43,18 +43,27 @@ impl Script {
         })))
     }
 
-    /// Asks the script for its answer.
+    /// Asks the script for its answer to a call, with the items of the last argument if that is a stream.
     ///
     /// # Errors
     /// It has ended, or answers what it must not; the text says so.
-    pub fn answer(&self, procedure: Procedure<'_>, arguments: &Value) -> Result<Answer, String> {
+    pub fn answer(
+        &self,
+        types: AnswerTypes<'_>,
+        arguments: &Value,
+        items: Option<Vec<Json>>,
+    ) -> Result<Answer, String> {
+        let procedure = types.procedure;
         let arguments = procedure.write_arguments(arguments);
-        let question = json!({
+        let mut question = json!({
             "program": procedure.program().name,
             "version": procedure.version().number,
             "procedure": procedure.name(),
             "arguments": arguments.map_err(|error| error.to_string())?,
         });
+        if let Some(items) = items {
+            question["items"] = Json::Array(items);
+        }
         let line = {
             let mut pipes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             pipes.ask(&question)?
@@ -64,7 +73,7 @@ impl Script {
             .map_err(|error| format!("the script answered what is not JSON: {error}: {shown}"))?;
         let members = answered.as_object();
         let members = members.ok_or_else(|| format!("the script answered no object: {shown}"))?;
-        Answer::read(procedure, members)
+        Answer::read(types, members)
             .map_err(|problem| format!("the script answered {shown}: {problem}"))
     }
 }
