@@ -249,7 +249,7 @@ impl CallError {
             | Self::Unbound(_)
             | Self::ConnectionRefused(_)
             | Self::Connect(_) => false,
-            Self::Exception(exception) => exception.status.may_have_executed(),
+            Self::Exception(exception) => exception.may_have_executed(),
             Self::Refused(refused) => *refused == Refused::SystemError,
             Self::Misbehaved(_)
             | Self::StreamClosed

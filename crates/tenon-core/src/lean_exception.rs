@@ -23,6 +23,8 @@ pub struct LeanException {
     pub order: ByteOrder,
     /// The metadata that the server sent with it.
     pub metadata: Metadata,
+    /// True if the call has streams.
+    pub(crate) has_streams: bool,
 }
 
 impl LeanException {
@@ -34,6 +36,7 @@ impl LeanException {
             details: Vec::new(),
             order: ByteOrder::NATIVE,
             metadata: Metadata::new(),
+            has_streams: false,
         }
     }
 
@@ -41,6 +44,13 @@ impl LeanException {
     #[doc(hidden)]
     pub fn local(status: Status, message: &str) -> Self {
         Self::new(status, message)
+    }
+
+    /// Returns whether the peer may have carried the call out, in part at least. A peer that stops has not begun a call,
+    /// unless it has streams.
+    pub fn may_have_executed(&self) -> bool {
+        let was_ended = self.has_streams && self.status == Status::STOPPING;
+        was_ended || self.status.may_have_executed()
     }
 
     /// Returns which of the errors that the interface declares for it the procedure raised: the position in the list
@@ -112,6 +122,7 @@ impl From<Exception<'_>> for LeanException {
             details: exception.details.to_owned(),
             order: exception.order,
             metadata: Metadata::new(),
+            has_streams: false,
         }
     }
 }

@@ -12,6 +12,7 @@ mod outcome;
 mod outgoing;
 mod seal;
 mod silence;
+mod stopped_streams;
 
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ pub use input::{Input, ReplyExtensions, ReplyPlace, handle_stream, may_have_more
 pub use outcome::{Outcome, ResultBytes, Results};
 pub use outgoing::Outgoing;
 pub use seal::seal;
+pub use stopped_streams::StoppedStreams;
 
 /// A connection that was not used for so long is checked before a call is entrusted to it: the peer may have closed it
 /// meanwhile.

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::half_close::{HALF_CLOSE_MAX, LATELY};
 use super::limits::ServerLimits;
+use super::turns::DEPARTURE;
 
 /// Time after which a connection is closed whose peer was asked to go away, and goes on calling.
 const GO_AWAY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -24,6 +25,8 @@ enum AgeStage {
     Asked(Instant),
     /// The connection ends when its calls are answered, or when it is due.
     Ends,
+    /// Its calls with streams were ended, and what is left to be sent of them has until it is due.
+    LastItems,
 }
 
 /// What is to be done about the age of a connection.
@@ -85,7 +88,7 @@ impl ConnectionAge {
                 self.due = Some(now + LATELY);
                 return AgeStep::Nothing;
             }
-            AgeStage::Ends => return AgeStep::Nothing,
+            AgeStage::Ends | AgeStage::LastItems => return AgeStep::Nothing,
         }
         let asked = match self.stage {
             AgeStage::Asked(at) => at,
@@ -101,9 +104,26 @@ impl ConnectionAge {
         self.due = Some(now + HALF_CLOSE_MAX);
     }
 
-    /// Returns whether the calls that still run have had their time by `now`.
-    pub fn is_over(&self, now: Instant) -> bool {
-        self.stage == AgeStage::Ends && self.due.is_some_and(|at| at <= now)
+    /// Returns whether the calls that still run have had their time by `now`. Those with streams are to be
+    /// [ended](Self::begin_last_items) first.
+    pub fn is_over(&self, now: Instant, has_streams: bool) -> bool {
+        let is_due = self.due.is_some_and(|at| at <= now);
+        match self.stage {
+            AgeStage::Ends => is_due && !has_streams,
+            AgeStage::LastItems => is_due,
+            AgeStage::Young | AgeStage::Asked(_) => false,
+        }
+    }
+
+    /// Returns whether the calls with streams that still run are to be ended by `now`, as they have had their time. What
+    /// is left to be sent of them has a moment then.
+    pub fn begin_last_items(&mut self, now: Instant) -> bool {
+        let is_due = self.stage == AgeStage::Ends && self.due.is_some_and(|at| at <= now);
+        if is_due {
+            self.stage = AgeStage::LastItems;
+            self.due = Some(now + DEPARTURE);
+        }
+        is_due
     }
 }
 
@@ -160,7 +180,7 @@ mod tests {
             AgeStep::Ends
         );
         // Without a grace its calls may run on.
-        assert!(age.due().is_none() && !age.is_over(next + 100 * AGE));
+        assert!(age.due().is_none() && !age.is_over(next + 100 * AGE, false));
     }
 
     #[test]
@@ -176,7 +196,13 @@ mod tests {
         }
         let end = age.step(&limits, asked + GO_AWAY_TIMEOUT, false, || unreachable!());
         assert_eq!(end, AgeStep::Ends);
-        assert!(!age.is_over(asked + GO_AWAY_TIMEOUT) && age.is_over(asked + grace));
+        assert!(!age.is_over(asked + grace, true));
+        assert!(!age.is_over(asked + GO_AWAY_TIMEOUT, false) && age.is_over(asked + grace, false));
+        // Those with streams are ended, and have a moment more.
+        assert!(!age.begin_last_items(asked + GO_AWAY_TIMEOUT));
+        assert!(age.begin_last_items(asked + grace));
+        let end = age.due().unwrap();
+        assert!(!age.is_over(asked + grace, true) && age.is_over(end, true));
     }
 
     #[test]

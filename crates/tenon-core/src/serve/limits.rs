@@ -86,7 +86,8 @@ pub struct ServerLimits {
     /// ends in the first second without a call behind its age, and lives on until then. None by default.
     pub connection_age: Option<Duration>,
     /// Time that the calls of a connection have behind its [age](Self::connection_age); those that still run are cancelled
-    /// then, and their clients see that the connection is lost. None, which is the default, waits for them.
+    /// then, and their clients see that the connection is lost, or of calls with streams that the server stops. None, which
+    /// is the default, waits for them.
     pub connection_grace: Option<Duration>,
     /// Meaning of the end of a peer's stream for its calls that are still carried out. Where it means that the peer is
     /// gone, the connection is let go at once, and its calls are cancelled: the future of a handler is dropped, and

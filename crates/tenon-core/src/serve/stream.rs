@@ -515,6 +515,12 @@ impl ServedStream {
     }
 
     fn finish_deferred(&mut self, id: DeferredId, reply: &mut Buffer) {
+        self.forget_deferred(id);
+        self.connection.answer_deferred(id, reply);
+    }
+
+    /// Forgets a call that was carried out elsewhere, and its streams.
+    fn forget_deferred(&mut self, id: DeferredId) {
         let answered = self.deferred.iter().position(|call| call.id == id);
         if let Some(index) = answered {
             let call = self.deferred.remove(index);
@@ -523,7 +529,6 @@ impl ServedStream {
         if !self.piped.is_empty() {
             self.close_streams(id.number());
         }
-        self.connection.answer_deferred(id, reply);
     }
 
     /// Returns the number of calls that are carried out, here or elsewhere.
@@ -735,7 +740,7 @@ impl ServedStream {
         if self.slow_reader.end().is_some_and(|end| now >= end) {
             return Some(EndReason::SlowReader);
         }
-        if self.age.is_over(now) {
+        if self.age.is_over(now, !self.piped.is_empty()) {
             return Some(EndReason::Aged);
         }
         let silence = now.saturating_duration_since(self.active_at);

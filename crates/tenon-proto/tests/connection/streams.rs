@@ -742,6 +742,50 @@ fn a_reply_waits_for_the_items_that_wait_for_credit() {
     assert_eq!(told, ["pong 1", "item of 2: last", "call: reply"]);
 }
 
+fn cut_off(end: &mut Side, open: &Open, results: &[u8]) {
+    let mut reply = Side::reply(open.call.caller, results);
+    let state = end.connection.cut_off_deferred(open.id, &mut reply);
+    assert!(state.is_some() && reply.is_empty());
+}
+
+#[test]
+fn a_reply_that_cuts_a_stream_off_follows_the_items_that_have_credit() {
+    let mut pair = pair();
+    let open = open(&mut pair, RESULT);
+    push(&mut pair.server, open.peer, &content(ITEM_MAX)).unwrap();
+    let first = pair.server.transmit_all();
+    for _ in 0..2 {
+        push(&mut pair.server, open.peer, &content(ITEM_MAX)).unwrap();
+    }
+    cut_off(&mut pair.server, &open, b"end");
+    assert_eq!(push(&mut pair.server, open.peer, b""), Err(PushError::Over));
+    assert_eq!(take_short(&mut pair.client, &first).len(), 1);
+    let rest = pair.server.transmit_all();
+    let told = take_short(&mut pair.client, &rest);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told[1], "call: end");
+    assert!(!pair.server.connection.has_peer_streams());
+}
+
+#[test]
+fn replies_that_cut_streams_off_share_the_credit_of_the_connection() {
+    let mut pair = pair();
+    let opens: Vec<Open> = (0..6).map(|_| open(&mut pair, RESULT)).collect();
+    for open in &opens {
+        for _ in 0..2 {
+            push(&mut pair.server, open.peer, &content(ITEM_MAX)).unwrap();
+        }
+    }
+    for open in &opens {
+        cut_off(&mut pair.server, open, b"end");
+    }
+    let sent = pair.server.transmit_all();
+    let told = take_short(&mut pair.client, &sent);
+    let ends = told.iter().filter(|told| *told == "call: end").count();
+    assert_eq!((told.len() - ends, ends), (8, 6), "{told:?}");
+    assert!(!pair.server.connection.has_peer_streams());
+}
+
 #[test]
 fn a_reply_follows_items_in_a_batch_of_its_own_or_behind_them() {
     let mut pair = pair();

@@ -8,7 +8,7 @@ use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, ready};
 
 use tenon_core::ReplyMetadata;
-use tenon_core::client::{CallId, Outcome, Results};
+use tenon_core::client::{CallId, Outcome, Results, StoppedStreams};
 use tenon_core::error::{CallError, LeanException};
 use tenon_core::streams::{Readable, ReceivedItems, StreamPipe};
 use tenon_core::timer::{CallLimit, CallTimer};
@@ -32,6 +32,7 @@ pub(super) struct StreamingCall {
     /// Bytes of the longest item that the peer accepts.
     item_max: usize,
     reply_metadata: Option<Arc<ReplyMetadata>>,
+    stopped: StoppedStreams,
 }
 
 /// The place of a call with streams among those of its channel, which is free again when this is dropped.
@@ -98,6 +99,7 @@ impl Channel {
             pipe: opened.pipe,
             item_max: opened.item_max,
             reply_metadata: reply_metadata.cloned(),
+            stopped: StoppedStreams::default(),
         })
     }
 }
@@ -263,7 +265,8 @@ impl StreamingCall {
         }
         let outcome = state.waiters.take_outcome(waiter);
         let outcome = outcome.ok_or(CallError::StreamClosed)?;
-        let results = outcome.into_results(&self.timer, || state.calls.fault());
+        let fault = || state.calls.fault();
+        let results = self.stopped.results_of(outcome, &self.timer, fault);
         if let Some(place) = &self.reply_metadata {
             keep_metadata(&results, place);
         }
@@ -391,12 +394,15 @@ impl ArgumentTarget {
         }
     }
 
-    fn closed(&self) -> CallError {
+    fn closed(&self, state: &mut ChannelState) -> CallError {
         if self.call.timer.is_over() {
-            self.call.timer.error(true)
-        } else {
-            CallError::StreamClosed
+            return self.call.timer.error(true);
         }
+        let outcome = match &state.waiters.get(self.call.waiter()).stage {
+            CallStage::Over(outcome) => Some(outcome),
+            _ => None,
+        };
+        self.call.stopped.error_of_item(outcome)
     }
 }
 
@@ -427,7 +433,7 @@ impl ItemTarget for ArgumentTarget {
                 wake_for(call.shared(), state);
                 Poll::Ready(Ok(()))
             }
-            Err(PushError::Over) => Poll::Ready(Err(self.closed())),
+            Err(PushError::Over) => Poll::Ready(Err(self.closed(&mut state))),
             Err(PushError::Full) => {
                 let take = || state.waiters.take(call.timer);
                 let waiter = *self.waiter.get_or_insert_with(take);

@@ -109,6 +109,9 @@ impl ConnectionTask {
             return Poll::Ready(EndReason::Stopping);
         }
         self.take_answers(cx);
+        if self.mailbox.take_end_of_streams() {
+            self.served.end_streaming_calls();
+        }
         let served = MEMORY.with_borrow_mut(|memory| {
             self.served.lend(memory);
             let served = self.serve(cx, memory);
@@ -366,8 +369,9 @@ impl ConnectionTask {
         };
         let number = id.number();
         let port: Arc<dyn StreamPort> = Arc::<ReplyMailbox>::clone(&self.mailbox);
+        self.mailbox.note_streams();
         let streams = ServedStreams::new(
-            self.served.open_streams(number),
+            self.served.open_streams(&call),
             port,
             (number, streams),
             self.state.shared.limits.message_bytes,
@@ -581,6 +585,8 @@ impl ConnectionTask {
                 if step != AgeStep::Nothing {
                     cx.waker().wake_by_ref();
                 }
+            } else if self.served.end_aged_streams(now) {
+                cx.waker().wake_by_ref();
             }
             if self.served.trim(now) {
                 self.reply = Buffer::default();

@@ -140,11 +140,12 @@ impl Server {
         self.state.counters()
     }
 
-    /// Takes back what was told of the services elsewhere, stops listening and reading, lets the calls that were begun be
-    /// answered for as long as `drain`, and returns when every connection and port is closed. A lean peer is told which
-    /// calls were not begun; by ONC RPC those that have arrived are carried out, too. Connections over TCP that were used
-    /// lately are kept half-closed until their peers have ended them, for a fifth of a second at most. A handler that
-    /// still runs then runs on; its reply goes nowhere.
+    /// Takes back what was told of the services elsewhere, stops listening and reading, lets the calls that were begun
+    /// be answered for as long as `drain`, and returns when every connection and port is closed. A lean peer is told
+    /// which calls were not begun; by ONC RPC those that have arrived are carried out, too. Calls with streams that
+    /// still run behind `drain` end with an error of the kind [`Stopping`](tenon::CallErrorKind::Stopping) at their
+    /// clients. Connections over TCP that were used lately are kept half-closed until their peers have ended them, for
+    /// a fifth of a second at most. A handler that still runs then runs on; its reply goes nowhere.
     pub async fn shutdown(&self, drain: Duration) {
         let registered = lock(&self.registered).take();
         if registered.is_some() {

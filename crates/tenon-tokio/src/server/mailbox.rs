@@ -25,6 +25,10 @@ pub(super) struct ReplyMailbox {
     content: Mutex<MailboxContent>,
     /// True if answers were left that the task has not taken, or it has not said yet how it is woken.
     has_news: AtomicBool,
+    /// True once a call with streams has come.
+    has_streams: AtomicBool,
+    /// True if the calls with streams are to be ended.
+    ends_streams: AtomicBool,
     /// True once the server waits for nothing any more.
     is_abandoned: AtomicBool,
 }
@@ -106,6 +110,8 @@ impl ReplyMailbox {
             tally: CallTally::default(),
             content: Mutex::default(),
             has_news: AtomicBool::new(true),
+            has_streams: AtomicBool::new(false),
+            ends_streams: AtomicBool::new(false),
             is_abandoned: AtomicBool::new(false),
         }
     }
@@ -175,6 +181,28 @@ impl ReplyMailbox {
     pub(super) fn wake(&self) {
         let task = self.lock().task.clone();
         task.into_iter().for_each(Waker::wake);
+    }
+
+    /// Notes that a call with streams has come.
+    pub(super) fn note_streams(&self) {
+        self.has_streams.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether a call with streams has come.
+    pub(super) fn has_had_streams(&self) -> bool {
+        self.has_streams.load(Ordering::Relaxed)
+    }
+
+    /// Has the calls with streams of the connection end.
+    pub(super) fn end_streams(&self) {
+        self.ends_streams.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Returns whether the calls with streams are to be ended, once.
+    pub(super) fn take_end_of_streams(&self) -> bool {
+        self.ends_streams.load(Ordering::Relaxed)
+            && self.ends_streams.swap(false, Ordering::Acquire)
     }
 
     /// Has the connection end, whatever is still carried out.

@@ -69,11 +69,21 @@ impl Drop for BusyThread<'_> {
 pub(super) struct OpenSockets {
     pub(super) connections: HashMap<usize, Arc<ReplyMailbox>>,
     pub(super) ports: HashMap<usize, Arc<ReplyMailbox>>,
-    /// Tasks that wait until nothing is open.
+    /// Tasks that wait until something is closed.
     waiting: Vec<Waker>,
 }
 
 impl OpenSockets {
+    fn is_empty(&self) -> bool {
+        self.connections.is_empty() && self.ports.is_empty()
+    }
+
+    /// Returns the connections that have had calls with streams.
+    fn with_streams(&self) -> impl Iterator<Item = &Arc<ReplyMailbox>> {
+        let connections = self.connections.values();
+        connections.filter(|mailbox| mailbox.has_had_streams())
+    }
+
     fn all(&self) -> impl Iterator<Item = &Arc<ReplyMailbox>> {
         self.connections.values().chain(self.ports.values())
     }
@@ -134,7 +144,7 @@ impl ServerState {
             self.shared.tally.absorb(&mailbox.tally);
             self.shared.tally.connections_open.down();
         }
-        self.wake_if_empty(open);
+        self.wake_waiting(open);
     }
 
     /// A port is closed.
@@ -143,15 +153,13 @@ impl ServerState {
         if let Some(mailbox) = open.ports.remove(&id) {
             self.shared.tally.absorb(&mailbox.tally);
         }
-        self.wake_if_empty(open);
+        self.wake_waiting(open);
     }
 
-    fn wake_if_empty(&self, mut open: MutexGuard<'_, OpenSockets>) {
-        if open.all().next().is_none() {
-            let waiting = std::mem::take(&mut open.waiting);
-            drop(open);
-            waiting.into_iter().for_each(Waker::wake);
-        }
+    fn wake_waiting(&self, mut open: MutexGuard<'_, OpenSockets>) {
+        let waiting = std::mem::take(&mut open.waiting);
+        drop(open);
+        waiting.into_iter().for_each(Waker::wake);
     }
 
     // ---- Room for calls that are carried out elsewhere ----
@@ -178,11 +186,13 @@ impl ServerState {
 
     /// Waits until no connection and no port is open; has those end that still are after `limit`.
     pub(super) async fn drain(&self, limit: Duration) {
-        if timeout(limit, self.wait_until_empty()).await.is_ok() {
+        let is_empty = OpenSockets::is_empty;
+        if timeout(limit, self.wait_until(is_empty)).await.is_ok() {
             return;
         }
+        self.end_streaming_calls().await;
         self.all().iter().for_each(|mailbox| mailbox.abandon());
-        if timeout(DEPARTURE, self.wait_until_empty()).await.is_err() {
+        if timeout(DEPARTURE, self.wait_until(is_empty)).await.is_err() {
             tracing::warn!("connections are still open behind a server that has stopped");
         }
     }
@@ -191,10 +201,19 @@ impl ServerState {
         self.lock().all().cloned().collect()
     }
 
-    async fn wait_until_empty(&self) {
+    /// Answers the calls with streams that still run, and waits a moment until their connections have ended.
+    async fn end_streaming_calls(&self) {
+        let mailboxes: Vec<_> = self.lock().with_streams().cloned().collect();
+        mailboxes.iter().for_each(|mailbox| mailbox.end_streams());
+        let have_ended = |open: &OpenSockets| open.with_streams().next().is_none();
+        // Those that are still there are abandoned.
+        let _ = timeout(DEPARTURE, self.wait_until(have_ended)).await;
+    }
+
+    async fn wait_until(&self, is_so: impl Fn(&OpenSockets) -> bool) {
         poll_fn(|cx| {
             let mut open = self.lock();
-            if open.all().next().is_none() {
+            if is_so(&open) {
                 return Poll::Ready(());
             }
             open.waiting.push(cx.waker().clone());

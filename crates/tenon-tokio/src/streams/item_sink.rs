@@ -160,7 +160,7 @@ impl<T, E: From<CallError>> ItemSink<T, E> {
     ///
     /// # Errors
     /// The item breaks a bound of the interface, or is too large; the other end takes no further items, as
-    /// [`CallError::StreamClosed`] says; time ran out.
+    /// [`CallError::StreamClosed`] says, or because it stops; time ran out.
     pub async fn send(&mut self, item: &T) -> Result<(), E> {
         self.start(item)?;
         self.flush().await

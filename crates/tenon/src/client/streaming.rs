@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use tenon_core::ReplyMetadata;
-use tenon_core::client::{CallId, Outcome, Results, seal};
+use tenon_core::client::{CallId, Outcome, Results, StoppedStreams, seal};
 use tenon_core::error::{CallError, LeanException};
 use tenon_core::profile::NoProbe;
 use tenon_core::streams::{Readable, ReceivedItems, StreamPipe};
@@ -29,6 +29,7 @@ pub(super) struct StreamingCall {
     timer: CallTimer,
     pipe: Arc<StreamPipe>,
     reply_metadata: Option<Arc<ReplyMetadata>>,
+    stopped: StoppedStreams,
 }
 
 impl Channel {
@@ -69,6 +70,7 @@ impl Channel {
             timer,
             pipe: pipe.unwrap_or_default(),
             reply_metadata: reply_metadata.cloned(),
+            stopped: StoppedStreams::default(),
         })
     }
 }
@@ -88,7 +90,7 @@ impl StreamingCall {
         let fault = state.calls.fault();
         drop(state);
         let outcome = outcome.ok_or(CallError::StreamClosed)?;
-        let results = outcome.into_results(&self.timer, || fault);
+        let results = self.stopped.results_of(outcome, &self.timer, || fault);
         if let Some(place) = &self.reply_metadata {
             place.set_of(match &results {
                 Ok(results) => Ok(results.extensions.as_deref()),
@@ -294,7 +296,10 @@ impl ItemSink for ArgumentSink {
         loop {
             match state.push_item(call.id(), messages) {
                 Ok(()) => break,
-                Err(PushError::Over) => return Err(CallError::StreamClosed),
+                Err(PushError::Over) => {
+                    let outcome = state.waiters.outcome(call.waiter);
+                    return Err(call.stopped.error_of_item(outcome));
+                }
                 Err(PushError::Full) => {}
             }
             let waiter = *self.waiter.get_or_insert_with(|| state.waiters.take());

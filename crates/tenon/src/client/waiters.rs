@@ -102,6 +102,11 @@ impl WaiterQueue {
         slot.outcome.take()
     }
 
+    /// Returns what has become of the call, and leaves it there.
+    pub(super) fn outcome(&self, id: WaiterId) -> Option<&Outcome> {
+        self.slots[id.0].outcome.as_ref()
+    }
+
     /// Returns whether something has come for a waiter.
     #[inline]
     pub(super) fn has_outcome(&self, id: WaiterId) -> bool {

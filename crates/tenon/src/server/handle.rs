@@ -18,7 +18,7 @@ use tenon_proto::endpoint::exchange::server::CloseRecipients;
 
 use super::lock;
 use super::port::PortTurn;
-use super::slot::{SlotSocket, SlotState, SocketSlot, port_of, stream_of};
+use super::slot::{END_STREAMS, SlotSocket, SlotState, SocketSlot, port_of, stream_of};
 use super::state::ServerState;
 use super::thread::ThreadContext;
 use super::turn;
@@ -173,9 +173,11 @@ impl Server {
     /// Takes back what was told of the services elsewhere, stops listening and reading, lets the calls that were
     /// begun or handed over be answered for as long as `drain`, and answers in packets arrive, closes every
     /// connection and returns when the threads have left. A lean peer is told which calls were not begun; by ONC RPC
-    /// those that have arrived are carried out, too. Connections over TCP that were used lately are kept half-closed
-    /// until their peers have ended them, for a fifth of a second at most. A handler that still runs then keeps its
-    /// thread until it returns; its reply goes nowhere. If another thread is at it already, waits for that.
+    /// those that have arrived are carried out, too. Calls with streams that still run behind `drain` end with an error
+    /// of the kind [`Stopping`](crate::CallErrorKind::Stopping) at their clients. Connections over TCP that were used
+    /// lately are kept half-closed until their peers have ended them, for a fifth of a second at most. A handler that
+    /// still runs then keeps its thread until it returns; its reply goes nowhere. If another thread is at it already,
+    /// waits for that.
     ///
     /// ```
     /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }
@@ -203,6 +205,7 @@ impl Server {
         self.state.stop();
         self.close_connections();
         if !self.drain(Instant::now() + drain.min(FOR_EVER)) {
+            self.end_streaming_calls();
             self.abandon_calls();
             if !self
                 .state
@@ -362,6 +365,20 @@ impl Server {
                 slot.lend(state);
             }
         }
+    }
+
+    /// Answers the calls with streams that still run, and waits a moment until their connections have ended.
+    fn end_streaming_calls(&self) {
+        let mut thread = ThreadContext::default();
+        for slot in self.state.slots.all() {
+            if slot.has_had_streams()
+                && let Some(state) = slot.signal(END_STREAMS)
+            {
+                turn::serve(&self.state, &slot, state, &mut thread, false);
+            }
+        }
+        let scheduler = &self.state.scheduler;
+        scheduler.wait_for_streams(Instant::now() + DEPARTURE);
     }
 
     fn abandon_calls(&self) {

@@ -242,6 +242,7 @@ impl Scheduler {
         tasks.streaming = tasks.streaming.saturating_sub(1);
         let is_last = !tasks.polls();
         drop(tasks);
+        self.departures.notify_all();
         if is_last {
             server.wake_poller();
         }
@@ -513,6 +514,14 @@ impl Scheduler {
         let abandoned = std::mem::take(&mut tasks.jobs);
         drop(tasks);
         drop(abandoned);
+    }
+
+    /// Waits until no connection is left that has had calls with streams, or the deadline.
+    pub(super) fn wait_for_streams(&self, deadline: Instant) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let tasks = lock(&self.tasks);
+        let waited = (self.departures).wait_timeout_while(tasks, left, |tasks| tasks.streaming > 0);
+        drop(waited);
     }
 
     /// Waits until all threads have left; returns whether they have by `deadline`.

@@ -34,6 +34,8 @@ pub(super) const ENDED: u8 = 4;
 pub(super) const ROOM: u8 = 8;
 /// The age of the connection is to be looked at.
 pub(super) const TIME: u8 = 16;
+/// The calls with streams are to be ended.
+pub(super) const END_STREAMS: u8 = 32;
 
 /// A connection or port.
 pub(super) struct SocketSlot {

@@ -23,7 +23,7 @@ use tenon_wire::Buffer;
 use super::jobs::{AnswerTo, CallJob};
 use super::late_answers::{send, take_answers};
 use super::slot::{
-    ANSWERS, ENDED, LateAnswer, READY, ROOM, SlotState, SocketSlot, TIME, stream_of,
+    ANSWERS, END_STREAMS, ENDED, LateAnswer, READY, ROOM, SlotState, SocketSlot, TIME, stream_of,
 };
 use super::slot_callbacks::SlotCallbacks;
 use super::slot_port::SlotPort;
@@ -80,6 +80,9 @@ impl StreamTurn<'_> {
         }
         if signals & TIME != 0 {
             state.check_age(&self.server.shared.limits, Instant::now());
+        }
+        if signals & END_STREAMS != 0 {
+            state.served.end_streaming_calls();
         }
         if signals & ROOM != 0 {
             (state.awaits_room, state.is_next) = (false, true);
@@ -351,7 +354,7 @@ impl StreamTurn<'_> {
             self.server.scheduler.begin_streams(self.server);
         }
         let streams = ServedStreams::new(
-            state.served.open_streams(number),
+            state.served.open_streams(&call),
             Arc::new(port),
             (number, streams),
             limits.message_bytes,

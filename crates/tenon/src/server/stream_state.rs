@@ -77,7 +77,7 @@ impl StreamState {
     /// Looks at the age of the connection by `now`; returns whether something is to be sent because of it.
     pub(super) fn check_age(&mut self, limits: &ServerLimits, now: Instant) -> bool {
         if self.ends.is_some() {
-            return false;
+            return self.served.end_aged_streams(now);
         }
         let step = self.served.look_at_age(limits, now);
         if step == AgeStep::Ends {

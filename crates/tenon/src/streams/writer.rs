@@ -87,7 +87,7 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
     ///
     /// # Errors
     /// The item breaks a bound of the interface, or is too large; the other end takes no further items, as
-    /// [`CallError::StreamClosed`] says; time ran out.
+    /// [`CallError::StreamClosed`] says, or because it stops; time ran out.
     pub fn send(&mut self, item: &T) -> Result<(), E> {
         self.feed(item)?;
         self.flush()

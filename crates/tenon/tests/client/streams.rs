@@ -493,22 +493,100 @@ fn a_server_may_take_no_streams() {
 
 #[test]
 fn a_server_that_stops_ends_its_streams() {
-    each_stopping(|client, server| {
+    each_stopping(|client, (server, counted)| {
         let mut items = client
             .open_result(&Call::<ENDLESS>(0), get_opaque, PLAIN)
             .unwrap();
+        let mut numbers = client.open_argument(&Sum, put_number, PLAIN).unwrap();
+        let (mut out, mut echoed) = client
+            .open_both(&Call::<ECHO>(0), put_opaque, get_opaque, PLAIN)
+            .unwrap();
         items.next().unwrap().unwrap();
-        let stopping = thread::spawn(move || server.shutdown(Duration::from_millis(200)));
-        let error = items.find_map(Result::err).unwrap();
-        assert!(error.may_have_executed(), "{error}");
-        assert_eq!(error.kind(), CallErrorKind::Disconnected);
+        numbers.send(&1).unwrap();
+        wait_until("the sum begins", || {
+            counted.added.load(Ordering::SeqCst) > 0
+        });
+        out.send(&vec![1; 100_000]).unwrap();
+        echoed.next().unwrap().unwrap();
+        let drain = Duration::from_millis(200);
+        let stopping = thread::spawn(move || stop(server, drain));
+        expect_stopping(&items.find_map(Result::err).unwrap());
+        expect_stopping(&echoed.find_map(Result::err).unwrap());
+        expect_stopping(&out.send(&vec![2]).unwrap_err());
+        expect_stopping(&loop_until_err(|| numbers.send(&1)));
+        expect_stopping(&numbers.finish().unwrap_err());
         stopping.join().unwrap();
+        wait_until("the handlers end", || {
+            counted.ended.load(Ordering::SeqCst) == 2
+        });
+    });
+}
+
+/// Stops a server whose calls do not end by themselves: the streams end at the deadline.
+fn stop(server: Server, drain: Duration) {
+    let begun = Instant::now();
+    server.shutdown(drain);
+    assert!(begun.elapsed() >= drain);
+    assert!(begun.elapsed() < drain + Duration::from_secs(10));
+}
+
+fn expect_stopping(error: &CallError) {
+    assert_eq!(error.kind(), CallErrorKind::Stopping, "{error}");
+    assert!(error.exception().is_some(), "{error}");
+    assert!(error.may_have_executed(), "{error}");
+}
+
+/// Does something again until it fails.
+fn loop_until_err<T, E>(mut attempt: impl FnMut() -> Result<T, E>) -> E {
+    loop {
+        if let Err(error) = attempt() {
+            return error;
+        }
+    }
+}
+
+/// Opens calls whose items nobody reads, and waits until no more find room.
+fn open_unread(client: &Client, calls: usize, counted: &Counted) -> Vec<ItemReader<Vec<u8>>> {
+    let open = || client.open_result(&Call::<ENDLESS>(0), get_opaque, PLAIN);
+    let opened = (0..calls).map(|_| open().unwrap()).collect();
+    let mut sent = 0;
+    wait_until("the windows are full", || {
+        thread::sleep(Duration::from_millis(20));
+        let before = std::mem::replace(&mut sent, counted.sent.load(Ordering::SeqCst));
+        sent >= 16 * calls.min(4) && before == sent
+    });
+    opened
+}
+
+#[test]
+fn a_reader_that_is_behind_finds_the_end_of_a_stream_that_was_ended() {
+    each_stopping(|client, (server, counted)| {
+        let mut unread = open_unread(client, 1, &counted);
+        stop(server, Duration::from_millis(50));
+        expect_stopping(&unread[0].find_map(Result::err).unwrap());
+    });
+}
+
+#[test]
+fn a_peer_that_does_not_read_does_not_hold_up_a_server_that_stops() {
+    each_stopping(|client, (server, counted)| {
+        // Together they take all the credit that a connection has at first.
+        let mut unread = open_unread(client, 8, &counted);
+        stop(server, Duration::from_millis(50));
+        wait_until("the handlers end", || {
+            counted.ended.load(Ordering::SeqCst) == 8
+        });
+        for items in &mut unread {
+            let kind = items.find_map(Result::err).unwrap().kind();
+            let kinds = [CallErrorKind::Stopping, CallErrorKind::Disconnected];
+            assert!(kinds.contains(&kind), "{kind:?}");
+        }
     });
 }
 
 #[test]
 fn a_server_that_stops_lets_streams_end() {
-    each_stopping(|client, server| {
+    each_stopping(|client, (server, _)| {
         let mut numbers = client.open_argument(&Sum, put_number, PLAIN).unwrap();
         numbers.send(&1).unwrap();
         let mut count = client
@@ -554,7 +632,34 @@ fn streams_outlive_the_age_of_their_connection() {
     }
 }
 
-fn each_stopping(test: impl Fn(&Client, Server)) {
+#[test]
+fn streams_end_when_their_connection_has_had_its_grace() {
+    let path = || fresh_path().display().to_string();
+    for listen in [
+        "tcp://127.0.0.1:0".to_owned(),
+        format!("unix://{}", path()),
+        format!("shm://{}", path()),
+    ] {
+        let limits = ServerLimits {
+            connection_age: Some(Duration::from_millis(100)),
+            connection_grace: Some(Duration::from_millis(300)),
+            ..ServerLimits::default()
+        };
+        let (server, counted) = serve(&listen, limits);
+        let client = connect(&server);
+        let endless = client.open_result(&Call::<ENDLESS>(0), get_opaque, PLAIN);
+        expect_stopping(&endless.unwrap().find_map(Result::err).unwrap());
+        wait_until("the handler ends", || {
+            counted.ended.load(Ordering::SeqCst) == 1
+        });
+        wait_until("the connection ends", || {
+            server.counters().aged_connections == 1
+        });
+        client.ping().unwrap();
+    }
+}
+
+fn each_stopping(test: impl Fn(&Client, (Server, Arc<Counted>))) {
     let path = || fresh_path().display().to_string();
     for listen in [
         "tcp://127.0.0.1:0".to_owned(),
@@ -562,7 +667,7 @@ fn each_stopping(test: impl Fn(&Client, Server)) {
         format!("shm://{}", path()),
     ] {
         eprintln!("{listen}");
-        let (server, _) = serve(&listen, ServerLimits::default());
-        test(&connect(&server), server);
+        let (server, counted) = serve(&listen, ServerLimits::default());
+        test(&connect(&server), (server, counted));
     }
 }

@@ -7,6 +7,7 @@ use tenon_proto::connection::{DeferredId, PushError, ReceivedItem, StreamId};
 use tenon_wire::Buffer;
 
 use super::waiting_callbacks::ServedConnection;
+use crate::serve::registry::CallToServe;
 use crate::streams::StreamPipe;
 
 /// The calls of a connection that have streams.
@@ -19,6 +20,7 @@ pub(super) struct PipedCalls {
 #[derive(Debug)]
 struct PipedCall {
     number: u32,
+    call: CallToServe,
     pipe: Arc<StreamPipe>,
     /// Items that the handler has handed over, and for which the connection has had no room.
     backlog: VecDeque<Buffer>,
@@ -37,10 +39,11 @@ impl PipedCalls {
     }
 
     /// Adds a call that begins; returns what lies between the connection and its handler.
-    pub(super) fn open(&mut self, number: u32) -> Arc<StreamPipe> {
+    pub(super) fn open(&mut self, call: &CallToServe) -> Arc<StreamPipe> {
         let pipe = Arc::<StreamPipe>::default();
         self.calls.push(PipedCall {
-            number,
+            number: call.caller.number(),
+            call: *call,
             pipe: Arc::clone(&pipe),
             backlog: VecDeque::new(),
             reply: None,
@@ -73,6 +76,13 @@ impl PipedCalls {
             call.backlog.clear();
             call.pipe.close();
         }
+    }
+
+    /// Returns a call if its handler has not answered it.
+    pub(super) fn unanswered(&self, number: u32) -> Option<&CallToServe> {
+        let mut calls = self.calls.iter();
+        let call = calls.find(|call| call.number == number && call.reply.is_none());
+        call.map(|call| &call.call)
     }
 
     /// Keeps the reply to a call as long as items wait that the handler has handed over before; returns whether it does.

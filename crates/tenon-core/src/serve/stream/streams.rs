@@ -1,18 +1,23 @@
 //! The streams of the calls of a connection, between the connection and the handlers.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use tenon_proto::connection::StreamId;
+use tenon_proto::connection::{DeferredId, StreamId};
+use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 
 use super::ServedStream;
 use crate::serve::registry::CallToServe;
 use crate::streams::StreamPipe;
 
+/// Text of the exception that ends a call with streams.
+const END_TEXT: &str = "the server stops, or ends the connection";
+
 impl ServedStream {
     /// Returns what lies between the connection and the handler of a call with streams, which begins.
-    pub fn open_streams(&mut self, number: u32) -> Arc<StreamPipe> {
-        self.piped.open(number)
+    pub fn open_streams(&mut self, call: &CallToServe) -> Arc<StreamPipe> {
+        self.piped.open(call)
     }
 
     /// Takes in items that a handler has handed over.
@@ -57,6 +62,38 @@ impl ServedStream {
             Some(id) => self.answer_deferred(id, reply),
             None => self.push_reply(reply),
         }
+    }
+
+    /// Answers the calls with streams whose handlers still run with the exception of a server that stops, behind the items
+    /// that have found room. Their handlers find their callers gone. Returns whether there were any.
+    #[cold]
+    pub fn end_streaming_calls(&mut self) -> bool {
+        let mut has_ended = false;
+        let ids: Vec<_> = self.deferred.iter().map(|call| call.id).collect();
+        for id in ids {
+            if let Some(call) = self.piped.unanswered(id.number()) {
+                let mut reply = Buffer::default();
+                call.refuse(Status::STOPPING, END_TEXT, &mut reply);
+                self.cut_off(id, &mut reply);
+                has_ended = true;
+            }
+        }
+        has_ended
+    }
+
+    /// Answers a call with streams whose handler still runs.
+    fn cut_off(&mut self, id: DeferredId, reply: &mut Buffer) {
+        // A handler that finds its streams closed may ask why.
+        self.note_cancelled(id);
+        self.forget_deferred(id);
+        self.has_answered = true;
+        self.connection.cut_off_deferred(id, reply);
+    }
+
+    /// Ends the calls with streams of a connection that [ends by its age](Self::look_at_age) and has had its grace by `now`;
+    /// returns whether there were any.
+    pub fn end_aged_streams(&mut self, now: Instant) -> bool {
+        !self.piped.is_empty() && self.age.begin_last_items(now) && self.end_streaming_calls()
     }
 
     /// Returns whether what comes is needed to end what is carried out: a call with streams is, or its last items and its

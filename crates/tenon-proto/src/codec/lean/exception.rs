@@ -27,7 +27,7 @@ impl Status {
     pub const DEADLINE: Self = Self(6);
     /// There are too many calls; it was not begun.
     pub const OVERLOADED: Self = Self(7);
-    /// The server stops; it was not begun.
+    /// The server stops; it was not begun, unless it has streams, which end so.
     pub const STOPPING: Self = Self(8);
     /// The server must understand something that stands in front of the arguments and does not; it
     /// was not begun.
@@ -45,7 +45,7 @@ impl Status {
     /// The caller has not shown who it is, or not credibly; it was not begun.
     pub const UNAUTHENTICATED: Self = Self(15);
 
-    /// Returns whether a call that ended so may have been carried out, in part at least.
+    /// Returns whether a call without streams that ended so may have been carried out, in part at least.
     pub fn may_have_executed(self) -> bool {
         !matches!(
             self,

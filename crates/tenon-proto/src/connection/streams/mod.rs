@@ -75,6 +75,21 @@ impl<W> Connection<W> {
         Some(state)
     }
 
+    /// Ends a call with streams that was [deferred](Self::defer) and whose handler still runs, and has its reply sent behind
+    /// those of its items that the peer has granted credit for; the others are dropped, so the reply does not wait for
+    /// the peer. An empty buffer is left in place of the reply. `None` if the call was ended before.
+    pub fn cut_off_deferred(
+        &mut self,
+        id: DeferredId,
+        reply: &mut Buffer,
+    ) -> Option<DeferredCallState> {
+        let order = self.own.order;
+        if let Some(streams) = &mut self.streams {
+            streams.drop_unsendable(StreamId::of_peer(id.number()), order);
+        }
+        self.answer_deferred(id, reply)
+    }
+
     /// Puts items behind what a batch has, and returns whether there are any; they and pieces of long messages take
     /// turns.
     #[cold]

@@ -107,6 +107,14 @@ pub(in super::super) struct StreamTransmit {
     pub(in super::super) reply: Option<Buffer>,
 }
 
+impl CallEntry {
+    /// Number of bytes of items that wait to be sent.
+    fn pending_bytes(&self) -> u64 {
+        let sending = self.sending.as_ref();
+        sending.map_or(0, |sending| sending.pending.len() as u64)
+    }
+}
+
 impl OutgoingStream {
     fn new() -> Self {
         Self {
@@ -268,6 +276,20 @@ impl StreamTable {
                 self.remove(id);
                 Some(reply)
             }
+        }
+    }
+
+    /// Drops the items of a call that wait for credit. Replies that wait behind items of other calls have a first claim on
+    /// the credit that all streams share.
+    pub(super) fn drop_unsendable(&mut self, id: StreamId, order: ByteOrder) {
+        let answered = self.calls.values().filter(|call| call.reply.is_some());
+        let claimed: u64 = answered.map(CallEntry::pending_bytes).sum();
+        let free = self.credit.saturating_sub(claimed);
+        let call = self.calls.get_mut(&id);
+        if let Some(sending) = call.and_then(|call| call.sending.as_mut()) {
+            let limit = sending.credit.min(free);
+            let length = split_item(sending.pending.as_slice(), order, limit);
+            sending.pending.truncate(length);
         }
     }
 
