@@ -380,12 +380,14 @@ fn write_use(w: &mut SourceWriter, path: &str, mut names: Vec<&str>) {
 /// Names with commas, as many on a line as there is room for.
 fn write_wrapped(w: &mut SourceWriter, names: &[&str]) {
     let mut line = String::new();
+    let mut is_first_line = true;
     for (index, name) in names.iter().enumerate() {
-        // rustfmt leaves the last column free, but at the end of a list that is in no module.
-        let is_free = w.column() > 4 || index + 1 < names.len();
+        // rustfmt leaves the last column free, but at the end of a list of one line that is in no module.
+        let is_free = w.column() > 4 || !is_first_line || index + 1 < names.len();
         let width = if is_free { 99 } else { 100 };
         if w.column() + line.len() + 1 + name.len() + 1 > width {
             w.line(std::mem::take(&mut line));
+            is_first_line = false;
         }
         if !line.is_empty() {
             line.push(' ');
