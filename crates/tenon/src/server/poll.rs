@@ -172,7 +172,7 @@ fn look_at_time(
         }
         server.note_deadline(at);
     }
-    if let Some(state) = place.and_then(|state| slot.put_back(state)) {
+    if let Some(state) = place.and_then(|state| server.put_back(slot, state)) {
         ready.push((Arc::clone(slot), state));
     }
 }

@@ -55,7 +55,7 @@ impl SlotPort {
             SlotState::Port(_) => false,
         };
         let state = match is_done {
-            true => self.slot.put_back(state),
+            true => self.server.put_back(&self.slot, state),
             false => Some(state),
         };
         if let Some(state) = state {

@@ -215,6 +215,24 @@ impl ServerState {
         }
     }
 
+    /// Puts back the state of a connection or port that has nothing to say; returns it if there is something to do after
+    /// all: something has happened, or the server has begun to stop and has not found it.
+    pub(super) fn put_back(
+        &self,
+        slot: &SocketSlot,
+        state: Box<SlotState>,
+    ) -> Option<Box<SlotState>> {
+        let is_told = match &*state {
+            SlotState::Stream(state) => state.ends.is_some() || state.is_blocked(),
+            SlotState::Port(_) => true,
+        };
+        let state = slot.put_back(state);
+        if is_told || !self.is_stopping() {
+            return state;
+        }
+        state.or_else(|| slot.claim())
+    }
+
     /// Notes that a call is handed over, and is to be answered by what its slot sends to `to`.
     #[cold]
     pub(super) fn defer(

@@ -166,15 +166,10 @@ impl SlotTurn<'_> {
             }
             return true;
         }
-        let is_told = stream_of(place).is_none_or(|state| state.ends.is_some() || is_blocked);
         let Some(state) = place.take() else {
             return false;
         };
-        *place = self.slot.put_back(state);
-        // A server that has begun to stop meanwhile has not found it here.
-        if !is_told && place.is_none() && self.server.is_stopping() {
-            *place = self.slot.claim();
-        }
+        *place = self.server.put_back(self.slot, state);
         place.is_some()
     }
 
