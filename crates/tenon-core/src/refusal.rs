@@ -74,6 +74,9 @@ pub enum Refusal {
     /// SYSTEM_ERR: the caller has given the call up, or is gone. The server does not log it as a failure. A lean client is
     /// told the reason as [`Status::CANCELLED`](tenon_proto::lean::Status::CANCELLED).
     Cancelled(String),
+    /// SYSTEM_ERR: the server stops; the call was not begun, or has streams and goes no further. A lean client is told the
+    /// reason as [`Status::STOPPING`](tenon_proto::lean::Status::STOPPING).
+    Stopping(String),
     /// The procedure [raises](Self::raise) an error of its interface. ONC RPC cannot carry it: there it is SYSTEM_ERR.
     Raised {
         /// Text of what happened.
@@ -171,6 +174,7 @@ impl fmt::Display for Refusal {
             Self::Overloaded(reason) => write!(f, "there is too much to do: {reason}"),
             Self::Cancelled(reason) => write!(f, "the call was cancelled: {reason}"),
             Self::TimedOut(reason) => write!(f, "the time of the call is over: {reason}"),
+            Self::Stopping(reason) => write!(f, "the server stops: {reason}"),
             Self::Raised { message, .. } => write!(f, "the procedure raised: {message}"),
         }
     }

@@ -24,8 +24,19 @@ pub fn address(text: &str) -> Result<Address, CommandFailure> {
         .map_err(|error| CommandFailure::usage(ConnectError::Address(error)))
 }
 
-/// Connects to a version of a program.
+/// Connects to a version of a program. Its calls have the time that the command line says.
 pub fn client(
+    address: &Address,
+    options: &CallOptionArgs,
+    program: u32,
+    version: u32,
+) -> Result<Client, CommandFailure> {
+    let client = untimed_client(address, options, program, version)?;
+    Ok(client.with_timeout(options.timeout))
+}
+
+/// Connects to a version of a program. Its calls with streams last as long as they like.
+pub fn untimed_client(
     address: &Address,
     options: &CallOptionArgs,
     program: u32,
@@ -36,8 +47,7 @@ pub fn client(
         .waiting(options.wait.policy())
         .allow_insecure(options.allow_insecure);
     let client = Client::connect_with(&address.to_string(), program, version, channel)
-        .map_err(|error| no_connection(&error))?
-        .with_timeout(options.timeout);
+        .map_err(|error| no_connection(&error))?;
     let client = match options.strict {
         true => client.with_decode_mode(DecodeMode::Strict),
         false => client,

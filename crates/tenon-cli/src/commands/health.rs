@@ -22,29 +22,85 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 pub fn run(args: HealthArgs) -> Result<(), CommandFailure> {
     let address = connect::address(&args.address)?;
+    if args.watch {
+        let client = connect::untimed_client(&address, &args.options, HEALTH, HEALTH_V1)?;
+        let client = HealthV1Client(client);
+        let watched = run_until_interrupted(move || watch(&client, &address, &args))?;
+        return watched.unwrap_or(Ok(()));
+    }
     let client = connect::client(&address, &args.options, HEALTH, HEALTH_V1)?;
     let client = HealthV1Client(client);
     if args.list {
         return list(&client, &address, args.json);
     }
-    if !args.watch {
-        let status = client.check(&args.service);
-        let status = status.map_err(|error| failure(&address, &error))?;
-        show(&args, status)?;
-        return verdict(&args.service, status);
-    }
-    let watched = run_until_interrupted(move || watch(&client, &address, &args))?;
-    watched.unwrap_or(Ok(()))
+    let status = client.check(&args.service);
+    let status = status.map_err(|error| failure(&address, &error))?;
+    show(&args, status)?;
+    verdict(&args.service, status)
 }
 
-/// Shows the status, and each that comes after it.
+/// Shows the status, and each that comes after it: from a stream, where the peer has that.
 fn watch(
     client: &HealthV1Client,
     address: &Address,
     args: &HealthArgs,
 ) -> Result<(), CommandFailure> {
+    match follow(client, args) {
+        Ok(()) => Ok(()),
+        Err(WatchFailure::Unavailable) => poll(client, address, args),
+        Err(WatchFailure::Call(error)) => Err(failure(address, &error)),
+        Err(WatchFailure::Output(failure)) => Err(failure),
+    }
+}
+
+/// The reason for which a stream of statuses has ended.
+enum WatchFailure {
+    /// There is none: the peer is to be asked again and again.
+    Unavailable,
+    Call(CallError),
+    /// A status could not be shown.
+    Output(CommandFailure),
+}
+
+/// Shows the statuses of a stream.
+fn follow(client: &HealthV1Client, args: &HealthArgs) -> Result<(), WatchFailure> {
+    let statuses = client.follow(&args.service).map_err(failure_to_follow)?;
+    for status in statuses {
+        let status = status.map_err(failure_to_follow)?;
+        show(args, status).map_err(WatchFailure::Output)?;
+    }
+    Ok(())
+}
+
+/// Returns the reason for which a stream of statuses has ended with this error. There is none by ONC RPC and in the packet
+/// exchange, at older servers, which know no streams of this procedure, and where many others follow; that is said before
+/// the first status.
+fn failure_to_follow(error: CallError) -> WatchFailure {
+    let is_unavailable = matches!(error, CallError::NoStreams { .. })
+        || matches!(
+            error.kind(),
+            CallErrorKind::NoProcedure
+                | CallErrorKind::InvalidArguments
+                | CallErrorKind::OtherInterface
+                | CallErrorKind::Busy
+        );
+    if is_unavailable {
+        WatchFailure::Unavailable
+    } else {
+        WatchFailure::Call(error)
+    }
+}
+
+/// Shows the status, and each that comes after it, by calls that wait for a change.
+fn poll(
+    client: &HealthV1Client,
+    address: &Address,
+    args: &HealthArgs,
+) -> Result<(), CommandFailure> {
     let failed = |error| failure(address, &error);
-    let mut known = client.check(&args.service).map_err(failed)?;
+    let timed = CallOptions::new().timeout(args.options.timeout);
+    let checked = client.with_options(timed).check(&args.service);
+    let mut known = checked.map_err(failed)?;
     show(args, known)?;
     let patient = CallOptions::new().timeout(WATCH + args.options.timeout);
     loop {
@@ -129,6 +185,7 @@ fn failure(address: &Address, error: &CallError) -> CommandFailure {
     match error.kind() {
         CallErrorKind::NoService => CommandFailure::new("the server does not say how it is")
             .hint("a server of Tenon does if it was built with ServerBuilder::health"),
+        CallErrorKind::Stopping => CommandFailure::new("the server stops"),
         _ => connect::failure(address, error),
     }
 }

@@ -78,6 +78,7 @@ pub fn refusal_of(rejection: &Rejection, call: &CallInfo<'_>) -> Refusal {
         CallErrorKind::Denied => Refusal::Denied(reason),
         CallErrorKind::TimedOut => Refusal::TimedOut(reason),
         CallErrorKind::Cancelled => Refusal::Cancelled(reason),
+        CallErrorKind::Stopping => Refusal::Stopping(reason),
         CallErrorKind::InvalidArguments | CallErrorKind::InvalidCall => {
             Refusal::InvalidArguments(reason)
         }

@@ -469,6 +469,7 @@ pub(crate) fn lean_status(refusal: &Refusal) -> (Status, String, &[u8]) {
         Refusal::Overloaded(reason) => (Status::OVERLOADED, reason.clone(), &[]),
         Refusal::Cancelled(reason) => (Status::CANCELLED, reason.clone(), &[]),
         Refusal::TimedOut(reason) => (Status::DEADLINE, reason.clone(), &[]),
+        Refusal::Stopping(reason) => (Status::STOPPING, reason.clone(), &[]),
         Refusal::Raised { message, details } => (Status::RAISED, message.clone(), details),
     }
 }
@@ -482,6 +483,7 @@ pub(crate) fn onc_status(refusal: &Refusal) -> Refused {
         | Refusal::Raised { .. }
         | Refusal::Overloaded(_)
         | Refusal::Cancelled(_)
+        | Refusal::Stopping(_)
         | Refusal::TimedOut(_) => Refused::SystemError,
         Refusal::Unauthenticated(_) => Refused::Authentication(AuthStat::REJECTED_CRED),
         Refusal::Denied(_) => Refused::Authentication(AuthStat::TOO_WEAK),

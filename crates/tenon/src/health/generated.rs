@@ -4,12 +4,13 @@
 
 use crate::wire::{
     BString, DecodeError, DecodeErrorKind, Decoder, EncodeError, Encoder, Field, Lean, Marshal,
-    Representation, Word,
+    Order, Representation, Word, Xdr,
 };
 use crate::{
     CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
-    Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface,
-    LeanService, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    Channel, ChannelOptions, Client, ConnectError, Credential, ItemReader, ItemWriter, LeanInput,
+    LeanInterface, LeanService, MakeCalls, OpenStreams, ProcedureInfo, Refusal, ServedStreams,
+    Service, WithOptions, in_process,
 };
 
 /// `health_status` of the interface.
@@ -207,15 +208,19 @@ pub const HEALTH_LIST: u32 = 2;
 /// The number of the procedure `HEALTH_WATCH`.
 pub const HEALTH_WATCH: u32 = 3;
 
+/// The number of the procedure `HEALTH_FOLLOW`.
+pub const HEALTH_FOLLOW: u32 = 4;
+
 /// What `HEALTH_V1` was made from: lean clients and servers compare it.
 pub static HEALTH_V1_INTERFACE: LeanInterface = LeanInterface::new(
     HEALTH,
     HEALTH_V1,
-    0xcbad141ccc6734e5,
+    0x36a720da6200fe9b,
     &[
         ("HEALTH_CHECK", 0x4ba36d7f4a94661b, 0x932db002ab907ddd, 1),
         ("HEALTH_LIST", 0xf227c1b034f8c3b7, 0xbdad0bb79883f620, 2),
         ("HEALTH_WATCH", 0x95727ea81970929f, 0x2a909b6f514c48d7, 3),
+        ("HEALTH_FOLLOW", 0xa7923e01ba155ab9, 0x1fd29fd083d5caf0, 4),
         ("health_status", 0x0285bd24001046be, 0xf82952b2862b1f07, 0),
         ("health_entry", 0xb61d6072ec71fde5, 0x55fd34375d12e6a7, 0),
         ("health_question", 0x9eaf2f10ce6f9c54, 0x1a8926f39106e4b3, 0),
@@ -233,6 +238,9 @@ pub type HealthV1ListError = CallError;
 
 /// The error of a call of `HEALTH_WATCH`.
 pub type HealthV1WatchError = CallError;
+
+/// The error of a call of `HEALTH_FOLLOW`.
+pub type HealthV1FollowError = CallError;
 
 /// Calls the procedures of `HEALTH_V1`: over a connection ([`HealthV1Client`]), in the
 /// same process ([`HealthV1InProcess`]), or in a test without either. The error of a
@@ -370,6 +378,24 @@ impl<C: MakeCalls> HealthV1Client<C> {
     }
 }
 
+impl<C: OpenStreams> HealthV1Client<C> {
+    /// Sends the status of a service, and each status that comes after it, until the caller gives the call up. Of
+    /// changes that follow each other closely a server may send the last alone. A server that stops sends
+    /// HEALTH_NOT_SERVING, and ends the call with the exception of a server that stops. A server may refuse the call
+    /// if many callers follow. ONC RPC and the packet exchange do not carry it: there is HEALTH_WATCH.
+    pub fn follow(
+        &self,
+        args: impl AsRef<[u8]>,
+    ) -> Result<ItemReader<HealthStatus, HealthV1FollowError>, HealthV1FollowError> {
+        let args = args.as_ref();
+        self.0.open_result(
+            &HealthV1Follow { args },
+            HealthV1Follow::read_result,
+            CallOptions::new(),
+        )
+    }
+}
+
 impl<C: MakeCalls> HealthV1Calls for HealthV1Client<C> {
     fn null(&self) -> Result<(), HealthV1NullError> {
         Self::null(self)
@@ -481,6 +507,67 @@ impl<R: Representation> CallCodec<R> for HealthV1Watch<'_> {
     }
 }
 
+/// A call of `HEALTH_FOLLOW`.
+struct HealthV1Follow<'a> {
+    args: &'a [u8],
+}
+
+impl CalledProcedure for HealthV1Follow<'_> {
+    const PROCEDURE: u32 = HEALTH_FOLLOW;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::new("HEALTH_V1", "HEALTH_FOLLOW", HEALTH_FOLLOW);
+
+    type Result = ();
+    type Error = HealthV1FollowError;
+}
+
+impl CallCodec<Xdr> for HealthV1Follow<'_> {
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put_opaque(self.args, 255).field("HEALTH_FOLLOW.arg1")
+    }
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+impl<O: Order> CallCodec<Lean<O>> for HealthV1Follow<'_> {
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+        out.put_opaque(self.args, 255).field("HEALTH_FOLLOW.arg1")
+    }
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+impl HealthV1Follow<'_> {
+    fn encode_result<O: Order>(
+        item: &HealthStatus,
+        out: &mut Encoder<'_, Lean<O>>,
+    ) -> Result<(), EncodeError> {
+        out.put_word(*item);
+        Ok(())
+    }
+
+    fn decode_result<O: Order>(
+        input: &mut Decoder<'_, Lean<O>>,
+    ) -> Result<HealthStatus, DecodeError> {
+        input.get_word()
+    }
+
+    fn read_result(input: &mut LeanInput<'_>) -> Result<HealthStatus, DecodeError> {
+        match input {
+            LeanInput::Native(input) => Self::decode_result(input),
+            LeanInput::Swapped(input) => Self::decode_result(input),
+        }
+    }
+}
+
 /// What a server of `HEALTH_V1` does. Callers are told of refusals, and why.
 pub trait HealthV1: Send + Sync + 'static {
     /// Returns the status of a service.
@@ -492,6 +579,17 @@ pub trait HealthV1: Send + Sync + 'static {
     /// Returns the status of a service as soon as it is another than the caller knows, and after the time that
     /// the caller waits at the latest. A server may answer earlier, above all if many callers wait.
     fn watch(&self, call: &CallInfo<'_>, args: HealthQuestion) -> Result<HealthStatus, Refusal>;
+
+    /// Sends the status of a service, and each status that comes after it, until the caller gives the call up. Of
+    /// changes that follow each other closely a server may send the last alone. A server that stops sends
+    /// HEALTH_NOT_SERVING, and ends the call with the exception of a server that stops. A server may refuse the call
+    /// if many callers follow. ONC RPC and the packet exchange do not carry it: there is HEALTH_WATCH.
+    fn follow(
+        &self,
+        call: &CallInfo<'_>,
+        args: HealthName,
+        results: &mut ItemWriter<HealthStatus>,
+    ) -> Result<(), Refusal>;
 }
 
 /// Serves a [`HealthV1`]: hand it to the builder of a server.
@@ -522,6 +620,7 @@ impl<T: HealthV1> Service for HealthV1Service<T> {
             HEALTH_CHECK => Some(HealthV1Check::INFO),
             HEALTH_LIST => Some(HealthV1List::INFO),
             HEALTH_WATCH => Some(HealthV1Watch::INFO),
+            HEALTH_FOLLOW => Some(HealthV1Follow::INFO),
             _ => None,
         }
     }
@@ -545,6 +644,47 @@ impl<T: HealthV1> LeanService for HealthV1Service<T> {
         match input {
             LeanInput::Native(mut input) => self.serve(call, &mut input, out),
             LeanInput::Swapped(mut input) => self.serve(call, &mut input, out),
+        }
+    }
+
+    fn call_streaming(
+        &self,
+        call: &CallInfo<'_>,
+        input: LeanInput<'_>,
+        streams: &ServedStreams,
+        out: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        match input {
+            LeanInput::Native(mut input) => self.serve_streaming(call, &mut input, streams, out),
+            LeanInput::Swapped(mut input) => self.serve_streaming(call, &mut input, streams, out),
+        }
+    }
+}
+
+impl<T: HealthV1> HealthV1Service<T> {
+    fn serve_streaming<O: Order>(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut Decoder<'_, Lean<O>>,
+        streams: &ServedStreams,
+        _out: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        match call.procedure() {
+            HEALTH_FOLLOW => {
+                streams.expect(crate::lean::CallStreams {
+                    argument: false,
+                    result: true,
+                })?;
+                let args = input.get_string(255).field("HEALTH_FOLLOW.arg1")?;
+                input.finish()?;
+                let mut results = ItemWriter::of_handler(streams, HealthV1Follow::encode_result);
+                let handled = self.0.follow(call, args, &mut results);
+                let flushed = results.flush();
+                handled?;
+                flushed?;
+                Ok(())
+            }
+            _ => Err(Refusal::ProcedureUnavailable),
         }
     }
 }

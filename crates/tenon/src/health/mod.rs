@@ -47,7 +47,9 @@ use statuses::HealthStatuses;
 /// the begin. Clones are the same.
 ///
 /// When its server shuts down, all of it turns to [`NotServing`](HealthStatus::NotServing) before anything else happens,
-/// and callers that watch are told so; so a load balancer takes the server out while calls are still answered.
+/// and callers that watch are told so; so a load balancer takes the server out while calls are still answered. A caller
+/// that [follows](HealthV1Client::follow) a status is told so, and its stream ends with an error of the kind
+/// [`Stopping`](crate::CallErrorKind::Stopping).
 #[derive(Clone, Default)]
 pub struct Health {
     statuses: Arc<HealthStatuses>,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenon_core::Refusal;
+use tenon_core::error::CallError;
 use tenon_core::service::CallInfo;
 use tenon_wire::BString;
 
@@ -11,12 +12,10 @@ use super::generated::{
     HealthEntries, HealthEntry, HealthName, HealthQuestion, HealthStatus, HealthV1,
 };
 use super::statuses::HealthStatuses;
+use crate::streams::ItemWriter;
 
 /// Longest wait of a caller that watches.
 const WATCH_MAX: Duration = Duration::from_secs(300);
-
-/// Time after which it is looked whether a caller that watches is still there.
-const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) struct HealthHandlers(pub(super) Arc<HealthStatuses>);
 
@@ -38,17 +37,43 @@ impl HealthV1 for HealthHandlers {
         call: &CallInfo<'_>,
         question: HealthQuestion,
     ) -> Result<HealthStatus, Refusal> {
+        let service = question.service.as_slice();
+        let Some(watcher) = self.0.watcher() else {
+            return Ok(self.0.get(service));
+        };
         let wait = Duration::from_millis(question.milliseconds.into()).min(WATCH_MAX);
         let mut deadline = Instant::now() + wait;
         if let Some(told) = call.deadline() {
             deadline = deadline.min(told);
         }
-        Ok(self.0.watch(
-            question.service.as_slice(),
-            question.known,
-            deadline,
-            LOOK_INTERVAL,
-            || call.is_cancelled(),
-        ))
+        let (known, is_gone) = (Some(question.known), || call.is_cancelled());
+        let found = watcher.wait(service, known, Some(deadline), is_gone);
+        Ok(found.status)
+    }
+
+    fn follow(
+        &self,
+        call: &CallInfo<'_>,
+        service: HealthName,
+        results: &mut ItemWriter<HealthStatus>,
+    ) -> Result<(), Refusal> {
+        let Some(watcher) = self.0.watcher() else {
+            let text = "as many callers wait for changes as may";
+            return Err(Refusal::Overloaded(text.to_owned()));
+        };
+        let mut known = None;
+        loop {
+            let found = watcher.wait(service.as_slice(), known, None, || call.is_cancelled());
+            if call.is_cancelled() {
+                return Err(CallError::CallerGone.into());
+            }
+            if known != Some(found.status) {
+                results.send(&found.status)?;
+                known = Some(found.status);
+            }
+            if found.is_last {
+                return Err(Refusal::Stopping("no status comes after this".to_owned()));
+            }
+        }
     }
 }

@@ -15,6 +15,9 @@ const SERVICES_MAX: usize = 4096;
 /// Callers that wait at the same time; others are answered at once.
 const WATCHERS_MAX: usize = 64;
 
+/// Time after which it is looked whether a caller that waits is still there.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
 #[derive(Debug)]
 pub(super) struct HealthStatuses {
     state: Mutex<HealthState>,
@@ -98,31 +101,58 @@ impl HealthStatuses {
         self.changed.notify_all();
     }
 
-    /// Waits until the status is another than `known`, until `deadline` at most. Looks in between whether the caller
-    /// `is_gone`, after each `look`.
-    pub(super) fn watch(
-        &self,
-        service: &[u8],
-        known: HealthStatus,
-        deadline: Instant,
-        look: Duration,
-        is_gone: impl Fn() -> bool,
-    ) -> HealthStatus {
+    /// Counts a caller that waits for changes. `None` if as many do as may.
+    pub(super) fn watcher(&self) -> Option<HealthWatcher<'_>> {
         let mut state = self.state();
         if state.watchers >= WATCHERS_MAX {
-            return state.get(service);
+            return None;
         }
         state.watchers += 1;
-        // A server that stops has nothing new to tell, and does not wait for those that wait.
-        while state.get(service) == known && !state.has_stopped && !is_gone() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+        Some(HealthWatcher(self))
+    }
+}
+
+/// A caller that waits for changes. It is counted until this is dropped.
+#[derive(Debug)]
+pub(super) struct HealthWatcher<'s>(&'s HealthStatuses);
+
+/// What a caller that has waited for a change finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WatchedStatus {
+    pub(super) status: HealthStatus,
+    /// True if the server stops, so that no further change comes.
+    pub(super) is_last: bool,
+}
+
+impl HealthWatcher<'_> {
+    /// Waits until the status is another than `known`, until `deadline` at most, if there is one, or the server stops.
+    /// Looks in between whether the caller `is_gone`, after each [`LOOK_INTERVAL`].
+    pub(super) fn wait(
+        &self,
+        service: &[u8],
+        known: Option<HealthStatus>,
+        deadline: Option<Instant>,
+        is_gone: impl Fn() -> bool,
+    ) -> WatchedStatus {
+        let mut state = self.0.state();
+        while Some(state.get(service)) == known && !state.has_stopped && !is_gone() {
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
                 break;
             }
-            let waited = self.changed.wait_timeout(state, left.min(look));
+            let pause = left.map_or(LOOK_INTERVAL, |left| left.min(LOOK_INTERVAL));
+            let waited = self.0.changed.wait_timeout(state, pause);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.watchers -= 1;
-        state.get(service)
+        WatchedStatus {
+            status: state.get(service),
+            is_last: state.has_stopped,
+        }
+    }
+}
+
+impl Drop for HealthWatcher<'_> {
+    fn drop(&mut self) {
+        self.0.state().watchers -= 1;
     }
 }

@@ -4,7 +4,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tenon::health::{Health, HealthEntry, HealthQuestion, HealthStatus, HealthV1Client};
-use tenon::{CallErrorKind, Server};
+use tenon::{CallError, CallErrorKind, Server, Transport};
+
+use crate::common::place::fresh_path;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -132,6 +134,116 @@ fn more_than_64_that_watch_are_answered_at_once() {
         answered += 1;
     }
     health.stop();
+}
+
+/// A server at an address of each kind that carries streams.
+fn start_with_streams(health: &Health) -> (Server, Vec<String>) {
+    let path = || fresh_path().display().to_string();
+    let mut builder = Server::builder();
+    for listen in [
+        "tcp://127.0.0.1:0".to_owned(),
+        format!("unix://{}", path()),
+        format!("shm://{}", path()),
+    ] {
+        builder = builder.listen(&listen).unwrap();
+    }
+    let server = builder.health(health).start().unwrap();
+    let addresses = server.addresses().iter().map(|address| {
+        let protocol = match address.transport() {
+            Transport::Shm => "",
+            _ => "lean+",
+        };
+        format!("{protocol}{address}")
+    });
+    let addresses = addresses.collect();
+    (server, addresses)
+}
+
+#[test]
+fn a_caller_that_follows_is_told_of_each_change() {
+    let health = Health::new();
+    let (server, addresses) = start_with_streams(&health);
+    for address in addresses {
+        let client = HealthV1Client::connect(&address).unwrap();
+        let mut statuses = client.follow("A").unwrap();
+        let mut next = || statuses.next().unwrap().unwrap();
+        assert_eq!(next(), HealthStatus::Unknown, "{address}");
+        health.set("B", HealthStatus::Serving);
+        for status in [
+            HealthStatus::NotServing,
+            HealthStatus::Serving,
+            HealthStatus::Unknown,
+        ] {
+            health.set("A", status);
+            assert_eq!(next(), status, "{address}");
+        }
+        // The connection goes on beside it, and without it.
+        assert_eq!(client.check("").unwrap(), HealthStatus::Serving);
+        drop(statuses);
+        let begun = Instant::now();
+        while server.counters().calls_running > 0 {
+            assert!(begun.elapsed() < PATIENCE, "the handler does not end");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+#[test]
+fn streams_of_statuses_end_before_a_server_that_stops() {
+    // Their handlers and the server may be at their connections in any order.
+    for _ in 0..10 {
+        expect_end_of_streams();
+    }
+}
+
+fn expect_end_of_streams() {
+    let health = Health::new();
+    let (server, addresses) = start_with_streams(&health);
+    let clients = addresses.iter().map(|address| connect(address));
+    let clients: Vec<_> = clients.collect();
+    let followed = clients.iter().map(|client| client.follow("").unwrap());
+    let mut followed: Vec<_> = followed.collect();
+    for statuses in &mut followed {
+        assert_eq!(statuses.next().unwrap().unwrap(), HealthStatus::Serving);
+    }
+    // They do not take the time of the drain.
+    let begun = Instant::now();
+    server.shutdown(2 * PATIENCE);
+    assert!(begun.elapsed() < PATIENCE);
+    for statuses in &mut followed {
+        assert_eq!(statuses.next().unwrap().unwrap(), HealthStatus::NotServing);
+        let end = statuses.next().unwrap().unwrap_err();
+        assert_eq!(end.kind(), CallErrorKind::Stopping);
+        assert!(statuses.next().is_none());
+    }
+}
+
+#[test]
+fn more_than_64_that_follow_are_refused() {
+    let health = Health::new();
+    let (_server, [_, lean]) = start(&health);
+    let client = HealthV1Client::connect(&lean).unwrap();
+    let follow = || {
+        let mut statuses = client.follow("").unwrap();
+        let first = statuses.next().unwrap();
+        first.map(|_| statuses)
+    };
+    let mut followed: Vec<_> = (0..64).map(|_| follow().unwrap()).collect();
+    assert_eq!(follow().unwrap_err().kind(), CallErrorKind::Busy);
+    // A caller that leaves makes room for another.
+    followed.pop();
+    let begun = Instant::now();
+    while follow().is_err() {
+        assert!(begun.elapsed() < PATIENCE, "there is no room");
+    }
+}
+
+#[test]
+fn a_status_is_not_followed_by_onc_rpc() {
+    let health = Health::new();
+    let (_server, [onc, _]) = start(&health);
+    let error = connect(&onc).follow("").unwrap_err();
+    assert!(matches!(error, CallError::NoStreams { .. }), "{error}");
 }
 
 #[test]
