@@ -65,8 +65,8 @@ fn a_server_does_not_begin_what_is_late_if_it_is_told() {
         let noted = service.gate.noted();
         match row.protocol {
             Protocol::Lean => assert_eq!(noted, [b"in time"], "{row}"),
-            // By ONC RPC it is not told.
-            Protocol::Onc => assert_eq!(noted.last().unwrap(), b"in time", "{row}"),
+            // By ONC RPC it is not told; a later call that comes in a datagram may overtake the late one.
+            Protocol::Onc => assert!(noted.iter().any(|note| note == b"in time"), "{row}"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::detached::{Detached, DetachedFrame};
 use super::frame::Frame;
-use super::storage::{OutOfMemory, ReceiveBuffer};
+use super::storage::{OutOfMemory, ROOM_FIRST, ReceiveBuffer};
 use crate::codec::lean::{
     ALIGNMENT, ByteOrder, CommonHeader, Fault, Flags, HEADER, Header, Kind, Message, PIECE,
     PREAMBLE, Preamble, Violation, check_magic, padding_of,
@@ -685,13 +685,24 @@ impl MessageReader {
         }
         self.at += joining.wire_bytes;
         self.state = MessageReaderState::Header;
-        let joining = PartialMessage { gap: 0, ..joining };
+        self.set_aside(PartialMessage { gap: 0, ..joining }, storage, start);
+        Ok(())
+    }
+
+    /// Keeps a message until its next piece comes; a short one in memory of its own size, since a peer may begin
+    /// [several](PARTIAL_MESSAGES_MAX).
+    #[cold]
+    fn set_aside(&mut self, joining: PartialMessage, mut storage: ReceiveBuffer, mut start: usize) {
+        let kept = start..storage.end();
+        if storage.capacity() <= ROOM_FIRST && 2 * kept.len() <= storage.capacity() {
+            storage = storage.exact(kept);
+            start = storage.base();
+        }
         self.suspended.push(SuspendedMessage {
             joining,
             storage,
             start,
         });
-        Ok(())
     }
 
     /// Goes on with a suspended message; the header of its next piece is at `start`.
@@ -718,11 +729,7 @@ impl MessageReader {
         }
         self.start = begin + taken;
         if joining.has_more {
-            self.suspended.push(SuspendedMessage {
-                joining,
-                storage: other.storage,
-                start,
-            });
+            self.set_aside(joining, other.storage, start);
             return Ok(PieceStep::Taken);
         }
         let header = joining.header.encode(self.order);
