@@ -66,7 +66,9 @@ pub struct ServerLimits {
     /// Bytes of memory for requests on streams that have not arrived whole, or wait until they are carried out, over
     /// all connections.
     /// A connection that needs more when they are taken is closed. The first 16 KiB of each
-    /// connection are not counted, so small requests are always taken in. Each port of the packet exchange has
+    /// connection are not counted, so small requests are always taken in. Items of calls with streams that handlers have
+    /// not taken count, too, by the windows of their connection: 256 KiB with its first stream of arguments, and more as
+    /// they grow. Without memory such a call is refused by `Status::OVERLOADED`, and windows do not grow. Each port of the packet exchange has
     /// as many of its own, for requests and answers.
     pub receive_bytes: usize,
     /// Time for which a connection may be open before its first request is complete. The preamble of the lean protocol

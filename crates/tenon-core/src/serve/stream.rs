@@ -2,6 +2,7 @@
 //! peer may take. It has no socket; a driver receives and sends, and runs the handlers.
 
 mod callbacks;
+mod item_memory;
 mod piped_calls;
 mod sending;
 mod streams;
@@ -18,7 +19,7 @@ use tenon_proto::connection::{
     CommonCall, Connection, ConnectionError, DeferredId, IncomingCounters, Received, ReceivedCall,
     TransmitBatch, WireProtocol,
 };
-use tenon_proto::lean::{CloseReason, RefusalReason};
+use tenon_proto::lean::{CloseReason, RefusalReason, STREAM_WINDOW};
 use tenon_wire::Buffer;
 
 use super::age::{AgeStep, ConnectionAge};
@@ -37,6 +38,7 @@ use super::slow_reader::SlowReader;
 use super::slow_sender::SlowSender;
 use crate::service::CancelFlag;
 
+use item_memory::ItemMemory;
 use piped_calls::PipedCalls;
 pub use sending::Sending;
 pub use waiting_callbacks::lost_callback;
@@ -165,6 +167,8 @@ pub struct ServedStream {
     deferred: Vec<CancellableCall>,
     /// The calls with streams.
     piped: PipedCalls,
+    /// The memory for items that they have not taken.
+    items: ItemMemory,
     /// The calls of this end that the client does not take yet.
     callbacks: WaitingCallbacks,
     /// Handlers that run where their calls were received, while another thread may go on with the connection.
@@ -212,8 +216,14 @@ enum NextMessage {
 impl ServedStream {
     /// A connection that was accepted at `now`, of this number among all connections and ports of the server.
     pub fn new(shared: &ServerShared, id: usize, now: Instant) -> Self {
-        let (connection, receiver) = Connection::server(shared.config.clone());
+        let config = ConnectionConfig {
+            // It grows as far as memory is paid for.
+            stream_window_max: STREAM_WINDOW,
+            ..shared.config.clone()
+        };
+        let (connection, receiver) = Connection::server(config);
         Self {
+            items: ItemMemory::new(&shared.memory, shared.config.stream_window_max),
             id,
             connection,
             receiver,
@@ -343,7 +353,8 @@ impl ServedStream {
             Ok(Received::Nothing) => NextMessage::Nothing,
             Ok(Received::Call(call)) => self.keep(call),
             Ok(Received::Item(item)) => {
-                self.piped.receive(&mut self.connection, &item);
+                self.piped
+                    .receive(&mut self.connection, &mut self.items, &item);
                 NextMessage::Handled
             }
             Ok(Received::StreamEnded(id)) => {

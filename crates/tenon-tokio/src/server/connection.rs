@@ -347,7 +347,8 @@ impl ConnectionTask {
             call.refuse(Status::STOPPING, "the server stops", &mut reply);
             return self.served.refuse_streaming(&call, &mut reply);
         }
-        let has_memory = self.served.has_memory_for(bytes, limits);
+        let has_memory = self.served.has_memory_for(bytes, limits)
+            && self.served.reserve_items(received.streams);
         let counted = self.served.counted_bytes(bytes);
         let room = (self.room.take()).filter(|room| room.suffices_for(counted));
         self.room = room.or_else(|| self.state.room_now(counted));

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenon::wire::BString;
-use tenon::{CallError, CallErrorKind, CallInfo, CallOptions, Refusal};
+use tenon::{CallError, CallErrorKind, CallInfo, CallOptions, Refusal, ServerLimits};
 use tenon_tokio::{ItemSink, ItemStream, Server};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 
@@ -269,4 +269,33 @@ async fn a_stream_without_end_ends_with_its_reader_or_its_time() {
         assert_eq!(error.kind(), CallErrorKind::TimedOut, "{error}");
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_with_streams_of_arguments_find_memory_or_are_refused() {
+    // Enough for the windows of one connection.
+    let limits = ServerLimits {
+        receive_bytes: 300_000,
+        ..ServerLimits::default()
+    };
+    let builder = Server::builder().limits(limits);
+    let builder = builder.listen("tcp://127.0.0.1:0").unwrap();
+    let service = StoreV1AsyncService(Store::default());
+    let server = builder.service(service).start().await.unwrap();
+    let address = format!("lean+{}", server.addresses()[0]);
+    let one = StoreV1AsyncClient::connect(&address).await.unwrap();
+    let other = StoreV1AsyncClient::connect(&address).await.unwrap();
+    let mut first = one.add().await.unwrap();
+    first.send(&1).await.unwrap();
+    // The server has begun with it when the connection goes on.
+    one.ping().await.unwrap();
+    let refused = other.add().await.unwrap().finish().await.unwrap_err();
+    assert_eq!(refused.kind(), CallErrorKind::Busy, "{refused}");
+    assert!(other.list().await.unwrap().next().await.is_none());
+    assert_eq!(first.finish().await.unwrap(), 1);
+    let until = Instant::now() + Duration::from_secs(5);
+    while other.add().await.unwrap().finish().await.is_err() {
+        assert!(Instant::now() < until, "the memory is never free");
+    }
+    server.shutdown(Duration::from_secs(5)).await;
 }

@@ -328,6 +328,7 @@ impl StreamTurn<'_> {
         let bytes = received.message.capacity();
         let room = match received.streams.any() {
             // It is told that there is no room: what other streams need stands behind it.
+            true if !state.served.reserve_items(received.streams) => None,
             true => self.server.scheduler.room.take(0, true),
             false => self.take_room(state, bytes),
         };

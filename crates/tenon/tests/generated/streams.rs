@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenon::{
     CallError, CallErrorKind, CallInfo, CallOptions, CallOutcome, CallScope, ItemReader,
-    ItemWriter, Layered, Middleware, Refusal, Rejection, Server,
+    ItemWriter, Layered, Middleware, Refusal, Rejection, Server, ServerLimits,
 };
 
 use crate::common::place::fresh_path;
@@ -338,6 +338,50 @@ fn addresses_that_carry_no_streams_are_told_so() {
         assert!(matches!(refused, CallError::NoStreams { .. }), "{refused}");
         assert!(!refused.may_have_executed());
     }
+}
+
+#[test]
+fn calls_with_streams_of_arguments_find_memory_or_are_refused() {
+    // Enough for the windows of one connection.
+    let limits = ServerLimits {
+        receive_bytes: 300_000,
+        ..ServerLimits::default()
+    };
+    let builder = Server::builder()
+        .limits(limits)
+        .listen("tcp://127.0.0.1:0")
+        .unwrap();
+    let server = builder
+        .service(StoreV1Service(Store::default()))
+        .start()
+        .unwrap();
+    let address = format!("lean+{}", server.addresses()[0]);
+    let (one, other) = (
+        StoreV1Client::connect(&address).unwrap(),
+        StoreV1Client::connect(&address).unwrap(),
+    );
+    let put = |store: &StoreV1Client, name: &str| {
+        let mut put = store.put(name)?;
+        // The call may be refused before all of them were sent.
+        let _ = put.send_all(&parts());
+        put.finish()
+    };
+    let mut first = one.put("first").unwrap();
+    first.send(&vec![1]).unwrap();
+    // The server has begun with it when the connection goes on.
+    one.ping().unwrap();
+    let refused = put(&other, "second").unwrap_err();
+    assert_eq!(refused.kind(), CallErrorKind::Busy, "{refused}");
+    assert!(!refused.may_have_executed());
+    // Further streams of the same connection share its windows, and results need none.
+    assert!(put(&one, "third").is_ok());
+    assert_eq!(other.list().unwrap().count(), 1);
+    assert_eq!(first.finish().unwrap(), 1);
+    let until = Instant::now() + Duration::from_secs(5);
+    while put(&other, "second").is_err() {
+        assert!(Instant::now() < until, "the memory is never free");
+    }
+    server.shutdown(Duration::from_secs(5));
 }
 
 /// Counts the calls that begin and end, and how they end.

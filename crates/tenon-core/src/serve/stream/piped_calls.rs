@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tenon_proto::connection::{DeferredId, PushError, ReceivedItem, StreamId};
 use tenon_wire::Buffer;
 
+use super::item_memory::ItemMemory;
 use super::waiting_callbacks::ServedConnection;
 use crate::serve::registry::CallToServe;
 use crate::streams::StreamPipe;
@@ -55,12 +56,20 @@ impl PipedCalls {
         self.calls.iter_mut().find(|call| call.number == number)
     }
 
-    /// Hands an item to its handler, or drops it if that is gone.
-    pub(super) fn receive(&mut self, connection: &mut ServedConnection, item: &ReceivedItem<'_>) {
+    /// Hands an item to its handler, or drops it if that is gone, and lets windows grow. It stays out of the road of calls
+    /// without streams.
+    #[cold]
+    pub(super) fn receive(
+        &mut self,
+        connection: &mut ServedConnection,
+        items: &mut ItemMemory,
+        item: &ReceivedItem<'_>,
+    ) {
         match self.find(item.id.number) {
             Some(call) => call.pipe.push(item),
             None => connection.give_back(item.id, item.size),
         }
+        items.let_grow(connection);
     }
 
     /// Tells a handler that no further items come.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tenon_proto::connection::{DeferredId, StreamId};
-use tenon_proto::lean::Status;
+use tenon_proto::lean::{CallStreams, Status};
 use tenon_wire::Buffer;
 
 use super::ServedStream;
@@ -15,6 +15,13 @@ use crate::streams::StreamPipe;
 const END_TEXT: &str = "the server stops, or ends the connection";
 
 impl ServedStream {
+    /// Takes memory for the items that may come for a call with such streams, which is to begin; returns whether there is
+    /// some.
+    #[cold]
+    pub fn reserve_items(&mut self, streams: CallStreams) -> bool {
+        !streams.argument || self.items.reserve()
+    }
+
     /// Returns what lies between the connection and the handler of a call with streams, which begins.
     pub fn open_streams(&mut self, call: &CallToServe) -> Arc<StreamPipe> {
         self.piped.open(call)
@@ -54,6 +61,9 @@ impl ServedStream {
             self.connection.stop_receiving(id);
             self.connection.give_back(id, unreturned);
         }
+        if self.piped.is_empty() {
+            self.items.release();
+        }
     }
 
     /// Refuses a call with streams that is not begun: what comes of its items is dropped.
@@ -61,6 +71,9 @@ impl ServedStream {
         match self.connection.defer(&call.caller, call.deadline) {
             Some(id) => self.answer_deferred(id, reply),
             None => self.push_reply(reply),
+        }
+        if self.piped.is_empty() {
+            self.items.release();
         }
     }
 

@@ -14,7 +14,9 @@ use tenon_wire::Buffer;
 use self::table::ItemFate;
 use super::send_queue::TransmitBatch;
 use super::{Connection, ConnectionError, DeferredCallState, DeferredId, Event};
-use crate::codec::lean::{Credit, Fault, Flags, ItemDraft, Message, Violation, check_item};
+use crate::codec::lean::{
+    Credit, Fault, Flags, ItemDraft, Message, STREAM_WINDOW, Violation, check_item,
+};
 use crate::config::Role;
 
 pub use received_item::ReceivedItem;
@@ -266,6 +268,24 @@ impl<W> Connection<W> {
             true => Ok(self.stream_table()),
             false => Err(Fault::StrayItem(id.number)),
         }
+    }
+
+    /// Bytes of the window of each stream by now.
+    #[inline]
+    pub fn stream_window(&self) -> u32 {
+        match &self.streams {
+            None => STREAM_WINDOW,
+            Some(streams) => streams.stream_window(),
+        }
+    }
+
+    /// Lets the window of each stream grow to so many bytes, in place of those of the
+    /// [configuration](ConnectionConfig::stream_window_max). What was granted before stays so.
+    ///
+    /// [`ConnectionConfig::stream_window_max`]: crate::config::ConnectionConfig::stream_window_max
+    pub fn set_stream_window_max(&mut self, bytes: u32) {
+        self.config.stream_window_max = bytes;
+        self.stream_table().set_stream_window_max(bytes);
     }
 
     pub(super) fn stream_table(&mut self) -> &mut StreamTable {

@@ -151,6 +151,16 @@ impl StreamTable {
         }
     }
 
+    /// Bytes of the window of a stream by now.
+    pub(in super::super) fn stream_window(&self) -> u32 {
+        self.window.of_stream()
+    }
+
+    /// Lets the window of a stream grow to so many bytes.
+    pub(in super::super) fn set_stream_window_max(&mut self, bytes: u32) {
+        self.window.set_stream_max(bytes);
+    }
+
     // ---- Calls ----
 
     /// Number of calls of this end.

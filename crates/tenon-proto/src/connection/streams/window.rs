@@ -47,6 +47,16 @@ impl ConnectionWindow {
         }
     }
 
+    /// Bytes of the window of a stream.
+    pub(super) fn of_stream(&self) -> u32 {
+        self.stream
+    }
+
+    /// Lets the window of a stream grow to so many bytes; one that is larger stays as it is.
+    pub(super) fn set_stream_max(&mut self, stream_max: u32) {
+        self.stream_max = stream_max.clamp(self.stream, i32::MAX as u32 / STALLED_STREAMS);
+    }
+
     /// Takes in that an item came; returns the bytes that were allowed if it is longer.
     pub(super) fn receive(&mut self, bytes: u64) -> Result<(), u64> {
         self.allowed = self.allowed.checked_sub(bytes).ok_or(self.allowed)?;
