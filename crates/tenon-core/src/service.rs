@@ -407,12 +407,12 @@ impl<'a> CallInfo<'a> {
         self.transport
     }
 
-    /// Returns the way back to the caller: its procedures are called over the connection that it has opened, if it
+    /// Returns the channel back to the caller: its procedures are called over the connection that it has opened, if it
     /// [serves some](crate::callbacks). It may be kept, and used when the handler has returned.
     ///
     /// # Errors
     /// [`CallError::NoCallbacks`]: the call came in a datagram or from the same process, or its service wants the calls of a
-    /// connection one after the other. Whether the caller takes calls is found out by calling it.
+    /// connection one after the other. Whether the caller serves anything is known once it is called.
     pub fn callback_channel(&self) -> Result<CallbackChannel, CallError> {
         match self.callbacks {
             Some(source) => source.channel(),

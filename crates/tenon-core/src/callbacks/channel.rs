@@ -1,4 +1,4 @@
-//! The way back to a client, and calls that go there.
+//! The channel from a server back to a client, and the calls over it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -19,8 +19,8 @@ use crate::procedure::ProcedureCall;
 use crate::reply_metadata::ReplyMetadata;
 use crate::timer::CallTimer;
 
-/// The side of a connection that those reach who call back over it: whichever thread or task has the connection sends the
-/// call, and brings its outcome.
+/// The connection of a client, as handlers that call back see it: the thread or task that serves the connection sends their
+/// calls, and hands them the outcomes.
 pub trait CallbackPort: Send + Sync {
     /// Has a call sent as soon as the client takes it.
     fn call(&self, call: UnsentCall, pending: Arc<PendingCallback>);
@@ -29,17 +29,17 @@ pub trait CallbackPort: Send + Sync {
     fn cancel(&self, pending: Arc<PendingCallback>);
 }
 
-/// What a handler gets the way back to its caller from.
+/// Opens the channel from a handler back to its caller.
 pub trait CallbackSource: fmt::Debug + Sync {
-    /// Returns the way back to the caller.
+    /// Returns the channel back to the caller.
     ///
     /// # Errors
-    /// There is none.
+    /// [`CallError::NoCallbacks`]: the call came over something that carries no calls back, or its service cannot make any.
     fn channel(&self) -> Result<CallbackChannel, CallError>;
 }
 
-/// The way back from a server to one of its clients, over the connection that the client has opened. Clones are the same
-/// way. It leads nowhere once the connection has ended: calls fail with [`CallError::Disconnected`] then.
+/// A channel from a server back to one of its clients, over the connection that the client has opened. Clones are the same
+/// channel. Once the connection has ended, calls fail with [`CallError::Disconnected`].
 ///
 /// A handler gets one from [`CallInfo::callback_channel`](crate::service::CallInfo::callback_channel). It may be kept, and
 /// used when the handler has returned.
@@ -50,9 +50,8 @@ pub struct CallbackChannel {
 }
 
 impl CallbackChannel {
-    /// The way back over a connection to a `peer`.
-    #[doc(hidden)]
-    pub fn new(
+    /// A channel over a connection to a `peer`.
+    pub(crate) fn new(
         port: Arc<dyn CallbackPort>,
         protocol: Protocol,
         transport: Transport,
@@ -71,7 +70,7 @@ impl CallbackChannel {
         &self.address
     }
 
-    /// Returns the settings of calls of a version of a program over this way.
+    /// Returns the settings of calls of a version of a program over this channel.
     pub(super) fn caller(&self, program: u32, version: u32) -> Caller {
         Caller::new(&self.address, &ChannelOptions::default(), program, version)
     }

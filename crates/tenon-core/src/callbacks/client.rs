@@ -17,7 +17,7 @@ use crate::procedure::{ProcedureCall, ProcedureError};
 /// Calls one version of a program that a client of this server [serves](super::Callbacks), by threads and, with
 /// `tenon-tokio`, by tasks. Clones call the same client.
 ///
-/// A handler makes one of its call's way back, [`CallInfo::callback_channel`](crate::service::CallInfo::callback_channel):
+/// A handler makes one of [`CallInfo::callback_channel`](crate::service::CallInfo::callback_channel):
 /// generated clients do so in `calling_back`. It may be kept. Calls wait as long as the client has as many as it takes; they
 /// fail with [`CallError::NoCallbacks`] if it takes none, and with [`CallError::Disconnected`] once its connection has
 /// ended.
@@ -65,7 +65,7 @@ impl CallbackClient {
         Ok(client)
     }
 
-    /// Returns the way back that the calls go.
+    /// Returns the channel that the calls go over.
     pub fn channel(&self) -> &CallbackChannel {
         &self.channel
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tenon_net::{Address, Transport};
+
 use crate::error::ConnectError;
 use crate::serve::ServiceRegistry;
 use crate::service::Service;
@@ -47,16 +49,24 @@ impl Callbacks {
     /// Offers a service. All have different programs or versions.
     #[must_use]
     pub fn service(mut self, service: impl Service + 'static) -> Self {
-        let names = (service.program(), service.version());
-        if !self.registry.add(Box::new(service)) {
-            self.twice = Some(names);
-        }
+        self.add(Box::new(service));
         self
     }
 
-    /// Sets how many calls of the server are carried out at the same time; each takes a thread. A lean server is told, and
-    /// lets further calls wait. 16 by default, and at least 1. Calls that wait for calls of the other end, which wait for
-    /// calls of this one, count as often.
+    /// Adds a service; returns whether it has a number, as no other has its program and version.
+    #[doc(hidden)]
+    pub fn add(&mut self, service: Box<dyn Service>) -> bool {
+        let names = (service.program(), service.version());
+        let is_new = self.registry.add(service);
+        if !is_new {
+            self.twice = Some(names);
+        }
+        is_new
+    }
+
+    /// Sets how many calls of the server are carried out at the same time, each by a thread or a task. A lean server is
+    /// told, and lets further calls wait. 16 by default, and at least 1. Calls that wait for calls of the other end, which
+    /// wait for calls of this one, count as often.
     #[must_use]
     pub fn calls_max(self, calls_max: usize) -> Self {
         Self {
@@ -65,12 +75,16 @@ impl Callbacks {
         }
     }
 
-    /// Returns the services, and how many calls are carried out at the same time.
+    /// Returns the services of a channel to `address`, and how many calls are carried out at the same time.
     ///
     /// # Errors
-    /// Two services have the same program and version.
+    /// [`ConnectError::Callbacks`]: two services have the same program and version, or the address is one for datagrams.
     #[doc(hidden)]
-    pub fn into_parts(self) -> Result<(ServiceRegistry, usize), ConnectError> {
+    pub fn into_parts(self, address: &Address) -> Result<(ServiceRegistry, usize), ConnectError> {
+        if let Transport::Udp | Transport::Xdp = address.transport() {
+            let reason = "datagrams carry none; connect to tcp://, unix:// or shm://".to_owned();
+            return Err(ConnectError::Callbacks { reason });
+        }
         match self.twice {
             None => Ok((self.registry, self.calls_max)),
             Some((program, version)) => Err(ConnectError::Callbacks {

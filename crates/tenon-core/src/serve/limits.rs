@@ -68,8 +68,8 @@ pub struct ServerLimits {
     /// A connection that needs more when they are taken is closed. The first 16 KiB of each
     /// connection are not counted, so small requests are always taken in. Items of calls with streams that handlers have
     /// not taken count, too, by the windows of their connection: 256 KiB with its first stream of arguments, and more as
-    /// they grow. Without memory such a call is refused by `Status::OVERLOADED`, and windows do not grow. Each port of the packet exchange has
-    /// as many of its own, for requests and answers.
+    /// they grow. Without memory such a call is refused by `Status::OVERLOADED`, and windows do not grow. Each port of the
+    /// packet exchange has as many of its own, for requests and answers.
     pub receive_bytes: usize,
     /// Time for which a connection may be open before its first request is complete. The preamble of the lean protocol
     /// counts as one. A larger request has the time of [`receive_timeout`](Self::receive_timeout).

@@ -65,7 +65,7 @@ pub struct CallContext<'a> {
     pub cancellation: Cancellation<'a>,
     /// The streams of the call, if it has some.
     pub streams: Option<&'a ServedStreams>,
-    /// The way back to the caller, if there is one.
+    /// Opens the channel back to the caller, if there may be one.
     pub callbacks: Option<&'a dyn CallbackSource>,
 }
 

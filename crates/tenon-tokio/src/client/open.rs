@@ -10,7 +10,7 @@ use tenon_core::error::ConnectError;
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
 use tenon_core::{ClientSocket, Destination};
-use tenon_net::{Address, Protocol, Transport};
+use tenon_net::{Address, Protocol};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
@@ -67,12 +67,7 @@ impl Channel {
         options: ChannelOptions,
         callbacks: AsyncCallbacks,
     ) -> Result<Self, ConnectError> {
-        let transport = address.transport();
-        if let Transport::Udp | Transport::Xdp = transport {
-            let reason = "datagrams carry none; connect to tcp://, unix:// or shm://".to_owned();
-            return Err(ConnectError::Callbacks { reason });
-        }
-        let host = CallbackHost::new(callbacks, transport)?;
+        let host = CallbackHost::new(callbacks, address)?;
         Self::connect_by(Destination::at(address.clone())?, options, Some(host)).await
     }
 

@@ -23,7 +23,7 @@ use tenon_proto::lean::{CallStreams, Interface, Metadata};
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean};
 
 use super::mailbox::ReplyMailbox;
-use super::way_back::WayBack;
+use super::mailbox_callbacks::MailboxCallbacks;
 
 /// One version of a program with procedures that wait for something: timers, other servers, files. Of an interface the
 /// generator makes one of a trait with an asynchronous method for each procedure; this is how to do without.
@@ -447,7 +447,7 @@ fn other_protocol() -> Refusal {
 impl CallbackSource for Call {
     fn channel(&self) -> Result<CallbackChannel, CallError> {
         let (mailbox, origin, call) = (&self.mailbox, &self.origin, &self.call);
-        WayBack {
+        MailboxCallbacks {
             mailbox,
             origin,
             call,

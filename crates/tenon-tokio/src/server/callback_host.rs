@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
-use tenon_core::callbacks::ReceivedCallback;
+use tenon_core::callbacks::{Callbacks, ReceivedCallback};
 use tenon_core::error::ConnectError;
 use tenon_core::serve::{ProcedureTimes, ServerLimits, ServerShared, ServiceRegistry};
 use tenon_core::service::{Origin, Service};
 use tenon_core::wait::Waiting;
-use tenon_net::Transport;
+use tenon_net::Address;
 use tenon_proto::connection::DeferredId;
 use tenon_proto::lean::Status;
 use tenon_proto::onc::record::FRAGMENT_MAX;
@@ -39,12 +39,9 @@ use super::state::ServerState;
 /// # }
 /// ```
 pub struct AsyncCallbacks {
-    registry: ServiceRegistry,
+    offered: Callbacks,
     /// By the numbers of the services.
     handlers: Vec<CallHandler>,
-    calls_max: usize,
-    /// The program and the version that two services have.
-    twice: Option<(u32, u32)>,
 }
 
 impl Default for AsyncCallbacks {
@@ -57,10 +54,8 @@ impl AsyncCallbacks {
     /// Offers no services so far.
     pub fn new() -> Self {
         Self {
-            registry: ServiceRegistry::default(),
+            offered: Callbacks::new(),
             handlers: Vec::new(),
-            calls_max: 16,
-            twice: None,
         }
     }
 
@@ -80,30 +75,24 @@ impl AsyncCallbacks {
     }
 
     fn add(mut self, service: Box<dyn Service>, handler: CallHandler) -> Self {
-        let names = (service.program(), service.version());
-        match self.registry.add(service) {
-            true => self.handlers.push(handler),
-            false => self.twice = Some(names),
+        if self.offered.add(service) {
+            self.handlers.push(handler);
         }
         self
     }
 
-    /// Sets how many calls of the server are carried out at the same time. A lean server is told, and lets further calls
-    /// wait. 16 by default, and at least 1.
+    /// Sets how many calls of the server are carried out at the same time, as [`Callbacks::calls_max`] does.
     #[must_use]
-    pub fn calls_max(self, calls_max: usize) -> Self {
-        Self {
-            calls_max: calls_max.max(1),
-            ..self
-        }
+    pub fn calls_max(mut self, calls_max: usize) -> Self {
+        self.offered = self.offered.calls_max(calls_max);
+        self
     }
 }
 
 impl fmt::Debug for AsyncCallbacks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AsyncCallbacks")
-            .field("programs", &self.registry.programs())
-            .field("calls_max", &self.calls_max)
+            .field("offered", &self.offered)
             .finish_non_exhaustive()
     }
 }
@@ -117,24 +106,13 @@ pub(crate) struct CallbackHost {
 }
 
 impl CallbackHost {
-    /// The host of these services, over connections of this kind.
+    /// The host of these services, over connections to `address`.
     ///
     /// # Errors
-    /// Two services have the same program and version.
-    pub(crate) fn new(
-        callbacks: AsyncCallbacks,
-        transport: Transport,
-    ) -> Result<Self, ConnectError> {
-        let AsyncCallbacks {
-            registry,
-            handlers,
-            calls_max,
-            twice,
-        } = callbacks;
-        if let Some((program, version)) = twice {
-            let reason = format!("version {version} of program {program} is offered twice");
-            return Err(ConnectError::Callbacks { reason });
-        }
+    /// As those of [`Callbacks::into_parts`].
+    pub(crate) fn new(callbacks: AsyncCallbacks, address: &Address) -> Result<Self, ConnectError> {
+        let AsyncCallbacks { offered, handlers } = callbacks;
+        let (registry, calls_max) = offered.into_parts(address)?;
         let limits = ServerLimits {
             calls: calls_max,
             connection_calls: calls_max,
@@ -144,7 +122,7 @@ impl CallbackHost {
         shared.times = ProcedureTimes::cautious(shared.registry.len());
         let state = Arc::new(ServerState::new(shared, handlers, Waiting::default()));
         let mailbox = state.new_mailbox(Origin {
-            transport,
+            transport: address.transport(),
             peer: None,
             user: None,
         });

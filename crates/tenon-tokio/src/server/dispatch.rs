@@ -23,11 +23,11 @@ use super::call::{Call, CallMessage};
 use super::call_room::CallPermit;
 use super::call_target::CallTarget;
 use super::mailbox::{ReplyMailbox, ReplyTarget};
+use super::mailbox_callbacks::MailboxCallbacks;
 use super::running::{AbortableCall, CallFuture, CallHandler, FinishedCall, poll_once};
 use super::state::ServerState;
-use super::way_back::WayBack;
 
-/// What a blocking handler has beside its call: how it learns that it is cancelled, its streams, and the way back.
+/// What a blocking handler has beside its call: how it learns that it is cancelled, its streams, and the channel back.
 type HandlerMeans<'c> = (
     Cancellation<'c>,
     Option<&'c ServedStreams>,
@@ -248,13 +248,13 @@ impl OffloadedCall {
         let reply = self.refusal().unwrap_or_else(|| {
             let _busy = self.state.blocking_threads.enter();
             let mut reply = Buffer::default();
-            let way_back = WayBack {
+            let callbacks = MailboxCallbacks {
                 mailbox: self.progress.target().mailbox(),
                 origin: &self.origin,
                 call: &self.call,
             };
             let cancellation = Cancellation::Flag(self.progress.cancelled());
-            let beside = (cancellation, streams, Some(&way_back as _));
+            let beside = (cancellation, streams, Some(&callbacks as _));
             (self.state).run_handler(&self.call, self.origin, message, beside, &mut reply);
             reply
         });

@@ -121,8 +121,7 @@ impl ReplyMailbox {
     }
 
     /// Takes the answers that were left into `answers`, and has `task` woken when there are more. It is always the same
-    /// task.
-    /// Returns whether something of calls back was left, too.
+    /// task. Returns whether something of calls back was left, too.
     #[inline]
     pub(super) fn take_answers(
         &self,

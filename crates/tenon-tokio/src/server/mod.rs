@@ -20,11 +20,11 @@ mod dispatch;
 mod handle;
 mod layered;
 mod mailbox;
+mod mailbox_callbacks;
 mod port;
 mod request;
 mod running;
 mod state;
-mod way_back;
 
 pub use builder::ServerBuilder;
 pub use call::{Answer, AsyncService, Call};

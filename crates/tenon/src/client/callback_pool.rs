@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tenon_core::callbacks::Callbacks;
 use tenon_core::error::ConnectError;
 use tenon_core::serve::{ServerTally, ServiceRegistry};
+use tenon_net::Address;
 use tenon_proto::connection::ServiceTable;
 
 use super::link::CallbackJob;
@@ -35,8 +36,8 @@ struct JobQueue {
 }
 
 impl CallbackPool {
-    pub(super) fn new(callbacks: Callbacks) -> Result<Arc<Self>, ConnectError> {
-        let (registry, calls_max) = callbacks.into_parts()?;
+    pub(super) fn new(callbacks: Callbacks, address: &Address) -> Result<Arc<Self>, ConnectError> {
+        let (registry, calls_max) = callbacks.into_parts(address)?;
         Ok(Arc::new(Self {
             registry,
             calls_max,

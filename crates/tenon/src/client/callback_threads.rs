@@ -12,7 +12,7 @@ use tenon_core::error::ConnectError;
 use tenon_core::options::{ChannelOptions, FOR_EVER};
 use tenon_core::serve::CallContext;
 use tenon_core::service::{Cancellation, Origin};
-use tenon_net::{Address, Transport};
+use tenon_net::Address;
 use tenon_proto::connection::{DeferredId, ReceivedCall};
 use tenon_wire::Buffer;
 
@@ -37,11 +37,7 @@ impl Channel {
         options: ChannelOptions,
         callbacks: Callbacks,
     ) -> Result<Self, ConnectError> {
-        if let Transport::Udp | Transport::Xdp = address.transport() {
-            let reason = "datagrams carry none; connect to tcp://, unix:// or shm://".to_owned();
-            return Err(ConnectError::Callbacks { reason });
-        }
-        let pool = CallbackPool::new(callbacks)?;
+        let pool = CallbackPool::new(callbacks, address)?;
         let destination = Destination::at(address.clone())?;
         Self::connect_by(destination, options, Some(&pool))?.start_callbacks(&pool)
     }

@@ -1,4 +1,4 @@
-//! The way back from a handler to its caller, over the connection of the call.
+//! The channel from a handler back to its caller, over the connection of the call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::slot::{LateAnswer, SocketSlot};
 use super::slot_port::SlotPort;
 use super::state::ServerState;
 
-/// What the handler of a call gets the way back from. It costs nothing as long as it is not asked.
+/// Opens the channel from the handler of a call back to its caller. It costs nothing until it is asked.
 pub(super) struct SlotCallbacks<'c> {
     server: &'c Arc<ServerState>,
     slot: &'c Arc<SocketSlot>,
@@ -32,24 +32,14 @@ impl<'c> SlotCallbacks<'c> {
 
 impl CallbackSource for SlotCallbacks<'_> {
     fn channel(&self) -> Result<CallbackChannel, CallError> {
-        let shared = &self.server.shared;
-        let CallToServe {
-            service, procedure, ..
-        } = *self.call;
-        let reason = if self.slot.stream().is_none() {
-            "datagrams carry none"
-        } else if shared.registry.keeps_order(service) {
-            "the service wants the calls of a connection one after the other"
-        } else if self.server.scheduler.is_stepped() {
-            "a server that is stepped does not receive while a handler runs"
-        } else {
-            shared.times.note_calls_back(service, procedure);
-            let port = Arc::new(SlotPort::new(self.server, self.slot));
-            let (origin, protocol) = (self.slot.origin(), self.call.protocol());
-            let (transport, peer) = (origin.transport, origin.peer);
-            return Ok(CallbackChannel::new(port, protocol, transport, peer));
-        };
-        Err(CallError::NoCallbacks { reason })
+        if self.server.scheduler.is_stepped() {
+            let reason = "a server that is stepped does not receive while a handler runs";
+            return Err(CallError::NoCallbacks { reason });
+        }
+        let (shared, origin) = (&self.server.shared, self.slot.origin());
+        shared.callback_channel(self.call, &origin, || {
+            Arc::new(SlotPort::new(self.server, self.slot))
+        })
     }
 }
 

@@ -2,11 +2,42 @@
 
 use std::sync::Arc;
 
+use tenon_net::Transport;
 use tenon_proto::connection::UnsentCall;
 
-use super::ServedStream;
 use super::waiting_callbacks::CallbackEvent;
-use crate::callbacks::PendingCallback;
+use super::{ServedStream, ServerShared};
+use crate::callbacks::{CallbackChannel, CallbackPort, PendingCallback};
+use crate::error::CallError;
+use crate::serve::CallToServe;
+use crate::service::Origin;
+
+impl ServerShared {
+    /// Returns the channel from the handler of a call back to its caller; `port` is the connection that the call came over.
+    ///
+    /// # Errors
+    /// [`CallError::NoCallbacks`]: the call came in a datagram, or its service wants the calls of a connection one after the
+    /// other.
+    pub fn callback_channel<P: CallbackPort + 'static>(
+        &self,
+        call: &CallToServe,
+        origin: &Origin,
+        port: impl FnOnce() -> Arc<P>,
+    ) -> Result<CallbackChannel, CallError> {
+        let reason = match origin.transport {
+            Transport::Udp | Transport::Xdp => "datagrams carry none",
+            _ if self.registry.keeps_order(call.service) => {
+                "the service wants the calls of a connection one after the other"
+            }
+            transport => {
+                self.times.note_calls_back(call.service, call.procedure);
+                let (protocol, peer) = (call.protocol(), origin.peer);
+                return Ok(CallbackChannel::new(port(), protocol, transport, peer));
+            }
+        };
+        Err(CallError::NoCallbacks { reason })
+    }
+}
 
 impl ServedStream {
     /// Has a call back sent as soon as the client takes it.
