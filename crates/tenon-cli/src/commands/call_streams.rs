@@ -125,7 +125,11 @@ fn write_all(
 /// The items of an argument.
 struct ItemInput<'a> {
     schema: &'a Schema,
+    /// Has an item as its result.
+    item: Procedure<'a>,
     ty: Type,
+    /// Number of the last item that was read from a line, counted from 1.
+    number: u64,
     /// Most bytes of an item, if they are bytes and not JSON.
     bytes_max: Option<usize>,
     source: Box<dyn BufRead + Send>,
@@ -133,7 +137,7 @@ struct ItemInput<'a> {
 }
 
 impl<'a> ItemInput<'a> {
-    fn open(call: &StreamedCall<'a>, item: Procedure<'_>) -> Result<Self, CommandFailure> {
+    fn open(call: &StreamedCall<'a>, item: Procedure<'a>) -> Result<Self, CommandFailure> {
         let file = call.args.input.as_deref();
         let source: Box<dyn BufRead + Send> = match file {
             Some(path) => Box::new(BufReader::new(open(path)?)),
@@ -142,6 +146,8 @@ impl<'a> ItemInput<'a> {
         let bytes_max = call.bytes_max(item);
         Ok(Self {
             schema: call.schema,
+            item,
+            number: 0,
             ty: item.result().cloned().unwrap_or(Type::Int),
             bytes_max,
             source,
@@ -191,12 +197,23 @@ impl<'a> ItemInput<'a> {
             if line.trim().is_empty() {
                 continue;
             }
-            let item = json::parse(&line)
-                .map_err(|error| CommandFailure::new(format!("an item is not JSON: {error}")))?;
+            self.number += 1;
+            let item =
+                json::parse(&line).map_err(|error| self.misfit(format!("is not JSON: {error}")))?;
             let item = json::read(self.schema, &self.ty, &item)
-                .map_err(|error| CommandFailure::new(format!("an item does not fit: {error}")))?;
+                .map_err(|error| self.misfit(format!("does not fit: {error}")))?;
             return Ok(Some(item));
         }
+    }
+
+    /// Says which item is wrong, and how items are written.
+    fn misfit(&self, what: String) -> CommandFailure {
+        let example = self.item.example_result();
+        let json = example.and_then(|example| self.item.write_result(&example).ok());
+        CommandFailure::new(format!("item {} {what}", self.number)).hint(match json {
+            Some(json) => format!("write an item of JSON on each line, such as {json}"),
+            None => "write an item of JSON on each line".to_owned(),
+        })
     }
 }
 
@@ -217,7 +234,7 @@ struct ItemOutput<'a> {
 }
 
 impl<'a> ItemOutput<'a> {
-    fn open(call: &StreamedCall<'a>, item: Procedure<'_>) -> Result<Self, CommandFailure> {
+    fn open(call: &StreamedCall<'a>, item: Procedure<'a>) -> Result<Self, CommandFailure> {
         let file = call.args.output.as_deref();
         let sink: Box<dyn Write> = match file {
             Some(path) => Box::new(File::create(path).map_err(|error| {

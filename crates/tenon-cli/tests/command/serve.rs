@@ -370,3 +370,23 @@ fn items_that_do_not_fit_are_told_before_it_serves() {
         assert!(said.contains(problem), "{said}");
     }
 }
+
+#[test]
+fn items_that_are_sent_and_do_not_fit_are_told_by_their_numbers() {
+    let interface = file("misfit.x", NUMBERS);
+    let server = MockServer::start(&[&interface]);
+    for (items, problem) in [
+        ("1\ntwo\n", "item 2 is not JSON"),
+        ("1\n\n\"two\"\n", "item 2 does not fit: $: expected"),
+    ] {
+        let items = file("misfit.items", items);
+        let lean = format!("lean+{}", server.address);
+        let command = ["call", &lean, &interface, "SUM", "7", "--input", &items];
+        let said = tenon(&command).fails_with(1);
+        assert!(said.contains(problem), "{said}");
+        assert!(
+            said.contains("hint: write an item of JSON on each line, such as 0"),
+            "{said}"
+        );
+    }
+}
