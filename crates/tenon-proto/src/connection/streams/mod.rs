@@ -280,9 +280,7 @@ impl<W> Connection<W> {
     }
 
     /// Lets the window of each stream grow to so many bytes, in place of those of the
-    /// [configuration](ConnectionConfig::stream_window_max). What was granted before stays so.
-    ///
-    /// [`ConnectionConfig::stream_window_max`]: crate::config::ConnectionConfig::stream_window_max
+    /// [configuration](crate::config::ConnectionConfig::stream_window_max). What was granted before stays so.
     pub fn set_stream_window_max(&mut self, bytes: u32) {
         self.config.stream_window_max = bytes;
         self.stream_table().set_stream_window_max(bytes);
