@@ -250,7 +250,7 @@ impl Model {
                 draft.seal(&mut reply);
                 self.connection.push_reply(&mut reply);
             }
-            Ok(Event::Item(item)) => {
+            Ok(Event::Items(item)) => {
                 assert!(self.streams.contains(&item.id));
                 self.held.push((item.id, item.size));
             }

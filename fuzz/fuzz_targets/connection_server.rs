@@ -71,8 +71,8 @@ fn call_with_streams(order: ByteOrder, bytes: &[u8]) -> Vec<u8> {
         let [what, flags, id, length] = step.try_into().expect("four bytes");
         let kinds = [
             Kind::Call,
-            Kind::Item,
-            Kind::Item,
+            Kind::Items,
+            Kind::Items,
             Kind::End,
             Kind::Credit,
             Kind::Cancel,
@@ -80,7 +80,7 @@ fn call_with_streams(order: ByteOrder, bytes: &[u8]) -> Vec<u8> {
         let kind = kinds[usize::from(what) % kinds.len()];
         let (flags, length) = match kind {
             Kind::Call => (flags & (Flags::ARGUMENT_STREAM | Flags::RESULT_STREAM), 0),
-            Kind::Item => (flags & Flags::MORE, u32::from(length) << 6),
+            Kind::Items => (flags & Flags::MORE, u32::from(length) << 6),
             Kind::Credit => (0, 8),
             _ => (0, 0),
         };
@@ -223,7 +223,7 @@ fn serve(mut stream: &[u8], piece: usize) -> Served {
                     draft.seal(&mut reply);
                     connection.push_reply(&mut reply);
                 }
-                Ok(Event::Item(item)) => {
+                Ok(Event::Items(item)) => {
                     let (id, size) = (item.id, item.size);
                     let number = id.number;
                     let of = |call: &&Streaming| call.id.number() == number;

@@ -86,7 +86,8 @@ pub fn push_item<W>(
     item: &[u8],
 ) -> Result<(), PushError> {
     let mut message = Buffer::default();
-    let draft = connection.begin_item(id, &mut message);
+    let draft = connection.item_draft(id);
+    draft.begin(&mut message);
     message.extend(item);
     if draft.seal(&mut message) {
         return connection.push_item(id, &mut message);

@@ -49,7 +49,7 @@ pub enum ApiError {
     /// An item of a stream that a routine did not encode.
     SentItem(CodecError<EncodeError>),
     /// An item of a stream that a routine did not decode.
-    ReceivedItem(CodecError<DecodeError>),
+    ItemMessage(CodecError<DecodeError>),
     /// Something that the system does not give.
     System(io::Error),
     /// A text that is no address.
@@ -71,7 +71,7 @@ impl ApiError {
             Self::Arguments(reason) => kind_of_reason(reason, ApiErrorKind::Caller),
             Self::Result(reason) => kind_of_reason(reason, ApiErrorKind::Peer),
             Self::SentItem(reason) => kind_of_reason(reason, ApiErrorKind::Caller),
-            Self::ReceivedItem(reason) => kind_of_reason(reason, ApiErrorKind::Peer),
+            Self::ItemMessage(reason) => kind_of_reason(reason, ApiErrorKind::Peer),
             Self::Address(_) | Self::Credential(_) | Self::Caller(_) => ApiErrorKind::Caller,
             Self::System(_) => ApiErrorKind::System,
             Self::Bug(_) => ApiErrorKind::Bug,
@@ -90,7 +90,7 @@ impl ApiError {
             | Self::Arguments(_)
             | Self::Result(_)
             | Self::SentItem(_)
-            | Self::ReceivedItem(_)
+            | Self::ItemMessage(_)
             | Self::Address(_)
             | Self::Credential(_)
             | Self::Caller(_)
@@ -116,7 +116,7 @@ impl ApiError {
     pub fn may_have_executed(&self) -> bool {
         match self {
             Self::Call(error) => error.may_have_executed(),
-            Self::Result(_) | Self::SentItem(_) | Self::ReceivedItem(_) | Self::Bug(_) => true,
+            Self::Result(_) | Self::SentItem(_) | Self::ItemMessage(_) | Self::Bug(_) => true,
             Self::Start(_)
             | Self::System(_)
             | Self::Arguments(_)
@@ -255,7 +255,7 @@ impl fmt::Display for ApiError {
             Self::Arguments(reason) => write!(f, "the arguments cannot be sent: {reason}"),
             Self::Result(reason) => write!(f, "the result cannot be decoded: {reason}"),
             Self::SentItem(reason) => write!(f, "the item cannot be sent: {reason}"),
-            Self::ReceivedItem(reason) => write!(f, "the item cannot be decoded: {reason}"),
+            Self::ItemMessage(reason) => write!(f, "the item cannot be decoded: {reason}"),
             Self::Caller(text) => f.write_str(text),
             Self::Bug(text) => write!(f, "Tenon made a mistake, please report it: {text}"),
         }

@@ -1,7 +1,12 @@
 //! Values that a peer sent in the lean representation, perhaps in the other order of bytes.
 
 use tenon_proto::lean::ByteOrder;
-use tenon_wire::{DecodeError, DecodeMode, Decoder, Lean, Limits, Swapped};
+use tenon_wire::{
+    DecodeError, DecodeErrorKind, DecodeMode, Decoder, Lean, Limits, Representation, Swapped,
+};
+
+/// Bytes of which the position of each item of a stream in its message is a multiple.
+pub(crate) const ITEM_ALIGNMENT: usize = 8;
 
 /// The arguments of a lean call or its results, by the order of bytes of the machine that sent them.
 #[derive(Debug)]
@@ -31,4 +36,29 @@ impl<'a> LeanInput<'a> {
             Self::Swapped(input) => input.finish(),
         }
     }
+
+    /// Ends an item of a stream, which others may follow, each at a multiple of 8 bytes from the one before; returns how
+    /// many bytes further the next is.
+    ///
+    /// # Errors
+    /// It is followed by something else.
+    #[inline]
+    pub(crate) fn end_item(&mut self) -> Result<usize, DecodeError> {
+        match self {
+            Self::Native(input) => end_item(input),
+            Self::Swapped(input) => end_item(input),
+        }
+    }
+}
+
+#[inline]
+fn end_item<R: Representation>(input: &mut Decoder<'_, R>) -> Result<usize, DecodeError> {
+    let left = input.left();
+    if left > 0 {
+        if input.position() == 0 {
+            return Err(input.error(DecodeErrorKind::Trailing(left)));
+        }
+        input.align(ITEM_ALIGNMENT, 0)?;
+    }
+    Ok(input.position())
 }

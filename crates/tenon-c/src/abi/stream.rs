@@ -259,7 +259,7 @@ impl CStream {
         });
         match (received, unread) {
             (Ok(received), _) => Ok(received.is_some()),
-            (Err(_), Some(reason)) => Err(ApiError::ReceivedItem(reason)),
+            (Err(_), Some(reason)) => Err(ApiError::ItemMessage(reason)),
             (Err(error), None) => Err(error.into()),
         }
     }

@@ -1,14 +1,15 @@
 //! Whole items out of what was received of a stream, whose messages may have parts of them.
 
+use std::mem;
 use std::ops::Range;
 
-use tenon_proto::lean::ByteOrder;
-use tenon_wire::{Buffer, DecodeError, Lean};
+use tenon_wire::{Buffer, DecodeError};
 
+use super::end::StreamEnd;
 use super::received::ReceivedItems;
 use crate::caller::Decoding;
 use crate::error::CallError;
-use crate::lean_input::LeanInput;
+use crate::lean_input::{ITEM_ALIGNMENT, LeanInput};
 
 /// Bytes of credit that are given back together.
 const GIVEN_BACK_TOGETHER: u64 = 16 << 10;
@@ -16,69 +17,124 @@ const GIVEN_BACK_TOGETHER: u64 = 16 << 10;
 /// Bytes of the count in front of opaque data in the lean representation, which is followed by the data itself.
 pub(super) const COUNT: usize = 4;
 
-/// What a reader has taken of a stream: items that have come, the one that it reads, and the credit that is to be given
-/// back for them.
+/// What a reader has taken of a stream: messages that have come, the items of one of them, and the credit that is to be
+/// given back for those that were read.
 #[derive(Debug, Default)]
 pub struct ItemAssembly {
     received: ReceivedItems,
-    /// The first parts of an item that comes in several, or all of them.
+    /// The first parts of a content that comes in several, or all of them.
     joined: Buffer,
-    /// True if the item that was taken last is [joined](Self::joined).
+    /// True if the content whose items are read is [joined](Self::joined), and not where it was received.
     is_joined: bool,
-    /// Bytes of the item that was taken last, if it came in one part.
-    place: Range<usize>,
-    /// Bytes of that item that are to be read, if items are bytes.
+    /// The place of what was not read of that content.
+    rest: Range<usize>,
+    /// True if it has further items.
+    has_items: bool,
+    /// The place of bytes of its last item that are to be read, if items are bytes.
     unread: Range<usize>,
-    /// Bytes of credit of items that were taken.
+    /// Bytes of credit that are to be given back once all of its items were read.
+    content_credit: u64,
+    /// Bytes of credit that are to be given back.
     credit: u64,
-}
-
-/// An item.
-#[derive(Debug, Clone, Copy)]
-pub struct WholeItem<'a> {
-    /// The value in the lean representation.
-    pub bytes: &'a [u8],
-    /// The order of its bytes.
-    pub order: ByteOrder,
+    end: Option<StreamEnd>,
 }
 
 impl ItemAssembly {
-    /// Takes the next item, of at most `limit` bytes; `None` if it has not come whole.
+    /// Returns whether the next item can be [read](Self::read). If not, it may be once something was
+    /// [prepared](Self::prepare).
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.has_items && self.unread.is_empty()
+    }
+
+    /// Has the next item ready, which may be what is left of one of which bytes were read; returns false if none has come
+    /// whole. `limit` returns how many bytes one may have that comes in parts.
     ///
     /// # Errors
-    /// It is larger.
-    pub fn next(&mut self, limit: usize) -> Result<Option<WholeItem<'_>>, CallError> {
-        self.unread = 0..0;
-        if std::mem::take(&mut self.is_joined) {
+    /// It has more.
+    pub fn prepare(&mut self, limit: impl FnOnce() -> usize) -> Result<bool, CallError> {
+        if !self.unread.is_empty() {
+            self.put_back_unread();
+        }
+        match self.has_items {
+            true => Ok(true),
+            false => self.begin_content(limit()),
+        }
+    }
+
+    /// Reads the next item, which is [ready](Self::is_ready). None is ready behind it if it is the last of its message.
+    ///
+    /// # Errors
+    /// It is no such item. The stream has ended.
+    #[inline]
+    pub fn read<T>(
+        &mut self,
+        decoding: Decoding,
+        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
+    ) -> Result<T, CallError> {
+        let (rest, order) = (&self.bytes()[self.rest.clone()], self.received.order());
+        let mut input = LeanInput::over(rest, order, decoding.mode, decoding.limits);
+        match decode(&mut input) {
+            Ok(item) => match input.end_item() {
+                Ok(read) => {
+                    self.note_read(read);
+                    Ok(item)
+                }
+                Err(error) => Err(self.fail(error)),
+            },
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    #[inline]
+    fn note_read(&mut self, bytes: usize) {
+        self.rest.start += bytes;
+        if self.rest.is_empty() {
+            self.has_items = false;
+            self.credit += mem::take(&mut self.content_credit);
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: DecodeError) -> CallError {
+        self.has_items = false;
+        self.end = Some(StreamEnd::Failed);
+        error.into()
+    }
+
+    /// Takes the next content, all items of the one before having been read; returns false if it has not come whole.
+    fn begin_content(&mut self, limit: usize) -> Result<bool, CallError> {
+        if mem::take(&mut self.is_joined) {
             self.joined = Buffer::default();
         }
         while let Some(part) = self.received.take() {
-            self.credit += part.size;
-            if !part.has_more && self.joined.is_empty() {
-                self.place = part.place;
-                return Ok(Some(self.item()));
+            self.has_items = !part.has_more;
+            if self.has_items && self.joined.is_empty() {
+                self.rest = part.place;
+                self.content_credit = part.size;
+                break;
             }
-            let bytes = self.received.bytes(&part.place);
+            self.credit += part.size;
+            let bytes = &self.received.bytes()[part.place];
             if self.joined.len() + bytes.len() > limit {
                 return Err(CallError::ItemTooLarge { limit });
             }
             self.joined.extend(bytes);
-            if !part.has_more {
+            if self.has_items {
                 self.is_joined = true;
-                return Ok(Some(self.item()));
+                self.rest = 0..self.joined.len();
+                break;
             }
         }
-        Ok(None)
+        Ok(self.has_items)
     }
 
-    /// The item that was taken last.
-    fn item(&self) -> WholeItem<'_> {
-        WholeItem {
-            bytes: match self.is_joined {
-                true => self.joined.as_slice(),
-                false => self.received.bytes(&self.place),
-            },
-            order: self.received.order(),
+    /// The bytes in which the content lies whose items are read.
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match self.is_joined {
+            true => self.joined.as_slice(),
+            false => self.received.bytes(),
         }
     }
 
@@ -89,7 +145,7 @@ impl ItemAssembly {
 
     /// Takes the bytes of credit that are to be given back.
     pub fn take_credit(&mut self) -> u64 {
-        std::mem::take(&mut self.credit)
+        mem::take(&mut self.credit)
     }
 
     /// Takes them if they are so many that they are worth a message.
@@ -97,27 +153,40 @@ impl ItemAssembly {
         (self.credit >= GIVEN_BACK_TOGETHER).then(|| self.take_credit())
     }
 
-    // ---- Items that are opaque data ----
+    // ---- The end ----
 
-    /// Takes the next item, which is `opaque<max>`, so that its bytes can be read; returns false if it has not come whole.
+    /// Returns whether the stream has ended.
+    pub fn has_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Notes what a reader has waited for: an item is ready, there is none, or why there is none.
+    pub fn note_waited(&mut self, waited: &Result<bool, CallError>) {
+        self.end = StreamEnd::of(waited);
+    }
+
+    /// Checks that the stream has not ended by an error, which was returned.
     ///
     /// # Errors
-    /// It has more than `limit` bytes, or is something else.
-    pub fn next_bytes(
-        &mut self,
-        limit: usize,
-        max: u32,
-        decoding: Decoding,
-    ) -> Result<bool, CallError> {
-        let Some(item) = self.next(limit)? else {
-            return Ok(false);
-        };
-        let length: usize =
-            decoding.decode_lean::<_, CallError>(item.bytes, item.order, |input| {
-                opaque_length(input, max)
-            })?;
-        self.unread = COUNT..COUNT + length;
-        Ok(true)
+    /// It has.
+    pub fn check_whole(&self) -> Result<(), CallError> {
+        match self.end {
+            Some(StreamEnd::Failed) => Err(CallError::StreamClosed),
+            _ => Ok(()),
+        }
+    }
+
+    // ---- Items that are opaque data ----
+
+    /// Takes the next item, which is [ready](Self::is_ready) and is `opaque<max>`, so that its bytes can be read.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn read_bytes(&mut self, max: u32, decoding: Decoding) -> Result<(), CallError> {
+        let begin = self.rest.start + COUNT;
+        let length = self.read(decoding, |input| opaque_length(input, max))?;
+        self.unread = begin..begin + length;
+        Ok(())
     }
 
     /// Returns the bytes of the item that were not read.
@@ -125,7 +194,7 @@ impl ItemAssembly {
         match self.unread.is_empty() {
             // The item may be gone.
             true => &[],
-            false => &self.item().bytes[self.unread.clone()],
+            false => &self.bytes()[self.unread.clone()],
         }
     }
 
@@ -134,17 +203,24 @@ impl ItemAssembly {
         self.unread.start = (self.unread.start + bytes).min(self.unread.end);
     }
 
-    /// Takes them out as an item of their own: what is left for a reader of items.
+    /// Makes an item of those that were not read: the next one of the content.
     #[cold]
-    pub fn take_unread(&mut self) -> Option<Buffer> {
-        if self.unread.is_empty() {
-            return None;
+    fn put_back_unread(&mut self) {
+        let order = self.received.order();
+        let mut content = Buffer::default();
+        content.extend(&order.bytes_of_u32(self.unread.len() as u32));
+        content.extend(self.unread());
+        if self.has_items {
+            content
+                .room(content.len().next_multiple_of(ITEM_ALIGNMENT) - content.len())
+                .fill(0);
+            content.extend(&self.bytes()[self.rest.clone()]);
         }
-        let mut item = Buffer::default();
-        let encoded =
-            tenon_wire::Encoder::<Lean>::over(&mut item).put_opaque(self.unread(), u32::MAX);
+        self.rest = 0..content.len();
+        self.joined = content;
+        self.is_joined = true;
+        self.has_items = true;
         self.unread = 0..0;
-        encoded.is_ok().then_some(item)
     }
 }
 
@@ -159,13 +235,14 @@ fn opaque_length(input: &mut LeanInput<'_>, max: u32) -> Result<usize, DecodeErr
 
 #[cfg(test)]
 mod tests {
-    use tenon_proto::connection::{ReceivedItem, StreamId};
-    use tenon_wire::Encoder;
+    use tenon_proto::connection::{ItemMessage, StreamId};
+    use tenon_proto::lean::ByteOrder;
+    use tenon_wire::{DecodeMode, Encoder, Lean};
 
     use super::*;
 
-    fn item<'m>(content: &'m [u8], has_more: bool) -> ReceivedItem<'m> {
-        ReceivedItem {
+    fn item<'m>(content: &'m [u8], has_more: bool) -> ItemMessage<'m> {
+        ItemMessage {
             id: StreamId::own(1),
             content,
             has_more,
@@ -181,35 +258,90 @@ mod tests {
         buffer
     }
 
-    #[test]
-    fn items_in_one_part_and_in_several_are_whole() {
+    fn assembly_of(messages: &[ItemMessage<'_>]) -> ItemAssembly {
         let mut assembly = ItemAssembly::default();
-        for (content, has_more) in [(b"short".as_slice(), false), (b"two ", true)] {
-            assembly.room().push(&item(content, has_more));
+        for message in messages {
+            assembly.room().push(message);
         }
-        let first = assembly
-            .next(100)
-            .expect("a short item")
-            .map(|item| item.bytes.to_vec());
-        assert_eq!(first.as_deref(), Some(b"short".as_slice()));
-        assert!(assembly.next(100).expect("a short item").is_none());
+        assembly
+    }
+
+    /// Reads the next item, which is `opaque<>`.
+    fn next(assembly: &mut ItemAssembly) -> Result<Option<Vec<u8>>, CallError> {
+        if !assembly.prepare(|| 100)? {
+            return Ok(None);
+        }
+        let read = |input: &mut LeanInput<'_>| match input {
+            LeanInput::Native(input) => input.get_opaque(u32::MAX),
+            LeanInput::Swapped(input) => input.get_opaque(u32::MAX),
+        };
+        Ok(Some(assembly.read(Decoding::default(), read)?))
+    }
+
+    #[test]
+    fn items_in_one_message_and_in_several_are_whole() {
+        let mut several = opaque(b"one").as_slice().to_vec();
+        several.extend([0; 1]);
+        several.extend(opaque(b"other").as_slice());
+        let last = opaque(b"in two parts");
+        let mut assembly = assembly_of(&[item(&several, false), item(&last.as_slice()[..8], true)]);
+        assert_eq!(next(&mut assembly).unwrap().unwrap(), b"one");
+        assert_eq!(assembly.take_credit(), 0, "its message has another");
+        assert_eq!(next(&mut assembly).unwrap().unwrap(), b"other");
+        assert_eq!(assembly.take_credit(), 16 + 17);
+        assert!(next(&mut assembly).unwrap().is_none());
         let mut rest = ReceivedItems::default();
-        rest.push(&item(b"parts", false));
+        rest.push(&item(&last.as_slice()[8..], false));
         *assembly.room() = rest;
-        let second = assembly
-            .next(100)
-            .expect("a short item")
-            .map(|item| item.bytes.to_vec());
-        assert_eq!(second.as_deref(), Some(b"two parts".as_slice()));
-        assert_eq!(assembly.take_credit(), 3 * 16 + 14);
+        assert_eq!(next(&mut assembly).unwrap().unwrap(), b"in two parts");
+        assert!(next(&mut assembly).unwrap().is_none());
+        assert_eq!(assembly.take_credit(), 2 * 16 + 16);
+    }
+
+    #[test]
+    fn a_message_without_bytes_has_one_item() {
+        let mut assembly = assembly_of(&[item(b"", false), item(b"", false)]);
+        for _ in 0..2 {
+            assert!(assembly.prepare(|| 100).unwrap());
+            assembly.read(Decoding::default(), |_| Ok(())).unwrap();
+        }
+        assert!(!assembly.prepare(|| 100).unwrap());
+    }
+
+    #[test]
+    fn bytes_behind_an_item_that_are_no_item_are_an_error() {
+        let mut behind = opaque(b"four").as_slice().to_vec();
+        behind.extend(b"\0\0\0\0bad");
+        let mut assembly = assembly_of(&[item(&behind, false)]);
+        assert_eq!(next(&mut assembly).unwrap().unwrap(), b"four");
+        assert!(next(&mut assembly).is_err());
+        let mut assembly = assembly_of(&[item(b"12345678", false)]);
+        assert!(assembly.prepare(|| 100).unwrap());
+        let without_bytes = assembly.read(Decoding::default(), |_| Ok(()));
+        assert!(without_bytes.is_err(), "there would be items without end");
+    }
+
+    #[test]
+    fn what_lies_between_items_is_zero_for_strict_readers() {
+        for (mode, is_read) in [(DecodeMode::Strict, false), (DecodeMode::Lenient, true)] {
+            let mut several = opaque(b"1").as_slice().to_vec();
+            several.extend([0, 0, 1]);
+            several.extend(opaque(b"2").as_slice());
+            let mut assembly = assembly_of(&[item(&several, false)]);
+            let decoding = Decoding {
+                mode,
+                ..Decoding::default()
+            };
+            assert!(assembly.prepare(|| 100).unwrap());
+            let read = assembly.read_bytes(1, decoding);
+            assert_eq!(read.is_ok(), is_read, "{mode:?}: {read:?}");
+        }
     }
 
     #[test]
     fn an_item_in_parts_that_is_too_long_is_an_error() {
-        let mut assembly = ItemAssembly::default();
-        assembly.room().push(&item(b"12345678", true));
-        assembly.room().push(&item(b"9", false));
-        let error = assembly.next(8).expect_err("9 bytes");
+        let mut assembly = assembly_of(&[item(b"12345678", true), item(b"9", false)]);
+        let error = assembly.prepare(|| 8).expect_err("9 bytes");
         assert!(
             matches!(error, CallError::ItemTooLarge { limit: 8 }),
             "{error}"
@@ -218,25 +350,21 @@ mod tests {
 
     #[test]
     fn bytes_are_read_in_steps_and_the_rest_is_an_item() {
-        let mut assembly = ItemAssembly::default();
-        assembly
-            .room()
-            .push(&item(opaque(b"some bytes").as_slice(), false));
-        let next = |assembly: &mut ItemAssembly| {
-            let next = assembly.next_bytes(100, 10, Decoding::default());
-            next.expect("opaque data")
-        };
-        assert!(next(&mut assembly));
+        let mut several = opaque(b"some bytes").as_slice().to_vec();
+        several.extend([0; 2]);
+        several.extend(opaque(b"other").as_slice());
+        let mut assembly = assembly_of(&[item(&several, false)]);
+        assert!(assembly.prepare(|| 100).unwrap());
+        assembly.read_bytes(10, Decoding::default()).unwrap();
         assert_eq!(assembly.unread(), b"some bytes");
         assembly.consume(5);
         assert_eq!(assembly.unread(), b"bytes");
-        assert_eq!(
-            assembly.take_unread().expect("5 bytes").as_slice(),
-            opaque(b"bytes").as_slice()
-        );
+        assert!(!assembly.is_ready());
+        assert_eq!(next(&mut assembly).unwrap().unwrap(), b"bytes");
         assert!(assembly.unread().is_empty());
-        assert!(assembly.take_unread().is_none());
-        assert!(!next(&mut assembly));
+        assert_eq!(next(&mut assembly).unwrap().unwrap(), b"other");
+        assert!(next(&mut assembly).unwrap().is_none());
+        assert_eq!(assembly.take_credit(), 16 + 25);
     }
 
     #[test]
@@ -245,9 +373,9 @@ mod tests {
             (opaque(b"12345").as_slice(), 4),
             (&[9, 0, 0, 0, 1][..], 100),
         ] {
-            let mut assembly = ItemAssembly::default();
-            assembly.room().push(&item(content, false));
-            let read = assembly.next_bytes(100, max, Decoding::default());
+            let mut assembly = assembly_of(&[item(content, false)]);
+            assert!(assembly.prepare(|| 100).unwrap());
+            let read = assembly.read_bytes(max, Decoding::default());
             assert!(read.is_err(), "{content:?} as opaque<{max}>: {read:?}");
             assert_eq!(assembly.unread(), b"");
         }

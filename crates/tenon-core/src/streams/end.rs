@@ -10,11 +10,11 @@ pub enum StreamEnd {
 }
 
 impl StreamEnd {
-    /// Returns how a stream has ended of which this was read; `None` if it goes on.
-    pub fn of<T, E>(read: &Result<Option<T>, E>) -> Option<Self> {
-        match read {
-            Ok(Some(_)) => None,
-            Ok(None) => Some(Self::Whole),
+    /// Returns how a stream has ended whose reader has waited for an item; `None` if there is one.
+    pub(super) fn of<E>(waited: &Result<bool, E>) -> Option<Self> {
+        match waited {
+            Ok(true) => None,
+            Ok(false) => Some(Self::Whole),
             Err(_) => Some(Self::Failed),
         }
     }

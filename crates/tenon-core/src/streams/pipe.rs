@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use tenon_proto::connection::ReceivedItem;
+use tenon_proto::connection::ItemMessage;
 use tenon_proto::lean::ITEM_MAX;
 use tenon_wire::Buffer;
 
@@ -110,7 +110,7 @@ impl StreamPipe {
     // ---- The side of the connection ----
 
     /// Takes in an item that was received.
-    pub fn push(&self, item: &ReceivedItem<'_>) {
+    pub fn push(&self, item: &ItemMessage<'_>) {
         self.change(|state| {
             state.received.push(item);
             state.unreturned += item.size;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenon_proto::connection::ReceivedItem;
+use tenon_proto::connection::ItemMessage;
 
 use super::pipe::StreamPipe;
 
@@ -69,7 +69,7 @@ impl<W: Copy> StreamPipes<W> {
 
     /// Hands an item that was received to the call that it is of; returns the caller that waits for it. `None` if the
     /// call is not there any more.
-    pub fn push(&self, item: &ReceivedItem<'_>) -> Option<W> {
+    pub fn push(&self, item: &ItemMessage<'_>) -> Option<W> {
         let call = self.find(item.id.number)?;
         call.pipe.push(item);
         Some(call.reader)

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::ops::Range;
 
-use tenon_proto::connection::ReceivedItem;
+use tenon_proto::connection::ItemMessage;
 use tenon_proto::lean::ByteOrder;
 
 /// Items of a stream that were received and not taken, one behind the other.
@@ -49,7 +49,7 @@ impl Default for ReceivedItems {
 
 impl ReceivedItems {
     /// Takes in an item that was received, or a part of one.
-    pub fn push(&mut self, item: &ReceivedItem<'_>) {
+    pub fn push(&mut self, item: &ItemMessage<'_>) {
         self.order = item.order;
         self.bytes.extend_from_slice(item.content);
         self.parts.push_back(ItemPart {
@@ -85,9 +85,9 @@ impl ReceivedItems {
         })
     }
 
-    /// Returns bytes that were taken.
-    pub(super) fn bytes(&self, place: &Range<usize>) -> &[u8] {
-        &self.bytes[place.clone()]
+    /// Returns the bytes in which what was taken lies.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Moves everything that is there into `empty`, and its memory here.

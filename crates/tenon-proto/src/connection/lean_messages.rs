@@ -124,7 +124,7 @@ impl<W> Connection<W> {
             Kind::Reply | Kind::Exception | Kind::Bound | Kind::Unbound => {
                 self.role == Role::Server
             }
-            Kind::Ping | Kind::Pong | Kind::Close | Kind::GoAway | Kind::Item | Kind::Credit => {
+            Kind::Ping | Kind::Pong | Kind::Close | Kind::GoAway | Kind::Items | Kind::Credit => {
                 return Ok(());
             }
             Kind::Piece => true,
@@ -184,7 +184,7 @@ impl<W> Connection<W> {
                 }
                 Ok(Event::Pong(header.id))
             }
-            Kind::Item => self.handle_item(message),
+            Kind::Items => self.handle_item(message),
             Kind::End => self.handle_end(message),
             Kind::Credit => self.handle_credit(message),
             Kind::Close => {

@@ -130,7 +130,7 @@ pub use received_call::{CommonCall, Received, ReceivedCall};
 pub use send_queue::TransmitBatch;
 pub use service_table::ServiceTable;
 pub use started_call::StartedCall;
-pub use streams::{PushError, ReceivedItem, StreamId};
+pub use streams::{ItemMessage, PushError, StreamId};
 
 /// The protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -159,7 +159,7 @@ pub enum Event<'m, W> {
     /// The peer accepts no calls any more.
     PeerClosing(PeerClosing<'m, W>),
     /// An item of a stream came, or a part of one. It is to be [given back](Connection::give_back).
-    Item(ReceivedItem<'m>),
+    Items(ItemMessage<'m>),
     /// The peer has no further items for a stream of arguments.
     StreamEnded(StreamId),
     /// The peer has answered the ping of this number.

@@ -7,7 +7,7 @@ use super::incoming_calls::{CallAttachments, Caller, DeferredId, IncomingCall, N
 use super::lean_messages::AcceptedCall;
 use super::outgoing_calls::{AbandonedCall, Answer};
 use super::service_table::ServiceTable;
-use super::streams::{ReceivedItem, StreamId};
+use super::streams::{ItemMessage, StreamId};
 use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
 use crate::codec::lean::{ByteOrder, CallStreams};
 use crate::codec::onc::message::{PlainCall, ReplyHeader};
@@ -92,7 +92,7 @@ pub enum Received<'m, W> {
     /// The peer accepts no calls any more.
     PeerClosing(PeerClosing<'m, W>),
     /// An item of a stream, or a part of one.
-    Item(ReceivedItem<'m>),
+    Item(ItemMessage<'m>),
     /// As [`Event::StreamEnded`].
     StreamEnded(StreamId),
     /// Something that is taken care of.
@@ -232,7 +232,7 @@ impl<W> Connection<W> {
             Event::CancelledHere(number) => Received::CancelledHere(number),
             Event::Unbegun(call) => Received::Unbegun(call),
             Event::PeerClosing(closing) => Received::PeerClosing(closing),
-            Event::Item(item) => Received::Item(item),
+            Event::Items(item) => Received::Item(item),
             Event::StreamEnded(id) => Received::StreamEnded(id),
             Event::Called(_) | Event::Pong(_) | Event::Progress | Event::Handled => {
                 Received::Handled

@@ -78,7 +78,7 @@ pub mod kinds {
     pub const CLOSE: u32 = 10;
     pub const PIECE: u32 = 11;
     pub const GO_AWAY: u32 = 12;
-    pub const ITEM: u32 = 13;
+    pub const ITEMS: u32 = 13;
     pub const END: u32 = 14;
     pub const CREDIT: u32 = 15;
 }

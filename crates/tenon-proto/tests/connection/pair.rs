@@ -298,7 +298,7 @@ fn describe(event: Event<'_, &'static str>) -> Option<String> {
         Event::Cancelled(_) => "cancelled".to_owned(),
         Event::PeerClosing(closing) => describe_closing(&closing),
         Event::Pong(number) => format!("pong {number}"),
-        Event::Item(item) => format!(
+        Event::Items(item) => format!(
             "item of {}: {}{}",
             item.id.number,
             item.content.escape_ascii(),

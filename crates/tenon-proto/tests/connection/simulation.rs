@@ -376,7 +376,7 @@ impl Simulation {
                 }
             }
             Event::Unbegun(_) => panic!("both ends have the same interfaces"),
-            Event::Item(_) | Event::StreamEnded(_) => panic!("no call has streams"),
+            Event::Items(_) | Event::StreamEnded(_) => panic!("no call has streams"),
             Event::CancelledHere(_) | Event::Pong(_) | Event::Progress | Event::Handled => {}
         }
         // What is received while a message is used must not disturb it.

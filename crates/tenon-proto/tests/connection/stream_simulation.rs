@@ -144,7 +144,8 @@ impl Writer {
         let item = self.key.item(self.begun);
         self.begun += 1;
         let mut buffer = Buffer::default();
-        let draft = end.connection.begin_item(id, &mut buffer);
+        let draft = end.connection.item_draft(id);
+        draft.begin(&mut buffer);
         buffer.extend(&item);
         if draft.seal(&mut buffer) {
             return self.parts.push_back(buffer);
@@ -653,7 +654,7 @@ impl Simulation {
                 let before = side.of_peer.insert(caller.number(), call_state);
                 assert!(before.is_none());
             }
-            Event::Item(item) => {
+            Event::Items(item) => {
                 let (id, size, has_more) = (item.id, item.size, item.has_more);
                 let reader = match id.is_own {
                     true => side.own.get_mut(&id.number).map(|call| &mut call.reader),
@@ -833,7 +834,8 @@ impl Simulation {
             };
             let id = StreamId::own(call.number);
             let mut message = Buffer::default();
-            let draft = side.end.connection.begin_item(id, &mut message);
+            let draft = side.end.connection.item_draft(id);
+            draft.begin(&mut message);
             message.extend(&[7; 30 << 10]);
             assert!(draft.seal(&mut message));
             if pushed < 4 {

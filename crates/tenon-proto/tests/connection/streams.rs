@@ -125,7 +125,8 @@ fn open(pair: &mut Pair, streams: CallStreams) -> Open {
 /// Hands an item over that fits into one message; returns the bytes of that message.
 fn push(end: &mut Side, id: StreamId, content: &[u8]) -> Result<usize, PushError> {
     let mut buffer = Buffer::default();
-    let draft = end.connection.begin_item(id, &mut buffer);
+    let draft = end.connection.item_draft(id);
+    draft.begin(&mut buffer);
     buffer.extend(content);
     assert!(draft.seal(&mut buffer));
     let length = buffer.len();
@@ -181,9 +182,9 @@ fn messages_of_a_clients_call() {
         pair.client.connection.end_stream(id);
         let sent = pair.client.transmit_all();
         let expected: [&[Field]; 4] = [
-            &head(kinds::ITEM, 4, 0, 0, 4),
+            &head(kinds::ITEMS, 4, 0, 0, 4),
             &[Bytes(b"item\0\0\0\0")],
-            &head(kinds::ITEM, 4, 0, 0, 0),
+            &head(kinds::ITEMS, 4, 0, 0, 0),
             &head(kinds::END, 4, 0, 0, 0),
         ];
         check("items and end", order, &sent, &expected);
@@ -191,7 +192,7 @@ fn messages_of_a_clients_call() {
 
         push(&mut pair.server, peer, b"result").unwrap();
         let sent = pair.server.transmit_all();
-        let expected: [&[Field]; 2] = [&head(kinds::ITEM, 4, 0, 0, 6), &[Bytes(b"result\0\0")]];
+        let expected: [&[Field]; 2] = [&head(kinds::ITEMS, 4, 0, 0, 6), &[Bytes(b"result\0\0")]];
         check("item of a result", order, &sent, &expected);
     }
 }
@@ -208,7 +209,7 @@ fn messages_of_a_servers_call() {
         let n = id.number;
         let expected: [&[Field]; 4] = [
             &head_with(kinds::CALL, REVERSE | 48, n, (0, 7), 0),
-            &head_with(kinds::ITEM, REVERSE, n, (0, 0), 5),
+            &head_with(kinds::ITEMS, REVERSE, n, (0, 0), 5),
             &[Bytes(b"forth\0\0\0")],
             &head_with(kinds::END, REVERSE, n, (0, 0), 0),
         ];
@@ -223,7 +224,7 @@ fn messages_of_a_servers_call() {
         push(&mut pair.client, peer, b"backwards").unwrap();
         let sent = pair.client.transmit_all();
         let expected: [&[Field]; 2] = [
-            &head_with(kinds::ITEM, REVERSE, n, (0, 0), 9),
+            &head_with(kinds::ITEMS, REVERSE, n, (0, 0), 9),
             &[Bytes(b"backwards\0\0\0\0\0\0\0")],
         ];
         check("item of a result", order, &sent, &expected);
@@ -239,9 +240,10 @@ fn a_long_item_goes_in_parts() {
         let item = vec![7; ITEM_MAX - HEADER + 3];
         let client = &mut pair.client.connection;
         let mut buffer = Buffer::default();
-        let draft = client.begin_item(open.own, &mut buffer);
+        let draft = client.item_draft(open.own);
+        draft.begin(&mut buffer);
         buffer.extend(&item);
-        assert_eq!(draft.length(&buffer), item.len());
+        assert_eq!(draft.content(&buffer), item);
         assert!(!draft.seal(&mut buffer), "too long for one");
         let mut messages = Buffer::default();
         let first = draft.split(&item, &mut messages);
@@ -252,10 +254,10 @@ fn a_long_item_goes_in_parts() {
         client.push_item(open.own, &mut messages).unwrap();
         let sent = pair.client.transmit_all();
         let length = first as u32;
-        let expected = head_with(kinds::ITEM, flags::MORE, n, (0, 0), length);
+        let expected = head_with(kinds::ITEMS, flags::MORE, n, (0, 0), length);
         assert_eq!(sent[..HEADER], bytes(order, &expected));
         let rest = [
-            &head(kinds::ITEM, n, 0, 0, 3)[..],
+            &head(kinds::ITEMS, n, 0, 0, 3)[..],
             &[Bytes(b"\x07\x07\x07\0\0\0\0\0")],
         ];
         check("the last part", order, &sent[ITEM_MAX..], &rest);
@@ -284,12 +286,12 @@ fn credit_in_both_orders_and_directions() {
         ];
         for (at_server, id, flag, n) in sides {
             let end = side(&mut pair, at_server);
-            let half = half as u64;
-            end.connection.give_back(id, half - 8);
-            assert_eq!(end.transmit_all(), [], "less than half of the window");
-            end.connection.give_back(id, 8);
+            let third = STREAM_WINDOW.div_ceil(3);
+            end.connection.give_back(id, u64::from(third) - 1);
+            assert_eq!(end.transmit_all(), [], "less than a third of the window");
+            end.connection.give_back(id, 1);
             let sent = end.transmit_all();
-            let credit = [Word(half as u32), Word(half as u32)];
+            let credit = [Word(third), Word(third)];
             let head = head_with(kinds::CREDIT, flag, n, (0, 0), 8);
             check("credit", order, &sent[..24], &[&head, &credit]);
         }
@@ -314,7 +316,7 @@ fn violates(pair: &mut Pair, at_server: bool, fields: &[Field], offset: u64, fau
 
 #[test]
 fn items_and_ends_of_no_stream_are_violations() {
-    let item = |n| head(kinds::ITEM, n, 0, 0, 0);
+    let item = |n| head(kinds::ITEMS, n, 0, 0, 0);
     let end = |n| head(kinds::END, n, 0, 0, 0);
     let stray = Fault::StrayItem;
     // Of a number that was never used, with and without a call with streams.
@@ -351,7 +353,7 @@ fn items_and_ends_of_no_stream_are_violations() {
 
 #[test]
 fn nothing_of_a_stream_comes_behind_its_end() {
-    for kind in [Kind::Item, Kind::End] {
+    for kind in [Kind::Items, Kind::End] {
         let mut pair = pair();
         let open = open(&mut pair, ARGUMENT);
         pair.client.connection.end_stream(open.own);
@@ -384,7 +386,10 @@ fn ends_come_from_the_caller() {
 #[test]
 fn items_over_the_credit_are_violations() {
     let message = |n, length: usize| {
-        let mut message = bytes(ORDER, &head(kinds::ITEM, n, 0, 0, (length - HEADER) as u32));
+        let mut message = bytes(
+            ORDER,
+            &head(kinds::ITEMS, n, 0, 0, (length - HEADER) as u32),
+        );
         message.resize(length, 0);
         message
     };
@@ -397,7 +402,7 @@ fn items_over_the_credit_are_violations() {
         length,
         credit,
     };
-    let fields = [&head(kinds::ITEM, n, 0, 0, 9)[..], &[Bytes(&[0; 16])]].concat();
+    let fields = [&head(kinds::ITEMS, n, 0, 0, 9)[..], &[Bytes(&[0; 16])]].concat();
     violates(&mut one, true, &fields, 4, fault(32, 24));
 
     // Five streams have more than the connection.
@@ -414,7 +419,7 @@ fn items_over_the_credit_are_violations() {
         length: 16,
         credit: 0,
     };
-    violates(&mut five, true, &head(kinds::ITEM, n, 0, 0, 0), 4, fault);
+    violates(&mut five, true, &head(kinds::ITEMS, n, 0, 0, 0), 4, fault);
 }
 
 #[test]
@@ -445,24 +450,24 @@ fn malformed_messages_of_streams_are_violations() {
     let flagged = |kind, flags| Fault::Flags { kind, flags };
     let cases = [
         (
-            head_with(kinds::ITEM, 4, 2, (0, 0), 0),
+            head_with(kinds::ITEMS, 4, 2, (0, 0), 0),
             12,
             Fault::ItemLength(0),
         ),
         (
-            head_with(kinds::ITEM, 4, 2, (0, 0), 12),
+            head_with(kinds::ITEMS, 4, 2, (0, 0), 12),
             12,
             Fault::ItemLength(12),
         ),
         (
-            head_with(kinds::ITEM, 2, 2, (0, 0), 8),
+            head_with(kinds::ITEMS, 2, 2, (0, 0), 8),
             0,
-            flagged(Kind::Item, 2),
+            flagged(Kind::Items, 2),
         ),
         (
-            head_with(kinds::ITEM, 16, 2, (0, 0), 8),
+            head_with(kinds::ITEMS, 16, 2, (0, 0), 8),
             0,
-            flagged(Kind::Item, 16),
+            flagged(Kind::Items, 16),
         ),
         (
             head_with(kinds::END, 4, 2, (0, 0), 8),
@@ -566,7 +571,7 @@ fn a_callee_refuses_calls_with_streams_beyond_its_limit() {
     let mut pair = granting(ORDER, ORDER, 1);
     open(&mut pair, BOTH);
     let over = bytes(ORDER, &head_with(kinds::CALL, 48, 3, (0, 7), 0));
-    let item = bytes(ORDER, &head(kinds::ITEM, 3, 0, 0, 0));
+    let item = bytes(ORDER, &head(kinds::ITEMS, 3, 0, 0, 0));
     let end = bytes(ORDER, &head(kinds::END, 3, 0, 0, 0));
     let received = take_in(&mut pair.server, &[over, item, end].concat()).unwrap();
     assert_eq!((received.calls.len(), received.told.len()), (0, 0));
@@ -883,7 +888,7 @@ fn streams_and_long_messages_take_turns() {
                     .handle_frame(frame, services)
                     .unwrap()
                 {
-                    Event::Item(item) => (item.id, item.size),
+                    Event::Items(item) => (item.id, item.size),
                     Event::Called(_) => {
                         is_complete = true;
                         continue;
@@ -1173,7 +1178,7 @@ fn most_under_way(delay: usize, rounds: usize) -> usize {
             while let Some(frame) = pair.server.receiver.next_frame().unwrap() {
                 let services = &pair.server.services;
                 let event = pair.server.connection.handle_frame(frame, services);
-                let Event::Item(item) = event.unwrap() else {
+                let Event::Items(item) = event.unwrap() else {
                     continue;
                 };
                 let (id, size) = (item.id, item.size);

@@ -1,6 +1,5 @@
 //! Calls with streams.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -407,8 +406,8 @@ impl ArgumentTarget {
 }
 
 impl ItemTarget for ArgumentTarget {
-    fn begin(&self, buffer: &mut Buffer) -> ItemDraft {
-        ItemDraft::begin(buffer, ByteOrder::NATIVE, self.call.number, false)
+    fn draft(&self) -> ItemDraft {
+        ItemDraft::new(ByteOrder::NATIVE, self.call.number, false)
     }
 
     fn item_max(&self) -> usize {
@@ -453,10 +452,6 @@ impl ItemTarget for ArgumentTarget {
             connection.end_stream(self.call.id());
         }
         wake_for(self.call.shared(), state);
-    }
-
-    fn send_last(&mut self, _messages: VecDeque<Buffer>) {
-        // The call is given up, and what was not sent with it.
     }
 }
 

@@ -94,14 +94,14 @@ where
         if item.is_empty() {
             return Poll::Ready(Ok(0));
         }
-        ready!(self.poll_handed_over(cx, 1)).map_err(io_error::<E>)?;
+        ready!(self.poll_handed_over(cx, false)).map_err(io_error::<E>)?;
         let started = self.start_with(|out| out.put_opaque(item, max));
         started.map_err(io_error::<E>)?;
         Poll::Ready(Ok(item.len()))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_handed_over(cx, 0).map_err(io_error::<E>)
+        self.poll_handed_over(cx, true).map_err(io_error::<E>)
     }
 
     /// Sends what was written, and tells the other end that these are all bytes.

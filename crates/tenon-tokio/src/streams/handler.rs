@@ -1,6 +1,5 @@
 //! The streams of a call as its handler has them.
 
-use std::collections::VecDeque;
 use std::task::{Context, Poll, ready};
 
 use tenon_core::caller::Decoding;
@@ -73,8 +72,8 @@ impl Drop for HandlerSource {
 struct HandlerTarget(ServedStreams);
 
 impl ItemTarget for HandlerTarget {
-    fn begin(&self, buffer: &mut Buffer) -> ItemDraft {
-        ItemDraft::begin(buffer, ByteOrder::NATIVE, self.0.number, false)
+    fn draft(&self) -> ItemDraft {
+        ItemDraft::new(ByteOrder::NATIVE, self.0.number, false)
     }
 
     fn item_max(&self) -> usize {
@@ -100,9 +99,7 @@ impl ItemTarget for HandlerTarget {
 
     fn end(&mut self) {}
 
-    fn send_last(&mut self, messages: VecDeque<Buffer>) {
-        for mut messages in messages {
-            self.0.send(&mut messages);
-        }
+    fn send_last(&mut self, message: &mut Buffer) {
+        self.0.send(message);
     }
 }

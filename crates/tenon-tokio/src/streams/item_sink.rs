@@ -1,16 +1,15 @@
 //! Sending the items of a stream.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_sink::Sink;
 use tenon_core::error::CallError;
-use tenon_proto::lean::{ITEM_MAX, ItemDraft};
+use tenon_core::streams::ItemPacker;
+use tenon_proto::lean::ItemDraft;
 use tenon_wire::{Buffer, EncodeError, Encoder, Lean};
 
 use super::EncodeItem;
@@ -25,12 +24,8 @@ use super::EncodeItem;
 /// call up. A handler ends its stream by returning; items that were [fed](Self::feed) are sent before its reply.
 pub struct ItemSink<T, E = CallError> {
     target: Box<dyn ItemTarget>,
-    /// Whole messages that were not handed over, of at most [`ITEM_MAX`] bytes together in each.
-    waiting: VecDeque<Buffer>,
-    /// The item that is encoded.
-    item: Buffer,
-    /// Memory of what was handed over.
-    spare: Buffer,
+    /// What was not handed over.
+    packer: ItemPacker,
     encode: EncodeItem<T>,
     /// Bytes that an item may have, if items are opaque data.
     pub(super) opaque_max: Option<u32>,
@@ -39,37 +34,36 @@ pub struct ItemSink<T, E = CallError> {
 
 /// The destination of items.
 pub(crate) trait ItemTarget: Send {
-    /// Begins an item in an empty buffer.
-    fn begin(&self, buffer: &mut Buffer) -> ItemDraft;
+    /// Returns the form of the messages of items.
+    fn draft(&self) -> ItemDraft;
 
     /// Returns the bytes of the longest item that the other end accepts.
     fn item_max(&self) -> usize;
 
-    /// Has whole messages sent, of at most [`ITEM_MAX`] bytes together, if there is room for them. An empty buffer is left
-    /// in their place. If there is none the task is woken when there is.
+    /// Has a whole message sent, if there is room for it. An empty buffer is left in its place. If there is none the task
+    /// is woken when there is.
     ///
     /// # Errors
     /// The other end takes no further items, or time ran out.
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
-        messages: &mut Buffer,
+        message: &mut Buffer,
     ) -> Poll<Result<(), CallError>>;
 
     /// Tells the other end that these are all items.
     fn end(&mut self);
 
-    /// Has whole messages sent as the sink is dropped, whether there is room for them or not.
-    fn send_last(&mut self, messages: VecDeque<Buffer>);
+    /// Has a message sent that was not when the sink is dropped, whether there is room for it or not. By default
+    /// none is, as the call is given up.
+    fn send_last(&mut self, _message: &mut Buffer) {}
 }
 
 impl<T, E> ItemSink<T, E> {
     pub(crate) fn new(target: Box<dyn ItemTarget>, encode: EncodeItem<T>) -> Self {
         Self {
+            packer: ItemPacker::new(target.draft(), target.item_max()),
             target,
-            waiting: VecDeque::new(),
-            item: Buffer::default(),
-            spare: Buffer::default(),
             encode,
             opaque_max: None,
             error: PhantomData,
@@ -87,68 +81,28 @@ impl<T, E> ItemSink<T, E> {
         &mut self,
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
     ) -> Result<(), CallError> {
-        self.item.clear();
-        let draft = self.target.begin(&mut self.item);
-        encode(&mut Encoder::over(&mut self.item))?;
-        let (length, limit) = (draft.length(&self.item), self.target.item_max());
-        if length > limit {
-            return Err(CallError::TooLargeForPeer {
-                size: length,
-                limit,
-                own_limit: None,
-            });
-        }
-        if !draft.seal(&mut self.item) {
-            self.split(draft);
-            return Ok(());
-        }
-        match self.waiting.back_mut() {
-            Some(last) if last.len() + self.item.len() <= ITEM_MAX => {
-                last.extend(self.item.as_slice());
-            }
-            _ => {
-                let empty = mem::take(&mut self.spare);
-                self.waiting.push_back(mem::replace(&mut self.item, empty));
-            }
-        }
-        Ok(())
+        self.packer.push(encode)
     }
 
-    /// Puts a long item in parts behind those that wait.
-    #[cold]
-    fn split(&mut self, draft: ItemDraft) {
-        let mut rest = draft.content(&self.item);
-        while !rest.is_empty() {
-            let mut part = mem::take(&mut self.spare);
-            let length = draft.split(rest, &mut part);
-            rest = &rest[length..];
-            self.waiting.push_back(part);
-        }
-    }
-
-    /// Hands items over until at most so many buffers of them wait.
+    /// Hands over the messages that take no further items, or `all` items.
     pub(super) fn poll_handed_over(
         &mut self,
         cx: &mut Context<'_>,
-        left: usize,
+        all: bool,
     ) -> Poll<Result<(), CallError>> {
-        while self.waiting.len() > left
-            && let Some(next) = self.waiting.front_mut()
-        {
-            if let Err(error) = ready!(self.target.poll_send(cx, next)) {
-                self.waiting.clear();
+        while let Some(message) = self.packer.next(all) {
+            if let Err(error) = ready!(self.target.poll_send(cx, message)) {
+                self.packer.clear();
                 return Poll::Ready(Err(error));
             }
-            if let Some(empty) = self.waiting.pop_front() {
-                self.spare = empty;
-            }
+            self.packer.note_handed_over();
         }
         Poll::Ready(Ok(()))
     }
 
     /// Hands everything over, and tells the other end that these are all items.
     pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
-        ready!(self.poll_handed_over(cx, 0))?;
+        ready!(self.poll_handed_over(cx, true))?;
         self.target.end();
         Poll::Ready(Ok(()))
     }
@@ -172,7 +126,10 @@ impl<T, E: From<CallError>> ItemSink<T, E> {
     /// As [`send`](Self::send).
     pub async fn feed(&mut self, item: &T) -> Result<(), E> {
         self.start(item)?;
-        Ok(poll_fn(|cx| self.poll_handed_over(cx, 1)).await?)
+        match self.packer.has_full() {
+            false => Ok(()),
+            true => Ok(poll_fn(|cx| self.poll_handed_over(cx, false)).await?),
+        }
     }
 
     /// Sends all items that an iterator has, together as far as they find room.
@@ -194,7 +151,7 @@ impl<T, E: From<CallError>> ItemSink<T, E> {
     /// # Errors
     /// As [`send`](Self::send).
     pub async fn flush(&mut self) -> Result<(), E> {
-        Ok(poll_fn(|cx| self.poll_handed_over(cx, 0)).await?)
+        Ok(poll_fn(|cx| self.poll_handed_over(cx, true)).await?)
     }
 
     /// Sends what was fed, and tells the other end that these are all items.
@@ -210,7 +167,7 @@ impl<T, E: From<CallError>> Sink<T> for ItemSink<T, E> {
     type Error = E;
 
     fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
-        self.poll_handed_over(cx, 1).map_err(E::from)
+        self.poll_handed_over(cx, false).map_err(E::from)
     }
 
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), E> {
@@ -218,7 +175,7 @@ impl<T, E: From<CallError>> Sink<T> for ItemSink<T, E> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
-        self.poll_handed_over(cx, 0).map_err(E::from)
+        self.poll_handed_over(cx, true).map_err(E::from)
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
@@ -228,8 +185,9 @@ impl<T, E: From<CallError>> Sink<T> for ItemSink<T, E> {
 
 impl<T, E> Drop for ItemSink<T, E> {
     fn drop(&mut self) {
-        if !self.waiting.is_empty() {
-            self.target.send_last(mem::take(&mut self.waiting));
+        while let Some(message) = self.packer.next(true) {
+            self.target.send_last(message);
+            self.packer.note_handed_over();
         }
     }
 }
@@ -237,7 +195,7 @@ impl<T, E> Drop for ItemSink<T, E> {
 impl<T, E> fmt::Debug for ItemSink<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ItemSink")
-            .field("waiting", &self.waiting.len())
+            .field("fed_bytes", &self.packer.bytes())
             .finish_non_exhaustive()
     }
 }

@@ -9,8 +9,7 @@ use std::task::{Context, Poll, ready};
 use futures_core::{FusedStream, Stream};
 use tenon_core::caller::Decoding;
 use tenon_core::error::CallError;
-use tenon_core::streams::{ItemAssembly, ReceivedItems, StreamEnd};
-use tenon_proto::lean::ByteOrder;
+use tenon_core::streams::{ItemAssembly, ReceivedItems};
 
 use super::DecodeItem;
 
@@ -28,7 +27,6 @@ pub struct ItemStream<T, E = CallError> {
     decoding: Decoding,
     /// Bytes that an item may have, if items are opaque data.
     pub(super) opaque_max: Option<u32>,
-    end: Option<StreamEnd>,
     error: PhantomData<fn() -> E>,
 }
 
@@ -65,7 +63,6 @@ impl<T, E: From<CallError>> ItemStream<T, E> {
             decode,
             decoding,
             opaque_max: None,
-            end: None,
             error: PhantomData,
         }
     }
@@ -86,32 +83,15 @@ impl<T, E: From<CallError>> ItemStream<T, E> {
         poll_fn(|cx| self.poll_item(cx)).await
     }
 
+    #[inline]
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, E>>> {
-        if self.end.is_some() {
-            return Poll::Ready(None);
+        match ready!(self.poll_ready(cx)) {
+            Ok(true) => {}
+            Ok(false) => return Poll::Ready(None),
+            Err(error) => return Poll::Ready(Some(Err(error.into()))),
         }
-        let next = ready!(self.poll_decoded(cx));
-        self.end = StreamEnd::of(&next);
-        Poll::Ready(next.map_err(E::from).transpose())
-    }
-
-    fn poll_decoded(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<T>, CallError>> {
-        let (decoding, decode) = (self.decoding, self.decode);
-        if let Some(rest) = self.items.take_unread() {
-            let rest = decoding.decode_lean(rest.as_slice(), ByteOrder::NATIVE, decode);
-            return Poll::Ready(rest.map(Some));
-        }
-        loop {
-            let limit = self.source.item_max();
-            if let Some(item) = self.items.next(limit)? {
-                let value = decoding.decode_lean(item.bytes, item.order, decode);
-                self.give_back_much();
-                return Poll::Ready(value.map(Some));
-            }
-            if !ready!(self.poll_wait(cx))? {
-                return Poll::Ready(Ok(None));
-            }
-        }
+        let item = self.items.read(self.decoding, self.decode);
+        Poll::Ready(Some(item.map_err(E::from)))
     }
 
     /// Waits for bytes, as long as items are `opaque<max>`; there are none at the end.
@@ -120,42 +100,47 @@ impl<T, E: From<CallError>> ItemStream<T, E> {
         cx: &mut Context<'_>,
         max: u32,
     ) -> Poll<Result<(), CallError>> {
-        match self.end {
-            Some(StreamEnd::Whole) => return Poll::Ready(Ok(())),
-            Some(StreamEnd::Failed) => return Poll::Ready(Err(CallError::StreamClosed)),
-            None => {}
+        self.items.check_whole()?;
+        while self.items.unread().is_empty() && ready!(self.poll_ready(cx))? {
+            self.items.read_bytes(max, self.decoding)?;
         }
-        let read = ready!(self.poll_next_bytes(cx, max));
-        self.end = StreamEnd::of(&read);
-        Poll::Ready(read.map(|_| ()))
+        Poll::Ready(Ok(()))
     }
 
-    fn poll_next_bytes(
-        &mut self,
-        cx: &mut Context<'_>,
-        max: u32,
-    ) -> Poll<Result<Option<()>, CallError>> {
-        while self.items.unread().is_empty() {
-            let limit = self.source.item_max();
-            if self.items.next_bytes(limit, max, self.decoding)? {
-                self.give_back_much();
-            } else if !ready!(self.poll_wait(cx))? {
-                return Poll::Ready(Ok(None));
+    /// Waits until the next item is ready; returns false at the end, and behind an error.
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, CallError>> {
+        match self.items.is_ready() {
+            true => Poll::Ready(Ok(true)),
+            false => self.poll_for_item(cx),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_for_item(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, CallError>> {
+        if self.items.has_ended() {
+            return Poll::Ready(Ok(false));
+        }
+        let waited = ready!(self.poll_prepared(cx));
+        self.items.note_waited(&waited);
+        Poll::Ready(waited)
+    }
+
+    /// Waits until the next item is ready; returns false at the end. Credit of items that were read is given back, once
+    /// there is enough of it to be worth a message.
+    fn poll_prepared(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, CallError>> {
+        loop {
+            if self.items.prepare(|| self.source.item_max())? {
+                if let Some(credit) = self.items.take_much_credit() {
+                    self.source.give_back(credit);
+                }
+                return Poll::Ready(Ok(true));
             }
-        }
-        Poll::Ready(Ok(Some(())))
-    }
-
-    /// Waits for items; returns false at the end.
-    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, CallError>> {
-        let credit = self.items.take_credit();
-        self.source.poll_items(cx, self.items.room(), credit)
-    }
-
-    /// Gives credit back, once there is enough of it to be worth a message.
-    fn give_back_much(&mut self) {
-        if let Some(credit) = self.items.take_much_credit() {
-            self.source.give_back(credit);
+            let credit = self.items.take_credit();
+            let polled = self.source.poll_items(cx, self.items.room(), credit);
+            if !ready!(polled)? {
+                return Poll::Ready(Ok(false));
+            }
         }
     }
 }
@@ -170,14 +155,14 @@ impl<T, E: From<CallError>> Stream for ItemStream<T, E> {
 
 impl<T, E: From<CallError>> FusedStream for ItemStream<T, E> {
     fn is_terminated(&self) -> bool {
-        self.end.is_some()
+        self.items.has_ended()
     }
 }
 
 impl<T, E> fmt::Debug for ItemStream<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ItemStream")
-            .field("end", &self.end)
+            .field("has_ended", &self.items.has_ended())
             .finish_non_exhaustive()
     }
 }

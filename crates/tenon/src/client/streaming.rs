@@ -277,8 +277,8 @@ impl ArgumentSink {
 }
 
 impl ItemSink for ArgumentSink {
-    fn begin(&self, buffer: &mut Buffer) -> ItemDraft {
-        ItemDraft::begin(buffer, ByteOrder::NATIVE, self.call.number, false)
+    fn draft(&self) -> ItemDraft {
+        ItemDraft::new(ByteOrder::NATIVE, self.call.number, false)
     }
 
     fn item_max(&self) -> usize {

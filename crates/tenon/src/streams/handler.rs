@@ -61,8 +61,8 @@ impl Drop for HandlerSource {
 struct HandlerSink(ServedStreams);
 
 impl ItemSink for HandlerSink {
-    fn begin(&self, buffer: &mut Buffer) -> ItemDraft {
-        ItemDraft::begin(buffer, ByteOrder::NATIVE, self.0.number, false)
+    fn draft(&self) -> ItemDraft {
+        ItemDraft::new(ByteOrder::NATIVE, self.0.number, false)
     }
 
     fn item_max(&self) -> usize {

@@ -6,8 +6,7 @@ use std::marker::PhantomData;
 use tenon_core::LeanInput;
 use tenon_core::caller::Decoding;
 use tenon_core::error::CallError;
-use tenon_core::streams::{ItemAssembly, ReceivedItems, StreamEnd};
-use tenon_proto::lean::ByteOrder;
+use tenon_core::streams::{ItemAssembly, ReceivedItems};
 use tenon_wire::DecodeError;
 
 /// Reads the items of a stream: those of a result at the client, those of an argument in a handler. It is an iterator,
@@ -30,7 +29,6 @@ struct PartReader {
     source: Box<dyn ItemSource>,
     items: ItemAssembly,
     decoding: Decoding,
-    end: Option<StreamEnd>,
 }
 
 /// Reads an item of a stream: a function, such as generated code has it.
@@ -71,7 +69,6 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
                 source,
                 items: ItemAssembly::default(),
                 decoding,
-                end: None,
             },
             decode: Box::new(decode),
             opaque_max: None,
@@ -101,7 +98,12 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
         &mut self,
         decode: impl FnOnce(&mut LeanInput<'_>) -> Result<U, DecodeError>,
     ) -> Result<Option<U>, CallError> {
-        self.parts.until_end(|parts| parts.next_with(decode))
+        let parts = &mut self.parts;
+        parts.items.check_whole()?;
+        match parts.is_ready()? {
+            true => parts.items.read(parts.decoding, decode).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Waits for bytes, as long as items are `opaque<max>`, and returns those of the item that comes; none at the end. The
@@ -111,8 +113,8 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
     /// Why the stream has ended before its end.
     #[doc(hidden)]
     pub fn fill_bytes(&mut self, max: u32) -> Result<&[u8], CallError> {
-        self.parts
-            .until_end(|parts| Ok(parts.fill_bytes(max)?.then_some(())))?;
+        self.parts.items.check_whole()?;
+        self.parts.fill_bytes(max)?;
         Ok(self.parts.items.unread())
     }
 
@@ -130,68 +132,47 @@ impl<T, E: From<CallError>> ItemReader<T, E> {
 }
 
 impl PartReader {
-    /// Reads something, unless the stream has ended.
-    fn until_end<U>(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<Option<U>, CallError>,
-    ) -> Result<Option<U>, CallError> {
-        match self.end {
-            Some(StreamEnd::Whole) => return Ok(None),
-            Some(StreamEnd::Failed) => return Err(CallError::StreamClosed),
-            None => {}
+    /// Waits until the next item is ready; returns false at the end, and behind an error.
+    #[inline]
+    fn is_ready(&mut self) -> Result<bool, CallError> {
+        match self.items.is_ready() {
+            true => Ok(true),
+            false => self.wait_for_item(),
         }
-        let read = read(self);
-        self.end = StreamEnd::of(&read);
-        read
     }
 
-    /// Waits for the next item; `None` is the end.
-    fn next_with<U>(
-        &mut self,
-        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<U, DecodeError>,
-    ) -> Result<Option<U>, CallError> {
-        let decoding = self.decoding;
-        if let Some(rest) = self.items.take_unread() {
-            let rest =
-                decoding.decode_lean::<_, CallError>(rest.as_slice(), ByteOrder::NATIVE, decode)?;
-            return Ok(Some(rest));
+    #[inline(never)]
+    fn wait_for_item(&mut self) -> Result<bool, CallError> {
+        if self.items.has_ended() {
+            return Ok(false);
         }
+        let waited = self.prepare();
+        self.items.note_waited(&waited);
+        waited
+    }
+
+    /// Waits until there are bytes to be read, or the end.
+    fn fill_bytes(&mut self, max: u32) -> Result<(), CallError> {
+        while self.items.unread().is_empty() && self.is_ready()? {
+            self.items.read_bytes(max, self.decoding)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the next item is ready; returns false at the end. Credit of items that were read is given back, once
+    /// there is enough of it to be worth a message.
+    fn prepare(&mut self) -> Result<bool, CallError> {
         loop {
-            let limit = self.source.item_max();
-            if let Some(item) = self.items.next(limit)? {
-                let value = decoding.decode_lean::<_, CallError>(item.bytes, item.order, decode)?;
-                self.give_back_much();
-                return Ok(Some(value));
+            if self.items.prepare(|| self.source.item_max())? {
+                if let Some(credit) = self.items.take_much_credit() {
+                    self.source.give_back(credit);
+                }
+                return Ok(true);
             }
-            if !self.wait()? {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// Waits until there are bytes to be read; returns false at the end.
-    fn fill_bytes(&mut self, max: u32) -> Result<bool, CallError> {
-        while self.items.unread().is_empty() {
-            let limit = self.source.item_max();
-            if self.items.next_bytes(limit, max, self.decoding)? {
-                self.give_back_much();
-            } else if !self.wait()? {
+            let credit = self.items.take_credit();
+            if !self.source.wait(self.items.room(), credit)? {
                 return Ok(false);
             }
-        }
-        Ok(true)
-    }
-
-    /// Waits for items; returns false at the end.
-    fn wait(&mut self) -> Result<bool, CallError> {
-        let credit = self.items.take_credit();
-        self.source.wait(self.items.room(), credit)
-    }
-
-    /// Gives credit back, once there is enough of it to be worth a message.
-    fn give_back_much(&mut self) {
-        if let Some(credit) = self.items.take_much_credit() {
-            self.source.give_back(credit);
         }
     }
 }
@@ -199,12 +180,15 @@ impl PartReader {
 impl<T, E: From<CallError>> Iterator for ItemReader<T, E> {
     type Item = Result<T, E>;
 
+    #[inline]
     fn next(&mut self) -> Option<Result<T, E>> {
-        if self.parts.end.is_some() {
-            return None;
+        match self.parts.is_ready() {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(error) => return Some(Err(error.into())),
         }
-        let next = self.parts.until_end(|parts| parts.next_with(&self.decode));
-        next.map_err(E::from).transpose()
+        let (items, decoding) = (&mut self.parts.items, self.parts.decoding);
+        Some(items.read(decoding, &self.decode).map_err(E::from))
     }
 }
 
@@ -213,7 +197,7 @@ impl<T, E: From<CallError>> std::iter::FusedIterator for ItemReader<T, E> {}
 impl<T, E> fmt::Debug for ItemReader<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ItemReader")
-            .field("end", &self.parts.end)
+            .field("has_ended", &self.parts.items.has_ended())
             .finish_non_exhaustive()
     }
 }

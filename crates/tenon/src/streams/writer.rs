@@ -4,8 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use tenon_core::error::CallError;
-use tenon_core::streams::BYTES_TOGETHER;
-use tenon_proto::lean::{ITEM_MAX, ItemDraft};
+use tenon_core::streams::{BYTES_TOGETHER, ItemPacker};
+use tenon_proto::lean::ItemDraft;
 use tenon_wire::{Buffer, EncodeError, Encoder, Lean};
 
 /// Writes the items of a stream: those of an argument at the client, those of a result in a handler. It waits as long as
@@ -27,10 +27,8 @@ pub struct ItemWriter<T, E = CallError> {
 /// What is sent of a stream, whatever its items are.
 struct PartWriter {
     sink: Box<dyn ItemSink>,
-    /// Whole messages that were not handed over.
-    ready: Buffer,
-    /// The item that is encoded.
-    item: Buffer,
+    /// What was not handed over.
+    packer: ItemPacker,
 }
 
 /// Appends an item of a stream: a function, such as generated code has it.
@@ -46,18 +44,17 @@ impl<T, F> EncodeItem<T> for F where
 
 /// The destination of items.
 pub(crate) trait ItemSink: Send {
-    /// Begins an item in an empty buffer.
-    fn begin(&self, buffer: &mut Buffer) -> ItemDraft;
+    /// Returns the form of the messages of items.
+    fn draft(&self) -> ItemDraft;
 
     /// Returns the bytes of the longest item that the other end accepts.
     fn item_max(&self) -> usize;
 
-    /// Has whole messages sent, of at most [`ITEM_MAX`] bytes together, and waits until there is room for them. An empty
-    /// buffer is left in their place.
+    /// Has a whole message sent, and waits until there is room for it. An empty buffer is left in its place.
     ///
     /// # Errors
     /// The other end takes no further items, or time ran out.
-    fn send(&mut self, messages: &mut Buffer) -> Result<(), CallError>;
+    fn send(&mut self, message: &mut Buffer) -> Result<(), CallError>;
 
     /// Tells the other end that these are all items.
     ///
@@ -65,18 +62,16 @@ pub(crate) trait ItemSink: Send {
     /// It takes no further items anyhow.
     fn end(&mut self) -> Result<(), CallError>;
 
-    /// Has the messages sent that were not when the writer is dropped, without waiting; nothing by default.
-    fn send_last(&mut self, _messages: &mut Buffer) {}
+    /// Has a message sent that was not when the writer is dropped, without waiting. By default none is, as
+    /// the call is given up.
+    fn send_last(&mut self, _message: &mut Buffer) {}
 }
 
 impl<T, E: From<CallError>> ItemWriter<T, E> {
     pub(crate) fn new(sink: Box<dyn ItemSink>, encode: impl EncodeItem<T>) -> Self {
+        let packer = ItemPacker::new(sink.draft(), sink.item_max());
         Self {
-            parts: PartWriter {
-                sink,
-                ready: Buffer::default(),
-                item: Buffer::default(),
-            },
+            parts: PartWriter { sink, packer },
             encode: Box::new(encode),
             opaque_max: None,
             error: PhantomData,
@@ -97,6 +92,7 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
     ///
     /// # Errors
     /// As [`send`](Self::send).
+    #[inline]
     pub fn feed(&mut self, item: &T) -> Result<(), E> {
         let encode = &self.encode;
         Ok(self.parts.feed_with(|out| encode(item, out))?)
@@ -171,61 +167,38 @@ impl<T, E: From<CallError>> ItemWriter<T, E> {
 
 impl PartWriter {
     /// Takes an item, which is sent with others.
+    #[inline]
     fn feed_with(
         &mut self,
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
     ) -> Result<(), CallError> {
-        self.item.clear();
-        let draft = self.sink.begin(&mut self.item);
-        encode(&mut Encoder::over(&mut self.item))?;
-        let (length, limit) = (draft.length(&self.item), self.sink.item_max());
-        if length > limit {
-            return Err(CallError::TooLargeForPeer {
-                size: length,
-                limit,
-                own_limit: None,
-            });
+        self.packer.push(encode)?;
+        match self.packer.has_full() {
+            false => Ok(()),
+            true => self.hand_over(false),
         }
-        if !draft.seal(&mut self.item) {
-            return self.send_parts(draft);
-        }
-        if !self.ready.is_empty() && self.ready.len() + self.item.len() > ITEM_MAX {
-            self.flush()?;
-        }
-        if self.ready.is_empty() {
-            std::mem::swap(&mut self.ready, &mut self.item);
-        } else {
-            self.ready.extend(self.item.as_slice());
-        }
-        Ok(())
-    }
-
-    /// Sends a long item in parts.
-    fn send_parts(&mut self, draft: ItemDraft) -> Result<(), CallError> {
-        self.flush()?;
-        let item = std::mem::take(&mut self.item);
-        let mut rest = draft.content(&item);
-        while !rest.is_empty() {
-            let length = draft.split(rest, &mut self.ready);
-            rest = &rest[length..];
-            self.flush()?;
-        }
-        self.item = item;
-        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), CallError> {
-        match self.ready.is_empty() {
-            true => Ok(()),
-            false => self.sink.send(&mut self.ready),
+        self.hand_over(true)
+    }
+
+    /// Sends the messages that take no further items, or `all` items.
+    #[inline(never)]
+    fn hand_over(&mut self, all: bool) -> Result<(), CallError> {
+        while let Some(message) = self.packer.next(all) {
+            self.sink.send(message)?;
+            self.packer.note_handed_over();
         }
+        Ok(())
     }
 }
 
 impl Drop for PartWriter {
     fn drop(&mut self) {
-        if !self.ready.is_empty() {
-            self.sink.send_last(&mut self.ready);
+        while let Some(message) = self.packer.next(true) {
+            self.sink.send_last(message);
+            self.packer.note_handed_over();
         }
     }
 }
@@ -233,7 +206,7 @@ impl Drop for PartWriter {
 impl<T, E> fmt::Debug for ItemWriter<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ItemWriter")
-            .field("fed_bytes", &self.parts.ready.len())
+            .field("fed_bytes", &self.parts.packer.bytes())
             .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,8 @@
 //! Calls with streams, over every transport that carries them: all items arrive in order, ends are told, and a stream that
 //! one end gives up ends at the other.
 
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -284,6 +286,75 @@ fn all_items_of_a_result_arrive_in_their_order() {
             let numbers: Result<Vec<u32>, CallError> = numbers.unwrap().collect();
             assert!(numbers.unwrap().into_iter().eq(0..count), "{count}");
         }
+    });
+}
+
+/// Starts what stands between a client and a server; returns its address, and how many bytes the server has sent.
+fn count_sent(server: &Server) -> (String, Arc<AtomicUsize>) {
+    let server = server.addresses()[0].to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("lean+tcp://{}", listener.local_addr().unwrap());
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    thread::spawn(move || {
+        let (client, _) = listener.accept().unwrap();
+        let server = TcpStream::connect(server.trim_start_matches("tcp://")).unwrap();
+        let (mut from_client, mut to_server) = (&client, &server);
+        thread::scope(|scope| {
+            scope.spawn(move || io::copy(&mut from_client, &mut to_server));
+            let (mut from_server, mut to_client, mut bytes) = (&server, &client, [0; 4096]);
+            while let Ok(read @ 1..) = from_server.read(&mut bytes) {
+                counted.fetch_add(read, Ordering::SeqCst);
+                to_client.write_all(&bytes[..read]).unwrap();
+            }
+            let _ = client.shutdown(Shutdown::Both);
+        });
+    });
+    (address, sent)
+}
+
+#[test]
+fn items_that_are_fed_share_their_messages() {
+    let (server, _) = serve("tcp://127.0.0.1:0", ServerLimits::default());
+    let (address, sent) = count_sent(&server);
+    let client = Client::connect(&address, PROGRAM, 1).unwrap();
+    let count = |count: u32| {
+        let before = sent.load(Ordering::SeqCst);
+        let numbers = client.open_result(&Call::<COUNT>(count), get_number, PLAIN);
+        assert_eq!(numbers.unwrap().count(), count as usize);
+        sent.load(Ordering::SeqCst) - before
+    };
+    let first = count(1);
+    let bytes = count(1001);
+    // Each item lies at a multiple of 8 bytes; a message has a header of 16.
+    assert!((8000..8000 + first + 100).contains(&bytes), "{bytes} bytes");
+    drop(client);
+    server.shutdown(Duration::from_secs(5));
+}
+
+#[test]
+fn what_is_no_item_ends_a_stream() {
+    each(|client, _| {
+        let reads_nothing = |_: &mut LeanInput<'_>| Ok(());
+        let items = client.open_result(&Call::<COUNT>(10), reads_nothing, PLAIN);
+        let items: Vec<_> = items.unwrap().collect();
+        let [Err(error)] = &items[..] else {
+            panic!("{items:?}");
+        };
+        assert_eq!(error.kind(), CallErrorKind::PeerMisbehaved);
+        // The last of three begins where the content ends 4 bytes further.
+        let reads_much = |input: &mut LeanInput<'_>| {
+            let halves = [get_number(input)?, get_number(input)?];
+            Ok(halves)
+        };
+        let items = client.open_result(&Call::<COUNT>(3), reads_much, PLAIN);
+        let items: Vec<_> = items.unwrap().collect();
+        let [Ok([0, 0]), Ok([1, 0]), Err(error)] = &items[..] else {
+            panic!("{items:?}");
+        };
+        assert_eq!(error.kind(), CallErrorKind::PeerMisbehaved);
+        let numbers = client.open_result(&Call::<COUNT>(3), get_number, PLAIN);
+        assert_eq!(numbers.unwrap().count(), 3, "the connection goes on");
     });
 }
 

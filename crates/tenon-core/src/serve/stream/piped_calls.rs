@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tenon_proto::connection::{DeferredId, PushError, ReceivedItem, StreamId};
+use tenon_proto::connection::{DeferredId, ItemMessage, PushError, StreamId};
 use tenon_wire::Buffer;
 
 use super::item_memory::ItemMemory;
@@ -63,7 +63,7 @@ impl PipedCalls {
         &mut self,
         connection: &mut ServedConnection,
         items: &mut ItemMemory,
-        item: &ReceivedItem<'_>,
+        item: &ItemMessage<'_>,
     ) {
         match self.find(item.id.number) {
             Some(call) => call.pipe.push(item),

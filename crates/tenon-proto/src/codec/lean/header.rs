@@ -31,7 +31,7 @@ impl Kind {
                     | Flags::RESULT_STREAM
             }
             Self::Reply | Self::Exception => Flags::EXTENSIONS | Flags::MORE | Flags::REVERSE,
-            Self::Piece | Self::Item => Flags::MORE | Flags::REVERSE,
+            Self::Piece | Self::Items => Flags::MORE | Flags::REVERSE,
             Self::Cancel | Self::Bind | Self::Bound | Self::Unbound | Self::End | Self::Credit => {
                 Flags::EXTENSIONS | Flags::REVERSE
             }
@@ -50,7 +50,7 @@ impl Kind {
             | Self::Close
             | Self::Piece
             | Self::GoAway
-            | Self::Item
+            | Self::Items
             | Self::End
             | Self::Credit => (false, false),
         }
@@ -66,7 +66,7 @@ impl Flags {
     pub const DEADLINE: u8 = 1;
     /// Extensions.
     pub const EXTENSIONS: u8 = 2;
-    /// The message goes on in a [`Kind::Piece`] of the same number, an item in another [`Kind::Item`].
+    /// The message goes on in a [`Kind::Piece`] of the same number, an item in another [`Kind::Items`].
     pub const MORE: u8 = 4;
     /// The message belongs to a call that the accepting end of the connection makes.
     pub const REVERSE: u8 = 8;

@@ -31,7 +31,7 @@ pub enum Kind {
     /// The receiver is asked to begin nothing any more.
     GoAway = 12,
     /// An item of a stream, or a part of one.
-    Item = 13,
+    Items = 13,
     /// The caller has no further items for the stream of a call's arguments.
     End = 14,
     /// The receiver of streams takes further bytes of items.
@@ -53,7 +53,7 @@ impl Kind {
         Self::Close,
         Self::Piece,
         Self::GoAway,
-        Self::Item,
+        Self::Items,
         Self::End,
         Self::Credit,
     ];
@@ -74,7 +74,7 @@ impl fmt::Display for Kind {
             Self::Close => "close",
             Self::Piece => "piece",
             Self::GoAway => "go away",
-            Self::Item => "item",
+            Self::Items => "items",
             Self::End => "end",
             Self::Credit => "credit",
         })

@@ -58,7 +58,8 @@ impl ByteOrder {
     }
 
     #[inline(always)]
-    pub(crate) fn bytes_of_u32(self, number: u32) -> [u8; 4] {
+    /// Returns the bytes of a number in this order.
+    pub fn bytes_of_u32(self, number: u32) -> [u8; 4] {
         match self {
             Self::Little => number.to_le_bytes(),
             Self::Big => number.to_be_bytes(),

@@ -14,12 +14,12 @@ pub const STREAM_WINDOW: u32 = 64 << 10;
 /// Bytes of items that a sender may send of all streams of a connection before their receiver grants more.
 pub const CONNECTION_WINDOW: u32 = 4 * STREAM_WINDOW;
 
-/// Bytes of the longest message of an item that is sent, its header included; longer items go in several. Two of them
+/// Bytes of the longest message of items that is sent, its header included; a longer item goes in several. Two of them
 /// find room in the first [window](STREAM_WINDOW).
 pub const ITEM_MAX: usize = 32 << 10;
 
-/// An item that is being written at the end of a buffer, behind the place of its header. The buffer was empty, so the
-/// item is 8-byte aligned.
+/// The form of the messages that carry the items of one stream. A message is written in a buffer of its own, behind the
+/// place of its header, so that what is 8-byte aligned in the buffer is in the message.
 #[derive(Debug, Clone, Copy)]
 pub struct ItemDraft {
     header: Header,
@@ -27,32 +27,41 @@ pub struct ItemDraft {
 }
 
 impl ItemDraft {
-    /// Begins an item of the call `number` in an empty buffer. The call is one of the accepting end of the connection if
-    /// it is `reverse`.
-    pub fn begin(buffer: &mut Buffer, order: ByteOrder, number: u32, reverse: bool) -> Self {
-        let header = plain(Kind::Item, number, 0).reversed(reverse);
-        *buffer.chunk() = header.encode(order);
+    /// Messages of the call `number`, which is one of the accepting end of the connection if it is `reverse`.
+    pub fn new(order: ByteOrder, number: u32, reverse: bool) -> Self {
+        let header = plain(Kind::Items, number, 0).reversed(reverse);
         Self { header, order }
     }
 
-    /// Bytes of the item, without its header.
-    pub fn length(self, buffer: &Buffer) -> usize {
-        buffer.len() - HEADER
+    /// Begins a message in an empty buffer; returns the position of its first item.
+    pub fn begin(self, buffer: &mut Buffer) -> usize {
+        *buffer.chunk() = self.header.encode(self.order);
+        HEADER
     }
 
-    /// Returns what was written of the item.
+    /// Makes place for an item behind those of a message; returns its position.
+    #[inline]
+    pub fn begin_next(self, buffer: &mut Buffer) -> usize {
+        let length = buffer.len();
+        if padding_of(length) > 0 {
+            pad(buffer, length);
+        }
+        buffer.len()
+    }
+
+    /// Returns what was written of a message behind its header.
     pub fn content(self, buffer: &Buffer) -> &[u8] {
         &buffer.as_slice()[HEADER..]
     }
 
-    /// Ends an item that fits into one message of at most [`ITEM_MAX`] bytes; returns false, and leaves it as it is, if
-    /// it does not: it is to be [split](split_item).
+    /// Ends a message of at most [`ITEM_MAX`] bytes; returns false, and leaves it as it is, if it is longer: its content
+    /// is to be [split](Self::split).
     #[must_use]
     pub fn seal(self, buffer: &mut Buffer) -> bool {
-        let length = self.length(buffer);
-        if length > ITEM_MAX - HEADER {
+        if buffer.len() > ITEM_MAX {
             return false;
         }
+        let length = buffer.len() - HEADER;
         pad(buffer, length);
         let header = Header {
             length: length as u32,
@@ -62,7 +71,7 @@ impl ItemDraft {
         true
     }
 
-    /// Appends a message to `out` with the first bytes of `rest`, which are those of an item that were not sent;
+    /// Appends a message to `out` with the first bytes of `rest`, which are those of a content that were not sent;
     /// returns how many of them it has.
     pub fn split(self, rest: &[u8], out: &mut Buffer) -> usize {
         let length = rest.len().min(ITEM_MAX - HEADER);
@@ -95,7 +104,7 @@ pub fn split_item(messages: &[u8], order: ByteOrder, limit: u64) -> usize {
     end
 }
 
-/// Checks that a message of an item which others follow consists of whole words, and of one at least.
+/// Checks that a message whose content goes on in another consists of whole words, and of one at least.
 pub(crate) fn check_item(message: &Message<'_>) -> Result<(), Violation> {
     let length = message.header.length;
     let is_whole = length > 0 && padding_of(length as usize) == 0;

@@ -821,7 +821,7 @@ impl MessageReader {
 /// Returns whether a message comes in pieces.
 #[inline]
 fn is_piece(header: &Header) -> bool {
-    header.kind == Kind::Piece || header.flags.has(Flags::MORE) && header.kind != Kind::Item
+    header.kind == Kind::Piece || header.flags.has(Flags::MORE) && header.kind != Kind::Items
 }
 
 #[inline]

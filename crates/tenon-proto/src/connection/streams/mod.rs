@@ -4,7 +4,7 @@
 //! grants bytes of each stream, and of all together. Items that come are handed out as [events](super::Event), and the
 //! owner says when it has taken them. A stream waits for its reader alone: whatever else the connection carries goes on.
 
-mod received_item;
+mod item_message;
 mod stream_id;
 mod table;
 mod window;
@@ -19,7 +19,7 @@ use crate::codec::lean::{
 };
 use crate::config::Role;
 
-pub use received_item::ReceivedItem;
+pub use item_message::ItemMessage;
 pub use stream_id::StreamId;
 pub use table::PushError;
 pub(super) use table::StreamTable;
@@ -27,13 +27,12 @@ pub(super) use table::StreamTable;
 impl<W> Connection<W> {
     // ---- Sending ----
 
-    /// Begins an item of a stream in an empty buffer.
-    pub fn begin_item(&self, id: StreamId, buffer: &mut Buffer) -> ItemDraft {
-        let reverse = self.is_reverse(id);
-        ItemDraft::begin(buffer, self.own.order, id.number, reverse)
+    /// Returns the form of the messages that carry the items of a stream.
+    pub fn item_draft(&self, id: StreamId) -> ItemDraft {
+        ItemDraft::new(self.own.order, id.number, self.is_reverse(id))
     }
 
-    /// Has whole messages of an item sent, of at most [`ITEM_MAX`](crate::lean::ITEM_MAX) bytes together, behind those of
+    /// Has whole messages of items sent, of at most [`ITEM_MAX`](crate::lean::ITEM_MAX) bytes together, behind those of
     /// the same stream. An empty buffer is left in their place.
     ///
     /// # Errors
@@ -114,7 +113,7 @@ impl<W> Connection<W> {
 
     // ---- Receiving ----
 
-    /// Notes that the reader of a stream has taken items that have so many [bytes](ReceivedItem::size), so that the peer
+    /// Notes that the reader of a stream has taken items that have so many [bytes](ItemMessage::size), so that the peer
     /// may send more.
     pub fn give_back(&mut self, id: StreamId, bytes: u64) {
         let Some(streams) = &mut self.streams else {
@@ -158,7 +157,7 @@ impl<W> Connection<W> {
         let fate = fate.and_then(|streams| streams.receive(id, size));
         match fate.map_err(|fault| message.header_violation(fault, 4))? {
             ItemFate::Delivered => {
-                return Ok(Event::Item(ReceivedItem {
+                return Ok(Event::Items(ItemMessage {
                     id,
                     order: message.order,
                     content: message.content(),

@@ -464,7 +464,7 @@ impl StreamTable {
         };
         let receiving = call.receiving.as_mut();
         let receiving = receiving.ok_or(Fault::StrayItem(id.number))?;
-        receiving.check_open(id, Kind::Item)?;
+        receiving.check_open(id, Kind::Items)?;
         receiving.window.receive(bytes).map_err(no_credit)?;
         Ok(match receiving.is_wanted {
             true => ItemFate::Delivered,

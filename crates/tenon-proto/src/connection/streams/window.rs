@@ -5,10 +5,14 @@ use crate::codec::lean::{CONNECTION_WINDOW, STREAM_WINDOW};
 /// Streams that may stand still, each with its window full, before others of the connection have to wait, too.
 const STALLED_STREAMS: u32 = CONNECTION_WINDOW / STREAM_WINDOW;
 
+/// The part of a window that is granted again at once, and that is much for a round trip: one in so many. It is less than
+/// half, as the two longest messages that go in the first window may be a little shorter than that.
+const PART: u64 = 3;
+
 /// What this end takes of all streams of a connection together, and how far the window of each may grow.
 ///
 /// A window that is smaller than what passes in a round trip holds its sender up. So a ping follows a credit, and the
-/// bytes of items that come before its answer are what the connection carries in a round trip: if they are half of a
+/// bytes of items that come before its answer are what the connection carries in a round trip: if they are a third of a
 /// window or more, windows are doubled.
 #[derive(Debug)]
 pub(super) struct ConnectionWindow {
@@ -71,7 +75,7 @@ impl ConnectionWindow {
 
     /// Returns whether so much may be granted that the peer is to be told without a credit for a stream.
     pub(super) fn is_due(&self) -> bool {
-        2 * self.unreturned >= u64::from(self.stream)
+        PART * self.unreturned >= u64::from(self.stream)
     }
 
     /// Takes what is granted now.
@@ -96,7 +100,7 @@ impl ConnectionWindow {
         let Some((_, before)) = self.probe.take_if(|(probe, _)| *probe == number) else {
             return;
         };
-        if 2 * (self.received - before) >= self.stream.into() {
+        if PART * (self.received - before) >= self.stream.into() {
             let grown = (2 * self.stream).min(self.stream_max);
             self.unreturned += u64::from(STALLED_STREAMS * (grown - self.stream));
             self.stream = grown;
@@ -119,10 +123,11 @@ impl StreamWindow {
         Ok(())
     }
 
-    /// As [`ConnectionWindow::give_back`]; returns whether the peer is to be told: half of the window is free again.
+    /// As [`ConnectionWindow::give_back`]; returns whether the peer is to be told: a third of the window is free
+    /// again.
     pub(super) fn give_back(&mut self, bytes: u64) -> bool {
         self.unreturned += bytes;
-        2 * self.unreturned >= self.bytes.into()
+        PART * self.unreturned >= self.bytes.into()
     }
 
     /// Takes what is granted now, with a window as large as those of the connection are.
