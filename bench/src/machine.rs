@@ -21,7 +21,32 @@ pub fn describe() -> Value {
     if let Ok(time) = std::env::var("BENCH_WIDE_STUBS") {
         described["stubs of 8192 members compile in"] = time.into();
     }
+    let begin = std::env::var("BENCH_PROCESSOR_TIMES").unwrap_or_default();
+    let end = fs::read_to_string("/proc/stat").unwrap_or_default();
+    if let Some(share) = stolen_share(&begin, &end) {
+        let percent = format!("{:.1} % of the processors' time", 100.0 * share);
+        described["stolen by the host while this was measured"] = percent.into();
+    }
     described
+}
+
+/// The share of the processors' time between two states of `/proc/stat` in which the host of a virtual machine had
+/// others run.
+fn stolen_share(begin: &str, end: &str) -> Option<f64> {
+    // user nice system idle iowait irq softirq steal; what follows is counted in these.
+    let times = |text: &str| -> Option<Vec<u64>> {
+        let times = text.lines().next()?.strip_prefix("cpu ")?;
+        let times = times.split_ascii_whitespace().take(8);
+        times.map(|time| time.parse().ok()).collect()
+    };
+    let (begin, end) = (times(begin)?, times(end)?);
+    let passed: Vec<u64> = end
+        .iter()
+        .zip(&begin)
+        .map(|(end, begin)| end.saturating_sub(*begin))
+        .collect();
+    let (stolen, all) = (*passed.get(7)?, passed.iter().sum::<u64>());
+    (all > 0).then(|| stolen as f64 / all as f64)
 }
 
 /// Adds the versions of the peers of the section `rpc` to a description.
@@ -60,5 +85,21 @@ fn said_by(program: &str, arguments: &[&str]) -> String {
     match Command::new(program).args(arguments).output() {
         Ok(output) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
         Err(_) => "unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_that_was_stolen_is_of_the_time_between() {
+        let begin = "cpu  10 0 10 100 0 0 0 50 7 0\ncpu0 1 2\n";
+        let end = "cpu  40 0 20 140 0 0 0 70 9 0\n";
+        assert_eq!(stolen_share(begin, end), Some(0.2));
+        assert_eq!(stolen_share(begin, begin), None);
+        for incomplete in ["", "cpu  1 2 3", "intr 5"] {
+            assert_eq!(stolen_share(incomplete, end), None, "{incomplete}");
+        }
     }
 }
