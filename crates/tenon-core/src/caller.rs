@@ -280,11 +280,14 @@ impl Caller {
     /// Returns what the calls go to over a channel to `address`.
     #[inline]
     pub fn target<'a>(&self, address: &'a Address) -> CallTarget<'a> {
+        let options = CallOptions::new();
+        let stream_timeout = self.stream_limit(&options).timeout;
         CallTarget {
             address,
             program: self.program,
             version: self.version,
-            timeout: self.limit(&CallOptions::new()).timeout,
+            timeout: self.limit(&options).timeout,
+            stream_timeout: (stream_timeout < FOR_EVER).then_some(stream_timeout),
         }
     }
 

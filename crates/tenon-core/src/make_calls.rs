@@ -135,6 +135,8 @@ pub struct CallTarget<'a> {
     pub version: u32,
     /// Time of a call whose [options](CallOptions::timeout) say nothing else.
     pub timeout: Duration,
+    /// Time of such a call with streams; `None` if it has no end.
+    pub stream_timeout: Option<Duration>,
 }
 
 /// A client as some calls use it, with options of their own. Generated clients make one of whatever they call through.

@@ -291,6 +291,7 @@ pub struct CallOptions<'a> {
     wait_for_ready: Option<bool>,
     metadata: Option<&'a Metadata>,
     reply_metadata: Option<&'a Arc<ReplyMetadata>>,
+    is_repeatable: bool,
 }
 
 impl<'a> CallOptions<'a> {
@@ -301,6 +302,7 @@ impl<'a> CallOptions<'a> {
             wait_for_ready: None,
             metadata: None,
             reply_metadata: None,
+            is_repeatable: false,
         }
     }
 
@@ -344,6 +346,22 @@ impl<'a> CallOptions<'a> {
         }
     }
 
+    /// Has what a call with streams is made of kept until its first item has come, so that it can be made again.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn repeatable(self) -> Self {
+        Self {
+            is_repeatable: true,
+            ..self
+        }
+    }
+
+    /// Returns whether a call with streams is to be repeatable.
+    #[doc(hidden)]
+    pub fn is_repeatable(&self) -> bool {
+        self.is_repeatable
+    }
+
     /// Returns these options, and those of `others` where these say nothing.
     #[doc(hidden)]
     #[must_use]
@@ -354,6 +372,7 @@ impl<'a> CallOptions<'a> {
             wait_for_ready: self.wait_for_ready.or(others.wait_for_ready),
             metadata: self.metadata.or(others.metadata),
             reply_metadata: self.reply_metadata.or(others.reply_metadata),
+            is_repeatable: self.is_repeatable || others.is_repeatable,
         }
     }
 

@@ -14,6 +14,9 @@ use crate::retry_budget::RetryBudget;
 /// [`Unreachable`](CallErrorKind::Unreachable) or [`Disconnected`](CallErrorKind::Disconnected), unless
 /// [`kinds`](Self::kinds) says otherwise. A server that says when to come again is obeyed.
 ///
+/// A call with streams is made again if it cannot be opened; one of which the result alone is a stream also if it fails
+/// before its first item comes.
+///
 /// ```
 /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tenon/docs/example.rs")); }
 /// # use example::{greeter::{GreeterV1Client, Visitor}, start_server};

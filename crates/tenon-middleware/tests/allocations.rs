@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
-use tenon::{CallInfo, Layered, Refusal, Server};
+use tenon::{CallInfo, ItemWriter, Layered, Refusal, Server};
 use tenon_middleware::{
     AccessLog, Authorization, ConcurrencyLimit, Hedge, LoadShed, Metrics, RateLimit, Retry, Timeout,
 };
@@ -31,6 +31,10 @@ impl ShelfV1 for Shelf {
 
     fn put(&self, _: &CallInfo<'_>, item: Item) -> Result<Item, Refusal> {
         Ok(item)
+    }
+
+    fn list(&self, _: &CallInfo<'_>, _: i32, _: &mut ItemWriter<Item>) -> Result<(), Refusal> {
+        Err(Refusal::ProcedureUnavailable)
     }
 }
 

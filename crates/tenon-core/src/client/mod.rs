@@ -10,6 +10,7 @@ mod datagram_input;
 mod input;
 mod outcome;
 mod outgoing;
+mod repeatable_call;
 mod seal;
 mod silence;
 mod stopped_streams;
@@ -24,6 +25,7 @@ pub use counters::ChannelCounters;
 pub use input::{Input, ReplyExtensions, ReplyPlace, handle_stream, may_have_more};
 pub use outcome::{Outcome, ResultBytes, Results};
 pub use outgoing::Outgoing;
+pub use repeatable_call::RepeatableCall;
 pub use seal::seal;
 pub use stopped_streams::StoppedStreams;
 

@@ -90,6 +90,21 @@ impl<'a> CallScope<'a> {
         }
     }
 
+    /// A call with streams that a client is to make: it has no end in time unless its options or the client say so.
+    #[doc(hidden)]
+    pub fn at_client_with_streams(
+        procedure: ProcedureInfo<'a>,
+        target: CallTarget<'a>,
+        options: CallOptions<'a>,
+    ) -> Self {
+        let timeout = options.get_timeout().or(target.stream_timeout);
+        let scope = Self::at_client(procedure, target, options);
+        Self {
+            deadline: timeout.map(|timeout| scope.started_at + timeout.min(FOR_EVER)),
+            ..scope
+        }
+    }
+
     /// A call of version `version` of `program` that a service is to carry out.
     #[doc(hidden)]
     #[inline]

@@ -3,12 +3,14 @@
 #![allow(clippy::all, clippy::pedantic)]
 
 use ::tenon::wire::{
-    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Representation,
+    BString, DecodeError, Decoder, EncodeError, Encoder, Field, Lean, Marshal, Order,
+    Representation, Xdr,
 };
 use ::tenon::{
     CallCodec, CallError, CallInfo, CallOptions, CallbackChannel, CallbackClient, CalledProcedure,
-    Channel, ChannelOptions, Client, ConnectError, Credential, LeanInput, LeanInterface,
-    LeanService, MakeCalls, ProcedureInfo, Refusal, Service, WithOptions, in_process,
+    Channel, ChannelOptions, Client, ConnectError, Credential, ItemReader, ItemWriter, LeanInput,
+    LeanInterface, LeanService, MakeCalls, OpenStreams, ProcedureInfo, Refusal, ServedStreams,
+    Service, WithOptions, in_process,
 };
 
 /// `item` of the interface.
@@ -57,14 +59,18 @@ pub const SHELF_GET: u32 = 1;
 /// The number of the procedure `SHELF_PUT`.
 pub const SHELF_PUT: u32 = 4;
 
+/// The number of the procedure `SHELF_LIST`.
+pub const SHELF_LIST: u32 = 5;
+
 /// What `SHELF_V1` was made from: lean clients and servers compare it.
 pub static SHELF_V1_INTERFACE: LeanInterface = LeanInterface::new(
     SHELF,
     SHELF_V1,
-    0xaaef8aebaa11fbff,
+    0x750100ede798d996,
     &[
         ("SHELF_GET", 0x58ce7c2e627f0a0f, 0x900f3083e704978f, 1),
         ("SHELF_PUT", 0x8602f5e834c3adb8, 0x027b4d79f756b004, 4),
+        ("SHELF_LIST", 0x88d37346b9028db9, 0x180c4817a0fa5478, 5),
         ("item", 0x46a32c4ba391f9a7, 0x788a818bb1cd61f3, 0),
     ],
 );
@@ -77,6 +83,9 @@ pub type ShelfV1GetError = CallError;
 
 /// The error of a call of `SHELF_PUT`.
 pub type ShelfV1PutError = CallError;
+
+/// The error of a call of `SHELF_LIST`.
+pub type ShelfV1ListError = CallError;
 
 /// Calls the procedures of `SHELF_V1`: over a connection ([`ShelfV1Client`]), in the
 /// same process ([`ShelfV1InProcess`]), or in a test without either. The error of a
@@ -197,6 +206,17 @@ impl<C: MakeCalls> ShelfV1Client<C> {
     }
 }
 
+impl<C: OpenStreams> ShelfV1Client<C> {
+    /// Returns what lies there, one after the other.
+    pub fn list(&self, count: i32) -> Result<ItemReader<Item, ShelfV1ListError>, ShelfV1ListError> {
+        self.0.open_result(
+            &ShelfV1List { count },
+            ShelfV1List::read_result,
+            CallOptions::new(),
+        )
+    }
+}
+
 impl<C: MakeCalls> ShelfV1Calls for ShelfV1Client<C> {
     fn null(&self) -> Result<(), ShelfV1NullError> {
         Self::null(self)
@@ -280,6 +300,66 @@ impl<R: Representation> CallCodec<R> for ShelfV1Put<'_> {
     }
 }
 
+/// A call of `SHELF_LIST`.
+struct ShelfV1List {
+    count: i32,
+}
+
+impl CalledProcedure for ShelfV1List {
+    const PROCEDURE: u32 = SHELF_LIST;
+    const INFO: ProcedureInfo<'static> =
+        ProcedureInfo::idempotent("SHELF_V1", "SHELF_LIST", SHELF_LIST);
+
+    type Result = ();
+    type Error = ShelfV1ListError;
+}
+
+impl CallCodec<Xdr> for ShelfV1List {
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.count);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+impl<O: Order> CallCodec<Lean<O>> for ShelfV1List {
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+        out.put(self.count);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(_input: &mut Decoder<'_, Lean<O>>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+impl ShelfV1List {
+    fn encode_result<O: Order>(
+        item: &Item,
+        out: &mut Encoder<'_, Lean<O>>,
+    ) -> Result<(), EncodeError> {
+        item.encode(out).field("SHELF_LIST")
+    }
+
+    fn decode_result<O: Order>(input: &mut Decoder<'_, Lean<O>>) -> Result<Item, DecodeError> {
+        Marshal::decode(input)
+    }
+
+    fn read_result(input: &mut LeanInput<'_>) -> Result<Item, DecodeError> {
+        match input {
+            LeanInput::Native(input) => Self::decode_result(input),
+            LeanInput::Swapped(input) => Self::decode_result(input),
+        }
+    }
+}
+
 /// What a server of `SHELF_V1` does. Callers are told of refusals, and why.
 pub trait ShelfV1: Send + Sync + 'static {
     /// Returns what lies there.
@@ -287,6 +367,14 @@ pub trait ShelfV1: Send + Sync + 'static {
 
     /// Puts something there, and returns what is there then.
     fn put(&self, call: &CallInfo<'_>, args: Item) -> Result<Item, Refusal>;
+
+    /// Returns what lies there, one after the other.
+    fn list(
+        &self,
+        call: &CallInfo<'_>,
+        count: i32,
+        results: &mut ItemWriter<Item>,
+    ) -> Result<(), Refusal>;
 }
 
 /// Serves a [`ShelfV1`]: hand it to the builder of a server.
@@ -316,6 +404,7 @@ impl<T: ShelfV1> Service for ShelfV1Service<T> {
             SHELF_NULL => Some(ShelfV1Null::INFO),
             SHELF_GET => Some(ShelfV1Get::INFO),
             SHELF_PUT => Some(ShelfV1Put::INFO),
+            SHELF_LIST => Some(ShelfV1List::INFO),
             _ => None,
         }
     }
@@ -339,6 +428,47 @@ impl<T: ShelfV1> LeanService for ShelfV1Service<T> {
         match input {
             LeanInput::Native(mut input) => self.serve(call, &mut input, out),
             LeanInput::Swapped(mut input) => self.serve(call, &mut input, out),
+        }
+    }
+
+    fn call_streaming(
+        &self,
+        call: &CallInfo<'_>,
+        input: LeanInput<'_>,
+        streams: &ServedStreams,
+        out: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        match input {
+            LeanInput::Native(mut input) => self.serve_streaming(call, &mut input, streams, out),
+            LeanInput::Swapped(mut input) => self.serve_streaming(call, &mut input, streams, out),
+        }
+    }
+}
+
+impl<T: ShelfV1> ShelfV1Service<T> {
+    fn serve_streaming<O: Order>(
+        &self,
+        call: &CallInfo<'_>,
+        input: &mut Decoder<'_, Lean<O>>,
+        streams: &ServedStreams,
+        _out: &mut Encoder<'_, Lean>,
+    ) -> Result<(), Refusal> {
+        match call.procedure() {
+            SHELF_LIST => {
+                streams.expect(::tenon::lean::CallStreams {
+                    argument: false,
+                    result: true,
+                })?;
+                let count = input.get().field("SHELF_LIST.count")?;
+                input.finish()?;
+                let mut results = ItemWriter::of_handler(streams, ShelfV1List::encode_result);
+                let handled = self.0.list(call, count, &mut results);
+                let flushed = results.flush();
+                handled?;
+                flushed?;
+                Ok(())
+            }
+            _ => Err(Refusal::ProcedureUnavailable),
         }
     }
 }
@@ -523,6 +653,22 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> ShelfV1AsyncClient<C> {
     }
 }
 
+impl<C: ::tenon_tokio::OpenAsyncStreams> ShelfV1AsyncClient<C> {
+    /// Returns what lies there, one after the other.
+    pub async fn list(
+        &self,
+        count: i32,
+    ) -> Result<::tenon_tokio::ItemStream<Item, ShelfV1ListError>, ShelfV1ListError> {
+        self.0
+            .open_result(
+                &ShelfV1List { count },
+                ShelfV1List::read_result,
+                CallOptions::new(),
+            )
+            .await
+    }
+}
+
 impl<C: ::tenon_tokio::MakeAsyncCalls> ShelfV1AsyncCalls for ShelfV1AsyncClient<C> {
     async fn null(&self) -> Result<(), ShelfV1NullError> {
         Self::null(self).await
@@ -553,6 +699,14 @@ pub trait ShelfV1Async: Send + Sync + 'static {
         call: &CallInfo<'_>,
         args: Item,
     ) -> impl core::future::Future<Output = Result<Item, Refusal>> + Send;
+
+    /// Returns what lies there, one after the other.
+    fn list(
+        &self,
+        call: &CallInfo<'_>,
+        count: i32,
+        results: &mut ::tenon_tokio::ItemSink<Item>,
+    ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
 }
 
 /// Serves a [`ShelfV1Async`]: hand it to the builder of a server of tasks.
@@ -573,6 +727,7 @@ impl<T: ShelfV1Async> ::tenon_tokio::AsyncService for ShelfV1AsyncService<T> {
             SHELF_NULL => Some(ShelfV1Null::INFO),
             SHELF_GET => Some(ShelfV1Get::INFO),
             SHELF_PUT => Some(ShelfV1Put::INFO),
+            SHELF_LIST => Some(ShelfV1List::INFO),
             _ => None,
         }
     }
@@ -592,6 +747,17 @@ impl<T: ShelfV1Async> ::tenon_tokio::AsyncService for ShelfV1AsyncService<T> {
                 let ShelfV1PutRequest { args } = call.read()?;
                 let outcome = self.0.put(&call.info(), args).await;
                 call.respond::<ShelfV1PutRequest>(outcome)
+            }
+            SHELF_LIST => {
+                let streams = call.declared_streams(::tenon::lean::CallStreams {
+                    argument: false,
+                    result: true,
+                })?;
+                let ShelfV1ListRequest { count } = call.read()?;
+                let mut results =
+                    ::tenon_tokio::ItemSink::of_handler(streams, ShelfV1List::encode_result);
+                let outcome = self.0.list(&call.info(), count, &mut results).await;
+                call.respond::<ShelfV1ListRequest>(outcome)
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
@@ -635,6 +801,37 @@ impl<R: Representation> ::tenon_tokio::RequestCodec<R> for ShelfV1PutRequest {
 
     fn encode(reply: &Item, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
         reply.encode(out).field("SHELF_PUT")
+    }
+}
+
+/// A call of `SHELF_LIST` as it comes in.
+struct ShelfV1ListRequest {
+    count: i32,
+}
+
+impl ::tenon_tokio::RequestedProcedure for ShelfV1ListRequest {
+    type Result = ();
+}
+
+impl ::tenon_tokio::RequestCodec<Xdr> for ShelfV1ListRequest {
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let count = input.get().field("SHELF_LIST.count")?;
+        Ok(Self { count })
+    }
+
+    fn encode(_reply: &(), _out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        Ok(())
+    }
+}
+
+impl<O: Order> ::tenon_tokio::RequestCodec<Lean<O>> for ShelfV1ListRequest {
+    fn decode(input: &mut Decoder<'_, Lean<O>>) -> Result<Self, DecodeError> {
+        let count = input.get().field("SHELF_LIST.count")?;
+        Ok(Self { count })
+    }
+
+    fn encode(_reply: &(), _out: &mut Encoder<'_, Lean<O>>) -> Result<(), EncodeError> {
+        Ok(())
     }
 }
 

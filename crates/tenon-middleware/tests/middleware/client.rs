@@ -8,7 +8,7 @@ use std::time::Duration;
 use tenon::{CallError, CallErrorKind, CallOptions, Layered, MakeCalls};
 use tenon_middleware::{ConcurrencyLimit, Hedge, Metrics, RateLimit, Retry, RetryBudget, Timeout};
 
-use crate::generated::{ShelfV1Client, ShelfV1Service};
+use crate::generated::{Item, ShelfV1Client, ShelfV1Service};
 use crate::shelf::{SharedShelf, item, plain, serve};
 
 fn quick_retry(attempts: u32) -> Retry {
@@ -46,6 +46,65 @@ fn what_may_have_been_carried_out_is_tried_again_if_that_is_declared() {
     shelf.next(&shelf.overloaded, 1);
     assert!(client.get("a").is_err());
     assert_eq!(shelf.calls(), 1);
+}
+
+/// The names of the items that a list has, up to an error.
+fn names(items: impl Iterator<Item = Result<Item, CallError>>) -> (usize, Option<CallErrorKind>) {
+    let mut count = 0;
+    for item in items {
+        match item {
+            Ok(item) => assert_eq!(item.name, "listed"),
+            Err(error) => return (count, Some(error.kind())),
+        }
+        count += 1;
+    }
+    (count, None)
+}
+
+#[test]
+fn calls_with_streams_are_tried_again_before_their_first_item() {
+    let (_server, client, shelf) = plain();
+    let metrics = Arc::new(Metrics::new());
+    let retry = quick_retry(3).kinds([CallErrorKind::Busy, CallErrorKind::Failed]);
+    let around = Layered::new(client.0, retry).with(Arc::clone(&metrics));
+    let client = ShelfV1Client(around);
+    for count in [&shelf.overloaded, &shelf.failing] {
+        shelf.next(count, 2);
+        assert_eq!(names(client.list(5).unwrap()), (5, None));
+        assert_eq!(shelf.calls(), 3);
+    }
+    shelf.next(&shelf.overloaded, 3);
+    let busy = Some(CallErrorKind::Busy);
+    assert_eq!(names(client.list(5).unwrap()), (0, busy));
+    assert_eq!(shelf.calls(), 3);
+    // Items that were read cannot be taken back.
+    shelf.next(&shelf.failing_late, 1);
+    assert_eq!(names(client.list(5).unwrap()), (5, busy));
+    assert_eq!(shelf.calls(), 1);
+    // One that has none is as at its beginning.
+    shelf.next(&shelf.failing_late, 1);
+    assert_eq!(names(client.list(0).unwrap()), (0, None));
+    assert_eq!(shelf.calls(), 2);
+    let listed = metrics.snapshot().remove(0);
+    assert_eq!((listed.calls(), listed.failures()), (12, 9));
+}
+
+#[test]
+fn calls_with_streams_are_tried_again_until_there_is_a_server() {
+    let (server, client, shelf) = plain();
+    let listen = server.addresses()[0].to_string();
+    server.shutdown(Duration::ZERO);
+    let retry = Retry::new(1000).backoff(Duration::from_millis(10), Duration::from_millis(10));
+    let retry = retry.budget(Arc::new(RetryBudget::new(1000.0, 1000)));
+    let client = ShelfV1Client(Layered::new(client.0, retry));
+    let later = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(50));
+        let builder = tenon::Server::builder().listen(&listen).unwrap();
+        let service = ShelfV1Service(SharedShelf(shelf));
+        builder.service(service).start().unwrap()
+    });
+    assert_eq!(names(client.list(5).unwrap()), (5, None));
+    later.join().unwrap().shutdown(Duration::from_secs(5));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
 use tenon::wire::BString;
-use tenon::{CallInfo, Layered, Refusal};
+use tenon::{CallInfo, ItemWriter, Layered, Refusal};
 use tenon_middleware::{OtelMetrics, OtelTraces};
 
 use crate::generated::{Item, ShelfV1, ShelfV1Client, ShelfV1Service};
@@ -21,6 +21,10 @@ impl<C: tenon::MakeCalls + Send + Sync + 'static> ShelfV1 for Asking<C> {
     }
 
     fn put(&self, _call: &CallInfo<'_>, _item: Item) -> Result<Item, Refusal> {
+        Err(Refusal::ProcedureUnavailable)
+    }
+
+    fn list(&self, _: &CallInfo<'_>, _: i32, _: &mut ItemWriter<Item>) -> Result<(), Refusal> {
         Err(Refusal::ProcedureUnavailable)
     }
 }

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tenon::wire::BString;
-use tenon::{CallInfo, Refusal, Server, Service};
+use tenon::{CallInfo, ItemWriter, Refusal, Server, Service};
+use tenon_tokio::ItemSink;
 
 use crate::generated::{Item, ShelfV1, ShelfV1Async, ShelfV1Client, ShelfV1Service};
 
@@ -21,6 +22,8 @@ pub struct Shelf {
     pub overloaded: AtomicU32,
     /// Calls that fail.
     pub failing: AtomicU32,
+    /// Calls with streams that fail behind all items.
+    pub failing_late: AtomicU32,
     /// Calls that take long.
     pub slow: AtomicU32,
     /// Calls that panic.
@@ -55,6 +58,14 @@ impl Shelf {
     fn begin(&self) -> bool {
         self.calls.fetch_add(1, Ordering::Relaxed);
         take(&self.slow)
+    }
+
+    /// Ends a list.
+    fn end_list(&self) -> Result<(), Refusal> {
+        match take(&self.failing_late) {
+            true => Err(Refusal::Overloaded("not to the end".to_owned())),
+            false => Ok(()),
+        }
     }
 
     fn answer(&self, call: &CallInfo<'_>, name: BString) -> Result<Item, Refusal> {
@@ -132,6 +143,19 @@ impl ShelfV1 for SharedShelf {
     fn put(&self, call: &CallInfo<'_>, item: Item) -> Result<Item, Refusal> {
         self.carry_out(call, item.name)
     }
+
+    fn list(
+        &self,
+        call: &CallInfo<'_>,
+        count: i32,
+        results: &mut ItemWriter<Item>,
+    ) -> Result<(), Refusal> {
+        let item = self.carry_out(call, "listed".into())?;
+        for _ in 0..count {
+            results.send(&item)?;
+        }
+        self.0.end_list()
+    }
 }
 
 impl ShelfV1Async for SharedShelf {
@@ -141,6 +165,19 @@ impl ShelfV1Async for SharedShelf {
 
     async fn put(&self, call: &CallInfo<'_>, item: Item) -> Result<Item, Refusal> {
         self.carry_out_in_task(call, item.name).await
+    }
+
+    async fn list(
+        &self,
+        call: &CallInfo<'_>,
+        count: i32,
+        results: &mut ItemSink<Item>,
+    ) -> Result<(), Refusal> {
+        let item = self.carry_out_in_task(call, "listed".into()).await?;
+        for _ in 0..count {
+            results.send(&item).await?;
+        }
+        self.0.end_list()
     }
 }
 

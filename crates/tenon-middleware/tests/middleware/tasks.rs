@@ -9,9 +9,9 @@ use tenon::{CallErrorKind, CallOptions, ChannelOptions, Layered};
 use tenon_middleware::{
     BearerCheck, ConcurrencyLimit, Hedge, LoadShed, Metrics, RateLimit, Retry, Timeout,
 };
-use tenon_tokio::{AsyncService, Server};
+use tenon_tokio::{AsyncService, ItemStream, Server};
 
-use crate::generated::{ShelfV1AsyncClient, ShelfV1AsyncService};
+use crate::generated::{Item, ShelfV1AsyncClient, ShelfV1AsyncService};
 use crate::shelf::{SharedShelf, Shelf, item};
 
 async fn serve(service: impl AsyncService) -> (Server, ShelfV1AsyncClient) {
@@ -73,6 +73,55 @@ async fn calls_are_tried_again_and_counted() {
         in_time(call).await.unwrap();
     }
     assert_eq!(metrics.snapshot()[0].succeeded, 9);
+}
+
+/// The number of items that a list has, up to an error.
+async fn count(mut items: ItemStream<Item>) -> (usize, Option<CallErrorKind>) {
+    let mut count = 0;
+    while let Some(item) = in_time(items.next()).await {
+        match item {
+            Ok(item) => assert_eq!(item.name, "listed"),
+            Err(error) => return (count, Some(error.kind())),
+        }
+        count += 1;
+    }
+    (count, None)
+}
+
+#[tokio::test]
+async fn calls_with_streams_are_tried_again_before_their_first_item() {
+    let shelf = SharedShelf::default();
+    let (_server, client) = serve(ShelfV1AsyncService(shelf.clone())).await;
+    let shelf = shelf.0;
+    let metrics = Arc::new(Metrics::new());
+    let retry = quick_retry(3).kinds([CallErrorKind::Busy, CallErrorKind::Failed]);
+    let plain_client = client.0.clone();
+    let around = Layered::new(client.0, retry).with(Arc::clone(&metrics));
+    let client = ShelfV1AsyncClient(around);
+    for failing in [&shelf.overloaded, &shelf.failing] {
+        shelf.next(failing, 2);
+        assert_eq!(count(client.list(5).await.unwrap()).await, (5, None));
+        assert_eq!(shelf.calls(), 3);
+    }
+    shelf.next(&shelf.overloaded, 3);
+    let busy = Some(CallErrorKind::Busy);
+    assert_eq!(count(client.list(5).await.unwrap()).await, (0, busy));
+    assert_eq!(shelf.calls(), 3);
+    shelf.next(&shelf.failing_late, 1);
+    assert_eq!(count(client.list(5).await.unwrap()).await, (5, busy));
+    assert_eq!(shelf.calls(), 1);
+    let listed = metrics.snapshot().remove(0);
+    assert_eq!((listed.calls(), listed.failures()), (10, 8));
+    // One whose reader goes while it waits for its turn is given up.
+    shelf.next(&shelf.overloaded, 1);
+    let patient = Retry::new(3).backoff(Duration::from_secs(3600), Duration::from_secs(3600));
+    let client = ShelfV1AsyncClient(Layered::new(plain_client, patient));
+    let mut items = client.list(5).await.unwrap();
+    let waits = tokio::time::timeout(Duration::from_millis(50), items.next());
+    let waited = waits.await;
+    assert!(waited.is_err(), "{waited:?}");
+    drop(items);
+    assert_eq!(shelf.calls(), 1);
 }
 
 #[tokio::test]

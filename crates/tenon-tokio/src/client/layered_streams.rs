@@ -1,12 +1,15 @@
-//! Calls with streams through middleware: its hooks begin before the call is opened, and end when its reply has come.
+//! Calls with streams through middleware: its hooks begin before the call is opened, and end when its reply has come. A
+//! call that fails before its first item has gone or come may be made again.
 
+use std::mem;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tenon_core::client::Results;
 use tenon_core::error::CallError;
 use tenon_core::middleware::{
-    CallOutcome, CallRun, CallScope, Layered, Middleware, outcome_of, outcome_of_error,
+    CallRun, CallScope, Layered, Middleware, Rejection, outcome_of, outcome_of_error,
 };
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::ProcedureCall;
@@ -23,6 +26,31 @@ use crate::streams::{
 /// The run of a call through middleware, until it ends.
 type OpenRun<M> = Option<CallRun<'static, Arc<M>>>;
 
+/// Opens a call by `open` in the middle of the middleware, which may have that repeated; returns what was opened and the
+/// run, which ends with the call.
+macro_rules! opened {
+    ($layered:expr, $procedure:ty, $options:expr, |$inner:ident, $given:ident| $open:expr) => {{
+        let ($inner, middleware) = ($layered.inner(), $layered.middleware());
+        let scope =
+            CallScope::at_client_with_streams(<$procedure>::INFO, $inner.target(), $options);
+        let mut run = CallRun::begin(&**middleware, scope).map_err(rejected)?;
+        loop {
+            wait_until_released(&mut run).await.map_err(rejected)?;
+            let $given = run.scope().options();
+            match $open.await {
+                Ok(opened) => {
+                    break (
+                        opened,
+                        run.detached(Arc::clone(middleware), <$procedure>::INFO),
+                    );
+                }
+                Err(error) if run.end_attempt(&outcome_of_error(&error)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }};
+}
+
 impl<C: MakeAsyncCalls + OpenAsyncStreams + Send, M: Middleware> OpenAsyncStreams
     for Layered<C, M>
 {
@@ -32,20 +60,10 @@ impl<C: MakeAsyncCalls + OpenAsyncStreams + Send, M: Middleware> OpenAsyncStream
         decode: DecodeItem<T>,
         options: CallOptions<'_>,
     ) -> Result<ItemStream<T, P::Error>, P::Error> {
-        let scope = CallScope::at_client(P::INFO, self.inner().target(), options);
-        let mut run = CallRun::begin(&**self.middleware(), scope).map_err(rejected)?;
-        wait_until_released(&mut run).await.map_err(rejected)?;
-        let options = run.scope().options();
-        match self.inner().open_result(call, decode, options).await {
-            Ok(items) => {
-                let run = run.detached(Arc::clone(self.middleware()), P::INFO);
-                Ok(items.map_source(|source| LayeredSource::boxed(source, run)))
-            }
-            Err(error) => {
-                run.end(&outcome_of_error(&error));
-                Err(error)
-            }
-        }
+        let (items, run) = opened!(self, P, options, |inner, options| {
+            inner.open_result(call, decode, options.repeatable())
+        });
+        Ok(items.map_source(|source| LayeredSource::boxed(source, run)))
     }
 
     async fn open_argument<P: ProcedureCall + Sync, T>(
@@ -54,21 +72,11 @@ impl<C: MakeAsyncCalls + OpenAsyncStreams + Send, M: Middleware> OpenAsyncStream
         encode: EncodeItem<T>,
         options: CallOptions<'_>,
     ) -> Result<ArgumentSink<T, P::Result, P::Error>, P::Error> {
-        let scope = CallScope::at_client(P::INFO, self.inner().target(), options);
-        let mut run = CallRun::begin(&**self.middleware(), scope).map_err(rejected)?;
-        wait_until_released(&mut run).await.map_err(rejected)?;
-        let options = run.scope().options();
-        match self.inner().open_argument(call, encode, options).await {
-            Ok(items) => {
-                let run = run.detached(Arc::clone(self.middleware()), P::INFO);
-                let run = Some(run);
-                Ok(items.map_reply(|reply| Box::new(LayeredReply { reply, run })))
-            }
-            Err(error) => {
-                run.end(&outcome_of_error(&error));
-                Err(error)
-            }
-        }
+        let (items, run) = opened!(self, P, options, |inner, options| {
+            inner.open_argument(call, encode, options)
+        });
+        let run = Some(run);
+        Ok(items.map_reply(|reply| Box::new(LayeredReply { reply, run })))
     }
 
     async fn open_both<P: ProcedureCall<Result = ()> + Sync, A, T>(
@@ -78,21 +86,11 @@ impl<C: MakeAsyncCalls + OpenAsyncStreams + Send, M: Middleware> OpenAsyncStream
         decode: DecodeItem<T>,
         options: CallOptions<'_>,
     ) -> Result<(ItemSink<A, P::Error>, ItemStream<T, P::Error>), P::Error> {
-        let scope = CallScope::at_client(P::INFO, self.inner().target(), options);
-        let mut run = CallRun::begin(&**self.middleware(), scope).map_err(rejected)?;
-        wait_until_released(&mut run).await.map_err(rejected)?;
-        let options = run.scope().options();
-        match (self.inner().open_both(call, encode, decode, options)).await {
-            Ok((sink, items)) => {
-                let run = run.detached(Arc::clone(self.middleware()), P::INFO);
-                let items = items.map_source(|source| LayeredSource::boxed(source, run));
-                Ok((sink, items))
-            }
-            Err(error) => {
-                run.end(&outcome_of_error(&error));
-                Err(error)
-            }
-        }
+        let ((sink, items), run) = opened!(self, P, options, |inner, options| {
+            inner.open_both(call, encode, decode, options)
+        });
+        let items = items.map_source(|source| LayeredSource::boxed(source, run));
+        Ok((sink, items))
     }
 }
 
@@ -100,12 +98,66 @@ impl<C: MakeAsyncCalls + OpenAsyncStreams + Send, M: Middleware> OpenAsyncStream
 struct LayeredSource<M: Middleware> {
     source: Box<dyn ItemSource>,
     run: OpenRun<M>,
+    /// True once items have come.
+    has_items: bool,
+    repetition: Repetition<M>,
 }
+
+/// How far a call is that is made again.
+enum Repetition<M: Middleware> {
+    /// It is not.
+    None,
+    /// The middleware holds it back.
+    Held(HeldRun<M>),
+    /// It is being sent.
+    Opening,
+}
+
+/// The run of a call that the middleware holds back, and whether it is to go on.
+type HeldRun<M> =
+    Pin<Box<dyn Future<Output = (CallRun<'static, Arc<M>>, Result<(), Rejection>)> + Send>>;
 
 impl<M: Middleware> LayeredSource<M> {
     fn boxed(source: Box<dyn ItemSource>, run: CallRun<'static, Arc<M>>) -> Box<dyn ItemSource> {
-        let run = Some(run);
-        Box::new(Self { source, run })
+        Box::new(Self {
+            source,
+            run: Some(run),
+            has_items: false,
+            repetition: Repetition::None,
+        })
+    }
+
+    /// Ends an attempt, which has failed before an item has come; returns whether the call is to be made again.
+    fn end_attempt(&mut self, error: &CallError) -> bool {
+        let may_reopen = !self.has_items && self.source.can_reopen();
+        let Some(mut run) = self.run.take_if(|_| may_reopen) else {
+            return false;
+        };
+        if !run.end_attempt(&outcome_of_error(error)) {
+            return false;
+        }
+        self.repetition = Repetition::Held(Box::pin(async move {
+            let released = wait_until_released(&mut run).await;
+            (run, released)
+        }));
+        true
+    }
+
+    /// Makes the call again, if it is to be, as soon as the middleware lets it go.
+    fn poll_reopened(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        if let Repetition::Held(held) = &mut self.repetition {
+            let (run, released) = ready!(held.as_mut().poll(cx));
+            self.run = Some(run);
+            self.repetition = Repetition::None;
+            released.map_err(CallError::Rejected)?;
+            self.repetition = Repetition::Opening;
+        }
+        if let Repetition::Opening = self.repetition {
+            let opened = ready!(self.source.poll_reopened(cx));
+            self.repetition = Repetition::None;
+            opened?;
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -116,16 +168,23 @@ impl<M: Middleware> ItemSource for LayeredSource<M> {
         into: &mut ReceivedItems,
         taken: u64,
     ) -> Poll<Result<bool, CallError>> {
-        let polled = self.source.poll_items(cx, into, taken);
-        let outcome = match &polled {
-            Poll::Pending | Poll::Ready(Ok(true)) => return polled,
-            Poll::Ready(Ok(false)) => CallOutcome::Success,
-            Poll::Ready(Err(error)) => outcome_of_error(error),
-        };
-        if let Some(run) = self.run.take() {
-            run.end(&outcome);
+        let mut taken = taken;
+        loop {
+            let polled = match ready!(self.poll_reopened(cx)) {
+                Ok(()) => ready!(self.source.poll_items(cx, into, mem::take(&mut taken))),
+                Err(error) => Err(error),
+            };
+            match &polled {
+                Ok(true) => self.has_items = true,
+                Err(error) if self.end_attempt(error) => continue,
+                Ok(false) | Err(_) => {
+                    if let Some(run) = self.run.take() {
+                        run.end(&outcome_of(&polled));
+                    }
+                }
+            }
+            return Poll::Ready(polled);
         }
-        polled
     }
 
     fn give_back(&mut self, bytes: u64) {

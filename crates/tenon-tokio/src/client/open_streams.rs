@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tenon_core::client::RepeatableCall;
 use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::{ProcedureCall, decode_in_order};
@@ -28,8 +29,8 @@ impl OpenAsyncStreams for Client {
             result: true,
         };
         let view = self.with_options(options);
-        let call = Arc::new(view.open(call, streams).await?);
-        Ok(view.items(&call, decode))
+        let (call, again) = view.open(call, streams).await?;
+        Ok(view.items(&Arc::new(call), again, decode))
     }
 
     async fn open_argument<C: ProcedureCall + Sync, T>(
@@ -43,7 +44,7 @@ impl OpenAsyncStreams for Client {
             result: false,
         };
         let view = self.with_options(options);
-        let call = Arc::new(view.open(call, streams).await?);
+        let call = Arc::new(view.open(call, streams).await?.0);
         Ok(ArgumentSink::new(
             ItemSink::new(Box::new(ArgumentTarget::new(&call)), encode),
             Box::new(StreamedReply(call)),
@@ -64,9 +65,9 @@ impl OpenAsyncStreams for Client {
             result: true,
         };
         let view = self.with_options(options);
-        let call = Arc::new(view.open(call, streams).await?);
+        let call = Arc::new(view.open(call, streams).await?.0);
         let sink = ItemSink::new(Box::new(ArgumentTarget::new(&call)), encode);
-        Ok((sink, view.items(&call, decode)))
+        Ok((sink, view.items(&call, None, decode)))
     }
 }
 
@@ -74,18 +75,19 @@ impl ClientView<'_> {
     fn items<T, E: From<CallError>>(
         &self,
         call: &Arc<StreamingCall>,
+        again: Option<RepeatableCall>,
         decode: DecodeItem<T>,
     ) -> ItemStream<T, E> {
-        let source = Box::new(ResultSource::new(call));
+        let source = Box::new(ResultSource::new(call, again));
         ItemStream::new(source, decode, self.caller().decoding())
     }
 
-    /// Sends a call with streams.
+    /// Sends a call with streams; returns it, and the same as it is made again, if it may be.
     async fn open<C: ProcedureCall>(
         &self,
         call: &C,
         streams: CallStreams,
-    ) -> Result<StreamingCall, CallError> {
+    ) -> Result<(StreamingCall, Option<RepeatableCall>), CallError> {
         let (caller, options, channel) = (self.caller(), self.options(), self.channel());
         if let Transport::Udp | Transport::Xdp = channel.address().transport() {
             let reason = "datagrams carry none; connect to lean+tcp://, lean+unix:// or shm://";
@@ -106,7 +108,9 @@ impl ClientView<'_> {
             }
         })?;
         let (limit, timeout) = (caller.limit(options), caller.stream_limit(options));
+        let again = RepeatableCall::of(&written.0, &written.1, (limit, timeout), options);
         let place = options.get_reply_metadata();
-        channel.open(written, limit, timeout, place).await
+        let call = channel.open(written, limit, timeout, place).await?;
+        Ok((call, again))
     }
 }

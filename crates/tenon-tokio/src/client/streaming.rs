@@ -3,11 +3,12 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, ready};
 
 use tenon_core::ReplyMetadata;
-use tenon_core::client::{CallId, Outcome, Results, StoppedStreams};
+use tenon_core::client::{CallId, Outcome, RepeatableCall, Results, StoppedStreams};
 use tenon_core::error::{CallError, LeanException};
 use tenon_core::streams::{Readable, ReceivedItems, StreamPipe};
 use tenon_core::timer::{CallLimit, CallTimer};
@@ -311,17 +312,41 @@ impl ReplySource for StreamedReply {
 
 /// The items of the result of a call.
 pub(super) struct ResultSource {
-    call: Arc<StreamingCall>,
+    channel: Channel,
+    /// `None` while it is made again.
+    call: Option<Arc<StreamingCall>>,
     /// True once the reply was fetched.
     is_over: bool,
+    /// The call as it is made again.
+    again: Option<Arc<RepeatableCall>>,
+    /// It is being made again.
+    opening: Option<Opening>,
 }
 
+/// A call that is being made again.
+type Opening = Pin<Box<dyn Future<Output = Result<StreamingCall, CallError>> + Send>>;
+
 impl ResultSource {
-    pub(super) fn new(call: &Arc<StreamingCall>) -> Self {
+    pub(super) fn new(call: &Arc<StreamingCall>, again: Option<RepeatableCall>) -> Self {
         Self {
-            call: Arc::clone(call),
+            channel: call.started.channel.clone(),
+            call: Some(Arc::clone(call)),
             is_over: false,
+            again: again.map(Arc::new),
+            opening: None,
         }
+    }
+
+    /// Begins to make the call again, in the place of the one that has failed.
+    fn open_again(&mut self) -> Result<Opening, CallError> {
+        let again = self.again.clone().ok_or(CallError::StreamClosed)?;
+        let channel = self.channel.clone();
+        self.call = None;
+        Ok(Box::pin(async move {
+            let (limit, timeout) = again.limits();
+            let place = again.reply_metadata();
+            channel.open(again.written(), limit, timeout, place).await
+        }))
     }
 }
 
@@ -332,7 +357,7 @@ impl ItemSource for ResultSource {
         into: &mut ReceivedItems,
         taken: u64,
     ) -> Poll<Result<bool, CallError>> {
-        let call = &*self.call;
+        let call = self.call.as_deref().ok_or(CallError::StreamClosed)?;
         let mut state = call.shared().lock();
         state.give_back(call, taken);
         // A peer that is as quick as this end must not keep other tasks waiting for ever.
@@ -358,20 +383,42 @@ impl ItemSource for ResultSource {
     }
 
     fn give_back(&mut self, bytes: u64) {
-        let mut state = self.call.shared().lock();
-        state.give_back(&self.call, bytes);
-        wake_for(self.call.shared(), state);
+        if let Some(call) = &self.call {
+            let mut state = call.shared().lock();
+            state.give_back(call, bytes);
+            wake_for(call.shared(), state);
+        }
     }
 
     fn item_max(&self) -> usize {
-        self.call.shared().options.receive_max
+        self.channel.shared().options.receive_max
+    }
+
+    fn can_reopen(&self) -> bool {
+        self.again.is_some()
+    }
+
+    fn poll_reopened(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        let mut opening = match self.opening.take() {
+            Some(opening) => opening,
+            None => self.open_again()?,
+        };
+        let Poll::Ready(opened) = opening.as_mut().poll(cx) else {
+            self.opening = Some(opening);
+            return Poll::Pending;
+        };
+        self.call = Some(Arc::new(opened?));
+        self.is_over = false;
+        Poll::Ready(Ok(()))
     }
 }
 
 impl Drop for ResultSource {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.call.cancel();
+        if let Some(call) = &self.call
+            && !self.is_over
+        {
+            call.cancel();
         }
     }
 }

@@ -49,6 +49,19 @@ pub(crate) trait ItemSource: Send {
 
     /// Returns the bytes of the longest item that is accepted.
     fn item_max(&self) -> usize;
+
+    /// Returns whether the call can be made again, if it has failed before its first item came.
+    fn can_reopen(&self) -> bool {
+        false
+    }
+
+    /// Makes the call again. The task is woken when it is sent.
+    ///
+    /// # Errors
+    /// It cannot be sent; see [`CallError`].
+    fn poll_reopened(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Err(CallError::StreamClosed))
+    }
 }
 
 impl<T, E: From<CallError>> ItemStream<T, E> {

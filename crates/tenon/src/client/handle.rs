@@ -639,7 +639,7 @@ impl<'c> LeanCalls<'c> {
         encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
     ) -> Result<UntypedStreams, CallError> {
         let write = |message: &mut Buffer| self.write(message, procedure, encode, NoProbe);
-        let call = self.0.open_written(streams, write)?;
+        let (call, _) = self.0.open_written(streams, write)?;
         Ok(UntypedStreams::of(call, streams, self.0.caller()))
     }
 

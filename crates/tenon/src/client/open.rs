@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tenon_core::LeanInput;
+use tenon_core::client::RepeatableCall;
 use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::{ProcedureCall, decode_in_order};
@@ -40,8 +41,8 @@ impl OpenStreams for Client {
         options: CallOptions<'_>,
     ) -> Result<ItemReader<T, C::Error>, C::Error> {
         let view = self.with_options(options);
-        let call = view.open_call(call, RESULT)?;
-        Ok(view.reader(&call, decode))
+        let (call, again) = view.open_call(call, RESULT)?;
+        Ok(view.reader(&call, again, decode))
     }
 
     fn open_argument<C: ProcedureCall, T>(
@@ -54,7 +55,7 @@ impl OpenStreams for Client {
         C::Result: 'static,
     {
         let view = self.with_options(options);
-        let call = view.open_call(call, ARGUMENT)?;
+        let (call, _) = view.open_call(call, ARGUMENT)?;
         let decode: fn(&mut LeanInput<'_>) -> Result<C::Result, DecodeError> = decode_in_order::<C>;
         Ok(view.argument_writer(call, encode, decode))
     }
@@ -67,8 +68,8 @@ impl OpenStreams for Client {
         options: CallOptions<'_>,
     ) -> Result<StreamPair<A, T, C::Error>, C::Error> {
         let view = self.with_options(options);
-        let call = view.open_call(call, BOTH)?;
-        Ok((writer(&call, encode), view.reader(&call, decode)))
+        let (call, _) = view.open_call(call, BOTH)?;
+        Ok((writer(&call, encode), view.reader(&call, None, decode)))
     }
 }
 
@@ -84,7 +85,7 @@ impl LeanCalls<'_> {
         decode: impl DecodeItem<T>,
     ) -> Result<ItemReader<T>, CallError> {
         let call = self.open_by_hand(procedure, RESULT, arguments)?;
-        Ok(self.view().reader(&call, decode))
+        Ok(self.view().reader(&call, None, decode))
     }
 
     /// Makes a call of which the last argument is a stream, whose items `encode` appends, as
@@ -115,7 +116,10 @@ impl LeanCalls<'_> {
         decode: impl DecodeItem<T>,
     ) -> Result<StreamPair<A, T>, CallError> {
         let call = self.open_by_hand(procedure, BOTH, arguments)?;
-        Ok((writer(&call, encode), self.view().reader(&call, decode)))
+        Ok((
+            writer(&call, encode),
+            self.view().reader(&call, None, decode),
+        ))
     }
 
     fn open_by_hand(
@@ -125,11 +129,12 @@ impl LeanCalls<'_> {
         arguments: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
     ) -> Result<Arc<StreamingCall>, CallError> {
         let view = self.view();
-        view.open_written(streams, |message| {
+        let opened = view.open_written(streams, |message| {
             let call = (view.caller()).begin_lean(message, procedure, view.options(), false)?;
             arguments(&mut Encoder::over(message))?;
             Ok(CallDraft::Lean(call))
-        })
+        });
+        Ok(opened?.0)
     }
 }
 
@@ -144,9 +149,10 @@ impl<'c> ClientView<'c> {
     fn reader<T, E: From<CallError>>(
         &self,
         call: &Arc<StreamingCall>,
+        again: Option<RepeatableCall>,
         decode: impl DecodeItem<T>,
     ) -> ItemReader<T, E> {
-        let source = Box::new(ResultSource::new(call));
+        let source = Box::new(ResultSource::new(call, again));
         ItemReader::new(source, decode, self.caller().decoding())
     }
 
@@ -165,7 +171,7 @@ impl<'c> ClientView<'c> {
         &self,
         call: &C,
         streams: CallStreams,
-    ) -> Result<Arc<StreamingCall>, CallError> {
+    ) -> Result<(Arc<StreamingCall>, Option<RepeatableCall>), CallError> {
         self.open_written(streams, |message| {
             let (caller, options) = (self.caller(), self.options());
             let (encoded, draft) = caller.write(message, call, options, false)?;
@@ -174,12 +180,13 @@ impl<'c> ClientView<'c> {
         })
     }
 
-    /// Sends the call with streams that `write` writes into an empty buffer.
+    /// Sends the call with streams that `write` writes into an empty buffer; returns it, and the same as it is made
+    /// again, if it may be.
     pub(super) fn open_written(
         &self,
         streams: CallStreams,
         write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
-    ) -> Result<Arc<StreamingCall>, CallError> {
+    ) -> Result<(Arc<StreamingCall>, Option<RepeatableCall>), CallError> {
         let channel = self.client().channel();
         let (caller, options) = (self.caller(), self.options());
         if let Transport::Udp | Transport::Xdp = channel.address().transport() {
@@ -198,8 +205,9 @@ impl<'c> ClientView<'c> {
             }
         };
         let (limit, timeout) = (caller.limit(options), caller.stream_limit(options));
+        let again = RepeatableCall::of(&message, &draft, (limit, timeout), options);
         let place = options.get_reply_metadata();
         let call = channel.open(message, &draft, limit, timeout, place)?;
-        Ok(Arc::new(call))
+        Ok((Arc::new(call), again))
     }
 }

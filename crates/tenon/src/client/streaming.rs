@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use tenon_core::ReplyMetadata;
-use tenon_core::client::{CallId, Outcome, Results, StoppedStreams, seal};
+use tenon_core::client::{CallId, Outcome, RepeatableCall, Results, StoppedStreams, seal};
 use tenon_core::error::{CallError, LeanException};
 use tenon_core::profile::NoProbe;
 use tenon_core::streams::{Readable, ReceivedItems, StreamPipe};
@@ -210,13 +210,16 @@ pub(super) struct ResultSource {
     call: Arc<StreamingCall>,
     /// True once the reply was fetched.
     is_over: bool,
+    /// The call as it is made again.
+    again: Option<Box<RepeatableCall>>,
 }
 
 impl ResultSource {
-    pub(super) fn new(call: &Arc<StreamingCall>) -> Self {
+    pub(super) fn new(call: &Arc<StreamingCall>, again: Option<RepeatableCall>) -> Self {
         Self {
             call: Arc::clone(call),
             is_over: false,
+            again: again.map(Box::new),
         }
     }
 }
@@ -247,6 +250,21 @@ impl ItemSource for ResultSource {
 
     fn item_max(&self) -> usize {
         self.call.channel.options().receive_max
+    }
+
+    fn can_reopen(&self) -> bool {
+        self.again.is_some()
+    }
+
+    fn reopen(&mut self) -> Result<(), CallError> {
+        let again = self.again.as_ref().ok_or(CallError::StreamClosed)?;
+        let (message, draft) = again.written();
+        let (limit, timeout) = again.limits();
+        let channel = self.call.channel.clone();
+        let call = channel.open(message, &draft, limit, timeout, again.reply_metadata())?;
+        self.call = Arc::new(call);
+        self.is_over = false;
+        Ok(())
     }
 }
 

@@ -37,7 +37,13 @@ impl UntypedStreams {
     pub(super) fn of(call: Arc<StreamingCall>, streams: CallStreams, caller: &Caller) -> Self {
         let decoding = caller.decoding();
         let writer = || ItemWriter::new(Box::new(ArgumentSink::new(&call)), |_, _| Ok(()));
-        let reader = || ItemReader::new(Box::new(ResultSource::new(&call)), |_| Ok(()), decoding);
+        let reader = || {
+            ItemReader::new(
+                Box::new(ResultSource::new(&call, None)),
+                |_| Ok(()),
+                decoding,
+            )
+        };
         Self {
             writer: streams.argument.then(writer),
             reader: streams.result.then(reader),

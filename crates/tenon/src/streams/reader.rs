@@ -56,6 +56,19 @@ pub(crate) trait ItemSource: Send {
 
     /// Returns the bytes of the longest item that is accepted.
     fn item_max(&self) -> usize;
+
+    /// Returns whether the call can be made again, if it has failed before its first item came.
+    fn can_reopen(&self) -> bool {
+        false
+    }
+
+    /// Makes the call again.
+    ///
+    /// # Errors
+    /// It cannot be sent; see [`CallError`].
+    fn reopen(&mut self) -> Result<(), CallError> {
+        Err(CallError::StreamClosed)
+    }
 }
 
 impl<T, E: From<CallError>> ItemReader<T, E> {
