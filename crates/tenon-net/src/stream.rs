@@ -206,7 +206,7 @@ impl Stream {
                     true => Until::from(until.deadline()),
                     false => until,
                 };
-                family.note(socket.recv_until_precisely(room, until))
+                family.note(socket.recv_until(room, until))
             }
             StreamKind::Shm(shm) => shm.recv_until(room, until.deadline()),
         }

@@ -10,6 +10,8 @@ pub struct Until {
     seen: Instant,
     /// Time that was left then.
     pub left: Duration,
+    /// True if the wait may be late by some milliseconds: it ends for something that is done in between.
+    may_be_late: bool,
 }
 
 impl From<Instant> for Until {
@@ -25,13 +27,27 @@ impl Until {
         Self {
             seen,
             left: deadline.saturating_duration_since(seen),
+            may_be_late: false,
         }
     }
 
     /// Waits for so long from when the clock was `seen` last.
     #[inline]
     pub fn after(seen: Instant, left: Duration) -> Self {
-        Self { seen, left }
+        Self {
+            seen,
+            left,
+            may_be_late: false,
+        }
+    }
+
+    /// Returns the same, as of now.
+    #[must_use]
+    pub fn seen_now(self) -> Self {
+        Self {
+            may_be_late: self.may_be_late,
+            ..Self::seen(self.deadline(), Instant::now())
+        }
     }
 
     /// Returns when the wait is over.
@@ -40,13 +56,22 @@ impl Until {
         self.seen + self.left
     }
 
-    /// Returns the earlier of this deadline and `other`.
+    /// Returns the earlier of this deadline and `other`, at which something is done that may be late by some milliseconds.
     #[inline]
     pub fn or_earlier(self, other: Instant) -> Self {
         match other < self.deadline() {
-            true => Self::seen(other, self.seen),
+            true => Self {
+                may_be_late: true,
+                ..Self::seen(other, self.seen)
+            },
             false => self,
         }
+    }
+
+    /// Returns whether the wait may be late by some milliseconds.
+    #[inline]
+    pub fn may_be_late(self) -> bool {
+        self.may_be_late
     }
 
     /// Returns whether nothing was left.

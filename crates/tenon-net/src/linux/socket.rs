@@ -19,9 +19,12 @@ use super::timeout::ReceiveTimeout;
 use crate::socket::{Ready, ReceiveMode, of_receiving, time_left, timed_out, wait_for};
 use crate::until::Until;
 
-/// Waits that are shorter sleep in `ppoll`. `SO_RCVTIMEO` counts in ticks of the kernel, of up to 10 ms, and wakes a
-/// tick or two late, which is too much for them; for longer ones the last of their time goes that way.
+/// Waits that are shorter sleep in `ppoll`. `SO_RCVTIMEO` is too coarse for them; for longer ones the last of their time
+/// goes that way.
 const PRECISE_BELOW: Duration = Duration::from_millis(32);
+
+/// The time by which `SO_RCVTIMEO` may wake too late: it counts in ticks of the kernel, of up to 10 ms, and takes up to two.
+const COARSE_LATENESS: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(crate) struct DeadlineSocket {
@@ -132,21 +135,11 @@ impl DeadlineSocket {
         Ok((length, SocketAddr::try_from(from)?))
     }
 
-    /// Receives, waiting `until` the deadline: `TimedOut` then. What is already there is returned
-    /// even behind the deadline.
+    /// Receives, waiting `until` the deadline: `TimedOut` then, by less than a millisecond late unless the wait may be
+    /// later. What is already there is returned even behind the deadline.
     #[inline]
-    fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<usize> {
+    pub(crate) fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<usize> {
         self.receive_until(until, |mode| self.recv_with(room, flags(mode)))
-    }
-
-    /// The same with an end that is kept to less than a millisecond. Waits for datagrams are short mostly, as they end
-    /// when something is to be sent again, and need not be that precise.
-    #[inline]
-    pub(crate) fn recv_until_precisely(&self, room: &mut [u8], until: Until) -> io::Result<usize> {
-        if until.left < PRECISE_BELOW {
-            return self.receive_precisely(until, |mode| self.recv_with(room, flags(mode)));
-        }
-        self.recv_until(room, until)
     }
 
     /// The same for any way to receive, which is told whether it may wait.
@@ -160,10 +153,13 @@ impl DeadlineSocket {
         if left.is_zero() {
             return receive(ReceiveMode::NonBlocking).map_err(late);
         }
-        self.receive_timeout.lower(self.fd.as_fd(), left)?;
+        let Some(coarse) = coarse_part(until) else {
+            return self.receive_precisely(until, receive);
+        };
+        self.receive_timeout.lower(self.fd.as_fd(), coarse)?;
         match receive(ReceiveMode::Blocking) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.receive_on(until.deadline(), receive)
+                self.receive_on(until, receive)
             }
             done => done,
         }
@@ -173,15 +169,18 @@ impl DeadlineSocket {
     #[cold]
     fn receive_on<T>(
         &self,
-        deadline: Instant,
+        until: Until,
         mut receive: impl FnMut(ReceiveMode) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
-            let left = time_left(deadline)?;
-            if left < PRECISE_BELOW {
-                return self.receive_precisely(Until::from(deadline), receive);
+            let until = until.seen_now();
+            if until.is_over() {
+                return Err(timed_out());
             }
-            self.receive_timeout.set_to(self.fd.as_fd(), left)?;
+            let Some(coarse) = coarse_part(until) else {
+                return self.receive_precisely(until, receive);
+            };
+            self.receive_timeout.set_to(self.fd.as_fd(), coarse)?;
             match receive(ReceiveMode::Blocking) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done,
@@ -257,6 +256,17 @@ impl AsFd for DeadlineSocket {
 impl AsRawFd for DeadlineSocket {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
+    }
+}
+
+/// Returns the longest part of a wait that may be slept through by the kernel's own limit; `None` if it is to end
+/// precisely, soon.
+#[inline]
+fn coarse_part(until: Until) -> Option<Duration> {
+    match until.may_be_late() {
+        true => Some(until.left),
+        false if until.left < PRECISE_BELOW => None,
+        false => Some(until.left - COARSE_LATENESS),
     }
 }
 

@@ -146,7 +146,7 @@ impl DeadlineSocket {
 
     /// Receives of a stream, waiting `until` the deadline: `TimedOut` then. What is already there is returned even
     /// behind the deadline.
-    pub(crate) fn recv_until_precisely(&self, room: &mut [u8], until: Until) -> io::Result<usize> {
+    pub(crate) fn recv_until(&self, room: &mut [u8], until: Until) -> io::Result<usize> {
         self.receive_until(until, |_| self.try_recv(room))
     }
 
