@@ -107,7 +107,12 @@ impl CallTimer {
 
     /// Returns whether the call waits for a peer that cannot be reached, over a channel with these options.
     pub fn waits_for_ready(&self, options: &ChannelOptions) -> bool {
-        self.wait_for_ready.unwrap_or(options.wait_for_ready)
+        self.waits_for_ready_or(options.wait_for_ready)
+    }
+
+    /// Returns the same; if nothing was said of the call, `default` is.
+    pub fn waits_for_ready_or(&self, default: bool) -> bool {
+        self.wait_for_ready.unwrap_or(default)
     }
 
     /// Returns how much is left.

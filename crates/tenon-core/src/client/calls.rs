@@ -41,6 +41,10 @@ pub struct DatagramCalls<W> {
     pub fault: Option<Arc<io::Error>>,
     /// Bytes of the largest call that is sent.
     send_max: usize,
+    /// True if calls of which nothing else is said wait for a peer that is not there.
+    waits_for_ready: bool,
+    /// Calls that wait for one, by ONC RPC; some may be over.
+    waiting: Vec<DatagramCallId>,
     silence: SilenceDetector,
 }
 
@@ -103,6 +107,8 @@ impl<W: Copy + PartialEq> Calls<W> {
                 endpoint: datagram_endpoint(protocol, options),
                 fault: None,
                 send_max: options.send_max,
+                waits_for_ready: options.wait_for_ready,
+                waiting: Vec::new(),
                 silence: SilenceDetector::new(address),
             })),
         }
@@ -235,6 +241,9 @@ impl<W: Copy + PartialEq> Calls<W> {
                 let now = timer.started();
                 let endpoint = &mut calls.endpoint;
                 let started = endpoint.start_call(now, draft, message, deadline, waiter)?;
+                if timer.waits_for_ready_or(calls.waits_for_ready) {
+                    calls.note_waiting(started);
+                }
                 Ok(CallId::Datagram(started))
             }
         }
@@ -287,7 +296,8 @@ impl<W: Copy + PartialEq> Calls<W> {
     }
 
     /// Takes in that nothing listens at the peer's port. The packet exchange outlives its server: there calls
-    /// [fail](Self::poll_failure), not the link.
+    /// [fail](Self::poll_failure), not the link. By ONC RPC calls that wait for their peer go on being sent, if no others
+    /// are in flight.
     ///
     /// # Errors
     /// The link has failed.
@@ -297,14 +307,44 @@ impl<W: Copy + PartialEq> Calls<W> {
         error: io::Error,
         now: Instant,
     ) -> Result<(), ConnectionFailure> {
-        match self {
-            Self::Datagram(calls) if calls.endpoint.is_exchange() => {
-                calls.fault = Some(Arc::new(error));
-                calls.silence.handle_refused();
-                calls.endpoint.handle_refusal(now);
-                Ok(())
-            }
-            _ => Err(error.into()),
+        let Self::Datagram(calls) = self else {
+            return Err(error.into());
+        };
+        if calls.endpoint.is_exchange() {
+            calls.fault = Some(Arc::new(error));
+            calls.silence.handle_refused();
+            calls.endpoint.handle_refusal(now);
+        } else if calls.all_wait() {
+            calls.fault = Some(Arc::new(error));
+        } else {
+            return Err(error.into());
         }
+        Ok(())
+    }
+}
+
+impl<W: Copy + PartialEq> DatagramCalls<W> {
+    /// Notes that a call was started that waits for a peer that is not there.
+    #[cold]
+    fn note_waiting(&mut self, call: DatagramCallId) {
+        if self.endpoint.is_exchange() {
+            return;
+        }
+        if self.waiting.len() > 2 * self.endpoint.in_flight() {
+            self.forget_ended();
+        }
+        self.waiting.push(call);
+    }
+
+    fn forget_ended(&mut self) {
+        let endpoint = &self.endpoint;
+        self.waiting
+            .retain(|call| endpoint.call_timeout(*call).is_some());
+    }
+
+    /// Returns whether there are calls in flight, and all of them wait for a peer that is not there.
+    fn all_wait(&mut self) -> bool {
+        self.forget_ended();
+        !self.waiting.is_empty() && self.waiting.len() == self.endpoint.in_flight()
     }
 }

@@ -17,7 +17,7 @@ use crate::codec::onc::message::{Refused, ReplyBody, ReplyHeader, Violation, set
 use crate::in_flight::InFlight;
 
 /// A call that is written but for what is known only when it is sent: its number, and its service's.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub enum CallDraft<'c> {
     /// A call of ONC RPC, which [`CallTemplate::begin`](crate::onc::message::CallTemplate::begin) began.
     Onc,
@@ -26,7 +26,7 @@ pub enum CallDraft<'c> {
 }
 
 /// A call of the lean protocol, and what it is a call of.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct LeanCall<'c> {
     /// The place of its message in the buffer.
     pub draft: MessageDraft,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_core::caller::{Caller, DecodeBy};
-use tenon_core::client::{Results, buffers, seal};
+use tenon_core::client::{ReadyPauses, Results, buffers, seal};
 use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::{CallOptions, ChannelOptions};
 use tenon_core::procedure::{Ping, ProcedureCall};
@@ -18,6 +18,7 @@ use tenon_proto::connection::CallDraft;
 use tenon_proto::lean::{ByteOrder, Interface, Metadata, MetadataError};
 use tenon_proto::onc::auth::Credential;
 use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
+use tokio::time::sleep;
 
 use super::channel::Channel;
 use super::ticket::{PendingCall, ReplyFuture, keep_metadata};
@@ -293,6 +294,35 @@ impl<'c> ClientView<'c> {
             .await
     }
 
+    /// Returns whether a call waits for its peer to be ready.
+    #[inline]
+    fn waits_for_ready(&self) -> bool {
+        let options = self.client.channel.options();
+        (self.options.get_wait_for_ready()).unwrap_or(options.wait_for_ready)
+    }
+
+    /// Makes a call that was written until the peer is ready for it.
+    async fn replied_when_ready(
+        self,
+        (message, draft): (Buffer, CallDraft<'c>),
+        timer: CallTimer,
+        followed: Option<Arc<Followed>>,
+    ) -> Result<Results, CallError> {
+        let channel = &self.client.channel;
+        let mut pauses = ReadyPauses::begin(self.client.caller.limit(&self.options));
+        loop {
+            let written = (message.clone(), draft);
+            let ticket = ReplyFuture::new(channel, written, timer, followed.clone());
+            match ticket.await {
+                Err(error) => match pauses.after(&error) {
+                    Some(pause) => sleep(pause).await,
+                    None => return Err(error),
+                },
+                replied => return replied,
+            }
+        }
+    }
+
     /// As [`Client::start`].
     ///
     /// # Errors
@@ -354,8 +384,11 @@ impl<'c> ClientView<'c> {
         let asks_stamps = client.asks_stamps(followed.as_ref());
         let write = |message: &mut Buffer| write(message, asks_stamps);
         let written = self.written(write, followed.as_ref())?;
-        let ticket = ReplyFuture::new(&client.channel, written, timer, followed.clone());
-        let replied = ticket.await;
+        let replied = match self.waits_for_ready() {
+            false => ReplyFuture::new(&client.channel, written, timer, followed.clone()).await,
+            // The future of other calls has no room for it.
+            true => Box::pin(self.replied_when_ready(written, timer, followed.clone())).await,
+        };
         if let Some(place) = self.options.get_reply_metadata() {
             keep_metadata(&replied, place);
         }

@@ -1,10 +1,11 @@
 //! Calls of tasks to a server that is not there: they fail at once, or wait until it is, as they say.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::restarts::{ECHO, PROGRAM, Place, VERSION, interface};
-use crate::common::serving::rest;
+use crate::common::serving::{Serving, rest};
 use tenon::{CallError, Protocol, Server};
 use tenon_tokio::{CallOptions, ChannelOptions, Client};
 
@@ -164,4 +165,67 @@ async fn a_lazy_channel_may_be_closed_unused() {
     let client = connect(&place.tcp, ChannelOptions::default().connect_lazily(true)).await;
     let closed = tokio::time::timeout(PATIENCE, client.channel().close()).await;
     closed.unwrap();
+}
+
+/// Starts a server of datagrams at the port of a place.
+fn start_datagrams(place: &Place) -> Server {
+    let listen = place.tcp.replace("tcp://", "udp://");
+    let builder = Server::builder().listen(&listen).unwrap();
+    let body = |_: u32, arguments: &[u8]| Ok(arguments.to_vec());
+    let interface = interface();
+    builder
+        .service(Serving { interface, body })
+        .start()
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_in_datagrams_wait_for_their_server() {
+    for scheme in ["udp://", "lean+udp://"] {
+        let place = Place::fresh();
+        let address = place.tcp.replace("tcp://", scheme);
+        let client = connect(&address, ChannelOptions::default().connect_lazily(true)).await;
+        assert!(echo(&client, now(), b"dead").await.is_err());
+        let waiting = [(); 2].map(|()| {
+            let client = client.clone();
+            tokio::spawn(async move { echo(&client, when_ready().timeout(HOURS), b"waits").await })
+        });
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(waiting.iter().all(|call| !call.is_finished()), "{scheme}");
+        let server = start_datagrams(&place);
+        for call in waiting {
+            assert_eq!(call.await.unwrap().unwrap(), b"waits", "{scheme}");
+        }
+        drop(server);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_wait_do_not_see_a_server_stop() {
+    let place = Place::fresh();
+    let [.., tcp, unix] = place.every_way();
+    let mut server = place.start_echo();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut callers = Vec::new();
+    for address in [tcp, unix] {
+        let client = connect(&address, ChannelOptions::default().wait_for_ready(true)).await;
+        for _ in 0..2 {
+            let (client, is_over) = (client.clone(), Arc::clone(&is_over));
+            callers.push(tokio::spawn(async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    assert_eq!(echo(&client, now(), b"again").await.unwrap(), b"again");
+                }
+            }));
+        }
+    }
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::task::block_in_place(|| server.shutdown(Duration::from_secs(5)));
+        server = place.start_echo();
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    drop(server);
 }

@@ -298,6 +298,13 @@ impl<'c> ClientView<'c> {
         }
     }
 
+    /// Returns whether a call waits for its peer to be ready.
+    #[inline]
+    fn waits_for_ready(&self) -> bool {
+        let options = self.client.channel.options();
+        (self.options.get_wait_for_ready()).unwrap_or(options.wait_for_ready)
+    }
+
     #[inline]
     fn call_probed<C: ProcedureCall>(
         &self,
@@ -388,7 +395,10 @@ impl<'c> ClientView<'c> {
         let mut message = channel.buffer();
         match write(&mut message) {
             Ok(draft) => {
-                let mut replied = channel.call(message, &draft, limit, probe);
+                let mut replied = match self.waits_for_ready() {
+                    false => channel.call(message, &draft, limit, probe),
+                    true => channel.call_when_ready(&message, &draft, limit, probe),
+                };
                 if let Some(place) = self.options.get_reply_metadata() {
                     keep_metadata(&mut replied, place);
                 }

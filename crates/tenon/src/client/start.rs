@@ -1,9 +1,10 @@
 //! Starting a call: it is put in flight and behind what waits to be sent, once there is a connection that takes it.
 
 use std::sync::{Arc, MutexGuard};
+use std::thread;
 use std::time::Instant;
 
-use tenon_core::client::{CallId, seal};
+use tenon_core::client::{CallId, ReadyPauses, seal};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Probe, Step};
 use tenon_core::timer::{CallLimit, CallTimer};
@@ -38,6 +39,31 @@ impl Channel {
         };
         reply.tell(probe);
         Ok(reply)
+    }
+
+    /// Makes a call until the peer is ready for it, within `limit`.
+    #[cold]
+    pub(super) fn call_when_ready(
+        &self,
+        message: &Buffer,
+        draft: &CallDraft<'_>,
+        limit: CallLimit,
+        probe: impl Probe,
+    ) -> Result<ReceivedReply<'_>, CallError> {
+        let mut pauses = ReadyPauses::begin(limit);
+        loop {
+            let left = CallLimit {
+                timeout: pauses.left(),
+                ..limit
+            };
+            match self.call(message.clone(), draft, left, probe) {
+                Err(error) => match pauses.after(&error) {
+                    Some(pause) => thread::sleep(pause),
+                    None => return Err(error),
+                },
+                replied => return replied,
+            }
+        }
     }
 
     /// Makes a call that cannot go directly, or was sent and has got something else than its reply.

@@ -1,10 +1,12 @@
 //! Calls to a server that is not there: they fail at once, or wait until it is, as they say.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::restarts;
 use crate::common::restarts::{Place, client, echo};
+use crate::common::serving::Serving;
 use tenon::{CallError, CallOptions, ChannelOptions, Server};
 
 /// More than any run of the tests takes: a call that waited until its time is over would never come back.
@@ -127,18 +129,71 @@ fn a_lazy_channel_of_packets_greets_with_its_first_call() {
     let client = client(&address, ChannelOptions::default().connect_lazily(true));
     let error = echo(&client, CallOptions::new(), b"dead").unwrap_err();
     assert!(!error.may_have_executed(), "{error}");
-    let server = Server::builder()
-        .listen(&place.tcp.replace("tcp://", "udp://"))
-        .unwrap()
-        .service(crate::common::serving::Serving {
-            interface: restarts::interface(),
-            body: |_: u32, arguments: &[u8]| Ok(arguments.to_vec()),
-        })
-        .start()
-        .unwrap();
+    let server = start_datagrams(&place);
     assert_eq!(
         echo(&client, CallOptions::new(), b"first").unwrap(),
         b"first"
     );
+    drop(server);
+}
+
+/// Starts a server of datagrams at the port of a place.
+fn start_datagrams(place: &Place) -> Server {
+    let listen = place.tcp.replace("tcp://", "udp://");
+    let builder = Server::builder().listen(&listen).unwrap();
+    let body = |_: u32, arguments: &[u8]| Ok(arguments.to_vec());
+    let interface = restarts::interface();
+    builder
+        .service(Serving { interface, body })
+        .start()
+        .unwrap()
+}
+
+#[test]
+fn calls_in_datagrams_wait_for_their_server() {
+    for scheme in ["udp://", "lean+udp://"] {
+        let place = Place::fresh();
+        let address = place.tcp.replace("tcp://", scheme);
+        let client = client(&address, ChannelOptions::default().connect_lazily(true));
+        assert!(echo(&client, now(), b"dead").is_err());
+        thread::scope(|scope| {
+            let call = || echo(&client, when_ready().timeout(HOURS), b"waits").unwrap();
+            let waiting = [scope.spawn(call), scope.spawn(call)];
+            thread::sleep(Duration::from_millis(100));
+            assert!(waiting.iter().all(|call| !call.is_finished()), "{scheme}");
+            let server = start_datagrams(&place);
+            for call in waiting {
+                assert_eq!(call.join().unwrap(), b"waits", "{scheme}");
+            }
+            drop(server);
+        });
+    }
+}
+
+#[test]
+fn calls_that_wait_do_not_see_a_server_stop() {
+    let place = Place::fresh();
+    let [.., tcp, unix] = place.every_way();
+    let mut server = place.start_echo();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for address in [tcp, unix] {
+            let client = client(&address, ChannelOptions::default().wait_for_ready(true));
+            for _ in 0..2 {
+                let (client, is_over) = (client.clone(), &is_over);
+                scope.spawn(move || {
+                    while !is_over.load(Ordering::Relaxed) {
+                        assert_eq!(echo(&client, now(), b"again").unwrap(), b"again");
+                    }
+                });
+            }
+        }
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(20));
+            server.shutdown(Duration::from_secs(5));
+            server = place.start_echo();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
     drop(server);
 }
