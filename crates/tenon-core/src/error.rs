@@ -144,7 +144,7 @@ pub enum CallError {
     /// did not carry it out.
     #[error(
         "the connection broke while a call of {size} bytes was being sent, and another one when it was sent again: \
-         {cause}; the peer did not carry the call out, and {}", advice_on_long_call(*.own_limit)
+         {cause}; the peer did not carry the call out, and {}", advice_on_cut_call(*.size, *.own_limit)
     )]
     CutOff {
         /// Bytes of the call, its header included.
@@ -554,6 +554,16 @@ fn advice_on_long_call(own_limit: usize) -> String {
     )
 }
 
+/// A peer that takes no calls as short as this takes none at all.
+const SHORT: usize = 64 << 10;
+
+fn advice_on_cut_call(size: usize, own_limit: usize) -> String {
+    match size <= SHORT {
+        true => "may take no connections now, as it has as many as it takes, or stops".to_owned(),
+        false => advice_on_long_call(own_limit),
+    }
+}
+
 fn advice_on_own_limit(limit: Option<usize>) -> String {
     match limit {
         Some(limit) => format!("; this channel sends up to {limit}, by ChannelOptions::send_max"),
@@ -564,7 +574,7 @@ fn advice_on_own_limit(limit: Option<usize>) -> String {
 fn advice_on_refusal(refused: &Refused) -> &'static str {
     match refused {
         Refused::SystemError => {
-            "; why, its log may say. Over udp:// a result that is larger than a datagram is one reason: connect to tcp://"
+            "; why, its log may say. Over udp://, one reason is a result that is larger than a datagram: connect to tcp://"
         }
         _ => "",
     }

@@ -43,6 +43,19 @@ impl Place {
         String::from_utf8(output.stdout).expect("text")
     }
 
+    /// What it prints of an interface on its standard input.
+    fn prints_of(&self, interface: &str, arguments: &str) -> String {
+        let interface = fs::File::open(self.0.join(interface)).expect("an interface");
+        let output = Command::new(self.0.join("rpcgen"))
+            .current_dir(&self.0)
+            .args(arguments.split_whitespace())
+            .stdin(interface)
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
     /// What it says when it fails.
     fn refuses(&self, arguments: &str) -> String {
         let output = self.rpcgen(arguments);
@@ -93,6 +106,18 @@ fn each_output_is_read_with_its_own_symbol() {
     assert!(!routines.contains("/* only the header */"), "{routines}");
     assert!(routines.contains("register int32_t *buf;"), "{routines}");
     assert!(routines.contains("#include \"demo.h\""), "{routines}");
+}
+
+#[test]
+fn an_interface_is_read_from_the_standard_input() {
+    let place = Place::new("stdin");
+    let header = place.prints("-hN demo.x");
+    for arguments in ["-hN", "-hN -"] {
+        let read = place.prints_of("demo.x", arguments);
+        let without_names = |text: &str| text.replace("STDIN", "DEMO").replace("stdin", "demo");
+        let expected = header.replace("demo.x", "demo");
+        assert_eq!(without_names(&read), expected, "{arguments}");
+    }
 }
 
 #[test]

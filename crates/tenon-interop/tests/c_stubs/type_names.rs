@@ -13,6 +13,14 @@ use tenon_interop::{root, run};
 /// The headers that stubs include, as a translation unit.
 const HEADERS: &str = "#include <stdlib.h>\n#include <string.h>\n#include <tenon.h>\n";
 
+/// The ways in which programs are compiled: by the standard alone, as gcc does by itself, which lets its headers declare
+/// what POSIX has, and with all that glibc has.
+const DIALECTS: [&[&str]; 3] = [
+    &["-std=c11"],
+    &["-std=gnu17"],
+    &["-std=gnu17", "-D_GNU_SOURCE"],
+];
+
 /// What stands beside a name that is tried: parts of every kind, and a procedure of several parameters.
 const INTERFACE: &str = "
 enum hue { RED = 1, BLUE = 2 };
@@ -36,7 +44,7 @@ fn preprocessed(flags: &[&str]) -> String {
     let folder = folder();
     fs::write(folder.join("headers.c"), HEADERS).expect("a file");
     let mut compiler = Command::new("gcc");
-    compiler.current_dir(&folder).args(["-std=c11", "-E"]);
+    compiler.current_dir(&folder).arg("-E");
     let include = root().join("crates/tenon-c/include");
     compiler.arg(format!("-I{}", include.display()));
     let output = compiler.args(flags).arg("headers.c").output();
@@ -62,7 +70,18 @@ fn stubs_of<'a>(
 
 /// The words of the library's headers.
 fn of_the_library() -> String {
-    preprocessed(&["-P"]) + &preprocessed(&["-dM"])
+    let texts = DIALECTS.iter().map(|dialect| {
+        let declared = preprocessed(&[dialect, &["-P"][..]].concat());
+        declared + &preprocessed(&[dialect, &["-dM"][..]].concat())
+    });
+    texts.collect()
+}
+
+/// The words of the library's macros.
+fn macros_of_the_library() -> String {
+    let texts = DIALECTS.iter();
+    let texts = texts.map(|dialect| preprocessed(&[dialect, &["-dM"][..]].concat()));
+    texts.collect()
 }
 
 /// The words of stubs and of what they share.
@@ -113,33 +132,49 @@ fn refused_or_harmless(kind: &str, text: &str, using: Use, expected: &Expected) 
     fs::create_dir_all(&folder).expect("a folder");
     fs::write(folder.join("it.h"), stubs.header).expect("a file");
     fs::write(folder.join("it.c"), stubs.source).expect("a file");
-    let mut compiler = Command::new("gcc");
-    compiler.current_dir(&folder);
-    let include = root().join("crates/tenon-c/include");
-    compiler.arg(format!("-I{}", include.display()));
-    compiler.args([
-        "-std=c11",
-        "-Wall",
-        "-Wextra",
-        // It reads the source from its beginning for each `if`, which takes a minute in files as long as these, and
-        // is about no name.
-        "-Wno-misleading-indentation",
-        "-Werror",
-        "-fsyntax-only",
-        "it.c",
-    ]);
-    run(compiler);
+    for dialect in DIALECTS {
+        let mut compiler = Command::new("gcc");
+        compiler.current_dir(&folder).args(dialect);
+        let include = root().join("crates/tenon-c/include");
+        compiler.arg(format!("-I{}", include.display()));
+        compiler.args([
+            "-Wall",
+            "-Wextra",
+            // It reads the source from its beginning for each `if`, which takes a minute in files as long as these, and
+            // is about no name.
+            "-Wno-misleading-indentation",
+            "-Werror",
+            "-fsyntax-only",
+            "it.c",
+        ]);
+        run(compiler);
+    }
 }
 
 #[test]
 fn types_of_the_library() {
     let using: Use = |name, _| format!("struct {name} {{ int only; }};");
     let expected = Expected {
-        renamed: &["malloc", "size_t", "memcpy", "FILE", "div_t", "qsort"],
+        renamed: &[
+            "malloc", "size_t", "memcpy", "FILE", "div_t", "qsort", "mode_t", "timeval", "index",
+            "basename", "unix",
+        ],
         refused: &["RED"],
         kept: &["size"],
     };
     refused_or_harmless("library_type", &of_the_library(), using, &expected);
+}
+
+/// A typedef that glibc has with the same meaning keeps its name, and one with another gets another.
+#[test]
+fn typedefs_of_the_library() {
+    let using: Use = |name, _| format!("typedef unsigned int {name};");
+    let expected = Expected {
+        renamed: &["size_t", "off_t", "pid_t"],
+        refused: &[],
+        kept: &["u_int", "uid_t", "mode_t", "u_int32_t"],
+    };
+    refused_or_harmless("library_typedef", &of_the_library(), using, &expected);
 }
 
 #[test]
@@ -204,10 +239,10 @@ fn fields_and_parameters() {
              int G{at}(hue {name}) = 2; int H{at}(opaque {name}<>, opaque more[4]) = 3; }} = 1; }} = {at};"
         )
     };
-    let text = of_stubs(using) + &preprocessed(&["-dM"]);
+    let text = of_stubs(using) + &macros_of_the_library();
     let expected = Expected {
         // The last is a parameter of a function that calls it.
-        renamed: &["EOF", "NULL", "memcpy"],
+        renamed: &["EOF", "NULL", "memcpy", "linux"],
         refused: &[],
         kept: &["malloc", "payable"],
     };

@@ -108,3 +108,21 @@ fn a_peer_that_cuts_every_connection_is_asked_twice() {
     drop(std::net::TcpStream::connect(&address["tcp://".len()..]).unwrap());
     assert_eq!(peer.join().unwrap(), 3);
 }
+
+#[test]
+fn a_short_call_is_not_said_to_be_too_long() {
+    let text = |size| {
+        let cause = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        let error = CallError::CutOff {
+            size,
+            own_limit: 64 << 20,
+            cause: cause.into(),
+        };
+        error.to_string()
+    };
+    let long = text(LARGE);
+    assert!(long.contains("may not take calls of this size"), "{long}");
+    let short = text(48);
+    assert!(short.contains("may take no connections now"), "{short}");
+    assert!(!short.contains("size"), "{short}");
+}

@@ -136,12 +136,12 @@ struct RpcgenRun<'a> {
 impl<'a> RpcgenRun<'a> {
     fn new(options: &'a RpcgenOptions) -> Result<Self, CommandFailure> {
         let (name, bytes) = match &options.file {
-            Some(path) => {
+            Some(path) if path.as_os_str() != "-" => {
                 let bytes = fs::read(path)
                     .map_err(|error| CommandFailure::new(format!("{}: {error}", path.display())))?;
                 (path.clone(), bytes)
             }
-            None => {
+            _ => {
                 let mut bytes = Vec::new();
                 io::stdin().lock().read_to_end(&mut bytes)?;
                 (PathBuf::from("stdin"), bytes)

@@ -97,7 +97,10 @@ pub fn is_reserved(schema: &Schema, what: NameKind, name: &str) -> bool {
         return !matches!(what, NameKind::Type(id) if is_standard(schema, id, name));
     }
     match what {
-        NameKind::Type(id) => library::has(name) || is_hidden(schema, id, name),
+        NameKind::Type(id) => {
+            library::has(name) && !is_declared_alike(schema, id, name)
+                || is_hidden(schema, id, name)
+        }
         NameKind::Member => library::has(name) || BESIDE_MEMBERS.contains(&name),
         // A macro of the name would break programs that include the header.
         NameKind::Number => library::has(name),
@@ -121,6 +124,31 @@ pub fn is_standard(schema: &Schema, id: TypeId, name: &str) -> bool {
         Type::Uchar => name == "uint8_t",
         _ => false,
     }
+}
+
+/// Returns whether the type `id` is a typedef that glibc's headers may have, too, with the same meaning: C lets both stand.
+fn is_declared_alike(schema: &Schema, id: TypeId, name: &str) -> bool {
+    let TypeKind::Typedef(to) = &schema.type_def(id).kind else {
+        return false;
+    };
+    let alike: &[&str] = match schema.resolve(to) {
+        Type::Int => &["pid_t", "key_t", "clockid_t", "daddr_t"],
+        Type::Uint => &[
+            "u_int",
+            "uint",
+            "u_int32_t",
+            "uid_t",
+            "gid_t",
+            "mode_t",
+            "id_t",
+        ],
+        Type::Hyper => &["quad_t"],
+        Type::Uhyper => &["u_int64_t", "u_quad_t"],
+        Type::Ushort => &["u_int16_t", "u_short", "ushort"],
+        Type::Uchar => &["u_int8_t", "u_char"],
+        _ => &[],
+    };
+    alike.contains(&name)
 }
 
 /// Returns whether a variable has the name of a type where stubs name that.
