@@ -10,6 +10,7 @@ use tenon_core::options::CallOptions;
 use tenon_core::procedure::{Ping, ProcedureCall, ProcedureError};
 use tenon_core::profile::{AtEnd, CallProfile, Followed, NoProbe, Probe, Step};
 use tenon_core::propagation::Propagation;
+use tenon_core::timer::CallLimit;
 use tenon_core::{CallTarget, LeanInput, MakeCalls};
 use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
@@ -393,19 +394,36 @@ impl<'c> ClientView<'c> {
         let channel = &self.client.channel;
         let limit = self.client.caller.limit(&self.options);
         let mut message = channel.buffer();
-        match write(&mut message) {
-            Ok(draft) => {
-                let mut replied = match self.waits_for_ready() {
-                    false => channel.call(message, &draft, limit, probe),
-                    true => channel.call_when_ready(&message, &draft, limit, probe),
-                };
-                if let Some(place) = self.options.get_reply_metadata() {
-                    keep_metadata(&mut replied, place);
-                }
-                replied
-            }
-            Err(error) => Err(self.not_written(message, error)),
+        let draft = match write(&mut message) {
+            Ok(draft) => draft,
+            Err(error) => return Err(self.not_written(message, error)),
+        };
+        if self.waits_for_ready() {
+            return self.call_when_ready(&message, &draft, limit, probe);
         }
+        let mut replied = channel.call(message, &draft, limit, probe);
+        if let Some(place) = self.options.get_reply_metadata() {
+            keep_metadata(&mut replied, place);
+        }
+        replied
+    }
+
+    /// Makes a call that was written until the peer is ready for it.
+    #[cold]
+    #[inline(never)]
+    fn call_when_ready(
+        &self,
+        message: &Buffer,
+        draft: &CallDraft<'_>,
+        limit: CallLimit,
+        probe: impl Probe,
+    ) -> Result<ReceivedReply<'c>, CallError> {
+        let channel = &self.client.channel;
+        let mut replied = channel.call_when_ready(message, draft, limit, probe);
+        if let Some(place) = self.options.get_reply_metadata() {
+            keep_metadata(&mut replied, place);
+        }
+        replied
     }
 
     /// Sends the call that `write` writes.
