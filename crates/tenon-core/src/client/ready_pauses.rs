@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::CallErrorKind;
+use crate::error::{CallError, CallErrorKind};
 use crate::procedure::ProcedureError;
 use crate::timer::{CallLimit, CallTimer};
 
@@ -30,10 +30,14 @@ impl ReadyPauses {
     /// Returns for how long to pause before the next attempt of a call that has failed; `None` if it is not made again.
     pub fn after<E: ProcedureError>(&mut self, error: &E) -> Option<Duration> {
         let error = error.call_error()?;
-        let is_not_ready = matches!(
-            error.kind(),
-            CallErrorKind::Unreachable | CallErrorKind::Stopping | CallErrorKind::Disconnected
-        );
+        let is_not_ready = match error {
+            // The channel has waited itself for as long as that may help, and has sent a call that was cut off twice.
+            CallError::Connect(_) | CallError::CutOff { .. } => false,
+            _ => matches!(
+                error.kind(),
+                CallErrorKind::Unreachable | CallErrorKind::Stopping | CallErrorKind::Disconnected
+            ),
+        };
         let pause = self.next;
         let may_repeat = is_not_ready && !error.may_have_executed() && pause < self.left();
         self.next = (2 * pause).min(LONGEST);

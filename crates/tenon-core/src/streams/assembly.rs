@@ -117,6 +117,7 @@ impl ItemAssembly {
             self.credit += part.size;
             let bytes = &self.received.bytes()[part.place];
             if self.joined.len() + bytes.len() > limit {
+                self.has_items = false;
                 return Err(CallError::ItemTooLarge { limit });
             }
             self.joined.extend(bytes);
@@ -342,6 +343,7 @@ mod tests {
     fn an_item_in_parts_that_is_too_long_is_an_error() {
         let mut assembly = assembly_of(&[item(b"12345678", true), item(b"9", false)]);
         let error = assembly.prepare(|| 8).expect_err("9 bytes");
+        assert!(!assembly.is_ready(), "nothing of it is read");
         assert!(
             matches!(error, CallError::ItemTooLarge { limit: 8 }),
             "{error}"

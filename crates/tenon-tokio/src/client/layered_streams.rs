@@ -98,8 +98,6 @@ impl<C: MakeAsyncCalls + OpenAsyncStreams + Send, M: Middleware> OpenAsyncStream
 struct LayeredSource<M: Middleware> {
     source: Box<dyn ItemSource>,
     run: OpenRun<M>,
-    /// True once items have come.
-    has_items: bool,
     repetition: Repetition<M>,
 }
 
@@ -122,14 +120,13 @@ impl<M: Middleware> LayeredSource<M> {
         Box::new(Self {
             source,
             run: Some(run),
-            has_items: false,
             repetition: Repetition::None,
         })
     }
 
     /// Ends an attempt, which has failed before an item has come; returns whether the call is to be made again.
     fn end_attempt(&mut self, error: &CallError) -> bool {
-        let may_reopen = !self.has_items && self.source.can_reopen();
+        let may_reopen = self.source.can_reopen();
         let Some(mut run) = self.run.take_if(|_| may_reopen) else {
             return false;
         };
@@ -175,7 +172,7 @@ impl<M: Middleware> ItemSource for LayeredSource<M> {
                 Err(error) => Err(error),
             };
             match &polled {
-                Ok(true) => self.has_items = true,
+                Ok(true) => {}
                 Err(error) if self.end_attempt(error) => continue,
                 Ok(false) | Err(_) => {
                     if let Some(run) = self.run.take() {

@@ -317,7 +317,7 @@ pub(super) struct ResultSource {
     call: Option<Arc<StreamingCall>>,
     /// True once the reply was fetched.
     is_over: bool,
-    /// The call as it is made again.
+    /// The call as it is made again, until its first items have come.
     again: Option<Arc<RepeatableCall>>,
     /// It is being made again.
     opening: Option<Opening>,
@@ -369,7 +369,10 @@ impl ItemSource for ResultSource {
             }
         };
         let polled = match call.pipe.take(into) {
-            Readable::Items => Poll::Ready(Ok(true)),
+            Readable::Items => {
+                self.again = None;
+                Poll::Ready(Ok(true))
+            }
             _ => call
                 .poll_outcome(&mut state, cx)
                 .map(|results| results.map(|_| false)),

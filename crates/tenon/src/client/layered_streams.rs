@@ -105,8 +105,6 @@ fn opened<C: MakeCalls, M: Middleware, P: ProcedureCall, O>(
 struct LayeredSource<M: Middleware> {
     source: Box<dyn ItemSource>,
     run: OpenRun<M>,
-    /// True once items have come.
-    has_items: bool,
 }
 
 impl<M: Middleware> LayeredSource<M> {
@@ -114,13 +112,12 @@ impl<M: Middleware> LayeredSource<M> {
         Box::new(Self {
             source,
             run: Some(run),
-            has_items: false,
         })
     }
 
     /// Ends an attempt, which has failed before an item has come; returns whether the call is to be made again.
     fn end_attempt(&mut self, error: &CallError) -> bool {
-        let may_reopen = !self.has_items && self.source.can_reopen();
+        let may_reopen = self.source.can_reopen();
         let run = self.run.as_mut().filter(|_| may_reopen);
         run.is_some_and(|run| run.end_attempt(&outcome_of_error(error)))
     }
@@ -145,7 +142,6 @@ impl<M: Middleware> ItemSource for LayeredSource<M> {
                 Err(error) => Err(error),
             };
         }
-        self.has_items |= matches!(waited, Ok(true));
         if !matches!(waited, Ok(true))
             && let Some(run) = self.run.take()
         {

@@ -210,7 +210,7 @@ pub(super) struct ResultSource {
     call: Arc<StreamingCall>,
     /// True once the reply was fetched.
     is_over: bool,
-    /// The call as it is made again.
+    /// The call as it is made again, until its first items have come.
     again: Option<Box<RepeatableCall>>,
 }
 
@@ -232,6 +232,7 @@ impl ItemSource for ResultSource {
         loop {
             if call.pipe.take(into) == Readable::Items {
                 call.transmit_now(state);
+                self.again = None;
                 return Ok(true);
             }
             if state.waiters.has_outcome(call.waiter) {

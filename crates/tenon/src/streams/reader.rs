@@ -57,7 +57,7 @@ pub(crate) trait ItemSource: Send {
     /// Returns the bytes of the longest item that is accepted.
     fn item_max(&self) -> usize;
 
-    /// Returns whether the call can be made again, if it has failed before its first item came.
+    /// Returns whether the call can be made again: not once an item has come.
     fn can_reopen(&self) -> bool {
         false
     }

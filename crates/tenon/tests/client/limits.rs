@@ -103,7 +103,9 @@ fn a_peer_that_cuts_every_connection_is_asked_twice() {
         connections
     });
     let client = client(&address, ChannelOptions::default());
-    let error = echo(&client, CallOptions::new(), &vec![7; LARGE]).unwrap_err();
+    // So is it for a call that waits for a server.
+    let waits = CallOptions::new().wait_for_ready(true);
+    let error = echo(&client, waits, &vec![7; LARGE]).unwrap_err();
     assert!(matches!(error, CallError::CutOff { .. }), "{error}");
     drop(std::net::TcpStream::connect(&address["tcp://".len()..]).unwrap());
     assert_eq!(peer.join().unwrap(), 3);
