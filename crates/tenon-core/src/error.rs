@@ -11,6 +11,7 @@ use tenon_proto::connection::{BindError, ConnectionError, PeerSilence, ReplyErro
 use tenon_proto::lean::{self, MetadataError};
 use tenon_proto::onc::message::{Refused, Violation};
 use tenon_proto::onc::record::RecordError;
+use tenon_proto::onc::reply::CLOSE_NOTICE_BEGIN;
 use tenon_wire::{DecodeError, EncodeError};
 
 pub use crate::error_kind::CallErrorKind;
@@ -455,6 +456,27 @@ impl From<ConnectionError> for ConnectionFailure {
         match error {
             ConnectionError::Refused(refused) => Self::Refused(refused),
             ConnectionError::Onc(violation) => Self::Misbehaved(Misbehavior::Message(violation)),
+            // A server that stops, and does not know yet what its peer speaks, says so by ONC RPC.
+            ConnectionError::Lean(lean::Violation {
+                fault:
+                    lean::Fault::NotLean {
+                        got: CLOSE_NOTICE_BEGIN,
+                        ..
+                    },
+                ..
+            })
+            | ConnectionError::Framing(FramingError::Lean(lean::Violation {
+                fault:
+                    lean::Fault::NotLean {
+                        got: CLOSE_NOTICE_BEGIN,
+                        ..
+                    },
+                ..
+            })) => Self::Refused(lean::Refused {
+                reason: lean::RefusalReason::STOPPING,
+                theirs: lean::Versions::OURS,
+                ours: lean::Versions::OURS,
+            }),
             ConnectionError::Lean(violation)
             | ConnectionError::Framing(FramingError::Lean(violation)) => {
                 Self::Misbehaved(Misbehavior::Lean { violation })

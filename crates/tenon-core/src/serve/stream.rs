@@ -606,6 +606,13 @@ impl ServedStream {
         self.connection.close(reason, "");
     }
 
+    /// Tells a caller by ONC RPC, behind the replies, that the calls are carried out which were answered, and no others. It
+    /// is for a connection that is closed now, of which every call is answered and nothing is received any more.
+    #[cold]
+    pub fn push_close_notice(&mut self) {
+        self.connection.push_close_notice();
+    }
+
     /// Returns whether the peer has said that it begins nothing any more.
     pub fn is_peer_closing(&self) -> bool {
         self.connection.is_peer_closing()

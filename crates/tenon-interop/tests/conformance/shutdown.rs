@@ -1,10 +1,16 @@
 //! Servers that stop: what was begun is answered, what comes later is refused.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use crate::rows::{Execution, rows, sized_rows};
-use crate::service::{ECHO, HOLD, Obliging};
+use tenon::Protocol;
+use tenon_proto::onc::reply::CLOSE_NOTICE;
+
+use crate::rows::{End, Execution, Row, plain_rows, rows, sized_rows};
+use crate::service::{ECHO, HOLD, Obliging, PROGRAM, VERSION};
 
 #[test]
 fn calls_in_flight_are_answered_and_later_ones_refused() {
@@ -34,6 +40,56 @@ fn calls_in_flight_are_answered_and_later_ones_refused() {
             assert!(!error.may_have_executed(), "{row}: {error:?}");
         }
     }
+}
+
+/// Its last reply is one to no call, of which clients that know it take that nothing else was carried out.
+#[test]
+fn clients_of_onc_rpc_get_a_close_notice_behind_their_replies() {
+    let is_tried = |row: &Row| row.protocol == Protocol::Onc && row.client == End::Threads;
+    for row in plain_rows().into_iter().filter(is_tried) {
+        for is_idle in [false, true] {
+            let server = row.server(&Obliging::default(), Execution::Inline);
+            let mut stream = connect_raw(&server.address());
+            let words = [0_u32, 2, PROGRAM, VERSION, 0, 0, 0, 0, 0];
+            let call = [
+                &7_u32.to_be_bytes()[..],
+                &words.map(u32::to_be_bytes).concat(),
+            ]
+            .concat();
+            stream.write_all(&record(&call)).unwrap();
+            let reply = [7_u32, 1, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
+            let mut got = vec![0; reply.len() + 4];
+            stream.read_exact(&mut got).unwrap();
+            assert_eq!(got, record(&reply), "{row}");
+            if is_idle {
+                // It is told, too, though it is not waited for.
+                thread::sleep(Duration::from_millis(1200));
+            }
+            let mut rest = Vec::new();
+            thread::scope(|scope| {
+                scope.spawn(|| server.shutdown());
+                stream.read_to_end(&mut rest).unwrap();
+                drop(stream);
+            });
+            assert_eq!(rest, record(&CLOSE_NOTICE), "{row}");
+        }
+    }
+}
+
+trait RawStream: Read + Write {}
+impl<S: Read + Write> RawStream for S {}
+
+fn connect_raw(address: &str) -> Box<dyn RawStream> {
+    let (scheme, place) = address.split_once("://").unwrap();
+    match scheme {
+        "tcp" => Box::new(TcpStream::connect(place).unwrap()),
+        _ => Box::new(UnixStream::connect(place).unwrap()),
+    }
+}
+
+fn record(message: &[u8]) -> Vec<u8> {
+    let mark = 1 << 31 | message.len() as u32;
+    [&mark.to_be_bytes(), message].concat()
 }
 
 #[test]

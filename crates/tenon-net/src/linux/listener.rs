@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, chmod, fchmod, fstat};
 use rustix::io::{Errno, retry_on_intr};
@@ -15,6 +17,7 @@ use rustix::net::{
     self, AddressFamily, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType,
     addr::SocketAddrArg,
 };
+use socket2::{SockFilter, SockRef};
 use tenon_shm::{JoinRefusal, Sizes, User};
 
 use super::shm::ShmStream;
@@ -27,6 +30,21 @@ use crate::{Address, Endpoint, Stream, Transport};
 
 /// The permission bits of a file's mode.
 const PERMISSIONS: u32 = 0o777;
+
+/// A socket's filter, in classic BPF, that drops the segments that begin connections, those with SYN and without ACK, and
+/// keeps all others. It sees a segment from its TCP header on.
+const DROP_SYN: [SockFilter; 5] = [
+    // ldb [13], the flags; and #0x12, SYN and ACK; jeq #0x02, SYN alone.
+    SockFilter::new(0x30, 0, 0, 13),
+    SockFilter::new(0x54, 0, 0, 0x12),
+    SockFilter::new(0x15, 0, 1, 0x02),
+    // ret #0; ret #-1.
+    SockFilter::new(0x06, 0, 0, 0),
+    SockFilter::new(0x06, 0, 0, u32::MAX),
+];
+
+/// How long a listener that stops gives connections that are half open.
+const HANDSHAKE_END: Duration = Duration::from_micros(300);
 
 /// A listening socket. Dropping it removes the file of a Unix socket.
 #[derive(Debug)]
@@ -189,13 +207,18 @@ impl Listener {
         }
     }
 
-    /// Has the system take no further connections in, where it can without a loss of those that wait: for Unix sockets
-    /// and shared memory, whose clients are told that nothing listens. Those that wait can still be
-    /// [accepted](Self::try_accept). Over TCP it changes nothing: the system would reset those that wait.
+    /// Has the system take no further connections in. Those that wait can still be [accepted](Self::try_accept): closed
+    /// at once, the listener would have the system reset them, and their peers may have called.
+    ///
+    /// Clients of Unix sockets and shared memory are told from now on that nothing listens; those of TCP are as soon as
+    /// the listener is closed, by which they should not be kept waiting. It takes 0.3 ms over TCP, in which a connection
+    /// whose client has been answered, and may call already, becomes one that can be accepted.
     pub fn stop_listening(&self) {
+        // Nothing depends on it: what is not accepted in time is reset.
         if self.address.transport() != Transport::Tcp {
-            // Nothing depends on it: what is not accepted in time is reset.
             let _ = net::shutdown(&self.fd, net::Shutdown::Read);
+        } else if SockRef::from(&self.fd).attach_filter(&DROP_SYN).is_ok() {
+            thread::sleep(HANDSHAKE_END);
         }
     }
 

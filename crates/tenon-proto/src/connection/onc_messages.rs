@@ -1,13 +1,14 @@
 //! Messages of ONC RPC (RFC 5531 section 9): calls of the peer and replies to calls of this end.
 
-use tenon_wire::{Buffer, Decoder};
+use tenon_wire::{BStr, Buffer, Decoder};
 
 use super::incoming_calls::{Caller, IncomingCall, NULL_PROCEDURE, ReplyDraft};
 use super::service_table::ServiceTable;
-use super::{Connection, ConnectionError, Event, WireProtocol};
-use crate::codec::lean::{ByteOrder, CallStreams, Extensions};
+use super::{Connection, ConnectionError, Event, PeerClosing, WireProtocol};
+use crate::codec::lean::{ByteOrder, CallStreams, Close, CloseReason, Extensions};
 use crate::codec::onc::auth::Credential;
 use crate::codec::onc::message::{BadCall, CallHeader, Refused};
+use crate::codec::onc::record::{self, MARK};
 use crate::codec::onc::reply;
 
 /// The second word of a reply, behind its number: one.
@@ -24,10 +25,41 @@ impl<W> Connection<W> {
         // What an end that has never called gets is no reply.
         let is_reply = record.get(4..8) == Some(&REPLY) && self.outgoing.has_called();
         if is_reply || self.config.incoming_calls_max == 0 {
-            let answer = self.outgoing.handle_onc_reply(record)?;
-            return Ok(answer.map_or(Event::Handled, Event::Answered));
+            return Ok(match self.outgoing.handle_onc_reply(record)? {
+                Some(answer) => Event::Answered(answer),
+                None if record == reply::CLOSE_NOTICE => self.handle_close_notice(),
+                None => Event::Handled,
+            });
         }
         self.handle_onc_call(record, services)
+    }
+
+    /// Takes in that the peer has answered all calls that it has carried out, and closes the connection.
+    #[cold]
+    fn handle_close_notice<'m>(&mut self) -> Event<'m, W> {
+        self.closing.peer = Some(None);
+        let unbegun = self.outgoing.abandon_behind(None);
+        for call in unbegun.iter().filter(|call| !call.was_sent) {
+            self.send_queue.remove(call.number);
+        }
+        let close = Close {
+            reason: CloseReason::STOPPING,
+            last_call: None,
+            message: BStr::new(b""),
+        };
+        Event::PeerClosing(PeerClosing { close, unbegun })
+    }
+
+    /// Tells the peer, unless it speaks the lean protocol, that all calls are answered which were carried out, and that no
+    /// others are. The connection is to be closed behind it, and nothing received any more.
+    pub fn push_close_notice(&mut self) {
+        if self.protocol != Some(WireProtocol::Lean) {
+            let mut notice = std::mem::take(&mut self.scratch);
+            notice.room(MARK);
+            notice.extend(&reply::CLOSE_NOTICE);
+            record::seal(&mut notice, 0, self.config.fragment_max);
+            self.push_own_reply(notice);
+        }
     }
 
     #[inline]

@@ -219,6 +219,37 @@ fn who_cannot_be_asked_to_go_away_is_not() {
     assert!(!closed.server.connection.go_away());
 }
 
+/// Its last reply says it, which other clients ignore.
+#[test]
+fn a_client_of_onc_rpc_is_told_what_a_server_that_closes_has_not_begun() {
+    let mut pair = Pair::onc();
+    pair.call_onc(b"", "begun");
+    let begun = pair.serve().remove(0);
+    pair.call_onc(b"", "late");
+    pair.server.connection.close(CloseReason::STOPPING, "");
+    pair.answer(begun.caller, b"answered");
+    pair.server.connection.push_close_notice();
+    let told = [
+        "begun: answered",
+        "closing behind None: it stops; not begun: [\"late\"]",
+    ];
+    assert_eq!(pair.take_answers(), told);
+    assert!(pair.client.connection.is_peer_closing());
+    let template = CallTemplate::new(300, 5, &Credential::None);
+    let deadline = pair.now + SECOND;
+    let client = &mut pair.client;
+    let started = client.call_onc(&template, 1, b"", deadline, "more");
+    assert_eq!(started, Err(StartError::Closing));
+}
+
+/// A lean client has been told already.
+#[test]
+fn a_lean_server_has_no_close_notice() {
+    let mut pair = pair();
+    pair.server.connection.push_close_notice();
+    assert!(!pair.server.connection.has_transmit());
+}
+
 #[test]
 fn a_close_waits_behind_the_calls_that_were_started_before() {
     let mut pair = pair();

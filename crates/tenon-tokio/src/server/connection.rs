@@ -609,12 +609,16 @@ impl ConnectionTask {
         if !matches!(reason, EndReason::Socket(_) | EndReason::Protocol(_)) {
             self.served.close(reason.close_reason());
         }
+        let is_orderly =
+            matches!(reason, EndReason::Stopping | EndReason::Aged) && self.served.deferred() == 0;
+        if is_orderly {
+            self.served.push_close_notice();
+        }
         let stream = self.socket.get_ref();
         // A peer that has gone need not be told.
         let _ = self.served.transmit(|batch| send(stream, batch));
-        let is_half_closed = matches!(reason, EndReason::Stopping | EndReason::Aged)
+        let is_half_closed = is_orderly
             && self.mailbox.origin.transport == Transport::Tcp
-            && self.served.deferred() == 0
             && self.served.was_called_lately(Instant::now())
             && stream.shutdown_send().is_ok();
         self.served.cancel_all(&self.state.shared);

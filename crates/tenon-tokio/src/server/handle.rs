@@ -141,23 +141,24 @@ impl Server {
     }
 
     /// Takes back what was told of the services elsewhere, stops listening and reading, lets the calls that were begun
-    /// be answered for as long as `drain`, and returns when every connection and port is closed. A lean peer is told
-    /// which calls were not begun; by ONC RPC those that have arrived are carried out, too. Calls with streams that
-    /// still run behind `drain` end with an error of the kind [`Stopping`](tenon::CallErrorKind::Stopping) at their
-    /// clients. Connections over TCP that were used lately are kept half-closed until their peers have ended them, for
-    /// a fifth of a second at most. A handler that still runs then runs on; its reply goes nowhere.
+    /// be answered for as long as `drain`, and returns when every connection and port is closed. A peer is told which
+    /// calls were not begun; by ONC RPC those that have arrived are carried out, too, and only clients of Tenon
+    /// understand the close notice. Calls with streams that still run behind `drain` end with an error of the kind
+    /// [`Stopping`](tenon::CallErrorKind::Stopping) at their clients. Connections over TCP that were used lately are
+    /// kept half-closed until their peers have ended them, for a fifth of a second at most. A handler that still runs
+    /// then runs on; its reply goes nowhere.
     pub async fn shutdown(&self, drain: Duration) {
         let registered = lock(&self.registered).take();
         if registered.is_some() {
             // Whether that could be taken back is logged where it is done.
             let _ = spawn_blocking(move || drop(registered)).await;
         }
-        // A connection that is accepted from now on ends at once.
-        self.state.stop();
+        // Before the connections are told, whose clients would come back at once.
         let accepting = std::mem::take(&mut *lock(&self.accepting));
         for accepting in accepting {
             accepting.end(&self.state).await;
         }
+        self.state.stop();
         self.state.drain(drain).await;
         self.expiring.abort();
         self.stopped.send_replace(true);
@@ -204,12 +205,12 @@ impl Drop for Server {
     /// Stops as [`shutdown`](Self::shutdown) does, with a second for what was begun, and waits for nothing: a task
     /// of the run time does.
     fn drop(&mut self) {
-        self.state.stop();
         let entered = self.runtime.enter();
         for accepting in lock(&self.accepting).drain(..) {
             accepting.abandon(&self.state);
         }
         drop(entered);
+        self.state.stop();
         let (state, expiring) = (Arc::clone(&self.state), self.expiring.clone());
         // A run time that has ended drops the task, as it has dropped all that was open.
         self.runtime.spawn(async move {

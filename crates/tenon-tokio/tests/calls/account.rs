@@ -46,8 +46,8 @@ async fn check(address: &str, calls: usize) {
         Way::Client => Part::Wait,
     };
     let slept = u64::from(slept) * 1_000_000;
-    // Two clocks that count the same time differ by a little.
-    assert!(nanos(&sleep, waited) >= slept - slept / 20);
+    // A part of it counts elsewhere if this thread is held up between two stamps.
+    assert!(nanos(&sleep, waited) >= slept / 2);
     account.clear();
     let mut tasks = JoinSet::new();
     for _ in 0..calls {

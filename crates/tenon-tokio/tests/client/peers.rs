@@ -13,6 +13,7 @@ use tenon::CallError;
 use tenon::wire::Buffer;
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{Connection, Event, ReplyDraft, ServiceTable};
+use tenon_proto::onc::reply::CLOSE_NOTICE;
 use tokio::task::JoinSet;
 
 /// A peer on TCP that does what `script` says with each connection, by its number.
@@ -97,6 +98,27 @@ fn way(is_lean: bool, address: &str) -> String {
     match is_lean {
         true => format!("lean+{address}"),
         false => address.to_owned(),
+    }
+}
+
+/// By ONC RPC it is the last reply, and what a lean client gets instead of a preamble that has crossed with its own.
+#[tokio::test]
+async fn calls_without_a_reply_in_front_of_a_close_notice_were_not_carried_out() {
+    for is_lean in [false, true] {
+        let peer = Peer::new(1, move |_, mut stream| {
+            assert!(stream.read(&mut [0; 512]).unwrap() > 0);
+            let mark = (1 << 31 | CLOSE_NOTICE.len() as u32).to_be_bytes();
+            stream
+                .write_all(&[&mark, &CLOSE_NOTICE[..]].concat())
+                .unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+        });
+        let client = connect(&way(is_lean, &peer.address)).await;
+        let client = client.with_timeout(PATIENCE);
+        let error = in_time(call(&client, ECHO, b"late")).await.unwrap_err();
+        assert!(!error.may_have_executed(), "{is_lean}: {error:?}");
+        assert!(error.to_string().contains("stop"), "{error}");
+        peer.script.join().unwrap();
     }
 }
 

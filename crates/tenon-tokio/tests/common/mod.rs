@@ -13,6 +13,8 @@ pub mod counting;
 pub mod gate;
 #[path = "../../../tenon/tests/common/half_closed.rs"]
 pub mod half_closed;
+#[path = "../../../tenon/tests/common/hosts.rs"]
+pub mod hosts;
 #[path = "../../../tenon/tests/common/lean_caller.rs"]
 pub mod lean_caller;
 #[path = "../../../tenon/tests/common/own_process.rs"]

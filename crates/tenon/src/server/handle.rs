@@ -170,14 +170,14 @@ impl Server {
         }
     }
 
-    /// Takes back what was told of the services elsewhere, stops listening and reading, lets the calls that were
-    /// begun or handed over be answered for as long as `drain`, and answers in packets arrive, closes every
-    /// connection and returns when the threads have left. A lean peer is told which calls were not begun; by ONC RPC
-    /// those that have arrived are carried out, too. Calls with streams that still run behind `drain` end with an error
-    /// of the kind [`Stopping`](crate::CallErrorKind::Stopping) at their clients. Connections over TCP that were used
-    /// lately are kept half-closed until their peers have ended them, for a fifth of a second at most. A handler that
-    /// still runs then keeps its thread until it returns; its reply goes nowhere. If another thread is at it already,
-    /// waits for that.
+    /// Takes back what was told of the services elsewhere, stops listening and reading, lets the calls that were begun
+    /// or handed over be answered for as long as `drain`, and answers in packets arrive, closes every connection and
+    /// returns when the threads have left. A peer is told which calls were not begun; by ONC RPC those that have
+    /// arrived are carried out, too, and only clients of Tenon understand the close notice. Calls with streams that
+    /// still run behind `drain` end with an error of the kind [`Stopping`](crate::CallErrorKind::Stopping) at their
+    /// clients. Connections over TCP that were used lately are kept half-closed until their peers have ended them, for
+    /// a fifth of a second at most. A handler that still runs then keeps its thread until it returns; its reply goes
+    /// nowhere. If another thread is at it already, waits for that.
     ///
     /// ```
     /// # mod example { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example.rs")); }

@@ -44,6 +44,16 @@ pub(super) fn flush(slot: &SocketSlot, state: &mut StreamState) -> bool {
     matches!(sending, Ok(Sending::Done))
 }
 
+/// Tells the peer of a connection of which every call is answered, and which is closed now, that no others are carried
+/// out, if that has not been said: by ONC RPC it is the last message.
+pub(super) fn push_close_notice(slot: &SocketSlot, state: &mut StreamState) {
+    if let Some(stream) = slot.stream() {
+        state.served.push_close_notice();
+        // A caller that has gone need not be told.
+        let _ = state.served.transmit(|batch| send(stream, batch));
+    }
+}
+
 /// Sends as much of a batch as finds room.
 #[inline(always)]
 pub(super) fn send(stream: &Stream, batch: &TransmitBatch) -> io::Result<usize> {

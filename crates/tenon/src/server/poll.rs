@@ -116,9 +116,9 @@ impl PollDuty {
         self.accept_again.get_or_insert_with(Instant::now);
     }
 
-    /// Closes the listeners, and accepts the connections that still wait when the server stops: their peers may have called, and are told that
-    /// nothing was begun. The system would reset them, and their peers would not know.
-    pub(super) fn stop_accepting(&mut self, server: &Arc<ServerState>) {
+    /// Takes in the connections that still wait, and closes the listeners. The system would reset them, and their peers,
+    /// which may have called, would not know what came of that.
+    pub(super) fn accept_last(&mut self, server: &Arc<ServerState>) {
         for listener in self.listeners.drain(..) {
             listener.stop_listening();
             for _ in 0..BACKLOG {

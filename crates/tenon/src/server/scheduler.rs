@@ -29,6 +29,9 @@ use super::turn;
 /// Time that a thread without a task stays.
 const IDLE_THREAD_TTL: Duration = Duration::from_secs(2);
 
+/// How long it is waited for the thread that polls to accept what still waits; it does little else.
+const LAST_ACCEPT: Duration = Duration::from_secs(1);
+
 /// Another thread is woken when so much time is needed for those that wait to be served.
 const BACKLOG_MAX: Duration = Duration::from_micros(150);
 
@@ -298,10 +301,12 @@ impl Scheduler {
     /// Puts back what only one thread has, and what it has found.
     fn end_poll(&self, server: &Arc<ServerState>, mut poll: Box<PollDuty>) {
         let mut tasks = lock(&self.tasks);
-        if tasks.is_closed {
+        if tasks.accepts_last && !tasks.has_accepted_last {
             drop(tasks);
-            poll.stop_accepting(server);
+            poll.accept_last(server);
             tasks = lock(&self.tasks);
+            tasks.has_accepted_last = true;
+            self.departures.notify_all();
         }
         let found = &mut poll.ready;
         if let [(slot, _)] = &found[..]
@@ -490,16 +495,25 @@ impl Scheduler {
 
     /// Nothing is polled any more, unless calls have streams, once the thread that polls has noticed. Threads leave when
     /// nothing is left to do.
-    pub(super) fn close(&self, server: &Arc<ServerState>) {
-        let mut tasks = lock(&self.tasks);
-        tasks.is_closed = true;
-        let poll = tasks.poll.take();
+    pub(super) fn close(&self) {
+        lock(&self.tasks).is_closed = true;
         self.work.notify_all();
-        drop(tasks);
-        if let Some(poll) = poll {
+    }
+
+    /// Takes in the connections that still wait, and closes the listeners. It comes before the connections are told that
+    /// the server stops, whose clients would come back at once.
+    pub(super) fn accept_last(&self, server: &Arc<ServerState>) {
+        let mut tasks = lock(&self.tasks);
+        tasks.accepts_last = true;
+        if let Some(poll) = tasks.poll.take() {
+            drop(tasks);
             self.end_poll(server, poll);
-            self.reinforce(&mut lock(&self.tasks), server);
+            return self.reinforce(&mut lock(&self.tasks), server);
         }
+        server.wake_poller();
+        let waited = (self.departures)
+            .wait_timeout_while(tasks, LAST_ACCEPT, |tasks| !tasks.has_accepted_last);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Takes the connections and ports that waited for a thread when the last one left.

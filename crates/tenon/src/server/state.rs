@@ -85,8 +85,9 @@ impl ServerState {
 
     /// Nothing further is begun from now on.
     pub(super) fn stop(self: &Arc<Self>) {
+        self.scheduler.accept_last(self);
         self.stopping.store(true, Ordering::SeqCst);
-        self.scheduler.close(self);
+        self.scheduler.close();
         self.waker.wake();
     }
 

@@ -21,7 +21,7 @@ use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 
 use super::jobs::{AnswerTo, CallJob};
-use super::late_answers::{send, take_answers};
+use super::late_answers::{push_close_notice, send, take_answers};
 use super::slot::{
     ANSWERS, END_STREAMS, ENDED, LateAnswer, READY, ROOM, SlotState, SocketSlot, TIME, stream_of,
 };
@@ -156,9 +156,12 @@ impl StreamTurn<'_> {
     #[cold]
     fn lingers(&self, state: &mut StreamState, reason: &EndReason) -> bool {
         let has_aged = matches!(reason, EndReason::Aged);
-        if has_aged && !state.lingers && !state.has_ended && self.slot.half_close() {
-            state.lingers = true;
-            state.served.linger(Instant::now());
+        if has_aged && !state.lingers && !state.has_ended {
+            push_close_notice(self.slot, state);
+            if self.slot.half_close() {
+                state.lingers = true;
+                state.served.linger(Instant::now());
+            }
         }
         has_aged && state.lingers
     }

@@ -60,6 +60,10 @@ pub(super) struct RunQueue {
     pub(super) lone: LoneSlot,
     /// Open connections that have had calls with streams.
     pub(super) streaming: usize,
+    /// The listeners are to be closed.
+    pub(super) accepts_last: bool,
+    /// The listeners are closed.
+    pub(super) has_accepted_last: bool,
     pub(super) is_closed: bool,
 }
 
@@ -108,6 +112,8 @@ impl Scheduler {
                     needed: 1,
                 },
                 streaming: 0,
+                accepts_last: false,
+                has_accepted_last: false,
                 is_closed: false,
             }),
             work: Condvar::new(),

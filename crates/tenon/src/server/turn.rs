@@ -6,6 +6,7 @@ use std::time::Instant;
 use tenon_core::serve::EndReason;
 use tenon_net::{Carrier, Watch};
 
+use super::late_answers::push_close_notice;
 use super::port::PortTurn;
 use super::slot::{SlotSocket, SlotState, SocketSlot, port_of, stream_of};
 use super::slot_callbacks::end_callbacks;
@@ -249,8 +250,11 @@ impl SlotTurn<'_> {
             if state.has_running_calls() {
                 // Those that answer them have the socket, too.
                 self.slot.hang_up();
-            } else if is_stop && state.served.was_called_lately(Instant::now()) {
-                self.server.half_close(self.slot);
+            } else if is_stop {
+                push_close_notice(self.slot, state);
+                if state.served.was_called_lately(Instant::now()) {
+                    self.server.half_close(self.slot);
+                }
             }
         }
         let (id, peer) = (self.slot.id, self.slot.origin().peer);

@@ -237,7 +237,7 @@ fn a_server_ends_while_it_waits() {
             callers.iter_mut().for_each(Caller::expect_service);
             server.shutdown(PATIENCE);
             callers.truncate(2);
-            callers.iter_mut().for_each(Caller::expect_close);
+            callers.iter_mut().for_each(Caller::expect_close_notice);
             assert_eq!(server.counters().connections_open, 0);
         }
     });

@@ -1,18 +1,13 @@
 //! Names with several addresses, and names and ports that lead elsewhere when a connection is made again.
 
 use std::error::Error;
-use std::fmt::Write as _;
-use std::fs;
-use std::io::{self, Write as _};
-use std::net::{TcpListener, UdpSocket};
-use std::os::fd::OwnedFd;
-use std::process::{Command, Output};
+use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::caller::*;
+use crate::common::hosts::{self, Hosts, NAME, PORT, SilentListener};
 use crate::common::serving::Serving;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, listen, socket_with};
 use tenon::lean::Interface;
 use tenon::resolve::Resolver;
 use tenon::wire::Encoder;
@@ -126,111 +121,19 @@ fn a_channel_that_connects_lazily_asks_the_resolver_then() {
 
 // ---- Names with several addresses, in a namespace with a file of hosts of its own ----
 
-/// Starts this test binary again where it can say which addresses names have.
 #[test]
 fn with_hosts_of_its_own() {
-    if !rustix::process::geteuid().is_root() {
-        // Not by eprintln!, which the harness hides when a test passes.
-        let notice = "SKIPPED: with_hosts_of_its_own needs the rights of root\n";
-        io::stderr().write_all(notice.as_bytes()).unwrap();
-        return;
-    }
-    let private = ["300", "unshare", "-n", "-m", "-p", "-f", "--mount-proc"];
-    let output = Command::new("timeout")
-        .args(private)
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "addresses::inside", "--ignored", "--nocapture"])
-        .output()
-        .unwrap();
-    let told = text(&output);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("1 passed"), "{told}");
-}
-
-fn text(output: &Output) -> String {
-    let (out, err) = (&output.stdout, &output.stderr);
-    String::from_utf8_lossy(out).into_owned() + &String::from_utf8_lossy(err)
-}
-
-fn run(command: &str, arguments: &[&str]) {
-    let output = Command::new(command).args(arguments).output().unwrap();
-    let told = text(&output);
-    assert!(output.status.success(), "{command} {arguments:?}: {told}");
-}
-
-/// The name in this namespace.
-const NAME: &str = "several.test";
-const PORT: u16 = 2049;
-
-/// What the name means in this namespace.
-struct Hosts(String);
-
-impl Hosts {
-    fn replace() -> Self {
-        let folder = fresh_path();
-        fs::create_dir(&folder).unwrap();
-        let replace = |name: &str, content: &str| {
-            let own = folder.join(name);
-            fs::write(&own, content).unwrap();
-            let (own, place) = (own.display().to_string(), format!("/etc/{name}"));
-            run("mount", &["--bind", &own, &place]);
-            own
-        };
-        for (name, content) in [
-            ("nsswitch.conf", "hosts: files\n"),
-            ("host.conf", "multi on\n"),
-        ] {
-            if fs::exists(format!("/etc/{name}")).unwrap() {
-                replace(name, content);
-            }
-        }
-        Self(replace("hosts", "127.0.0.1 localhost\n"))
-    }
-
-    /// Sets the addresses of the name.
-    fn set(&self, addresses: &[&str]) {
-        let mut content = String::from("127.0.0.1 localhost\n");
-        for address in addresses {
-            writeln!(content, "{address} {NAME}").unwrap();
-        }
-        fs::write(&self.0, content).unwrap();
-    }
+    hosts::run_with_own("addresses::inside");
 }
 
 #[test]
 #[ignore = "not a test of its own: it wants a private network and a file of hosts"]
 fn inside() {
-    run("ip", &["link", "set", "lo", "up"]);
     let hosts = Hosts::replace();
     a_silent_address_does_not_keep_a_connection_from_the_next(&hosts);
     datagrams_go_to_the_first_address_that_answers(&hosts);
     all_addresses_are_told_with_their_causes(&hosts);
     a_name_is_asked_for_again_when_the_connection_is_made_again(&hosts);
-}
-
-/// A listener whose queue is full: connections are neither taken nor refused.
-struct SilentListener {
-    _listener: TcpListener,
-    _queued: Vec<OwnedFd>,
-}
-
-impl SilentListener {
-    fn open(host: &str) -> Self {
-        let listener = TcpListener::bind((host, PORT)).unwrap();
-        listen(&listener, 0).unwrap();
-        let address = listener.local_addr().unwrap();
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let queue = || {
-            let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
-            // It is not known yet whether it finds room.
-            let _ = connect(&socket, &address);
-            socket
-        };
-        Self {
-            _queued: (0..8).map(|_| queue()).collect(),
-            _listener: listener,
-        }
-    }
 }
 
 fn connect_by_name(scheme: &str, options: ChannelOptions) -> Result<Client, ConnectError> {

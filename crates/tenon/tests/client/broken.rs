@@ -12,6 +12,7 @@ use crate::common::onc_peer::{
     start, success,
 };
 use tenon::{CallError, ChannelOptions, PendingCall};
+use tenon_proto::onc::reply::CLOSE_NOTICE;
 
 const SHORT: Duration = Duration::from_millis(60);
 
@@ -39,6 +40,29 @@ fn assert_timed_out(error: &CallError, executed: bool) {
         } => assert_eq!(*may_have_executed, executed, "{error}"),
         other => panic!("{other}"),
     }
+}
+
+#[test]
+fn calls_without_a_reply_in_front_of_a_close_notice_were_not_carried_out() {
+    let peer = Peer::tcp(|accept| {
+        let mut line = accept();
+        let first = line.call().unwrap();
+        line.call().unwrap();
+        line.reply(&success(first.xid, &first.arguments));
+        line.reply(&CLOSE_NOTICE);
+        drop(line);
+        accept().echo();
+    });
+    let client = peer.client();
+    let (first, second) = (start(&client, 1), start(&client, 2));
+    assert_eq!(first.wait().unwrap(), 1);
+    let error = second.wait().unwrap_err();
+    let is_told = matches!(error, CallError::Disconnected { .. });
+    assert!(is_told && !error.may_have_executed(), "{error}");
+    assert_eq!(start(&client, 3).wait().unwrap(), 3);
+    assert_eq!(client.channel().counters().connections, 2);
+    drop(client);
+    peer.join();
 }
 
 #[test]

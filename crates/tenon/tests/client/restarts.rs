@@ -84,25 +84,11 @@ fn restart_under_load(place: &Place, address: &str) -> Vec<String> {
 }
 
 #[test]
-fn lean_calls_are_carried_out_or_not_and_their_callers_know() {
+fn calls_are_carried_out_or_not_and_their_callers_know() {
     let place = Place::fresh();
-    for address in &place.every_way()[2..] {
+    for address in &place.every_way() {
         let unknown = restart_under_load(&place, address);
         assert!(unknown.is_empty(), "{address}: {unknown:?}");
-    }
-}
-
-/// ONC RPC has no message that closes a connection: what of the calls in flight became that were not answered, no
-/// client can know. All others are told right.
-#[test]
-fn onc_calls_are_unknown_only_if_they_were_in_flight() {
-    let place = Place::fresh();
-    for address in &place.every_way()[..2] {
-        let unknown = restart_under_load(&place, address);
-        let most = RESTARTS * THREADS;
-        assert!(unknown.len() <= most, "{address}: {unknown:?}");
-        println!("{address}: {} of at most {most}", unknown.len());
-        assert!(!unknown.iter().any(|error| error.contains("pipe")));
     }
 }
 

@@ -13,6 +13,7 @@ use tenon::wire::{DecodeError, Decoder, Encoder};
 use tenon::{
     AuthStat, CallInfo, Credential, Refusal, Server, ServerBuilder, ServerLimits, Service,
 };
+use tenon_proto::onc::reply::CLOSE_NOTICE;
 
 pub const PROGRAM: u32 = 0x2000_0042;
 pub const VERSION: u32 = 3;
@@ -337,6 +338,16 @@ impl Caller {
     #[track_caller]
     pub fn expect_close(&mut self) {
         assert_eq!(self.try_receive().unwrap(), None);
+    }
+
+    /// Expects that the server says that it carries out nothing else, and closes the connection.
+    #[track_caller]
+    pub fn expect_close_notice(&mut self) {
+        assert_eq!(
+            self.try_receive().unwrap().as_deref(),
+            Some(&CLOSE_NOTICE[..])
+        );
+        self.expect_close();
     }
 
     /// Reads whatever comes until the server has closed the connection.

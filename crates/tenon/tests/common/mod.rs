@@ -5,6 +5,7 @@ pub mod caller;
 pub mod counting;
 pub mod gate;
 pub mod half_closed;
+pub mod hosts;
 pub mod interloper;
 pub mod lean_caller;
 pub mod lean_peer;

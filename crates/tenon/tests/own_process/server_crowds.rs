@@ -56,7 +56,7 @@ fn idle_connections_cost_no_thread_and_disturb_nobody() {
     eventually("the threads leave", || threads() <= 4);
     idle.iter_mut().for_each(Caller::expect_service);
     server.shutdown(PATIENCE);
-    idle.iter_mut().for_each(Caller::expect_close);
+    idle.iter_mut().for_each(Caller::expect_close_notice);
 }
 
 fn half_sent_requests_take_no_more_memory_than_there_may_be() {

@@ -164,7 +164,7 @@ fn a_server_between_two_steps_shuts_down_at_once() {
     let begin = Instant::now();
     server.handle().shutdown(PATIENCE);
     assert!(begin.elapsed() < Duration::from_secs(10));
-    idle.expect_close();
+    idle.expect_close_notice();
     assert!(!server.step(), "it has ended");
     assert_eq!(server.next_timeout(), None);
     assert_eq!(server.handle().counters().connections_open, 0);
