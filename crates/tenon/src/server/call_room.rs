@@ -12,16 +12,25 @@ use super::slot::SocketSlot;
 
 /// Room for calls that are carried out elsewhere than where they were received, or take much memory.
 ///
-/// Every call that ends, and every connection that gets its turn and does not need it, lets the connection look that
-/// has waited longest: so none waits while there is room for its call.
+/// Every call that ends, and every connection that gets its turn and has decided, lets the connection look that has
+/// waited longest: so none waits while there is room for its call. One looks at a time, as a second might find room that
+/// was made meanwhile, and overtake it.
 #[derive(Debug)]
 pub(super) struct CallAdmission {
     calls: AtomicUsize,
     calls_max: usize,
     memory: Arc<MemoryBudget>,
-    held: Mutex<VecDeque<Arc<SocketSlot>>>,
-    /// True if connections wait.
+    held: Mutex<HeldConnections>,
+    /// True if connections wait, or one looks.
     has_held: AtomicBool,
+}
+
+/// Connections with a call for which there is no room.
+#[derive(Debug, Default)]
+struct HeldConnections {
+    queue: VecDeque<Arc<SocketSlot>>,
+    /// The one that was told to look whether there is room, and has not decided.
+    looking: Option<Arc<SocketSlot>>,
 }
 
 impl CallAdmission {
@@ -64,23 +73,41 @@ impl CallAdmission {
     pub(super) fn wait(&self, slot: &Arc<SocketSlot>, is_next: bool) {
         let mut held = lock(&self.held);
         if is_next {
-            held.push_front(Arc::clone(slot));
+            held.looking = None;
+            held.queue.push_front(Arc::clone(slot));
         } else {
-            held.push_back(Arc::clone(slot));
+            held.queue.push_back(Arc::clone(slot));
         }
         self.has_held.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the connection that has waited longest, if there may be room for its call. The lock orders this behind
-    /// what a connection finds that begins to wait.
+    /// Takes the connection that has waited longest, which [looks](Self::end_look) from now on, if there may be room for
+    /// its call and no other one looks. The lock orders this behind what a connection finds that begins to wait.
     pub(super) fn next(&self) -> Option<Arc<SocketSlot>> {
         let mut held = lock(&self.held);
-        let next = if self.has(0, true) {
-            held.pop_front()
-        } else {
-            None
-        };
-        self.has_held.store(!held.is_empty(), Ordering::Relaxed);
-        next
+        if held.looking.is_none() && self.has(0, true) {
+            held.looking = held.queue.pop_front();
+            self.note_held(&held);
+            return held.looking.clone();
+        }
+        None
+    }
+
+    /// Notes that a connection has decided, or is over, if it was the one that looks. The next one is to look then.
+    pub(super) fn end_look(&self, slot: &Arc<SocketSlot>) {
+        if !self.has_held.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut held = lock(&self.held);
+        let looking = held.looking.as_ref();
+        if looking.is_some_and(|looking| Arc::ptr_eq(looking, slot)) {
+            held.looking = None;
+            self.note_held(&held);
+        }
+    }
+
+    fn note_held(&self, held: &HeldConnections) {
+        let has_held = held.looking.is_some() || !held.queue.is_empty();
+        self.has_held.store(has_held, Ordering::Relaxed);
     }
 }

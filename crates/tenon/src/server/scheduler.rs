@@ -159,11 +159,19 @@ impl Scheduler {
             if let Some(state) = slot.signal(ROOM) {
                 return self.push_ready(server, &slot, state);
             }
-            // Otherwise it has ended, and the next one may look.
             if server.slots.get(slot.id).is_some() {
+                // Its thread finds the signal, or says that it is over.
                 return;
             }
+            self.room.end_look(&slot);
         }
+    }
+
+    /// Has the next connection look for room, as this one has decided whether it needs what there is, or is over.
+    #[cold]
+    pub(super) fn end_look(&self, server: &Arc<ServerState>, slot: &Arc<SocketSlot>) {
+        self.room.end_look(slot);
+        self.serve_held(server);
     }
 
     /// Drops the calls that were given up while they waited for a thread. They have waited for longest.

@@ -32,6 +32,15 @@ use super::stream_state::StreamState;
 use super::thread::{LINGER, ThreadContext};
 use super::turn_end::TurnEnd;
 
+/// What keeps a call from being carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Obstacle {
+    /// Other calls of its connection, whose answers make room.
+    OwnCalls,
+    /// Those of all connections.
+    Room,
+}
+
 /// A connection that a thread has.
 pub(super) struct StreamTurn<'t> {
     pub(super) server: &'t Arc<ServerState>,
@@ -52,7 +61,7 @@ impl StreamTurn<'_> {
         if let Some(state) = stream_of(state)
             && std::mem::take(&mut state.is_next)
         {
-            self.server.scheduler.serve_held(self.server);
+            self.server.scheduler.end_look(self.server, self.slot);
         }
         end
     }
@@ -94,9 +103,12 @@ impl StreamTurn<'_> {
             return Err(reason);
         }
         let is_over = state.ends.is_some() && !state.ends_behind_streams();
-        if is_over || state.served.is_held() && !self.may_carry_on(state) {
+        let obstacle = self.obstacle(state);
+        if is_over || obstacle.is_some() {
             self.check_end(stream, state)?;
-            self.await_room(state);
+            if obstacle == Some(Obstacle::Room) {
+                self.await_room(state);
+            }
             return self.at_rest(state);
         }
         if state.is_readable && !state.served.has_unread() {
@@ -237,10 +249,17 @@ impl StreamTurn<'_> {
         is_open && !self.server.scheduler.is_stepped() && state.served.receives_last()
     }
 
-    /// Returns whether the call that waits in the connection may be carried out by now.
-    fn may_carry_on(&self, state: &StreamState) -> bool {
+    /// Returns what still keeps the call that waits in the connection, if one does, from being carried out.
+    #[inline]
+    fn obstacle(&self, state: &StreamState) -> Option<Obstacle> {
+        if !state.served.is_held() {
+            return None;
+        }
         let bytes = state.served.held_bytes();
-        self.is_below_limits(state, bytes) && self.has_room(state, bytes)
+        if !self.is_below_limits(state, bytes) {
+            return Some(Obstacle::OwnCalls);
+        }
+        (!self.has_room(state, bytes)).then_some(Obstacle::Room)
     }
 
     /// Returns whether the connection may have one call more, with so many bytes of memory.
@@ -258,12 +277,17 @@ impl StreamTurn<'_> {
     }
 
     /// Takes memory for a call with so many bytes; `None` if it has to wait.
-    fn take_room(&self, state: &StreamState, bytes: usize) -> Option<CallMemory> {
+    fn take_room(&self, state: &mut StreamState, bytes: usize) -> Option<CallMemory> {
         if !self.is_below_limits(state, bytes) {
             return None;
         }
         let counted = state.served.counted_bytes(bytes);
-        self.server.scheduler.room.take(counted, state.is_next)
+        let memory = self.server.scheduler.room.take(counted, state.is_next)?;
+        if std::mem::take(&mut state.is_next) {
+            // The call may take long, and others may find room beside it.
+            self.server.scheduler.end_look(self.server, self.slot);
+        }
+        Some(memory)
     }
 
     /// Carries out the calls that have come whole, up to a limit. The state is gone if another thread has taken it.
@@ -335,13 +359,18 @@ impl StreamTurn<'_> {
             true => self.server.scheduler.room.take(0, true),
             false => self.take_room(state, bytes),
         };
+        let has_room = room.is_some();
         let deferred = room.and_then(|memory| Some((state.served.defer(&call, bytes)?, memory)));
         let Some(((id, cancelled), memory)) = deferred else {
+            if has_room {
+                // It was taken for nothing, and others may have begun to wait for it.
+                self.server.scheduler.serve_held(self.server);
+            }
             if received.streams.any() {
                 self.refuse_streaming(state, &call);
                 return true;
             }
-            return self.hold_back(state, received);
+            return self.hold_back(state, received, !has_room);
         };
         let target = AnswerTo::Deferred(id);
         let progress = self.server.defer(self.slot, &call, cancelled, target);
@@ -378,12 +407,14 @@ impl StreamTurn<'_> {
         state.served.refuse_streaming(call, &mut reply);
     }
 
-    /// Keeps a call in its connection until there is room for it.
+    /// Keeps a call in its connection until there is room for it, or the call is answered that it waits for.
     #[cold]
-    fn hold_back(&self, state: &mut StreamState, received: ReceivedCall) -> bool {
+    fn hold_back(&self, state: &mut StreamState, received: ReceivedCall, lacks_room: bool) -> bool {
         self.server.shared.tally.calls_held_back.up();
         state.served.hold(received);
-        self.await_room(state);
+        if lacks_room && self.is_below_limits(state, state.served.held_bytes()) {
+            self.await_room(state);
+        }
         false
     }
 
@@ -400,7 +431,7 @@ impl StreamTurn<'_> {
             return false;
         };
         let Some(memory) = self.take_room(state, bytes) else {
-            return self.hold_back(state, received);
+            return self.hold_back(state, received, true);
         };
         state.served.charge(bytes);
         self.execute(place, call, received);
@@ -422,12 +453,10 @@ impl StreamTurn<'_> {
         }
     }
 
-    /// Has the connection served again when there is room for the call that waits in it, unless an answer of its own
-    /// makes that.
+    /// Has the connection served again when there is room for the call that waits in it, of which there was none just now.
     #[cold]
     fn await_room(&self, state: &mut StreamState) {
-        let bytes = state.served.held_bytes();
-        if bytes == 0 || state.awaits_room || self.has_room(state, bytes) {
+        if state.awaits_room {
             return;
         }
         let scheduler = &self.server.scheduler;
@@ -436,7 +465,7 @@ impl StreamTurn<'_> {
             .wait(self.slot, std::mem::take(&mut state.is_next));
         state.awaits_room = true;
         // What was freed just before it began to wait.
-        let counted = state.served.counted_bytes(bytes);
+        let counted = state.served.counted_bytes(state.served.held_bytes());
         if scheduler.room.has(counted, true) {
             scheduler.serve_held(self.server);
         }
