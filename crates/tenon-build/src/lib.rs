@@ -38,6 +38,18 @@ pub fn compile(interface: impl AsRef<Path>) -> Result<PathBuf, Error> {
 }
 
 /// Generates stubs with options.
+///
+/// In `build.rs`:
+///
+/// ```no_run
+/// fn main() -> Result<(), tenon_build::Error> {
+///     tenon_build::Builder::new()
+///         .derive("serde::Serialize")
+///         .views(true)
+///         .compile("interfaces/nfs3.x")?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Builder {
     reading: tenon_idl::Options,

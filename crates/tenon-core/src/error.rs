@@ -498,6 +498,19 @@ impl From<ConnectionError> for ConnectionFailure {
 }
 
 /// Why there is no connection.
+///
+/// ```
+/// use tenon::{Client, ConnectError};
+///
+/// // Nothing listens at port 1.
+/// match Client::connect("tcp://127.0.0.1:1", 0x2000_0001, 1) {
+///     Err(ConnectError::Unreachable { address, cause }) => {
+///         assert_eq!(address.to_string(), "tcp://127.0.0.1:1");
+///         assert_eq!(cause.kind(), std::io::ErrorKind::ConnectionRefused);
+///     }
+///     other => panic!("{other:?}"),
+/// }
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {

@@ -2,8 +2,18 @@
 
 use std::fmt;
 
-/// Kind of the failure of a call, alike for both protocols, for programs to decide by. The [`CallError`](crate::error::CallError) has the
-/// particulars.
+/// Kind of the failure of a call, alike for both protocols, for programs to decide by. The
+/// [`CallError`](crate::error::CallError) has the particulars.
+///
+/// ```
+/// use tenon::{CallError, CallErrorKind};
+///
+/// /// Returns whether another server may do what this one did not.
+/// fn may_go_elsewhere(error: &CallError) -> bool {
+///     use CallErrorKind::{Busy, NoService, Stopping, Unreachable};
+///     !error.may_have_executed() && matches!(error.kind(), Busy | NoService | Stopping | Unreachable)
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallErrorKind {

@@ -124,9 +124,15 @@ fn failure(error: CostError) -> CommandFailure {
 fn effort(args: &CostArgs) -> MeasurementEffort {
     match args.quick {
         true => MeasurementEffort::QUICK,
-        false => EFFORT,
+        false => FULL_EFFORT,
     }
 }
+
+/// The effort where nobody asked for less. Figures of code that is not optimised are not worth a minute.
+const FULL_EFFORT: MeasurementEffort = match cfg!(debug_assertions) {
+    true => MeasurementEffort::QUICK,
+    false => EFFORT,
+};
 
 /// Returns the parameters of a machine, and what its processor is called.
 fn calibrations(args: &CostArgs) -> Result<([EngineCalibration; 2], String), CommandFailure> {
@@ -187,7 +193,7 @@ fn kept(
     engine: Engine,
     representation: Representation,
 ) -> Result<[EngineCalibration; 2], CommandFailure> {
-    let new = measured(store, engine, representation, EFFORT)?;
+    let new = measured(store, engine, representation, FULL_EFFORT)?;
     // What was asked for is there all the same.
     match store.keep(&new) {
         Ok(file) => eprintln!("kept in {}", file.display()),
