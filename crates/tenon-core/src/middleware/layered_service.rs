@@ -67,7 +67,8 @@ fn outcome_of(served: &Result<(), Refusal>) -> CallOutcome<'_> {
 #[cold]
 pub fn refusal_of(rejection: &Rejection, call: &CallInfo<'_>) -> Refusal {
     if let Some(retry_after) = rejection.get_retry_after() {
-        let milliseconds = retry_after.as_millis().to_string();
+        // Rounded up: a caller that comes in the millisecond before its turn would be refused again.
+        let milliseconds = retry_after.as_nanos().div_ceil(1_000_000).to_string();
         // Without room for it, it is not said.
         let _ = call.append_reply_metadata(Metadata::RETRY_AFTER, milliseconds);
     }

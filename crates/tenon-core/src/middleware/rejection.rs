@@ -46,7 +46,7 @@ impl Rejection {
     }
 
     /// Asks the caller to wait so long before it tries again. A server tells lean clients, as the metadata
-    /// [`retry-after-ms`](tenon_proto::lean::Metadata::RETRY_AFTER).
+    /// [`retry-after-ms`](tenon_proto::lean::Metadata::RETRY_AFTER), rounded up to milliseconds.
     #[must_use]
     pub fn retry_after(self, retry_after: Duration) -> Self {
         Self {
