@@ -495,6 +495,33 @@ fn nobody_there_refuses_the_connection() {
     }
 }
 
+/// Those of TCP are not answered until the listener is closed, and others are refused at once.
+#[cfg(not(tenon_portable))]
+#[test]
+fn a_listener_that_stops_takes_nothing_more_in_and_still_accepts_what_waits() {
+    for transport in [Transport::Tcp, Transport::Unix] {
+        let listener = Listener::bind(&anywhere(transport)).unwrap();
+        let waiting = Stream::connect(listener.address(), soon()).unwrap();
+        listener.stop_listening();
+        let late = Stream::connect(listener.address(), shortly()).unwrap_err();
+        let kind = match transport {
+            Transport::Tcp => ErrorKind::TimedOut,
+            _ => ErrorKind::ConnectionRefused,
+        };
+        assert_eq!(late.kind(), kind, "{transport}: {late}");
+        let accepted = accept(&listener);
+        let address = listener.address().clone();
+        drop(listener);
+        let error = Stream::connect(&address, soon()).unwrap_err();
+        let kinds = [ErrorKind::ConnectionRefused, ErrorKind::NotFound];
+        assert!(kinds.contains(&error.kind()), "{transport}: {error}");
+        // What was accepted works on.
+        End::Stream(waiting).send(b"late").unwrap();
+        let received = End::Stream(accepted).recv(soon());
+        assert_eq!(received.unwrap(), b"late");
+    }
+}
+
 #[test]
 fn an_address_of_another_kind_is_refused_in_words() {
     let tcp: Address = "tcp://127.0.0.1:1".parse().unwrap();

@@ -86,6 +86,8 @@ fn names_are_looked_up_before_anything_is_measured() {
         (&["NFSPROC3_READ", "--lengths", "dta=1"][..], "`dta`"),
         (&["--arm", "post_op_attr=MAYBE"], "`MAYBE`"),
         (&["NFSPROC3_REED"], "`NFSPROC3_REED`"),
+        // A file handle of NFS has at most 64 bytes.
+        (&["--lengths", "nfs_fh3.data=65"], "its bound is 64"),
     ] {
         let arguments = [&["interfaces/nfs3.x", "--calibrate"], wrong].concat();
         let said = cache.cost(&arguments).fails_with(1);

@@ -58,6 +58,12 @@ impl EndReason {
         }
     }
 
+    /// Returns whether the server ends the connection by itself, in order: every call that it has taken is answered, and
+    /// open streams may come to their end first.
+    pub fn is_orderly(&self) -> bool {
+        matches!(self, Self::Stopping | Self::Aged)
+    }
+
     /// Logs and counts the end of a connection. The peer's faults are warnings.
     pub fn report(&self, id: usize, peer: Option<SocketAddr>, tally: &ServerTally) {
         let counter = match self {

@@ -1,6 +1,6 @@
 //! Equations: sums of terms, and their text form.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use tenon_schema::TypeId;
@@ -173,9 +173,10 @@ impl Equations {
         ids.map(|id| &self.types[id.0 as usize]).collect()
     }
 
-    /// The full names of everything that the interface leaves open, in order.
-    pub fn variables(&self) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
+    /// Returns the full names of everything that the interface leaves open, in order, and the most that each can be;
+    /// `u32::MAX` is no bound.
+    pub fn variables(&self) -> BTreeMap<String, u32> {
+        let mut found = BTreeMap::new();
         let all = self.types.iter().chain(self.procedures.iter().flatten());
         all.for_each(|equation| variables(&equation.terms, &mut found));
         found
@@ -221,26 +222,26 @@ fn calls(terms: &[CostTerm], found: &mut Vec<TypeId>) {
     }
 }
 
-fn variables(terms: &[CostTerm], found: &mut BTreeSet<String>) {
+fn variables(terms: &[CostTerm], found: &mut BTreeMap<String, u32>) {
     for term in terms {
         match term {
             CostTerm::Block { bytes, .. }
             | CostTerm::Allocate(bytes)
             | CostTerm::Grow { bytes, .. } => {
                 if let ByteAmount::PerItem(_, of) = bytes {
-                    found.insert(of.name());
+                    note_variable(of, found);
                 }
             }
             CostTerm::Loop { of, body, .. } | CostTerm::Maybe { of, body } => {
-                found.insert(of.name());
+                note_variable(of, found);
                 variables(body, found);
             }
             CostTerm::List { of, link, .. } => {
-                found.insert(of.name());
+                note_variable(of, found);
                 variables(link, found);
             }
             CostTerm::Choice(choice) => {
-                found.insert(choice.of.name());
+                note_variable(&choice.of, found);
                 let arms = choice.arms.iter().map(|(_, _, terms)| terms);
                 arms.chain(&choice.default)
                     .for_each(|terms| variables(terms, found));
@@ -249,6 +250,11 @@ fn variables(terms: &[CostTerm], found: &mut BTreeSet<String>) {
             CostTerm::Frame(_) | CostTerm::Call { .. } | CostTerm::Unknown { .. } => {}
         }
     }
+}
+
+fn note_variable(variable: &Variable, found: &mut BTreeMap<String, u32>) {
+    let bound = found.entry(variable.name()).or_insert(variable.bound);
+    *bound = variable.bound.min(*bound);
 }
 
 impl fmt::Display for Equation {

@@ -49,13 +49,26 @@ impl Default for Assumptions {
 }
 
 impl Assumptions {
-    /// A name that means nothing in these equations, if there is one.
+    /// Returns a name that means nothing in these equations, if there is one.
     pub fn unknown(&self, equations: &Equations) -> Option<&str> {
         let known = equations.variables();
         let lengths = self.lengths.iter().map(|(name, _)| name);
         let mut names = lengths.chain(self.arms.iter().map(|(name, _)| name));
-        let is_unknown = |name: &&String| !known.iter().any(|full| is_called(full, name));
+        let is_unknown = |name: &&String| !known.keys().any(|full| is_called(full, name));
         names.find(is_unknown).map(String::as_str)
+    }
+
+    /// Returns a length by name that nothing called so can have, if there is one, and the most that it can be.
+    pub fn over_bound(&self, equations: &Equations) -> Option<(&str, u64, u32)> {
+        let known = equations.variables();
+        let bound_of = |name: &str| {
+            let called_so = known.iter().filter(|(full, _)| is_called(full, name));
+            called_so.map(|(_, bound)| *bound).max()
+        };
+        self.lengths.iter().find_map(|(name, length)| {
+            let bound = bound_of(name)?;
+            (*length > bound.into()).then_some((name.as_str(), *length, bound))
+        })
     }
 
     fn named_length(&self, of: &Variable) -> Option<u64> {

@@ -73,7 +73,7 @@ impl MessageRole {
 /// measured.
 ///
 /// # Errors
-/// No plans can be made, or nothing has a name that was given.
+/// No plans can be made, nothing has a name that was given, or a length is over its bound.
 pub fn verify_names(
     schema: &Schema,
     representation: Representation,
@@ -106,8 +106,15 @@ pub fn verify_names(
 }
 
 fn verify_parts(assumptions: &Assumptions, equations: &Equations) -> Result<(), CostError> {
-    match assumptions.unknown(equations) {
-        Some(unknown) => Err(CostError::UnknownPart(unknown.to_owned())),
+    if let Some(unknown) = assumptions.unknown(equations) {
+        return Err(CostError::UnknownPart(unknown.to_owned()));
+    }
+    match assumptions.over_bound(equations) {
+        Some((name, length, bound)) => Err(CostError::OverBound {
+            name: name.to_owned(),
+            length,
+            bound,
+        }),
         None => Ok(()),
     }
 }
@@ -116,7 +123,7 @@ fn verify_parts(assumptions: &Assumptions, equations: &Equations) -> Result<(), 
 /// there are none, all types.
 ///
 /// # Errors
-/// No plans can be made, or nothing has a name that was given.
+/// No plans can be made, nothing has a name that was given, or a length is over its bound.
 pub fn estimate(
     schema: &Schema,
     representation: Representation,

@@ -67,6 +67,16 @@ pub enum CostError {
     /// Nothing that varies has the name.
     #[error("nothing called `{0}` has a length or arms")]
     UnknownPart(String),
+    /// Nothing of the name can be so long.
+    #[error("`{name}` cannot be {length} long: its bound is {bound}")]
+    OverBound {
+        /// The name, as it was given.
+        name: String,
+        /// The length that was asked for, in bytes or elements.
+        length: u64,
+        /// The most that it can be.
+        bound: u32,
+    },
     /// Nothing that selects an arm has the name.
     #[error("no union has an arm that `{0}` selects")]
     UnknownLabel(String),

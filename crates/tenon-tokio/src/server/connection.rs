@@ -540,7 +540,7 @@ impl ConnectionTask {
     fn has_last_items(&self) -> bool {
         let ends_by_itself = match &self.ends {
             None => self.state.is_stopping(),
-            Some(reason) => matches!(reason, EndReason::Stopping | EndReason::Aged),
+            Some(reason) => reason.is_orderly(),
         };
         ends_by_itself && self.served.has_streams()
     }
@@ -609,8 +609,7 @@ impl ConnectionTask {
         if !matches!(reason, EndReason::Socket(_) | EndReason::Protocol(_)) {
             self.served.close(reason.close_reason());
         }
-        let is_orderly =
-            matches!(reason, EndReason::Stopping | EndReason::Aged) && self.served.deferred() == 0;
+        let is_orderly = reason.is_orderly() && self.served.deferred() == 0;
         if is_orderly {
             self.served.push_close_notice();
         }

@@ -30,7 +30,7 @@ pub(super) struct CallAdmission {
 struct HeldConnections {
     queue: VecDeque<Arc<SocketSlot>>,
     /// The one that was told to look whether there is room, and has not decided.
-    looking: Option<Arc<SocketSlot>>,
+    candidate: Option<Arc<SocketSlot>>,
 }
 
 impl CallAdmission {
@@ -73,7 +73,7 @@ impl CallAdmission {
     pub(super) fn wait(&self, slot: &Arc<SocketSlot>, is_next: bool) {
         let mut held = lock(&self.held);
         if is_next {
-            held.looking = None;
+            held.candidate = None;
             held.queue.push_front(Arc::clone(slot));
         } else {
             held.queue.push_back(Arc::clone(slot));
@@ -81,33 +81,33 @@ impl CallAdmission {
         self.has_held.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the connection that has waited longest, which [looks](Self::end_look) from now on, if there may be room for
+    /// Takes the connection that has waited longest, which [looks](Self::note_decided) from now on, if there may be room for
     /// its call and no other one looks. The lock orders this behind what a connection finds that begins to wait.
     pub(super) fn next(&self) -> Option<Arc<SocketSlot>> {
         let mut held = lock(&self.held);
-        if held.looking.is_none() && self.has(0, true) {
-            held.looking = held.queue.pop_front();
+        if held.candidate.is_none() && self.has(0, true) {
+            held.candidate = held.queue.pop_front();
             self.note_held(&held);
-            return held.looking.clone();
+            return held.candidate.clone();
         }
         None
     }
 
     /// Notes that a connection has decided, or is over, if it was the one that looks. The next one is to look then.
-    pub(super) fn end_look(&self, slot: &Arc<SocketSlot>) {
+    pub(super) fn note_decided(&self, slot: &Arc<SocketSlot>) {
         if !self.has_held.load(Ordering::Relaxed) {
             return;
         }
         let mut held = lock(&self.held);
-        let looking = held.looking.as_ref();
-        if looking.is_some_and(|looking| Arc::ptr_eq(looking, slot)) {
-            held.looking = None;
+        let candidate = held.candidate.as_ref();
+        if candidate.is_some_and(|candidate| Arc::ptr_eq(candidate, slot)) {
+            held.candidate = None;
             self.note_held(&held);
         }
     }
 
     fn note_held(&self, held: &HeldConnections) {
-        let has_held = held.looking.is_some() || !held.queue.is_empty();
+        let has_held = held.candidate.is_some() || !held.queue.is_empty();
         self.has_held.store(has_held, Ordering::Relaxed);
     }
 }

@@ -163,14 +163,14 @@ impl Scheduler {
                 // Its thread finds the signal, or says that it is over.
                 return;
             }
-            self.room.end_look(&slot);
+            self.room.note_decided(&slot);
         }
     }
 
     /// Has the next connection look for room, as this one has decided whether it needs what there is, or is over.
     #[cold]
-    pub(super) fn end_look(&self, server: &Arc<ServerState>, slot: &Arc<SocketSlot>) {
-        self.room.end_look(slot);
+    pub(super) fn note_decided(&self, server: &Arc<ServerState>, slot: &Arc<SocketSlot>) {
+        self.room.note_decided(slot);
         self.serve_held(server);
     }
 

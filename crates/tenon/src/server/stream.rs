@@ -61,7 +61,7 @@ impl StreamTurn<'_> {
         if let Some(state) = stream_of(state)
             && std::mem::take(&mut state.is_next)
         {
-            self.server.scheduler.end_look(self.server, self.slot);
+            self.server.scheduler.note_decided(self.server, self.slot);
         }
         end
     }
@@ -158,8 +158,7 @@ impl StreamTurn<'_> {
 
     /// Returns whether items wait for credit of a connection that ends by itself, and of which every handler has returned.
     fn has_last_items(&self, state: &StreamState, reason: &EndReason) -> bool {
-        let ends_by_itself = matches!(reason, EndReason::Stopping | EndReason::Aged);
-        ends_by_itself && !state.has_ended && state.served.has_streams()
+        reason.is_orderly() && !state.has_ended && state.served.has_streams()
     }
 
     /// Returns whether a connection that has reached its age, and of which every call is answered, waits for its peer to
@@ -285,7 +284,7 @@ impl StreamTurn<'_> {
         let memory = self.server.scheduler.room.take(counted, state.is_next)?;
         if std::mem::take(&mut state.is_next) {
             // The call may take long, and others may find room beside it.
-            self.server.scheduler.end_look(self.server, self.slot);
+            self.server.scheduler.note_decided(self.server, self.slot);
         }
         Some(memory)
     }

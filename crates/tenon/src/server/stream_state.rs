@@ -89,7 +89,7 @@ impl StreamState {
     /// Returns whether the connection goes on for its streams alone, though it is to end: because of its age, or as the
     /// server stops.
     pub(super) fn ends_behind_streams(&self) -> bool {
-        let ends_by_itself = matches!(self.ends, Some(EndReason::Stopping | EndReason::Aged));
+        let ends_by_itself = self.ends.as_ref().is_some_and(EndReason::is_orderly);
         ends_by_itself && !self.has_ended && self.served.has_streams()
     }
 

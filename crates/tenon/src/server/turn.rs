@@ -268,6 +268,6 @@ impl SlotTurn<'_> {
             self.server.scheduler.end_streams(self.server);
         }
         // It may have been told that there is room for its call.
-        self.server.scheduler.end_look(self.server, self.slot);
+        self.server.scheduler.note_decided(self.server, self.slot);
     }
 }
