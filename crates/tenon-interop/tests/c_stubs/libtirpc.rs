@@ -40,10 +40,10 @@ const SANITIZED: [&str; 4] = [
 ];
 
 /// As programs are built.
-const OPTIMISED: [&str; 2] = ["-O2", "-g"];
+pub const OPTIMISED: [&str; 2] = ["-O2", "-g"];
 
 /// A folder for what is built, and none of another test's.
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     let folder = root().join("target/peers-c").join(name);
     std::fs::create_dir_all(&folder).expect("a folder");
     folder
@@ -63,7 +63,7 @@ fn libtirpc() -> &'static [String] {
 }
 
 /// Runs the C compiler in `folder`; it has to succeed and to say nothing.
-fn compile(folder: &Path, arguments: &[&str]) {
+pub fn compile(folder: &Path, arguments: &[&str]) {
     compile_with("cc", folder, arguments);
 }
 
@@ -88,7 +88,7 @@ fn compile_with(compiler: &str, folder: &Path, arguments: &[&str]) {
 }
 
 /// The options of `-N` for the interface `name`.
-fn options(name: &str) -> c::Options {
+pub fn options(name: &str) -> c::Options {
     c::Options {
         header: format!("{name}.h"),
         source: format!("{name}.x"),
@@ -150,7 +150,7 @@ fn generate(path: &Path, name: &str, folder: &Path) {
 }
 
 /// Writes it with other options.
-fn generate_with(path: &Path, name: &str, folder: &Path, options: &c::Options) {
+pub fn generate_with(path: &Path, name: &str, folder: &Path, options: &c::Options) {
     let write = |output: Output, ending: &str, make: &dyn Fn(c::Interface<'_>) -> String| {
         let parsed = tenon_idl::parse_file(
             path,

@@ -3,4 +3,5 @@
 mod libtirpc;
 mod names;
 mod plain;
+mod sizes;
 mod type_names;

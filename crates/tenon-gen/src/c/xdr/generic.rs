@@ -44,7 +44,7 @@ impl<'a> RoutineCalls<'a> {
                 let counted = self.counted(at, *bound, xdrs);
                 let ours = self.prefix(*bound, element, spelling);
                 let plain = is_plain_number(of, element, spelling);
-                match plain.filter(|_| ours != "xdr" || self.size != Size::Small) {
+                match plain.filter(|_| self.size != Size::Small) {
                     Some(bytes) => format!("tenon_xdr_numbers ({counted}, {bytes})"),
                     None => {
                         let words = names::c_type(spelling);

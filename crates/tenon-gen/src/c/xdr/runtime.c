@@ -935,26 +935,25 @@ tenon_get_text (struct tenon_xdr_stream *_s, char *_at, char **_to, u_int _bound
 
 /*@ tenon_xdr_growing */
 /* Gets so many bytes and their padding into new memory that grows as they come; `_behind' more are zero. */
-TENON_SHARED bool_t
+static bool_t
 tenon_xdr_growing (XDR *xdrs, char **_to, u_int _count, u_int _behind)
 {
-	u_int _done = 0, _first = _count < TENON_UNPAID_MAX ? _count : TENON_UNPAID_MAX;
+	size_t _done = 0, _now;
 
 	/* Multiples of 4 have no padding, so the pieces are as good as the whole. */
-	for (;;) {
-		char *_more = (char *) realloc (*_to, (size_t) _first + _behind);
+	do {
+		char *_more;
 
-		if (_more == NULL)
+		_now = _count - _done < _done + TENON_UNPAID_MAX ? _count - _done : _done + TENON_UNPAID_MAX;
+		if ((_more = (char *) realloc (*_to, _done + _now + _behind)) == NULL)
 			return FALSE;
 		*_to = _more;
-		memset (_more + _done, 0, (size_t) (_first - _done) + _behind);
-		if (!xdr_opaque (xdrs, _more + _done, _first - _done))
+		memset (_more + _done, 0, _now + _behind);
+		if (!xdr_opaque (xdrs, _more + _done, (u_int) _now))
 			return FALSE;
-		if (_first == _count)
-			return TRUE;
-		_done = _first;
-		_first = _first > _count / 2 ? _count : 2 * _first;
-	}
+		_done += _now;
+	} while (_done < _count);
+	return TRUE;
 }
 
 /*@ tenon_xdr_string */
@@ -962,42 +961,27 @@ tenon_xdr_growing (XDR *xdrs, char **_to, u_int _count, u_int _behind)
 TENON_SHARED bool_t
 tenon_xdr_string (XDR *xdrs, char **_text, u_int _bound)
 {
-	size_t _length = xdrs->x_op == XDR_ENCODE && *_text != NULL ? strlen (*_text) : 0;
-	u_int _count = (u_int) _length;
+	u_int _count;
 
-	if (xdrs->x_op == XDR_FREE) {
-		free (*_text);
-		*_text = NULL;
-		return TRUE;
-	}
-	if (_length > _bound || (xdrs->x_op == XDR_ENCODE && *_text == NULL))
+	/* Tools that watch what xdr_string reads read what is not there. */
+	if (xdrs->x_op == XDR_ENCODE && *_text == NULL)
 		return FALSE;
-	if (!xdr_u_int (xdrs, &_count) || _count > _bound || _count == UINT32_MAX)
-		return FALSE;
-	if (*_text == NULL)
-		return tenon_xdr_growing (xdrs, _text, _count, 1);
-	if (xdrs->x_op == XDR_DECODE)
-		(*_text)[_count] = 0;
-	return xdr_opaque (xdrs, *_text, _count);
+	if (xdrs->x_op != XDR_DECODE || *_text != NULL)
+		return xdr_string (xdrs, _text, _bound);
+	return xdr_u_int (xdrs, &_count) && _count <= _bound && tenon_xdr_growing (xdrs, _text, _count, 1);
 }
 
 /*@ tenon_xdr_bytes */
-/* As libtirpc's xdr_bytes, but that a count is not believed. */
+/* As libtirpc's xdr_bytes, but that a count is not believed, and that bytes that are not there are not put. */
 TENON_SHARED bool_t
 tenon_xdr_bytes (XDR *xdrs, char **_bytes, u_int *_length, u_int _bound)
 {
-	if (xdrs->x_op == XDR_FREE) {
-		free (*_bytes);
-		*_bytes = NULL;
-		return TRUE;
-	}
-	if (!xdr_u_int (xdrs, _length) || *_length > _bound)
+	if (xdrs->x_op == XDR_ENCODE && *_bytes == NULL && *_length > 0)
 		return FALSE;
-	if (*_length == 0)
-		return TRUE;
-	if (*_bytes == NULL)
-		return xdrs->x_op == XDR_DECODE && tenon_xdr_growing (xdrs, _bytes, *_length, 0);
-	return xdr_opaque (xdrs, *_bytes, *_length);
+	if (xdrs->x_op != XDR_DECODE || *_bytes != NULL)
+		return xdr_bytes (xdrs, _bytes, _length, _bound);
+	return xdr_u_int (xdrs, _length) && *_length <= _bound &&
+	    (*_length == 0 || tenon_xdr_growing (xdrs, _bytes, *_length, 0));
 }
 
 /*@ tenon_xdr_begin */
@@ -1126,37 +1110,39 @@ tenon_xdr_numbers (XDR *xdrs, void *_elements, u_int *_length, u_int _bound, u_i
 }
 
 /*@ tenon_xdr_array */
-/* As libtirpc's xdr_array, but that a count is not believed; `_elements' is where the pointer to them is. */
+/*
+ * As libtirpc's xdr_array, but that a count is not believed: memory grows as the elements come. What is not there
+ * is not put. `_elements' is where the pointer to them is.
+ */
 TENON_SHARED bool_t
 tenon_xdr_array (XDR *xdrs, void *_elements, u_int *_length, u_int _bound, size_t _size, xdrproc_t _routine)
 {
-	u_int _index, _count = *_length;
+	u_int _done, _count;
 	char *_memory;
 
 	memcpy (&_memory, _elements, sizeof (_memory));
-	if (xdrs->x_op != XDR_FREE && (!xdr_u_int (xdrs, &_count) || _count > _bound))
+	if (xdrs->x_op == XDR_ENCODE && _memory == NULL && *_length > 0)
 		return FALSE;
-	if (xdrs->x_op == XDR_DECODE) {
-		*_length = _count;
-		if (_count > 0)
-			_memory = (char *) tenon_xdr_begin (_memory, _length, _count, _size);
-		memcpy (_elements, &_memory, sizeof (_memory));
-	}
-	if (_memory == NULL)
-		return xdrs->x_op == XDR_FREE || _count == 0;
-	for (_index = 0; _index < _count; _index++) {
-		if (xdrs->x_op == XDR_DECODE && _index == *_length) {
-			_memory = (char *) tenon_more (_memory, _length, _count, _size);
-			memcpy (_elements, &_memory, sizeof (_memory));
-			if (_index == *_length)
+	if (xdrs->x_op != XDR_DECODE || _memory != NULL)
+		return xdr_array (xdrs, (char **) _elements, _length, _bound, (u_int) _size, _routine);
+	if (!xdr_u_int (xdrs, &_count) || _count > _bound || (uint64_t) _count * _size >= UINT32_MAX)
+		return FALSE;
+	*_length = 0;
+	for (_done = 0; _done < _count; _done++) {
+		if (_done == *_length) {
+			uint64_t _more = 2 * (uint64_t) _done + TENON_UNPAID_MAX / (_size + 1) + 1;
+
+			*_length = _more > _count ? _count : (u_int) _more;
+			/* An element may take no memory, and realloc frees what is to have none. */
+			if ((_memory = (char *) realloc (_memory, *_length * _size + 1)) == NULL) {
+				*_length = _done;
 				return FALSE;
+			}
+			memcpy (_elements, &_memory, sizeof (_memory));
+			memset (_memory + _done * _size, 0, (*_length - _done) * _size);
 		}
-		if (!(*_routine) (xdrs, _memory + _index * _size) && xdrs->x_op != XDR_FREE)
+		if (!(*_routine) (xdrs, _memory + _done * _size))
 			return FALSE;
-	}
-	if (xdrs->x_op == XDR_FREE) {
-		free (_memory);
-		memset (_elements, 0, sizeof (_memory));
 	}
 	return TRUE;
 }

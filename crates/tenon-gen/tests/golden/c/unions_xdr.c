@@ -27,49 +27,39 @@
 #define TENON_UNPAID_MAX 65536u
 
 /* Gets so many bytes and their padding into new memory that grows as they come; `_behind' more are zero. */
-TENON_SHARED bool_t
+static bool_t
 tenon_xdr_growing (XDR *xdrs, char **_to, u_int _count, u_int _behind)
 {
-	u_int _done = 0, _first = _count < TENON_UNPAID_MAX ? _count : TENON_UNPAID_MAX;
+	size_t _done = 0, _now;
 
 	/* Multiples of 4 have no padding, so the pieces are as good as the whole. */
-	for (;;) {
-		char *_more = (char *) realloc (*_to, (size_t) _first + _behind);
+	do {
+		char *_more;
 
-		if (_more == NULL)
+		_now = _count - _done < _done + TENON_UNPAID_MAX ? _count - _done : _done + TENON_UNPAID_MAX;
+		if ((_more = (char *) realloc (*_to, _done + _now + _behind)) == NULL)
 			return FALSE;
 		*_to = _more;
-		memset (_more + _done, 0, (size_t) (_first - _done) + _behind);
-		if (!xdr_opaque (xdrs, _more + _done, _first - _done))
+		memset (_more + _done, 0, _now + _behind);
+		if (!xdr_opaque (xdrs, _more + _done, (u_int) _now))
 			return FALSE;
-		if (_first == _count)
-			return TRUE;
-		_done = _first;
-		_first = _first > _count / 2 ? _count : 2 * _first;
-	}
+		_done += _now;
+	} while (_done < _count);
+	return TRUE;
 }
 
 /* As libtirpc's xdr_string, but that a count is not believed. */
 TENON_SHARED bool_t
 tenon_xdr_string (XDR *xdrs, char **_text, u_int _bound)
 {
-	size_t _length = xdrs->x_op == XDR_ENCODE && *_text != NULL ? strlen (*_text) : 0;
-	u_int _count = (u_int) _length;
+	u_int _count;
 
-	if (xdrs->x_op == XDR_FREE) {
-		free (*_text);
-		*_text = NULL;
-		return TRUE;
-	}
-	if (_length > _bound || (xdrs->x_op == XDR_ENCODE && *_text == NULL))
+	/* Tools that watch what xdr_string reads read what is not there. */
+	if (xdrs->x_op == XDR_ENCODE && *_text == NULL)
 		return FALSE;
-	if (!xdr_u_int (xdrs, &_count) || _count > _bound || _count == UINT32_MAX)
-		return FALSE;
-	if (*_text == NULL)
-		return tenon_xdr_growing (xdrs, _text, _count, 1);
-	if (xdrs->x_op == XDR_DECODE)
-		(*_text)[_count] = 0;
-	return xdr_opaque (xdrs, *_text, _count);
+	if (xdrs->x_op != XDR_DECODE || *_text != NULL)
+		return xdr_string (xdrs, _text, _bound);
+	return xdr_u_int (xdrs, &_count) && _count <= _bound && tenon_xdr_growing (xdrs, _text, _count, 1);
 }
 
 
