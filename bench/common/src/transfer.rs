@@ -129,7 +129,7 @@ impl Checker {
     /// For so many small items.
     pub fn of_items(amount: u64) -> Self {
         Self {
-            in_full: amount <= FIRST,
+            in_full: amount * ITEM_BYTES as u64 <= FIRST,
             amount,
             expected: Pieces::of_items(amount),
         }
