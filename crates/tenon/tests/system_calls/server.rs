@@ -38,7 +38,7 @@ fn lean_process() {
     serve(lean_caller::lean_builder());
 }
 
-fn serve(builder: ServerBuilder) {
+pub fn serve(builder: ServerBuilder) {
     let server = builder.waiting(Waiting::Block).start().unwrap();
     for address in server.addresses() {
         println!("at {address}");
@@ -46,16 +46,16 @@ fn serve(builder: ServerBuilder) {
     io::copy(&mut io::stdin(), &mut io::sink()).unwrap();
 }
 
-struct Watched {
-    process: Child,
-    addresses: Vec<String>,
+pub struct Watched {
+    pub process: Child,
+    pub addresses: Vec<String>,
     trace: PathBuf,
     /// Kept open, because the process has more to say when it ends.
     _output: BufReader<ChildStdout>,
 }
 
 impl Watched {
-    fn start(name: &str) -> Self {
+    pub fn start(name: &str) -> Self {
         let trace = fresh_path();
         let mut process = Command::new("strace")
             .args(["-f", "-qq", "-s", "128", "-o"])
@@ -84,7 +84,7 @@ impl Watched {
     }
 
     /// Ends the process and reads what it did.
-    fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         drop(self.process.stdin.take());
         assert!(self.process.wait().unwrap().success());
         fs::read_to_string(&self.trace).unwrap()
