@@ -1,6 +1,6 @@
 //! The header of every packet, and the check over all of it.
 
-use crc_fast::crc32_iscsi;
+use crc32c::crc32c;
 use tenon_wire::Buffer;
 
 /// Bytes of the header of a packet.
@@ -169,7 +169,7 @@ pub(super) fn decode(datagram: &[u8]) -> Result<(PacketHeader, &[u8]), DropReaso
         Some(parts) if is_packet(datagram) => parts,
         _ => return Err(DropReason::UnknownPeer),
     };
-    if crc32_iscsi(&datagram[MAGIC_AT..]) != u32_at(header, 0) {
+    if crc32c(&datagram[MAGIC_AT..]) != u32_at(header, 0) {
         return Err(DropReason::Damaged);
     }
     let kind = PacketKind::of(header[6]).ok_or(DropReason::Malformed)?;
@@ -227,7 +227,7 @@ impl HeaderTemplate {
         bytes[28..].copy_from_slice(&header.fragments.to_be_bytes());
         body(out);
         let packet = &mut out.as_mut_slice()[start..];
-        let check = crc32_iscsi(&packet[MAGIC_AT..]);
+        let check = crc32c(&packet[MAGIC_AT..]);
         packet[..MAGIC_AT].copy_from_slice(&check.to_be_bytes());
     }
 }
