@@ -166,7 +166,7 @@ impl<'a> CallScope<'a> {
     }
 
     /// Returns what is called: the names and the number of the procedure, and what its interface declares. The names are
-    /// empty if whoever calls or serves does not know them.
+    /// empty if neither the caller nor the service knows them.
     #[inline]
     pub fn procedure(&self) -> &ProcedureInfo<'a> {
         &self.procedure

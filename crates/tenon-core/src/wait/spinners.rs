@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_finds_no_room_takes_none() {
+    fn a_thread_that_finds_no_room_takes_none() {
         let spinners = Spinners::new();
         let first = spinners.enter_below(2);
         let second = spinners.enter_below(2);

@@ -64,7 +64,7 @@ impl<'p> EncodeInterpreter<'p, '_> {
     #[cold]
     fn error(&self, entry: &ProgramEntry) -> EncodeError {
         let Some((kind, step)) = self.fault else {
-            unreachable!("whoever stops says why");
+            unreachable!("a program that stops has noted its fault");
         };
         let name = match step {
             Some(step) => self.program.name_of(step),

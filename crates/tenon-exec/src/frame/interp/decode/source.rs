@@ -168,7 +168,7 @@ impl<'p> DecodeInterpreter<'p, '_, '_> {
     #[cold]
     pub(super) fn error(&self, entry: &ProgramEntry) -> DecodeError {
         let Some(fault) = self.fault else {
-            unreachable!("whoever stops says why");
+            unreachable!("a program that stops has noted its fault");
         };
         let name = match fault.step {
             Some(step) => self.program.name_of(step),
