@@ -1,5 +1,5 @@
 /*
- * Keeps texts by name, for whoever calls.
+ * Keeps texts by name, for all its clients.
  *
  *     server ADDRESS...
  *

@@ -9,7 +9,7 @@ use tenon_wire::{
 
 /// A representation that is read.
 pub trait Read: Representation {
-    /// What is written: always the order of this machine, whoever sent what is read.
+    /// What is written: always the order of this machine, whichever order what is read has.
     type Written: Representation;
 }
 
@@ -43,7 +43,7 @@ pub fn outcome<R: Read>(
 /// What the interpreter makes of bytes.
 ///
 /// # Panics
-/// Machine code makes something else of them, or whoever is handed a [`Value`](tenon_exec::Value), or strict mode
+/// Machine code makes something else of them, or a reader of a [`Value`](tenon_exec::Value), or strict mode
 /// has accepted other bytes than are written.
 pub fn agreed<R: Read>(interface: &Interface, id: TypeId, read: (DecodeMode, &[u8])) -> Outcome {
     let valued = by_value::<R>(interface, id, read);

@@ -123,7 +123,7 @@ impl<'a> Turn<'a> {
 
     /// It works for a moment before the clock runs: what the contestants before have pushed out of the cache
     /// comes back, as it is there in a program that goes on with the same. With what is large once is not
-    /// enough: whoever came behind one with the same value was ahead by a third.
+    /// enough: a contestant behind one with the same value was ahead by a third.
     fn take(self) -> f64 {
         let warm = Instant::now();
         while warm.elapsed() < WARM {

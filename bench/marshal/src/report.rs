@@ -341,7 +341,7 @@ then an owned value; `memcpy`: as many bytes as xdr writes, into a reused buffer
 xdr's and libtirpc's bytes are most significant byte first. `best` is the fastest peer of the row. The
 text after the tables says who was left out. Everything is made anew in many
 places in memory, as how buffers lie to each other within a page can make a short copy take twice as long.
-Whoever takes a turn works for a millisecond before the clock runs, so that nobody pays for what others have
+A contestant that takes a turn works for a millisecond before the clock runs, so that nobody pays for what others have
 pushed out of the cache, or for memory of its own that went cold meanwhile.
 `making machine code` is the time that Cranelift takes for all types and procedures of an interface, both
 ways, when its plans are there: the structure alone is what a client of one message waits for.

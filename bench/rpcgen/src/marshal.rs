@@ -50,7 +50,7 @@ pub struct Marshal {
 }
 
 impl Marshal {
-    /// Whether the values lie in many blocks of memory, which take their time whoever decodes.
+    /// Whether the values lie in many blocks of memory, which take their time with any decoder.
     pub fn is_nested(&self) -> bool {
         self.work.starts_with("nested")
     }

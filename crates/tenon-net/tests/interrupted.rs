@@ -1,4 +1,4 @@
-//! Whoever waits gives up in time, however often signals interrupt it. No handler of signals is needed for that: a
+//! A thread that waits gives up in time, however often signals interrupt it. No handler of signals is needed for that: a
 //! process that is stopped and goes on finds its waits with limits interrupted, too.
 #![allow(clippy::unwrap_used)]
 

@@ -27,7 +27,7 @@ fn sizes() -> Sizes {
     Sizes::new(LEAST, LEAST).unwrap()
 }
 
-/// The hello of a server with such rings, made anew: whoever changes it has to mend its check.
+/// The hello of a server with such rings, made anew: a test that changes it has to mend its check.
 fn hello(rings: [u32; 2]) -> [u8; HELLO] {
     let mut hello = [0; HELLO];
     hello[..12].copy_from_slice(b"\x7fshmten\n\0\x04\x02\0");

@@ -1,6 +1,6 @@
 /*
  * What programs rely on beside the bytes: what is read into memory that is there, what is let pass,
- * what is refused, what is left behind. It prints what it sees, which has to be the same whoever wrote
+ * what is refused, what is left behind. It prints what it sees, which has to be the same, whether rpcgen or tenon wrote
  * the routines of the torture interface.
  */
 #include "torture.h"

@@ -1,4 +1,4 @@
-/* Frees a server while its handlers run, and then what they work with: whoever stops it and however long they take,
+/* Frees a server while its handlers run, and then what they work with: by each way to stop it, and however long they take,
  * they have to be done. Client and server are one process, which is given the addresses to listen at. */
 #include "notes.h"
 

@@ -419,7 +419,7 @@ fn help_lists_a_commands_own_options_first() {
     }
 }
 
-/// Whoever reads may stop reading; whoever keeps what was written has to have room for it.
+/// A reader of the output may stop reading; a file that keeps it has to have room for it.
 #[test]
 fn output_that_nobody_takes_is_told_from_output_that_is_lost() {
     let explain = |stdout: Stdio| {

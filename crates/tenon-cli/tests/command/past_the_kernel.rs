@@ -105,7 +105,7 @@ fn calls_pings_and_accounts_go_past_the_kernel() {
     );
 }
 
-/// Whoever lacks a capability is told which, and what to do instead.
+/// A user who lacks a capability is told which, and what to do instead.
 #[test]
 fn a_capability_that_is_missing_is_named() {
     const RAW: &str = "CAP_NET_RAW";

@@ -1,4 +1,4 @@
-//! Calls back: a server calls its client over the connection that the client has opened, whoever serves and whoever calls;
+//! Calls back: a server calls its client over the connection that the client has opened, for each kind of server and client;
 //! where nothing carries them, that is said.
 
 use std::sync::atomic::{AtomicU32, Ordering};

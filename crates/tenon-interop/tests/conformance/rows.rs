@@ -203,7 +203,7 @@ pub fn plain_rows() -> Vec<Row> {
 /// Those whose servers a [relay](crate::relay) can have die.
 pub fn mortal_rows() -> Vec<Row> {
     let why_not = |carrier: &Carrier| match carrier.name {
-        "udp" => Some("a call is sent again until its time is over, whoever is there"),
+        "udp" => Some("a call is sent again until its time is over, even if nothing listens"),
         "xdp" => carrier.hidden,
         _ => None,
     };

@@ -187,7 +187,7 @@ impl Gate {
     }
 }
 
-/// Obliges whoever calls.
+/// Does what its callers ask for.
 #[derive(Clone, Default)]
 pub struct Obliging {
     pub gate: Gate,

@@ -1,4 +1,4 @@
-//! Calls with streams: what is put is what is got, in its order, whoever serves and whoever calls; where nothing carries
+//! Calls with streams: what is put is what is got, in its order, for each kind of server and client; where nothing carries
 //! streams, that is said before anything is sent.
 
 use std::collections::BTreeMap;

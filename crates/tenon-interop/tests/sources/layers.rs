@@ -69,7 +69,7 @@ const ROOMS: [&str; 11] = [
     "crates/tenon-xdp/src/bpf.rs",
     // Is called by C, and calls it.
     "crates/tenon-c/src/abi",
-    // Maps memory that must not be read, for tests of whoever reads too far.
+    // Maps memory that must not be read, for tests of code that reads too far.
     "crates/tenon-interop/src/guarded.rs",
     // Calls rpcgen's routines, which are in C, to measure them.
     "bench/marshal/src/codecs/libtirpc.rs",

@@ -305,7 +305,7 @@ fn a_receiver_that_is_cut_off_makes_no_room_that_is_not_there() {
                 assert!(done.is_none() || pair.has_rung.get() == sleeps);
                 let has_room = pair.survivor.look_for_room(1);
                 let sent = pair.sent(size);
-                assert!(!has_room || sent > 0, "whoever is told finds room");
+                assert!(!has_room || sent > 0, "a sender that is told finds room");
                 assert!(pair.survivor.park_sender(), "the system wakes it");
                 sent
             });

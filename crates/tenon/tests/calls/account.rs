@@ -127,7 +127,7 @@ fn the_parts_of_a_call_add_up_to_what_the_caller_measures() {
     }
 }
 
-/// What the service does is the service's time, whoever executes it.
+/// What the service does is the service's time, on any thread that executes it.
 #[test]
 fn time_is_put_down_to_who_took_it() {
     let on_workers = || listening().service(LeanObliging).start();
@@ -244,7 +244,7 @@ fn start(client: &Client) -> PendingCall<()> {
     started.unwrap()
 }
 
-/// Whoever receives the reply, and however it is waited for.
+/// On any thread that receives the reply, and however it is waited for.
 #[test]
 fn calls_that_are_started_are_followed_until_they_were_waited_for() {
     let server = lean_builder().start().unwrap();

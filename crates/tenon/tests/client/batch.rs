@@ -57,7 +57,7 @@ fn whoever_waits_has_everything_sent() {
     let batch = client.channel().batch();
     let calls: Vec<_> = (0..8).map(|number| start(&client, number)).collect();
     wait_for_all(calls);
-    // So does whoever calls, on any thread.
+    // So does a call, on any thread.
     thread::scope(|scope| {
         let called = scope.spawn(|| call_raw(&client, 8, &words(&[8])).unwrap());
         assert_eq!(called.join().unwrap(), words(&[8]));

@@ -111,7 +111,7 @@ fn impatient_callers_do_not_take_the_readers_role_with_them() {
                 let patient = &client;
                 scope.spawn(move || {
                     for number in 0..200 {
-                        // Whoever sends may not get to run, so that not even the start is in time.
+                        // The sender may not get to run, so that not even the start is in time.
                         let started = impatient.onc().start(number, |_| Ok(()), get_raw);
                         let _ = started.and_then(PendingCall::wait);
                     }

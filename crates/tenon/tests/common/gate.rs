@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// Whoever is held goes on after so long, so that nothing hangs when a test has failed.
+/// A thread that is held goes on after so long, so that nothing hangs when a test has failed.
 const LONGEST: Duration = Duration::from_secs(60);
 
 static OPEN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());

@@ -1,5 +1,5 @@
 //! Somebody who has the memory by which a client and a server call, as both of them have it: a hand that writes
-//! there what neither did. All else passes through unchanged, so that whoever calls and answers is real.
+//! there what neither did. All else passes through unchanged, so that both the caller and the server are real.
 #![allow(dead_code, reason = "every test file uses its own part of this module")]
 
 use std::fs::File;

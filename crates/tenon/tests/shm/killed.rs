@@ -175,7 +175,7 @@ fn servers_that_are_killed(address: &str, kills: u64) {
     }
 }
 
-/// Whoever waits for a server that is killed is told before time runs out. Who knew it before it called
+/// A caller that waits for a server that is killed is told before time runs out. One that knew it before it called
 /// tries to connect again until then.
 fn call_until_told(client: &Client, is_killed: &AtomicBool) {
     let error = call_until_it_fails(client);

@@ -144,7 +144,7 @@ struct Outcomes {
 }
 
 /// Calls until there is `enough`, while `spoil` writes once more into the memory behind its last connection, again
-/// and again. Whoever calls the same server over memory of his own gets his answers.
+/// and again. A caller of the same server over memory of its own gets its answers.
 fn call_while(
     spoil: impl Fn(&[AtomicU64], u64) + Sync,
     enough: impl Fn(&Outcomes) -> bool,
@@ -236,7 +236,7 @@ fn whatever_is_written_anywhere_calls_end() {
     });
 }
 
-/// Whoever sleeps is woken by the end of a peer, too, that was killed when it had cleared the word that says so and had
+/// An end that sleeps is woken by the end of a peer, too, that was killed when it had cleared the word that says so and had
 /// not rung yet.
 #[test]
 fn a_peer_that_dies_before_it_rings_is_missed() {

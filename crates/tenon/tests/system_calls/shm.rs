@@ -45,7 +45,7 @@ fn serve(address: &str, waiting: Waiting) -> Server {
     builder.start().unwrap()
 }
 
-/// Whether calls cost nothing. Where both ends cannot run at the same time, whoever looks has to offer the
+/// Whether calls cost nothing. Where both ends cannot run at the same time, the end that looks has to offer the
 /// processor, and sees now and then whether the peer is still there.
 fn is_none(counts: &Counts) -> bool {
     match thread::available_parallelism().map_or(1, NonZero::get) {

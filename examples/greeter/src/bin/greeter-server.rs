@@ -1,4 +1,4 @@
-//! Greets whoever it knows, over TCP, UDP and a Unix socket at once, and at the addresses that are given.
+//! Greets the people that it knows, over TCP, UDP and a Unix socket at once, and at the addresses that are given.
 
 use tenon::{CallInfo, Refusal, Server};
 use tenon_example_greeter::greeter::{GreeterV1, GreeterV1Service, Greeting, Visitor};

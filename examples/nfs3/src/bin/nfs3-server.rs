@@ -13,7 +13,7 @@ use tenon_example_nfs3::protocol::{mount3::MountV3Service, nfs3::NfsV3Service};
 use tenon_example_nfs3::server::{Export, Nfs, SharedFs};
 
 /// Serves NFS version 3, and MOUNT on the same ports, over a file system in memory that is empty at
-/// the start and gone at the end. Whoever reaches it may read and change everything: it is an
+/// the start and gone at the end. A client that reaches it may read and change everything: it is an
 /// example.
 #[derive(Debug, Parser)]
 #[command(

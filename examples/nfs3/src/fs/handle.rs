@@ -2,7 +2,7 @@
 //!
 //! A handle holds the instance of the file system and the file's number in it. A handle of another
 //! instance, or of a file that is gone, is *stale*; bytes that were never a handle are *malformed*.
-//! A handle is no secret: whoever reaches the server can make one up.
+//! A handle is no secret: a client that reaches the server can make one up.
 
 use super::{FileId, FsError};
 

@@ -1,5 +1,5 @@
 //! A file system in memory: files, directories and symbolic links, hard links among them, within a
-//! limit of memory. It knows nothing of RPC, of locks or of permissions: whoever may call it may do
+//! limit of memory. It knows nothing of RPC, of locks or of permissions: a client that may call it may do
 //! everything, and modes and owners are only kept.
 //!
 //! Files are named by [`FileId`]; [`FileSystem::resolve`] makes one out of a handle that came from
