@@ -8,7 +8,7 @@
 use std::net::SocketAddrV4;
 
 use crate::headers::{HEADERS, PROTOCOL_UDP};
-use crate::memory::FRAME;
+use crate::memory::FRAME_CONTENT;
 
 /// One instruction, encoded.
 pub(crate) type Instruction = u64;
@@ -73,9 +73,9 @@ pub(crate) fn program(places: i32, sockets: i32) -> Vec<Instruction> {
     program.op(MOVE, 4, 2, 0, 0);
     program.op(ADD_NUMBER, 4, 0, 0, HEADERS as i32);
     program.pass(JUMP_IF_GREATER, 4, 3, 0);
-    // The whole fits a frame of ours.
+    // The whole fits into a frame of ours.
     program.op(MOVE, 4, 2, 0, 0);
-    program.op(ADD_NUMBER, 4, 0, 0, FRAME as i32);
+    program.op(ADD_NUMBER, 4, 0, 0, FRAME_CONTENT as i32);
     program.pass(JUMP_IF_GREATER, 3, 4, 0);
     // They are those of IPv4, without options, of a whole datagram, of UDP.
     program.op(LOAD_U16, 4, 2, 12, 0);

@@ -16,6 +16,10 @@ use rustix::net::xdp::{XdpUmemReg, XdpUmemRegFlags};
 /// Bytes of a frame: a full frame of an Ethernet, and what drivers want in front.
 pub(crate) const FRAME: usize = 2048;
 
+/// Bytes of them that hold what comes in: the kernel keeps 256 in front (XDP_PACKET_HEADROOM), and drops what does not
+/// fit behind.
+pub(crate) const FRAME_CONTENT: usize = FRAME - 256;
+
 /// A mapping, which ends when it is dropped.
 #[derive(Debug)]
 struct MemoryMapping {

@@ -15,7 +15,7 @@ use crate::headers::{
     EthernetEndpoint, FrameHeaderTemplate, HEADERS, HEADERS_OF_IP, ReceivedDatagram, read,
 };
 use crate::interface::{SocketRings, XdpInterface, call_to_send, lock};
-use crate::memory::{FRAME, FrameMemory};
+use crate::memory::{FRAME_CONTENT, FrameMemory};
 use crate::neighbours::NeighbourCache;
 use crate::netlink::NetlinkSocket;
 use crate::privileges::check_privileges;
@@ -252,7 +252,7 @@ impl XdpSocket {
     }
 
     fn fits_a_frame(&self, data: &[u8]) -> bool {
-        let fits_frame = HEADERS + data.len() <= FRAME;
+        let fits_frame = HEADERS + data.len() <= FRAME_CONTENT;
         fits_frame && HEADERS_OF_IP + data.len() <= self.interface.mtu as usize
     }
 

@@ -349,6 +349,27 @@ fn what_is_damaged_on_its_way_is_not_taken_for_right() {
 }
 
 #[test]
+fn what_an_interface_takes_arrives_in_a_frame_or_by_the_kernel() {
+    let Some(pair) = Pair::make("what_an_interface_takes_arrives_in_a_frame_or_by_the_kernel")
+    else {
+        return;
+    };
+    pair.in_client(|| ip("link set tenon0 mtu 9000"));
+    pair.in_server(|| ip("link set tenon0 mtu 9000"));
+    let server = server(&pair);
+    let client = client(&pair, &server);
+    client.try_send(b"find the way").unwrap();
+    receive(&server);
+    for bytes in 1740..2020 {
+        client.try_send(&vec![7; bytes]).unwrap();
+        assert_eq!(receive(&server).0.len(), bytes);
+    }
+    // Those up to 1750 bytes.
+    assert_eq!(client.counters().sent, 11);
+    assert_eq!(server.counters().received, 11);
+}
+
+#[test]
 fn an_interface_can_be_had_again_at_once() {
     let Some(pair) = Pair::make("an_interface_can_be_had_again_at_once") else {
         return;
