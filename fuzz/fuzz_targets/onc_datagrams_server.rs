@@ -10,7 +10,7 @@ use tenon_proto::config::{ConnectionConfig, Role};
 use tenon_proto::connection::ReplyDraft;
 use tenon_proto::endpoint::exchange::ReassembledMessage;
 use tenon_proto::endpoint::exchange::server::{ServerLimits, ServerSecrets};
-use tenon_proto::endpoint::{DuplicateLimits, ServerEndpoint};
+use tenon_proto::endpoint::{DATAGRAM_SIZE_MAX, DuplicateLimits, ServerEndpoint};
 use tenon_proto::onc::message::{ReplyBody, ReplyHeader};
 use tenon_wire::{Buffer, Decoder};
 
@@ -63,7 +63,7 @@ impl Server {
         };
         let limits = ServerLimits::default();
         Self {
-            endpoint: ServerEndpoint::new(&config, limits, duplicates, secrets, true, now),
+            endpoint: ServerEndpoint::new(&config, limits, duplicates, secrets, Some(DATAGRAM_SIZE_MAX), now),
             whole: ReassembledMessage::of(&config, Role::Server),
             now,
         }

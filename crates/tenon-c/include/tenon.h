@@ -229,7 +229,7 @@ typedef struct tenon_options {
     const tenon_auth_sys *credential;
     size_t send_max, receive_max; /* bytes of a call and of a reply on a stream; 0: 64 MiB */
     size_t calls_max;             /* calls that wait for their replies; 0: 4096 */
-    uint64_t resend_first_ms, resend_longest_ms; /* udp://: when a call is sent again; 0: 500 and 8000 */
+    uint64_t resend_first_ms, resend_longest_ms; /* udp://, onc+xdp://: when a call is sent again; 0: 500 and 8000 */
     bool wait_for_ready; /* calls wait for a peer that cannot be reached, for as long as they have time; else they fail at once */
     bool connect_lazily; /* with the first call: a program can start before its server */
     bool allow_insecure; /* calls carry a token (metadata `authorization`) over tcp, udp and xdp, too, where others can read it */
@@ -251,9 +251,10 @@ typedef struct tenon_channel tenon_channel;
 
 /* Connects to ADDRESS:
  *   tcp://HOST:PORT  udp://HOST:PORT  unix:///PATH                  by ONC RPC
+ *   onc+xdp://HOST:PORT                                             the same, past the kernel
  *   lean+tcp://HOST:PORT  lean+udp://HOST:PORT  lean+unix:///PATH   by the lean protocol
- *   shm:///PATH  xdp://...                                          the same, over shared memory or past the kernel
- * Without a port the host's rpcbind is asked for it. Options that are NULL are all zero. */
+ *   shm:///PATH  xdp://HOST:PORT                                    the same, over shared memory or past the kernel
+ * Without a port the host's rpcbind is asked for it; past the kernel the port has to be said. Options that are NULL are all zero. */
 tenon_channel *tenon_connect(const char *address, const tenon_interface *interface,
                              const tenon_options *options, tenon_error *error);
 
@@ -582,8 +583,9 @@ bool tenon_server_add_raw(tenon_server *server, uint32_t program, uint32_t versi
 /* A server without services and listen addresses; NULL if there is no memory. */
 tenon_server *tenon_server_new(void);
 
-/* Is to listen at ADDRESS too, tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH, shm:///PATH or xdp://...;
- * port 0: any. One port serves ONC RPC and the lean protocol; without lean+. */
+/* Is to listen at ADDRESS too, tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH, shm:///PATH, xdp://HOST:PORT or
+ * onc+xdp://HOST:PORT; port 0: any. One port serves ONC RPC and the lean protocol, without lean+; shm:// and xdp:// serve
+ * the lean protocol alone. */
 bool tenon_server_listen(tenon_server *server, const char *address, tenon_error *error);
 
 /* How its threads wait for peers. */

@@ -129,7 +129,7 @@ impl Destination {
         options: &ChannelOptions,
     ) -> io::Result<Carrier> {
         if let [peer] = peers {
-            return Carrier::connect_to(located.transport(), *peer, deadline);
+            return Carrier::connect_to(located, *peer, deadline);
         }
         let program = self.service.as_ref();
         let program = program.map(|service| (service.program, service.version));

@@ -609,7 +609,7 @@ fn advice_on_own_limit(limit: Option<usize>) -> String {
 fn advice_on_refusal(refused: &Refused) -> &'static str {
     match refused {
         Refused::SystemError => {
-            "; why, its log may say. Over udp://, one reason is a result that is larger than a datagram: connect to tcp://"
+            "; why, its log may say. Over udp:// and onc+xdp://, one reason is a result that is larger than a datagram: connect to tcp://"
         }
         _ => "",
     }

@@ -160,7 +160,7 @@ impl ProbeRace {
 
 impl AddressProbe<'_> {
     fn begin(&self, peer: SocketAddr, now: Instant) -> io::Result<AddressCandidate> {
-        let carrier = Carrier::connect_to(self.address.transport(), peer, self.deadline)?;
+        let carrier = Carrier::connect_to(self.address, peer, self.deadline)?;
         let mut endpoint = datagram_endpoint(self.address.protocol(), self.options);
         match self.address.protocol() {
             Protocol::Lean => endpoint.greet(now),

@@ -81,7 +81,6 @@ enum AddressErrorKind {
     NoScheme,
     UnknownScheme,
     OncShm,
-    OncXdp,
     NoPort,
     NoHost,
     BadHost,
@@ -122,8 +121,8 @@ impl Address {
         Self::of(Protocol::Lean, Transport::Shm, endpoint)
     }
 
-    /// Returns an address for lean messages in the packet exchange, straight on Ethernet: `xdp://host:port`. Only the
-    /// lean protocol goes over it.
+    /// Returns an address for lean messages in the packet exchange, straight on Ethernet: `xdp://host:port`, also
+    /// written `lean+xdp://`. Of the same place [over ONC RPC](Self::over_onc) it is `onc+xdp://host:port`.
     pub fn xdp(host: Host) -> Self {
         Self::of(Protocol::Lean, Transport::Xdp, Endpoint::Host(host))
     }
@@ -167,13 +166,11 @@ impl Address {
         }
     }
 
-    /// Returns the same place for a client that speaks ONC RPC; none where only the lean protocol goes.
+    /// Returns the same place for a client that speaks ONC RPC; none in shared memory, where only the lean protocol goes.
     #[must_use]
     pub fn over_onc(self) -> Option<Self> {
         let protocol = Protocol::Onc;
-        self.transport
-            .carries_onc()
-            .then_some(Self { protocol, ..self })
+        (self.transport != Transport::Shm).then_some(Self { protocol, ..self })
     }
 
     /// Returns the same place for a client that speaks the lean protocol.
@@ -185,10 +182,15 @@ impl Address {
         }
     }
 
-    /// Returns whether it says that the lean protocol is spoken where ONC RPC could be, too. That is for clients: a
-    /// server speaks what its clients do.
+    /// Returns whether it says that the lean protocol is spoken where ONC RPC is unless something is said. That is for
+    /// clients: a server speaks what its clients do.
     pub fn chooses_lean(&self) -> bool {
-        self.protocol == Protocol::Lean && self.transport.carries_onc()
+        self.names_protocol() && self.protocol == Protocol::Lean
+    }
+
+    /// Returns whether its text names the protocol, which is another than its transport carries unless something is said.
+    fn names_protocol(&self) -> bool {
+        self.protocol != self.transport.usual_protocol()
     }
 
     /// Returns whether rpcbind still has to be asked for the port.
@@ -231,11 +233,11 @@ impl Address {
 }
 
 impl Transport {
-    /// Returns whether ONC RPC goes over it; the lean protocol does everywhere.
-    fn carries_onc(self) -> bool {
+    /// Returns the protocol of an address that names none.
+    fn usual_protocol(self) -> Protocol {
         match self {
-            Self::Tcp | Self::Unix | Self::Udp => true,
-            Self::Shm | Self::Xdp => false,
+            Self::Tcp | Self::Unix | Self::Udp => Protocol::Onc,
+            Self::Shm | Self::Xdp => Protocol::Lean,
         }
     }
 }
@@ -294,7 +296,6 @@ fn parse(text: &str) -> Result<Address, AddressErrorKind> {
         "unix" => Address::unix(parse_path(rest)?),
         "shm" if protocol == Some(Protocol::Onc) => return Err(AddressErrorKind::OncShm),
         "shm" => Address::shm(parse_path(rest)?),
-        "xdp" if protocol == Some(Protocol::Onc) => return Err(AddressErrorKind::OncXdp),
         "xdp" => Address::xdp(parse_host_and_port(rest)?),
         _ => return Err(AddressErrorKind::UnknownScheme),
     };
@@ -364,8 +365,11 @@ fn parse_port(text: &str) -> Result<u16, AddressErrorKind> {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.chooses_lean() {
-            f.write_str("lean+")?;
+        if self.names_protocol() {
+            f.write_str(match self.protocol {
+                Protocol::Onc => "onc+",
+                Protocol::Lean => "lean+",
+            })?;
         }
         write!(f, "{}://{}", self.transport, self.endpoint)
     }
@@ -429,16 +433,12 @@ impl fmt::Display for AddressErrorKind {
                 "write tcp://host:port, udp://host:port, unix:///path, shm:///path or xdp://host:port"
             }
             Self::UnknownScheme => {
-                "the schemes are tcp, udp and unix, with onc+ or lean+ in front of them or \
-                 without, shm and xdp"
+                "the schemes are tcp, udp, unix and xdp, with onc+ or lean+ in front of them or \
+                 without, and shm"
             }
             Self::OncShm => {
                 "only the lean protocol goes over shared memory; write shm:///path, or \
                  unix:///path for ONC RPC"
-            }
-            Self::OncXdp => {
-                "only the lean protocol goes past the kernel; write xdp://host:port, or \
-                 udp://host:port for ONC RPC"
             }
             Self::NoPort => "the port is missing, for which nobody can be asked; write xdp://host:port",
             Self::NoHost => "the host is missing; write tcp://host:port",
@@ -499,6 +499,7 @@ mod tests {
         check("lean+shm:///run/a", "shm:///run/a");
         check("xdp://10.0.0.1:7", "xdp://10.0.0.1:7");
         check("lean+xdp://h:7", "xdp://h:7");
+        check("onc+xdp://10.0.0.1:7", "onc+xdp://10.0.0.1:7");
     }
 
     #[test]
@@ -510,8 +511,10 @@ mod tests {
             ("lean+unix://a", "absolute"),
             ("shm://a", "absolute"),
             ("onc+shm:///a", "only the lean protocol"),
-            ("onc+xdp://h:7", "only the lean protocol"),
             ("xdp://h", "port is missing"),
+            ("onc+xdp://h", "port is missing"),
+            ("onc+xdp://:7", "host is missing"),
+            ("onc+xdp:///run/a", "no host name"),
             ("tcp://", "host is missing"),
             ("tcp://:7", "host is missing"),
             ("tcp://a b", "no host name"),
@@ -574,8 +577,12 @@ mod tests {
         assert_eq!(shm.clone().over_lean(), shm);
         let xdp: Address = "xdp://h:7".parse().unwrap();
         assert_eq!(xdp.protocol(), Protocol::Lean);
-        assert_eq!(xdp.clone().over_onc(), None);
-        assert_eq!(xdp.clone().over_lean(), xdp);
-        assert!(!xdp.needs_port());
+        let onc: Address = "onc+xdp://h:7".parse().unwrap();
+        assert_eq!(onc.protocol(), Protocol::Onc);
+        assert_eq!(onc.transport(), Transport::Xdp);
+        assert_eq!(xdp.clone().over_onc(), Some(onc.clone()));
+        assert_eq!(onc.clone().over_lean(), xdp);
+        assert!(!xdp.needs_port() && !onc.needs_port());
+        assert!(!xdp.chooses_lean() && !onc.chooses_lean());
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::socket::Ready;
 use crate::train::{PacketTrain, ReceivedTrain};
-use crate::{Address, DatagramSocket, Transport, Until, XdpDatagramSocket};
+use crate::{Address, DatagramSocket, Protocol, Transport, Until, XdpDatagramSocket};
 
 /// A socket that carries packets, of one peer (a client's) or of all (a server's).
 #[derive(Debug)]
@@ -35,17 +35,16 @@ impl Carrier {
         }
     }
 
-    /// Opens a carrier that leads to `peer` alone, past the kernel if `transport` says so.
+    /// Opens a carrier that leads to `peer` alone, one of the addresses of the host of `address`.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
-    pub fn connect_to(
-        transport: Transport,
-        peer: SocketAddr,
-        deadline: Instant,
-    ) -> io::Result<Self> {
-        match transport {
-            Transport::Xdp => Ok(Self::Xdp(Box::new(XdpDatagramSocket::connect_to(peer)?))),
+    pub fn connect_to(address: &Address, peer: SocketAddr, deadline: Instant) -> io::Result<Self> {
+        match address.transport() {
+            Transport::Xdp => {
+                let socket = XdpDatagramSocket::connect_to(peer, address.protocol())?;
+                Ok(Self::Xdp(Box::new(socket)))
+            }
             Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => {
                 DatagramSocket::connect_to(peer, deadline).map(Self::Udp)
             }
@@ -82,6 +81,19 @@ impl Carrier {
         match self {
             Self::Udp(socket) => socket.address(),
             Self::Xdp(socket) => Ok(socket.address()),
+        }
+    }
+
+    /// Returns the bytes of the largest message of ONC RPC that it carries, which is one datagram: what UDP takes, or past
+    /// the kernel what one frame takes. None where no ONC RPC goes: past the kernel by an address of the lean protocol,
+    /// as datagrams may lack a checksum there, and messages have no check of their own.
+    pub fn onc_message_max(&self) -> Option<usize> {
+        match self {
+            Self::Udp(_) => Some(DatagramSocket::SIZE_MAX),
+            Self::Xdp(socket) => match socket.protocol() {
+                Protocol::Onc => Some(socket.frame_data_max()),
+                Protocol::Lean => None,
+            },
         }
     }
 

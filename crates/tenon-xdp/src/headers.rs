@@ -160,18 +160,31 @@ pub enum FrameError {
     Lengths,
     /// A checksum is wrong.
     Checksum,
+    /// It has no checksum of UDP, and has to have one.
+    NoChecksum,
     /// No host has such an address.
     Sender,
 }
 
+/// Whether datagrams have to have a checksum of UDP. One that is there has to be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UdpChecksum {
+    /// They may lack it, which a checksum of 0 says (RFC 768): what they carry has a check of its own.
+    Optional,
+    /// Those without are dropped: nothing else says that what they carry is what was sent.
+    Required,
+}
+
 /// Reads a frame that came for `to`. Nothing that it says is taken for granted.
-///
-/// A checksum of UDP that is 0 is none (RFC 768): the protocol that is carried there has a check of its own.
 ///
 /// # Errors
 /// The reason why it is not believed.
 #[inline]
-pub fn read(frame: &[u8], to: EthernetEndpoint) -> Result<ReceivedDatagram<'_>, FrameError> {
+pub fn read(
+    frame: &[u8],
+    to: EthernetEndpoint,
+    checksum: UdpChecksum,
+) -> Result<ReceivedDatagram<'_>, FrameError> {
     let (headers, rest) = frame
         .split_first_chunk::<HEADERS>()
         .ok_or(FrameError::Short)?;
@@ -191,8 +204,11 @@ pub fn read(frame: &[u8], to: EthernetEndpoint) -> Result<ReceivedDatagram<'_>, 
         return Err(FrameError::Checksum);
     }
     let data = data(headers, rest)?;
-    if !is_sum_of_udp_right(headers, data) {
-        return Err(FrameError::Checksum);
+    match read_u16(headers, 40) {
+        0 if checksum == UdpChecksum::Required => return Err(FrameError::NoChecksum),
+        0 => {}
+        _ if is_sum_of_udp_right(headers, data) => {}
+        _ => return Err(FrameError::Checksum),
     }
     let from = sender(headers).ok_or(FrameError::Sender)?;
     Ok(ReceivedDatagram { from, data })
@@ -216,10 +232,9 @@ fn data<'f>(headers: &[u8; HEADERS], rest: &'f [u8]) -> Result<&'f [u8], FrameEr
 }
 
 fn is_sum_of_udp_right(headers: &[u8; HEADERS], data: &[u8]) -> bool {
-    let said = read_u16(headers, 40);
     let pseudo = add(sum(&headers[26..34]), u16::from(PROTOCOL_UDP));
     let pseudo = add(pseudo, read_u16(headers, 38));
-    said == 0 || add(pseudo, add(sum(&headers[UDP..]), sum(data))) == 0xffff
+    add(pseudo, add(sum(&headers[UDP..]), sum(data))) == 0xffff
 }
 
 fn sender(headers: &[u8; HEADERS]) -> Option<EthernetEndpoint> {

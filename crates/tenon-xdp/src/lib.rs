@@ -10,6 +10,7 @@ mod checksum;
 mod filter;
 mod headers;
 mod interface;
+mod kernel_socket;
 mod memory;
 mod neighbours;
 mod netlink;
@@ -18,7 +19,8 @@ mod ring;
 mod socket;
 
 pub use headers::{
-    EthernetEndpoint, FrameError, FrameHeaderTemplate, HEADERS, MacAddress, ReceivedDatagram, read,
+    EthernetEndpoint, FrameError, FrameHeaderTemplate, HEADERS, MacAddress, ReceivedDatagram,
+    UdpChecksum, read,
 };
 pub use privileges::check_privileges;
 pub use socket::{XdpCounters, XdpSocket};

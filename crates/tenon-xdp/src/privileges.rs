@@ -41,7 +41,7 @@ pub fn check_privileges() -> io::Result<()> {
         [] => Ok(()),
         lacking => Err(denied(&format!(
             "this process lacks {}; run it as root or give its program the capabilities \
-             with setcap, or use lean+udp:// which needs none",
+             with setcap, or use lean+udp://, or udp:// for ONC RPC, which need none",
             lacking.join(" and ")
         ))),
     }

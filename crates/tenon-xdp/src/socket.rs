@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
 use crate::headers::{
-    EthernetEndpoint, FrameHeaderTemplate, HEADERS, HEADERS_OF_IP, ReceivedDatagram, read,
+    EthernetEndpoint, FrameHeaderTemplate, HEADERS, HEADERS_OF_IP, ReceivedDatagram, UdpChecksum,
+    read,
 };
 use crate::interface::{SocketRings, XdpInterface, call_to_send, lock};
+use crate::kernel_socket;
 use crate::memory::{FRAME_CONTENT, FrameMemory};
 use crate::neighbours::NeighbourCache;
 use crate::netlink::NetlinkSocket;
@@ -26,9 +27,6 @@ const LOOKS_AT_RING: u32 = 4;
 
 /// Most frames that are looked at for one that is believed.
 const FRAMES_AT_A_TIME: u32 = 64;
-
-/// Bytes of received datagrams that the kernel keeps until they are read. Where it may not be so much it is less.
-const KEPT: usize = 1 << 20;
 
 /// A socket for datagrams of UDP with frames that go past the kernel's stack (AF_XDP).
 ///
@@ -42,6 +40,7 @@ pub struct XdpSocket {
     /// This end. All frames are from it, and for it.
     here: EthernetEndpoint,
     peer: Option<SocketAddrV4>,
+    checksum: UdpChecksum,
     prototype: FrameHeaderTemplate,
     rings: Arc<SocketRings>,
     neighbours: Mutex<NeighbourCache>,
@@ -79,14 +78,16 @@ pub struct XdpCounters {
 }
 
 impl XdpSocket {
-    /// Opens a socket that sends to and receives from `peer` alone. Nothing is sent yet.
+    /// Opens a socket that sends to and receives from `peer` alone, datagrams that keep to `checksum`. Nothing is sent
+    /// yet.
     ///
     /// # Errors
     /// `PermissionDenied`, with the capabilities that are lacking; `InvalidInput` if the way to the peer is no
     /// Ethernet; `ResourceBusy` if another process has the interface.
-    pub fn connect(peer: SocketAddrV4) -> io::Result<Self> {
+    pub fn connect(peer: SocketAddrV4, checksum: UdpChecksum) -> io::Result<Self> {
         check_privileges()?;
-        let kernel = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        let anywhere = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+        let kernel = kernel_socket::open(anywhere, checksum)?;
         kernel.connect(peer)?;
         let mut netlink = NetlinkSocket::open()?;
         let interface = netlink.route(*peer.ip())?.interface;
@@ -97,30 +98,30 @@ impl XdpSocket {
                 false => error,
             }
         })?;
-        Self::new(interface, kernel, Some(peer), netlink)
+        Self::new(interface, kernel, Some(peer), checksum, netlink)
     }
 
-    /// Opens a socket that receives from everybody at `at`, an address of one of this host's interfaces; port 0 takes
-    /// any free port.
+    /// Opens a socket that receives from everybody at `at`, an address of one of this host's interfaces, what keeps to
+    /// `checksum`; port 0 takes any free port.
     ///
     /// # Errors
     /// As [`connect`](Self::connect); `AddrInUse`; `AddrNotAvailable` if no interface has the address.
-    pub fn bind(at: SocketAddrV4) -> io::Result<Self> {
+    pub fn bind(at: SocketAddrV4, checksum: UdpChecksum) -> io::Result<Self> {
         check_privileges()?;
         let mut netlink = NetlinkSocket::open()?;
         let interface = netlink.interface_of(*at.ip())?;
-        let kernel = UdpSocket::bind(at)?;
+        let kernel = kernel_socket::open(at, checksum)?;
         let interface = XdpInterface::get(interface, &mut netlink)?;
-        Self::new(interface, kernel, None, netlink)
+        Self::new(interface, kernel, None, checksum, netlink)
     }
 
     fn new(
         interface: Arc<XdpInterface>,
         kernel: UdpSocket,
         peer: Option<SocketAddrV4>,
+        checksum: UdpChecksum,
         netlink: NetlinkSocket,
     ) -> io::Result<Self> {
-        set_socket_recv_buffer_size(&kernel, KEPT)?;
         let SocketAddr::V4(at) = kernel.local_addr()? else {
             unreachable!("it was bound to an address of IPv4");
         };
@@ -133,6 +134,7 @@ impl XdpSocket {
             number,
             here,
             peer,
+            checksum,
             prototype: FrameHeaderTemplate::new(here),
             rings: Arc::new(rings),
             neighbours: Mutex::default(),
@@ -153,6 +155,13 @@ impl XdpSocket {
     /// Returns the name of the interface that its frames go through.
     pub fn interface(&self) -> &str {
         &self.interface.name
+    }
+
+    /// Returns the bytes of data of the largest datagram that goes past the kernel in one frame: 1472 where the
+    /// interface has the usual MTU of 1500, and never more than 1750. A larger one goes by the kernel.
+    pub fn frame_data_max(&self) -> usize {
+        let of_interface = (self.interface.mtu as usize).saturating_sub(HEADERS_OF_IP);
+        of_interface.min(FRAME_CONTENT - HEADERS)
     }
 
     /// Returns the counts of datagrams so far.
@@ -238,7 +247,7 @@ impl XdpSocket {
     /// Puts a datagram where the kernel finds it when it is called; sends it at once if there is no way yet.
     #[inline]
     fn put(&self, data: &[u8], to: SocketAddrV4) -> io::Result<()> {
-        if !self.fits_a_frame(data) {
+        if data.len() > self.frame_data_max() {
             return self.send_by_kernel(data, to);
         }
         let next = lock(&self.neighbours).next(*to.ip());
@@ -249,11 +258,6 @@ impl XdpSocket {
                 self.ask_for(*to.ip())
             }
         }
-    }
-
-    fn fits_a_frame(&self, data: &[u8]) -> bool {
-        let fits_frame = HEADERS + data.len() <= FRAME_CONTENT;
-        fits_frame && HEADERS_OF_IP + data.len() <= self.interface.mtu as usize
     }
 
     #[inline]
@@ -374,7 +378,7 @@ impl XdpSocket {
 
     #[inline]
     fn read(&self, frame: &[u8], room: &mut [u8]) -> Option<(usize, SocketAddr)> {
-        let arrived = read(frame, self.here).ok();
+        let arrived = read(frame, self.here, self.checksum).ok();
         let arrived =
             arrived.filter(|arrived| self.peer.is_none_or(|peer| peer == arrived.from.at));
         let Some(ReceivedDatagram { from, data }) = arrived else {
@@ -415,7 +419,7 @@ impl XdpSocket {
 fn no_ethernet(peer: Ipv4Addr, error: &io::Error) -> io::Error {
     let message = format!(
         "the way to {peer} is no Ethernet ({error}), which xdp:// goes over; on one host use shm:// \
-         or lean+udp://"
+         or lean+udp://, or udp:// for ONC RPC"
     );
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }

@@ -5,7 +5,8 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tenon_xdp::{
-    EthernetEndpoint, FrameError, FrameHeaderTemplate, HEADERS, MacAddress, ReceivedDatagram, read,
+    EthernetEndpoint, FrameError, FrameHeaderTemplate, HEADERS, MacAddress, ReceivedDatagram,
+    UdpChecksum, read,
 };
 
 const CLIENT: EthernetEndpoint = EthernetEndpoint {
@@ -53,7 +54,7 @@ fn a_frame_of_any_length_is_read_as_it_was_written() {
             from: CLIENT,
             data: &data[..length],
         };
-        assert_eq!(read(&frame, SERVER), Ok(arrived));
+        assert_eq!(read(&frame, SERVER, UdpChecksum::Required), Ok(arrived));
     }
 }
 
@@ -77,7 +78,7 @@ fn a_prototype_goes_from_peer_to_peer() {
             .toward(to)
             .write(b"some data", &mut other);
         assert_eq!(
-            read(&one, to).map(|arrived| arrived.data),
+            read(&one, to, UdpChecksum::Required).map(|arrived| arrived.data),
             Ok(&b"some data"[..])
         );
         assert_eq!(one, other);
@@ -91,7 +92,7 @@ fn a_checksum_that_comes_to_nothing_is_all_ones() {
         .map(|word| frame(&word.to_be_bytes()))
         .find(|frame| frame[40..42] == [0xff, 0xff]);
     let zero = zero.expect("one word complements the sum");
-    assert!(read(&zero, SERVER).is_ok());
+    assert!(read(&zero, SERVER, UdpChecksum::Required).is_ok());
     assert!((0..=u16::MAX).all(|word| frame(&word.to_be_bytes())[40..42] != [0, 0]));
 }
 
@@ -188,7 +189,9 @@ fn what_is_not_sound_is_not_believed() {
             FrameError::Checksum,
         ),
     ] {
-        assert_eq!(read(&frame, SERVER), Err(flaw), "{what}");
+        for checksum in [UdpChecksum::Optional, UdpChecksum::Required] {
+            assert_eq!(read(&frame, SERVER, checksum), Err(flaw), "{what}");
+        }
     }
 }
 
@@ -210,13 +213,20 @@ fn nobody_sends_from_such_an_address() {
         ("everybody", from(|f| f[26..30].fill(255))),
         ("a group of cards", from(|f| f[6] |= 1)),
     ] {
-        assert_eq!(read(&frame, SERVER), Err(FrameError::Sender), "{what}");
+        assert_eq!(
+            read(&frame, SERVER, UdpChecksum::Optional),
+            Err(FrameError::Sender),
+            "{what}"
+        );
     }
 }
 
 #[test]
 fn a_sum_may_be_missing_but_not_left_to_hardware() {
-    assert!(read(&from(|_| {}), SERVER).is_ok());
+    let missing = from(|_| {});
+    assert!(read(&missing, SERVER, UdpChecksum::Optional).is_ok());
+    let refused = read(&missing, SERVER, UdpChecksum::Required);
+    assert_eq!(refused, Err(FrameError::NoChecksum));
     // The sum of addresses, protocol and length, not complemented.
     let left = changed(|frame| {
         let words = frame[26..34]
@@ -226,7 +236,10 @@ fn a_sum_may_be_missing_but_not_left_to_hardware() {
         let folded = (total & 0xffff) + (total >> 16);
         frame[40..42].copy_from_slice(&(folded as u16).to_be_bytes());
     });
-    assert_eq!(read(&left, SERVER), Err(FrameError::Checksum));
+    assert_eq!(
+        read(&left, SERVER, UdpChecksum::Optional),
+        Err(FrameError::Checksum)
+    );
 }
 
 #[test]
@@ -246,7 +259,7 @@ fn no_damage_makes_a_reader_fall_over() {
             frame[at] = next() as u8;
         }
         frame.truncate(next() % (frame.len() + 1));
-        if let Ok(arrived) = read(&frame, SERVER) {
+        if let Ok(arrived) = read(&frame, SERVER, UdpChecksum::Optional) {
             assert!(HEADERS + arrived.data.len() <= frame.len());
         }
     }

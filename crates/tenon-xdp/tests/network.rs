@@ -12,16 +12,23 @@ use std::time::{Duration, Instant};
 
 use pair::{Pair, ip};
 use rustix::net::{AddressFamily, SendFlags, SocketType};
-use tenon_xdp::{EthernetEndpoint, FrameHeaderTemplate, MacAddress, XdpSocket};
+use tenon_xdp::{EthernetEndpoint, FrameHeaderTemplate, MacAddress, UdpChecksum, XdpSocket};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+const OPTIONAL: UdpChecksum = UdpChecksum::Optional;
+
 fn server(pair: &Pair) -> XdpSocket {
-    pair.in_server(|| XdpSocket::bind(SocketAddrV4::new(pair.server_at, 0)).unwrap())
+    server_that_takes(OPTIONAL, pair)
+}
+
+fn server_that_takes(checksum: UdpChecksum, pair: &Pair) -> XdpSocket {
+    let at = SocketAddrV4::new(pair.server_at, 0);
+    pair.in_server(|| XdpSocket::bind(at, checksum).unwrap())
 }
 
 fn client(pair: &Pair, of: &XdpSocket) -> XdpSocket {
-    pair.in_client(|| XdpSocket::connect(of.address()).unwrap())
+    pair.in_client(|| XdpSocket::connect(of.address(), OPTIONAL).unwrap())
 }
 
 /// The next datagram, and who sent it.
@@ -180,7 +187,7 @@ fn sockets_share_an_interface_and_give_their_frames_back() {
     let server = server(&pair);
     let mut clients = Vec::new();
     let full = loop {
-        match pair.in_client(|| XdpSocket::connect(server.address())) {
+        match pair.in_client(|| XdpSocket::connect(server.address(), OPTIONAL)) {
             Ok(client) => clients.push(client),
             Err(error) => break error,
         }
@@ -254,19 +261,19 @@ fn what_is_no_way_is_said() {
     };
     let at = SocketAddrV4::new;
     pair.in_client(|| {
-        let own = XdpSocket::connect(at(pair.client_at, 4000));
+        let own = XdpSocket::connect(at(pair.client_at, 4000), OPTIONAL);
         says(own, ErrorKind::InvalidInput, "no Ethernet");
-        let own = XdpSocket::bind(at(Ipv4Addr::LOCALHOST, 0));
+        let own = XdpSocket::bind(at(Ipv4Addr::LOCALHOST, 0), OPTIONAL);
         says(own, ErrorKind::InvalidInput, "no Ethernet");
-        let elsewhere = XdpSocket::connect(at(Ipv4Addr::new(203, 0, 113, 1), 4000));
+        let elsewhere = XdpSocket::connect(at(Ipv4Addr::new(203, 0, 113, 1), 4000), OPTIONAL);
         says(elsewhere, ErrorKind::NetworkUnreachable, "");
-        let everywhere = XdpSocket::bind(at(Ipv4Addr::UNSPECIFIED, 0));
+        let everywhere = XdpSocket::bind(at(Ipv4Addr::UNSPECIFIED, 0), OPTIONAL);
         says(everywhere, ErrorKind::AddrNotAvailable, "one interface");
         // Somebody else filters there.
-        let holder = XdpSocket::bind(at(pair.client_at, 0)).unwrap();
+        let holder = XdpSocket::bind(at(pair.client_at, 0), OPTIONAL).unwrap();
         let port = holder.address().port();
         says(
-            XdpSocket::bind(at(pair.client_at, port)),
+            XdpSocket::bind(at(pair.client_at, port), OPTIONAL),
             ErrorKind::AddrInUse,
             "",
         );
@@ -307,65 +314,182 @@ fn raw_socket() -> OwnedFd {
     rustix::net::socket(AddressFamily::INET, SocketType::RAW, raw).unwrap()
 }
 
+/// The packet of IP of a datagram from another socket of the client's host than those that there are.
+fn packet_to(pair: &Pair, server: &XdpSocket, data: &[u8]) -> Vec<u8> {
+    let place = |at| EthernetEndpoint {
+        mac: MacAddress([2; 6]),
+        at,
+    };
+    let prototype = FrameHeaderTemplate::new(place(stranger(pair)));
+    let mut frame = vec![0; data.len() + 100];
+    let length = prototype.toward(place(server.address()));
+    let length = length.write(data, &mut frame).unwrap();
+    frame[14..length].to_vec()
+}
+
+fn stranger(pair: &Pair) -> SocketAddrV4 {
+    SocketAddrV4::new(pair.client_at, 9)
+}
+
 #[test]
 fn what_is_damaged_on_its_way_is_not_taken_for_right() {
     let Some(pair) = Pair::make("what_is_damaged_on_its_way_is_not_taken_for_right") else {
         return;
     };
-    let server = server(&pair);
-    let client = client(&pair, &server);
-    client.try_send(b"hello").unwrap();
-    receive(&server);
-    let mac = MacAddress([2; 6]);
-    let place = |at| EthernetEndpoint { mac, at };
-    let other_port = SocketAddrV4::new(pair.client_at, 9);
-    let prototype = FrameHeaderTemplate::new(place(other_port)).toward(place(server.address()));
-    let mut frame = [0; 200];
-    let length = prototype.write(&[0x5a; 100], &mut frame).unwrap();
-    let packet = &frame[14..length];
-    let raw = pair.in_client(raw_socket);
-    let to = SocketAddrV4::new(pair.server_at, 0);
-    let before = server.counters();
-    let (mut sent, mut room) = (0, [0; 200]);
-    for at in 0..packet.len() {
-        for bit in 0..8 {
-            let mut damaged = packet.to_vec();
-            damaged[at] ^= 1 << bit;
-            // What the kernel does not send is no matter.
-            let flags = SendFlags::empty();
-            sent += usize::from(rustix::net::sendto(&raw, &damaged, flags, &to).is_ok());
-            // Whom it is from and how many hops it made nothing in the data says, and a sum that became one of
-            // those that stand for none covers nothing.
-            if let Ok((length, _)) = server.try_recv_all_from(&mut room) {
-                assert_eq!(room[..length], [0x5a; 100], "byte {at}, bit {bit}");
+    for checksum in [OPTIONAL, UdpChecksum::Required] {
+        let server = server_that_takes(checksum, &pair);
+        let client = client(&pair, &server);
+        client.try_send(b"hello").unwrap();
+        receive(&server);
+        let packet = packet_to(&pair, &server, &[0x5a; 100]);
+        let raw = pair.in_client(raw_socket);
+        let to = SocketAddrV4::new(pair.server_at, 0);
+        let before = server.counters();
+        let (mut sent, mut room) = (0, [0; 200]);
+        for at in 0..packet.len() {
+            for bit in 0..8 {
+                let mut damaged = packet.clone();
+                damaged[at] ^= 1 << bit;
+                // What the kernel does not send is no matter.
+                let flags = SendFlags::empty();
+                sent += usize::from(rustix::net::sendto(&raw, &damaged, flags, &to).is_ok());
+                // How many hops it made is not covered by a sum of UDP.
+                if let Ok((length, from)) = server.try_recv_all_from(&mut room) {
+                    assert_eq!(room[..length], [0x5a; 100], "byte {at}, bit {bit}");
+                    assert_eq!(from, SocketAddr::V4(stranger(&pair)));
+                }
             }
         }
+        assert!(sent > 500, "{sent}");
+        let dropped = server.counters().dropped - before.dropped;
+        assert!(dropped > 500, "{dropped}");
+        client.try_send(b"the end").unwrap();
+        assert_eq!(receive(&server).0, b"the end");
     }
-    assert!(sent > 500, "{sent}");
-    let dropped = server.counters().dropped - before.dropped;
-    assert!(dropped > 500, "{dropped}");
-    client.try_send(b"the end").unwrap();
-    assert_eq!(receive(&server).0, b"the end");
+}
+
+/// Sends a packet of IP from the network of clients to that of servers.
+fn send_packet(pair: &Pair, packet: &[u8]) {
+    let to = SocketAddrV4::new(pair.server_at, 0);
+    pair.in_client(|| {
+        let sent = rustix::net::sendto(raw_socket(), packet, SendFlags::empty(), &to);
+        assert_eq!(sent.unwrap(), packet.len());
+    });
+}
+
+/// The packet with neither a checksum of UDP nor anything else in its place.
+fn without_checksum(mut packet: Vec<u8>) -> Vec<u8> {
+    packet[26..28].fill(0);
+    packet
+}
+
+/// The packet in two fragments (RFC 791), the first with 64 bytes behind its header.
+fn in_fragments(packet: &[u8]) -> [Vec<u8>; 2] {
+    const CUT: usize = 20 + 64;
+    let (mut first, mut last) = (packet[..CUT].to_vec(), packet[..20].to_vec());
+    last.extend(&packet[CUT..]);
+    // More fragments follow; the place in units of 8 bytes. Both have an identification.
+    first[4..8].copy_from_slice(&[0, 7, 0x20, 0]);
+    last[4..8].copy_from_slice(&[0, 7, 0, 8]);
+    [first, last]
 }
 
 #[test]
-fn what_an_interface_takes_arrives_in_a_frame_or_by_the_kernel() {
-    let Some(pair) = Pair::make("what_an_interface_takes_arrives_in_a_frame_or_by_the_kernel")
-    else {
+fn a_checksum_is_optional_or_required() {
+    let Some(pair) = Pair::make("a_checksum_is_optional_or_required") else {
         return;
     };
-    pair.in_client(|| ip("link set tenon0 mtu 9000"));
-    pair.in_server(|| ip("link set tenon0 mtu 9000"));
-    let server = server(&pair);
-    let client = client(&pair, &server);
-    client.try_send(b"find the way").unwrap();
-    receive(&server);
-    for bytes in 1740..2020 {
+    let data = [0x5a; 100];
+    for checksum in [OPTIONAL, UdpChecksum::Required] {
+        let server = server_that_takes(checksum, &pair);
+        let bare = without_checksum(packet_to(&pair, &server, &data));
+        let mut expected = Vec::new();
+        // In a frame, and in fragments, which the kernel joins.
+        send_packet(&pair, &bare);
+        for fragment in in_fragments(&bare) {
+            send_packet(&pair, &fragment);
+        }
+        if checksum == OPTIONAL {
+            expected.extend([data.to_vec(), data.to_vec()]);
+        }
+        for fragment in in_fragments(&packet_to(&pair, &server, &data)) {
+            send_packet(&pair, &fragment);
+        }
+        send_packet(&pair, &packet_to(&pair, &server, b"the end"));
+        expected.extend([data.to_vec(), b"the end".to_vec()]);
+        // The kernel's socket has an order of its own.
+        let mut came: Vec<_> = expected.iter().map(|_| receive(&server).0).collect();
+        came.sort();
+        expected.sort();
+        assert_eq!(came, expected, "{checksum:?}");
+        let mut room = [0; 200];
+        let more = server.try_recv_all_from(&mut room).unwrap_err();
+        assert_eq!(more.kind(), ErrorKind::WouldBlock);
+        let dropped = u64::from(checksum == UdpChecksum::Required);
+        assert_eq!(server.counters().dropped, dropped, "{checksum:?}");
+    }
+}
+
+#[test]
+fn what_is_not_sound_is_refused_and_counted() {
+    let Some(pair) = Pair::make("what_is_not_sound_is_refused_and_counted") else {
+        return;
+    };
+    let server = server_that_takes(UdpChecksum::Required, &pair);
+    let sound = packet_to(&pair, &server, b"some data");
+    let changed = |at: usize, is: u8| {
+        let mut packet = sound.clone();
+        packet[at] = is;
+        packet
+    };
+    let unsound = [
+        ("UDP shorter than its header", changed(25, 7)),
+        ("UDP longer than IP", changed(25, 18)),
+        ("UDP of 64 KiB", changed(24, 0xff)),
+        ("UDP that ends early", changed(25, 16)),
+        ("an end that is missing", sound[..sound.len() - 1].to_vec()),
+        ("a wrong checksum", changed(26, sound[26] ^ 1)),
+        ("other data", changed(30, b'O')),
+        ("no checksum", without_checksum(sound.clone())),
+        ("no port", {
+            let mut packet = without_checksum(sound.clone());
+            packet[20..22].fill(0);
+            packet
+        }),
+    ];
+    for (number, (what, packet)) in unsound.iter().enumerate() {
+        send_packet(&pair, packet);
+        send_packet(&pair, &sound);
+        assert_eq!(receive(&server).0, b"some data", "{what}");
+        assert_eq!(server.counters().dropped, number as u64 + 1, "{what}");
+    }
+}
+
+#[test]
+fn a_frame_takes_what_the_interface_does() {
+    let Some(pair) = Pair::make("a_frame_takes_what_the_interface_does") else {
+        return;
+    };
+    for (mtu, bytes) in [(1500, 1472), (1400, 1372), (9000, 1750)] {
+        pair.in_client(|| ip(&format!("link set tenon0 mtu {mtu}")));
+        pair.in_server(|| ip(&format!("link set tenon0 mtu {mtu}")));
+        let server = server(&pair);
+        let client = client(&pair, &server);
+        assert_eq!(server.frame_data_max(), bytes);
+        assert_eq!(client.frame_data_max(), bytes);
+        client.try_send(b"find the way").unwrap();
+        receive(&server);
         client.try_send(&vec![7; bytes]).unwrap();
         assert_eq!(receive(&server).0.len(), bytes);
+        assert_eq!(client.counters().sent, 1);
+        assert_eq!(server.counters().received, 1, "an MTU of {mtu}");
     }
-    // Those up to 1750 bytes.
-    assert_eq!(client.counters().sent, 11);
+    // Where the interface takes larger ones, the kernel's socket receives them.
+    let server = server(&pair);
+    for bytes in 1740..2020 {
+        send_packet(&pair, &packet_to(&pair, &server, &vec![7; bytes]));
+        assert_eq!(receive(&server).0.len(), bytes);
+    }
     assert_eq!(server.counters().received, 11);
 }
 

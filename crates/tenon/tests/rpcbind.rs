@@ -11,8 +11,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use common::caller::*;
 use rustix::process::{Pid, Signal, kill_process};
-use tenon::rpcbind::{Rpcbind, RpcbindError, RpcbindVersion};
-use tenon::{Address, Client, ConnectError, Server, StartError};
+use tenon::resolve::Resolver;
+use tenon::rpcbind::{HostRpcbind, Rpcbind, RpcbindError, RpcbindVersion};
+use tenon::{Address, Client, ConnectError, Host, Server, StartError};
 
 const VERSIONS: [RpcbindVersion; 3] = [RpcbindVersion::V4, RpcbindVersion::V3, RpcbindVersion::V2];
 
@@ -40,6 +41,21 @@ fn in_a_private_network() {
     assert!(told.contains("1 passed"), "{told}");
 }
 
+/// Nothing runs at the address that could be asked.
+#[test]
+fn past_the_kernel_no_port_is_asked_for() {
+    let host = Host {
+        name: "192.0.2.1".to_owned(),
+        port: None,
+    };
+    let lean = Address::xdp(host);
+    let onc = lean.clone().over_onc().unwrap();
+    for address in [lean, onc] {
+        let found = HostRpcbind.resolve(&address, PROGRAM, VERSION, PATIENCE);
+        assert_eq!(found.unwrap(), None, "{address}");
+    }
+}
+
 #[test]
 #[ignore = "not a test of its own: it wants a private network and /run"]
 fn inside() {
@@ -53,6 +69,7 @@ fn inside() {
     version_2_asks_for_ports();
     another_address_is_declined();
     a_server_registers_itself_and_is_found_without_a_port();
+    addresses_past_the_kernel_are_not_registered();
     a_server_that_starts_again_at_other_ports_is_found();
     rpcinfo_finds_a_server_that_registered();
     a_server_that_is_terminated_unregisters();
@@ -206,6 +223,44 @@ fn a_server_registers_itself_and_is_found_without_a_port() {
     }
     let stranger = Client::connect("tcp://127.0.0.1", PROGRAM + 1, 1);
     assert!(matches!(stranger, Err(ConnectError::NotRegistered { .. })));
+    server.shutdown(PATIENCE);
+    assert_eq!(known(PROGRAM), [""; 0]);
+}
+
+/// RFC 1833 has no name for them, and under that of UDP they would take the place of an address that everybody reaches.
+fn addresses_past_the_kernel_are_not_registered() {
+    // Two ends of an Ethernet, of which the server has one.
+    let ends = [
+        "link", "add", "left", "type", "veth", "peer", "name", "right",
+    ];
+    run("ip", &ends);
+    run("ip", &["address", "add", "198.18.255.1/24", "dev", "left"]);
+    run("ip", &["link", "set", "left", "up"]);
+    run("ip", &["link", "set", "right", "up"]);
+    let builder = builder_at(Ipv4Addr::LOCALHOST).register_with(tenon::rpcbind::LocalRpcbind);
+    let builder = builder.listen("onc+xdp://198.18.255.1:0").unwrap();
+    let server = match builder.start() {
+        Ok(server) => server,
+        Err(StartError::Listen { cause, .. })
+            if cause.kind() == io::ErrorKind::PermissionDenied =>
+        {
+            let notice =
+                format!("SKIPPED: addresses_past_the_kernel_are_not_registered: {cause}\n");
+            io::stderr().write_all(notice.as_bytes()).unwrap();
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let addresses = server.addresses().iter().map(ToString::to_string);
+    let (past, mut expected): (Vec<_>, Vec<_>) =
+        addresses.partition(|address| address.starts_with("onc+xdp://"));
+    assert_eq!(past.len(), 1);
+    // Both versions of the program.
+    expected.extend_from_within(..);
+    expected.sort();
+    let mut told = known(PROGRAM);
+    told.sort();
+    assert_eq!(told, expected);
     server.shutdown(PATIENCE);
     assert_eq!(known(PROGRAM), [""; 0]);
 }

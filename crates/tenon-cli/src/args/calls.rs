@@ -70,9 +70,9 @@ pub struct CallOptionArgs {
 
 #[derive(Debug, Args)]
 pub struct CallArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or for the lean protocol lean+tcp://HOST[:PORT],
-    /// lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where no port is said,
-    /// rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT], unix:///PATH or onc+xdp://HOST:PORT, or for the lean protocol
+    /// lean+tcp://HOST[:PORT], lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where
+    /// no port is said, rpcbind is asked
     pub address: String,
 
     /// The interface file, which may be left out if the server has reflection (`tenon list` shows it); `-`
@@ -175,9 +175,9 @@ fn is_name(word: &str) -> bool {
 
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or for the lean protocol lean+tcp://HOST[:PORT],
-    /// lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where no port is said,
-    /// rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT], unix:///PATH or onc+xdp://HOST:PORT, or for the lean protocol
+    /// lean+tcp://HOST[:PORT], lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where
+    /// no port is said, rpcbind is asked
     pub address: String,
 
     /// Print the list as JSON, with the SHA-256 of the descriptors
@@ -207,7 +207,7 @@ pub struct DescribeArgs {
 #[derive(Debug, Args)]
 pub struct AccountArgs {
     /// lean+tcp://HOST[:PORT], lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; with
-    /// tcp://, udp:// and unix:// only the client's side is known
+    /// tcp://, udp://, unix:// and onc+xdp:// only the client's side is known
     pub address: String,
 
     /// The interface file; `-` reads it from stdin
@@ -258,9 +258,9 @@ pub struct ProgramVersion {
 
 #[derive(Debug, Args)]
 pub struct PingArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or for the lean protocol lean+tcp://HOST[:PORT],
-    /// lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where no port is said,
-    /// rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT], unix:///PATH or onc+xdp://HOST:PORT, or for the lean protocol
+    /// lean+tcp://HOST[:PORT], lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where
+    /// no port is said, rpcbind is asked
     pub address: String,
 
     /// PROGRAM or PROGRAM.VERSION, in numbers (0x... too); without a version, all are looked for
@@ -281,9 +281,9 @@ pub struct PingArgs {
 
 #[derive(Debug, Args)]
 pub struct HealthArgs {
-    /// tcp://HOST[:PORT], udp://HOST[:PORT] or unix:///PATH, or for the lean protocol lean+tcp://HOST[:PORT],
-    /// lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where no port is said,
-    /// rpcbind is asked
+    /// tcp://HOST[:PORT], udp://HOST[:PORT], unix:///PATH or onc+xdp://HOST:PORT, or for the lean protocol
+    /// lean+tcp://HOST[:PORT], lean+udp://HOST[:PORT], lean+unix:///PATH, shm:///PATH or xdp://HOST:PORT; where
+    /// no port is said, rpcbind is asked
     pub address: String,
 
     /// The name of the service; without one the server as a whole

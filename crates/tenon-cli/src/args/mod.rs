@@ -125,6 +125,7 @@ Examples:
   tenon call tcp://fileserver mount3.x MOUNTPROC3_MNT '\"/export\"' --auth sys
   tenon call shm:///run/demo.shm demo.x AVERAGE '[1, 2, 6]'           through shared memory
   tenon call xdp://192.0.2.2:4000 demo.x AVERAGE '[1, 2, 6]'          past the kernel, for root
+  tenon call onc+xdp://192.0.2.2:4000 demo.x AVERAGE '[1, 2, 6]'      the same by ONC RPC
   echo '[1, 2, 6]' | tenon call unix:///run/demo.sock demo.x AVERAGE -
   tenon call tcp://127.0.0.1:4000 SAY_HELLO '\"Ada\"'      the server has reflection
 

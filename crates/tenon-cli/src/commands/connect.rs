@@ -64,7 +64,8 @@ pub fn untimed_client(
     }
     if !metadata.is_empty() && address.protocol() == Protocol::Onc {
         let failure = CommandFailure::usage("a call by ONC RPC carries no metadata");
-        return Err(failure.hint(format!("a server of Tenon takes it at lean+{address}")));
+        let lean = address.clone().over_lean();
+        return Err(failure.hint(format!("a server of Tenon takes it at {lean}")));
     }
     client
         .with_metadata(&metadata)

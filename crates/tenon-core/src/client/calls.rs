@@ -19,6 +19,7 @@ use tenon_wire::Buffer;
 
 use super::outcome::Outcome;
 use super::silence::SilenceDetector;
+use crate::client_socket::ClientSocket;
 use crate::error::ConnectionFailure;
 use crate::options::ChannelOptions;
 use crate::timer::CallTimer;
@@ -114,18 +115,12 @@ impl<W: Copy + PartialEq> Calls<W> {
         }
     }
 
-    /// Goes on over a new socket, which leads to another process of this machine if it `is_here`. Returns the receiver
-    /// of a stream.
-    pub fn renew(&mut self, is_here: bool) -> Option<Receiver> {
+    /// Goes on over a new socket. Returns the receiver of a stream.
+    pub fn renew(&mut self, socket: &ClientSocket) -> Option<Receiver> {
         match self {
             Self::Stream(connection) => Some(connection.renew(Instant::now())),
             Self::Datagram(calls) => {
-                let most = if is_here {
-                    DATAGRAM_HERE
-                } else {
-                    DATAGRAM_DEFAULT
-                };
-                calls.endpoint.set_datagram_max(most);
+                calls.set_datagram_max(socket);
                 calls.silence.handle_connected();
                 None
             }
@@ -324,6 +319,20 @@ impl<W: Copy + PartialEq> Calls<W> {
 }
 
 impl<W: Copy + PartialEq> DatagramCalls<W> {
+    /// Has datagrams be as large as the way through `socket` takes them: a call of ONC RPC is one, and has to fit; packets
+    /// of the exchange are cut to a size that is sent with least effort.
+    fn set_datagram_max(&mut self, socket: &ClientSocket) {
+        let most = match socket {
+            ClientSocket::Datagram(carrier) if !self.endpoint.is_exchange() => {
+                carrier.onc_message_max()
+            }
+            _ if socket.is_here() => Some(DATAGRAM_HERE),
+            _ => Some(DATAGRAM_DEFAULT),
+        };
+        // No ONC RPC is spoken where it has no room.
+        self.endpoint.set_datagram_max(most.unwrap_or(0));
+    }
+
     /// Notes that a call was started that waits for a peer that is not there.
     #[cold]
     fn note_waiting(&mut self, call: DatagramCallId) {

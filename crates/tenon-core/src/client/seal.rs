@@ -1,6 +1,6 @@
 //! Making a call whole before it is started.
 
-use tenon_net::{Address, DatagramSocket, Transport};
+use tenon_net::{Address, Transport};
 use tenon_proto::connection::CallDraft;
 use tenon_proto::onc::record::{self, MARK};
 use tenon_wire::Buffer;
@@ -11,7 +11,8 @@ use crate::options::ChannelOptions;
 /// Makes a message whole, but for what it is given when it is started.
 ///
 /// # Errors
-/// It is too large.
+/// It is larger than the channel sends. Whether a message of ONC RPC fits into a datagram is found out when it is started:
+/// that depends on the socket.
 #[inline(always)]
 pub fn seal(
     message: &mut Buffer,
@@ -22,27 +23,25 @@ pub fn seal(
     match draft {
         CallDraft::Lean(call) => {
             let size = call.draft.seal(message);
-            check_size(size, options.send_max, false)
-        }
-        CallDraft::Onc if address.transport() == Transport::Udp => {
-            let limit = options.send_max.min(DatagramSocket::SIZE_MAX);
-            check_size(message.len() - MARK, limit, true)
+            check_size(size, options.send_max)
         }
         CallDraft::Onc => {
-            check_size(message.len() - MARK, options.send_max, false)?;
-            record::seal(message, 0, options.fragment_max);
+            check_size(message.len() - MARK, options.send_max)?;
+            if !matches!(address.transport(), Transport::Udp | Transport::Xdp) {
+                record::seal(message, 0, options.fragment_max);
+            }
             Ok(())
         }
     }
 }
 
 #[inline]
-fn check_size(size: usize, limit: usize, datagram: bool) -> Result<(), CallError> {
+fn check_size(size: usize, limit: usize) -> Result<(), CallError> {
     if size > limit {
         return Err(CallError::TooLarge {
             size,
             limit,
-            datagram,
+            datagram: false,
         });
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Instant;
 
-use tenon_net::{Carrier, PacketTrain, ReceivedTrain, Transport};
+use tenon_net::{Carrier, PacketTrain, ReceivedTrain};
 use tenon_proto::config::{ConnectionConfig, Role};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tenon_proto::endpoint::exchange::server::{CloseRecipients, ServerLimits as ExchangeLimits};
@@ -144,10 +144,10 @@ impl ReceivedDatagrams {
 }
 
 impl ServedPort {
-    /// A port over `transport`.
+    /// The port of `carrier`.
     pub fn new(
         shared: &ServerShared,
-        transport: Transport,
+        carrier: &Carrier,
         duplicates: DuplicateLimits,
         now: Instant,
     ) -> Self {
@@ -156,8 +156,7 @@ impl ServedPort {
             exchange_limits(&shared.limits),
             duplicates,
             server_secrets(),
-            // Messages of ONC RPC have no check of their own, which frames on Ethernet need.
-            transport != Transport::Xdp,
+            carrier.onc_message_max(),
             now,
         );
         Self {

@@ -9,7 +9,7 @@ use tenon_net::Protocol;
 use tenon_proto::connection::{
     CallAttachments, Caller, IncomingCall, ReceivedCall, ReplyDraft, ServiceTable,
 };
-use tenon_proto::endpoint::{DATAGRAM_SIZE_MAX, ReplyTooLarge};
+use tenon_proto::endpoint::ReplyTooLarge;
 use tenon_proto::lean::{self, ByteOrder, Exception, Extensions, Stamps, Status};
 use tenon_proto::onc::auth::AuthStat;
 use tenon_proto::onc::message::Refused;
@@ -377,7 +377,7 @@ impl ServiceRegistry {
             version = service.version(),
             procedure = self.procedure_name(reply.service, reply.procedure),
             size = reply.size,
-            limit = DATAGRAM_SIZE_MAX,
+            limit = reply.limit,
             "a reply is too large for a datagram, and its client was told SYSTEM_ERR; tcp:// carries it",
         );
     }

@@ -205,8 +205,9 @@ impl ListenSockets {
 #[macro_export]
 macro_rules! server_settings {
     () => {
-        /// Listens at `address` too: `tcp://host:port`, `udp://host:port`, `unix:///path`, `shm:///path` or
-        /// `xdp://host:port`. Port 0 takes any free port; [`Server::addresses`] tells which.
+        /// Listens at `address` too: `tcp://host:port`, `udp://host:port`, `unix:///path`, `shm:///path`,
+        /// `xdp://host:port` or `onc+xdp://host:port`. Clients of the lean protocol call at any of them, those of ONC RPC
+        /// not at `shm://` and `xdp://`. Port 0 takes any free port; [`Server::addresses`] tells which.
         ///
         /// # Errors
         /// The text is not an address.

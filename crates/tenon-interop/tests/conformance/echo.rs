@@ -119,7 +119,46 @@ fn results_that_are_larger_than_can_be_sent_are_told() {
         let client = row.client_with(&server.address(), options);
         let error = client.call(GROW, &70_000_u32.to_be_bytes()).unwrap_err();
         assert!(!error.to_string().is_empty(), "{row}");
-        let fits = client.call(GROW, &60_000_u32.to_be_bytes());
-        assert!(fits.unwrap() == pattern(60_000), "{row}");
+        let most = row.carrier.message_max.map_or(60_000, |max| max - HEADERS);
+        let fits = client.call(GROW, &(most as u32).to_be_bytes());
+        assert!(fits.unwrap() == pattern(most), "{row}");
+    }
+}
+
+/// Where a message is one datagram, up to its last byte.
+#[test]
+fn a_datagram_is_filled_and_what_is_larger_is_told_before_it_is_sent() {
+    // Headers of a call and of a reply of ONC RPC without credentials, and the number of bytes behind them.
+    const CALL: usize = 40 + 4;
+    const REPLY: usize = 24 + 4;
+    for row in rows() {
+        let Some(limit) = row.carrier.message_max else {
+            continue;
+        };
+        let server = row.server(&Obliging::default(), Execution::Inline);
+        let client = row.client(&server.address());
+        // Words, as other bytes would be padded; and an echo is shorter than its call.
+        let most = (limit - CALL) / 4 * 4;
+        let full = pattern(most);
+        assert!(client.call(ECHO, &full).unwrap() == full, "{row}");
+        let error = client.call(ECHO, &pattern(most + 4)).unwrap_err();
+        let told = CallError::TooLarge {
+            size: CALL + most + 4,
+            limit,
+            datagram: true,
+        };
+        assert_eq!(format!("{error:?}"), format!("{told:?}"), "{row}");
+        assert!(error.to_string().contains("tcp://"), "{error}");
+        let most = ((limit - REPLY) / 4 * 4) as u32;
+        let full = client.call(GROW, &most.to_be_bytes()).unwrap();
+        assert!(full == pattern(most as usize), "{row}");
+        let error = client.call(GROW, &(most + 4).to_be_bytes()).unwrap_err();
+        assert!(error.to_string().contains("tcp://"), "{error}");
+        let counters = server.counters();
+        assert_eq!(
+            (counters.calls, counters.replies_too_large),
+            (3, 1),
+            "{row}"
+        );
     }
 }

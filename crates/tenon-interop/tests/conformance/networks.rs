@@ -26,10 +26,10 @@ fn make() -> Arc<Pair> {
     pair
 }
 
-/// Where a server of this test listens.
-pub fn server_address() -> String {
+/// Where a server of this test listens, by an address with this scheme.
+pub fn server_address(scheme: &str) -> String {
     let pair = OWN.with(|own| Arc::clone(own.get_or_init(make)));
-    format!("xdp://{}:0", pair.server_at)
+    format!("{scheme}://{}:0", pair.server_at)
 }
 
 /// The pair that a place is in; none if it is no such place.

@@ -45,7 +45,7 @@ pub struct Carrier {
 }
 
 /// Everything that carries messages.
-pub const CARRIERS: [Carrier; 6] = [
+pub const CARRIERS: [Carrier; 7] = [
     Carrier {
         name: "tcp",
         listen: || format!("tcp://{}:0", fresh_host()),
@@ -95,7 +95,7 @@ pub const CARRIERS: [Carrier; 6] = [
     },
     Carrier {
         name: "xdp",
-        listen: server_address,
+        listen: || server_address("xdp"),
         protocols: &[Protocol::Lean],
         hidden: Some("its frames pass no socket; its packets are those of the exchange"),
         message_max: None,
@@ -104,7 +104,23 @@ pub const CARRIERS: [Carrier; 6] = [
             "packets overtake each other, and what is damaged or lost is sent again",
         ),
     },
+    Carrier {
+        name: "onc+xdp",
+        listen: || server_address("onc+xdp"),
+        protocols: &[Protocol::Onc],
+        hidden: Some("its frames pass no socket; its datagrams are those of udp"),
+        message_max: Some(1472),
+        has_check: false,
+        no_connection: Some("a call is a datagram"),
+    },
 ];
+
+impl Carrier {
+    /// Whether it goes past the kernel, between networks that the test makes.
+    fn needs_networks(&self) -> bool {
+        ["xdp", "onc+xdp"].contains(&self.name)
+    }
+}
 
 /// Who waits how at an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,7 +171,7 @@ impl fmt::Display for Row {
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     let there = CARRIERS.iter();
-    for carrier in there.filter(|carrier| carrier.name != "xdp" || networks::are_allowed()) {
+    for carrier in there.filter(|carrier| !carrier.needs_networks() || networks::are_allowed()) {
         for protocol in carrier.protocols {
             for server in ENDS {
                 for client in ENDS {
@@ -204,7 +220,7 @@ pub fn plain_rows() -> Vec<Row> {
 pub fn mortal_rows() -> Vec<Row> {
     let why_not = |carrier: &Carrier| match carrier.name {
         "udp" => Some("a call is sent again until its time is over, even if nothing listens"),
-        "xdp" => carrier.hidden,
+        _ if carrier.needs_networks() => carrier.hidden,
         _ => None,
     };
     let rows = rows().into_iter();

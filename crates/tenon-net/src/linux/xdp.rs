@@ -7,12 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use tenon_xdp::{XdpCounters, XdpSocket};
+use tenon_xdp::{UdpChecksum, XdpCounters, XdpSocket};
 
 use crate::socket::{Ready, poll_until};
 use crate::stream::first_that_works;
 use crate::train::PacketTrain;
-use crate::{Address, Host, Transport};
+use crate::{Address, Host, Protocol, Transport};
 
 /// Time that the kernel takes at most to send some of what is on its way out.
 const A_MOMENT: Duration = Duration::from_micros(50);
@@ -22,41 +22,61 @@ const A_MOMENT: Duration = Duration::from_micros(50);
 #[derive(Debug)]
 pub struct XdpDatagramSocket {
     socket: XdpSocket,
+    /// Of the address that it was opened by.
+    protocol: Protocol,
 }
 
 impl XdpDatagramSocket {
-    /// Opens a socket that sends to and receives from `address` alone. Nothing is sent yet.
+    /// Opens a socket that sends to and receives from `address` alone. Nothing is sent yet. What comes without a checksum
+    /// of UDP is dropped where ONC RPC is spoken.
     ///
     /// # Errors
     /// `PermissionDenied`, with the capabilities that are lacking; `InvalidInput` for an address of IPv6 or of
     /// another transport, and if the way there is no Ethernet; `ResourceBusy` if another process has the interface.
     pub fn connect(address: &Address) -> io::Result<Self> {
-        first_that_works(xdp_host(address)?, Self::connect_to)
+        let protocol = address.protocol();
+        first_that_works(xdp_host(address)?, |peer| Self::connect_to(peer, protocol))
     }
 
-    /// Opens a socket that sends to and receives from `peer` alone. Nothing is sent yet.
+    /// Opens a socket that sends to and receives from `peer` alone, which `protocol` is spoken with. Nothing is sent yet.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
-    pub(crate) fn connect_to(peer: SocketAddr) -> io::Result<Self> {
-        let socket = XdpSocket::connect(ipv4(peer)?)?;
-        Ok(Self { socket })
+    pub(crate) fn connect_to(peer: SocketAddr, protocol: Protocol) -> io::Result<Self> {
+        let socket = XdpSocket::connect(ipv4(peer)?, checksum(protocol))?;
+        Ok(Self { socket, protocol })
     }
 
-    /// Opens a socket that receives from everybody at `address`, that of one interface; port 0 takes any free port.
+    /// Opens a socket that receives from everybody at `address`, that of one interface; port 0 takes any free port. What
+    /// comes without a checksum of UDP is dropped if the address is one of ONC RPC.
     ///
     /// # Errors
     /// As [`connect`](Self::connect); `AddrInUse`; `AddrNotAvailable` if no interface has the address.
     pub fn bind(address: &Address) -> io::Result<Self> {
+        let protocol = address.protocol();
         first_that_works(xdp_host(address)?, |at| {
-            let socket = XdpSocket::bind(ipv4(at)?)?;
-            Ok(Self { socket })
+            let socket = XdpSocket::bind(ipv4(at)?, checksum(protocol))?;
+            Ok(Self { socket, protocol })
         })
     }
 
     /// Returns the address of this socket, its real port included.
     pub fn address(&self) -> Address {
-        Address::of_socket(Transport::Xdp, self.socket.address().into())
+        let address = Address::of_socket(Transport::Xdp, self.socket.address().into());
+        match self.protocol {
+            Protocol::Onc => address.clone().over_onc().unwrap_or(address),
+            Protocol::Lean => address,
+        }
+    }
+
+    /// Returns the protocol of the address that it was opened by.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Returns the bytes of the largest datagram that goes past the kernel; larger ones the kernel sends and cuts.
+    pub fn frame_data_max(&self) -> usize {
+        self.socket.frame_data_max()
     }
 
     /// Returns the counts of datagrams so far.
@@ -194,6 +214,14 @@ impl AsFd for XdpDatagramSocket {
     }
 }
 
+/// A message of ONC RPC has no check of its own. A packet of the exchange has.
+fn checksum(protocol: Protocol) -> UdpChecksum {
+    match protocol {
+        Protocol::Onc => UdpChecksum::Required,
+        Protocol::Lean => UdpChecksum::Optional,
+    }
+}
+
 fn ipv4(at: SocketAddr) -> io::Result<SocketAddrV4> {
     match at {
         SocketAddr::V4(at) => Ok(at),
@@ -208,7 +236,8 @@ fn xdp_host(address: &Address) -> io::Result<&Host> {
     match (address.transport(), address.host()) {
         (Transport::Xdp, Some(host)) => Ok(host),
         _ => {
-            let message = format!("{address} does not lead past the kernel: use xdp://");
+            let message =
+                format!("{address} does not lead past the kernel: use xdp:// or onc+xdp://");
             Err(io::Error::new(io::ErrorKind::InvalidInput, message))
         }
     }

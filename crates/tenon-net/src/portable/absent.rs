@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::listener::unsupported;
 use super::socket::DeadlineSocket;
-use crate::Address;
 use crate::fd::{BorrowedFd, OwnedFd};
 use crate::socket::{Ready, ReceiveMode};
 use crate::train::{PacketTrain, ReceivedTrain};
+use crate::{Address, Protocol};
 
 /// The process and the user of a peer when it connected, as the kernel says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +123,8 @@ impl_as_fd!(ShmStream, self => match *self {});
 absent!(XdpDatagramSocket {
     pub fn address() -> Address;
     pub fn counters() -> XdpCounters;
+    pub fn protocol() -> Protocol;
+    pub fn frame_data_max() -> usize;
     pub fn try_send(PacketTrain<'_>) -> io::Result<usize>;
     pub fn try_send_to(PacketTrain<'_>, SocketAddr) -> io::Result<usize>;
     pub fn look(u32);
@@ -151,7 +153,7 @@ impl XdpDatagramSocket {
         Err(unsupported(address))
     }
 
-    pub(crate) fn connect_to(_: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn connect_to(_: SocketAddr, _: Protocol) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

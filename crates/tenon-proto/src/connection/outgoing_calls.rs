@@ -48,6 +48,14 @@ pub enum StartError {
         /// Most bytes that the peer accepts.
         limit: usize,
     },
+    /// It was to travel in one datagram of ONC RPC, and is larger.
+    #[error("a call of {size} bytes is over the {limit} bytes of a datagram")]
+    TooLargeForDatagram {
+        /// Bytes of the message.
+        size: usize,
+        /// Most bytes that a datagram takes here.
+        limit: usize,
+    },
     /// It is larger than every peer accepts, or the connection was made again. What this peer accepts, its preamble
     /// will say.
     #[error("the peer has not said yet whether it accepts a call of {size} bytes")]

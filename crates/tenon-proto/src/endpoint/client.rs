@@ -79,7 +79,7 @@ impl<W> ClientEndpoint<W> {
     ) -> Result<DatagramCallId, StartError> {
         match (&mut self.0, draft) {
             (ClientProtocol::Onc(calls), CallDraft::Onc) => {
-                let number = calls.start(now, deadline, message, waiter);
+                let number = calls.start(now, deadline, message, waiter)?;
                 Ok(DatagramCallId::Onc(number))
             }
             (ClientProtocol::Exchange(calls), CallDraft::Lean(call)) => {
@@ -269,10 +269,12 @@ impl<W> ClientEndpoint<W> {
         }
     }
 
-    /// Sets how large datagrams may be from the next conversation on.
+    /// Sets how large datagrams may be: those of calls by ONC RPC from the next call on, up to
+    /// [`DATAGRAM_SIZE_MAX`](super::DATAGRAM_SIZE_MAX), packets of the exchange from the next conversation on.
     pub fn set_datagram_max(&mut self, bytes: usize) {
-        if let ClientProtocol::Exchange(calls) = &mut self.0 {
-            calls.engine.set_datagram_max(bytes);
+        match &mut self.0 {
+            ClientProtocol::Onc(calls) => calls.set_datagram_max(bytes),
+            ClientProtocol::Exchange(calls) => calls.engine.set_datagram_max(bytes),
         }
     }
 

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use tenon_wire::{Buffer, Decoder};
 
 use super::call_failure::{CallFailure, FailedCall};
+use super::server::DATAGRAM_SIZE_MAX;
 use crate::codec::lean::{ByteOrder, Extensions};
 use crate::codec::onc::message::{ReplyBody, ReplyHeader, set_xid};
 use crate::codec::onc::record;
-use crate::connection::{Answer, OutgoingCounters, ReplyError};
+use crate::connection::{Answer, OutgoingCounters, ReplyError, StartError};
 use crate::in_flight::InFlight;
 
 /// Buffers that are kept for further calls.
@@ -41,6 +42,8 @@ pub(super) struct OncDatagramCalls<W> {
     /// Calls that are to be sent, or sent again.
     ready: VecDeque<u32>,
     failed: VecDeque<FailedCall<W>>,
+    /// Bytes of the largest call, which is one datagram.
+    datagram_max: usize,
     retransmission: Retransmission,
     /// No call has anything to do before; it may be that none has then.
     next_due: Option<Instant>,
@@ -70,6 +73,7 @@ impl<W> OncDatagramCalls<W> {
             calls: InFlight::new(seed),
             ready: VecDeque::new(),
             failed: VecDeque::new(),
+            datagram_max: DATAGRAM_SIZE_MAX,
             retransmission,
             next_due: None,
             spare: Vec::new(),
@@ -77,14 +81,26 @@ impl<W> OncDatagramCalls<W> {
         }
     }
 
+    /// Sets how large the datagrams of calls may be that are started from now on.
+    pub(super) fn set_datagram_max(&mut self, bytes: usize) {
+        self.datagram_max = bytes.min(DATAGRAM_SIZE_MAX);
+    }
+
     /// Puts a call in flight; its message is taken in exchange for an empty buffer. Returns its number.
+    ///
+    /// # Errors
+    /// It does not fit into a datagram; the message stays where it is.
     pub(super) fn start(
         &mut self,
         now: Instant,
         deadline: Instant,
         message: &mut Buffer,
         waiter: W,
-    ) -> u32 {
+    ) -> Result<u32, StartError> {
+        let (size, limit) = (record::message(message).len(), self.datagram_max);
+        if size > limit {
+            return Err(StartError::TooLargeForDatagram { size, limit });
+        }
         let pause = self.retransmission.first;
         let spare = self.spare.pop().unwrap_or_default();
         let pending = PendingOncCall {
@@ -102,7 +118,7 @@ impl<W> OncDatagramCalls<W> {
         self.next_due = Some(self.next_due.map_or(due, |next| next.min(due)));
         self.ready.push_back(number);
         self.counters.calls += 1;
-        number
+        Ok(number)
     }
 
     /// Takes in a datagram; the answer, if it is the reply to a call in flight. A datagram that is malformed may come

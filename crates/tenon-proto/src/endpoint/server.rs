@@ -29,8 +29,8 @@ const SPARE_MAX: usize = 64;
 pub struct ServerEndpoint<A> {
     exchange: ServerEngine<A>,
     duplicates: DuplicateCache<A>,
-    /// True if messages of ONC RPC are accepted.
-    takes_onc: bool,
+    /// Bytes of the largest reply of ONC RPC; none if its messages are not accepted.
+    onc_reply_max: Option<usize>,
     /// Calls that have not come before are dropped.
     is_closed: bool,
     /// Replies of ONC RPC that are to be sent.
@@ -60,7 +60,7 @@ pub struct OncCallKey<A> {
 
 /// A reply of ONC RPC does not fit into a datagram. Its client is told SYSTEM_ERR instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a reply of {size} bytes is over the {DATAGRAM_SIZE_MAX} bytes of a datagram")]
+#[error("a reply of {size} bytes is over the {limit} bytes of a datagram")]
 pub struct ReplyTooLarge {
     /// The index of the service.
     pub service: usize,
@@ -68,6 +68,8 @@ pub struct ReplyTooLarge {
     pub procedure: u32,
     /// Bytes of the reply, its header included.
     pub size: usize,
+    /// Bytes of the largest reply that one datagram takes here.
+    pub limit: usize,
 }
 
 /// A call for a service that came in a datagram, or in several.
@@ -97,20 +99,21 @@ pub struct EndpointCounters {
 }
 
 impl<A: PeerAddress> ServerEndpoint<A> {
-    /// An end that opens at `now`. Messages of ONC RPC are accepted if `takes_onc`.
+    /// An end that opens at `now`. Replies of ONC RPC have up to `onc_reply_max` bytes, of those that
+    /// [UDP takes](DATAGRAM_SIZE_MAX); its messages are dropped if that is none.
     pub fn new(
         config: &ConnectionConfig,
         limits: ServerLimits,
         duplicates: DuplicateLimits,
         secrets: ServerSecrets,
-        takes_onc: bool,
+        onc_reply_max: Option<usize>,
         now: Instant,
     ) -> Self {
         let preamble = config.preamble(Role::Server);
         Self {
             exchange: ServerEngine::new(preamble, limits, secrets, now),
             duplicates: DuplicateCache::new(duplicates),
-            takes_onc,
+            onc_reply_max: onc_reply_max.map(|bytes| bytes.min(DATAGRAM_SIZE_MAX)),
             is_closed: false,
             replies: VecDeque::new(),
             spare: Vec::new(),
@@ -150,7 +153,7 @@ impl<A: PeerAddress> ServerEndpoint<A> {
         message: &'d [u8],
         services: &ServiceTable,
     ) -> Option<DatagramCall<'d, A>> {
-        if !self.takes_onc {
+        if self.onc_reply_max.is_none() {
             self.counters.dropped += 1;
             return None;
         }
@@ -245,10 +248,9 @@ impl<A: PeerAddress> ServerEndpoint<A> {
         reply: &mut Buffer,
     ) -> Result<(), ReplyTooLarge> {
         let size = record::message(reply).len();
-        let fits = if size > DATAGRAM_SIZE_MAX {
-            Err(self.replace_reply(key, size, reply))
-        } else {
-            Ok(())
+        let fits = match self.onc_reply_max {
+            Some(limit) if size > limit => Err(self.replace_reply(key, size, limit, reply)),
+            _ => Ok(()),
         };
         self.duplicates
             .finish(key.entry, record::message(reply), now);
@@ -264,6 +266,7 @@ impl<A: PeerAddress> ServerEndpoint<A> {
         &mut self,
         key: OncCallKey<A>,
         size: usize,
+        limit: usize,
         reply: &mut Buffer,
     ) -> ReplyTooLarge {
         self.counters.replies_too_large += 1;
@@ -273,6 +276,7 @@ impl<A: PeerAddress> ServerEndpoint<A> {
             service: key.service,
             procedure: key.procedure,
             size,
+            limit,
         }
     }
 

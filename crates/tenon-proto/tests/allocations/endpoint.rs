@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{CallDraft, LeanCall, ReplyDraft, ServiceTable};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
-use tenon_proto::endpoint::{ClientEndpoint, Retransmission, ServerEndpoint};
+use tenon_proto::endpoint::{ClientEndpoint, DATAGRAM_SIZE_MAX, Retransmission, ServerEndpoint};
 use tenon_proto::exchange::ReassembledMessage;
 use tenon_proto::exchange::client::{ClientLimits, ClientSecrets};
 use tenon_proto::exchange::server::{ServerLimits, ServerSecrets};
@@ -55,7 +55,14 @@ impl Ends {
         Self {
             now,
             client,
-            server: ServerEndpoint::new(&config, limits, duplicates, secrets, true, now),
+            server: ServerEndpoint::new(
+                &config,
+                limits,
+                duplicates,
+                secrets,
+                Some(DATAGRAM_SIZE_MAX),
+                now,
+            ),
             services,
             interface,
             template: CallTemplate::new(300, 1, &Credential::None),

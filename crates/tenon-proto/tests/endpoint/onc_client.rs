@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tenon_proto::connection::{CallDraft, LeanCall, ReplyError, StartError};
-use tenon_proto::endpoint::{CallFailure, ClientEndpoint, DatagramCallId, Retransmission};
+use tenon_proto::endpoint::{
+    CallFailure, ClientEndpoint, DATAGRAM_SIZE_MAX, DatagramCallId, Retransmission,
+};
 use tenon_proto::exchange::ReassembledMessage;
 use tenon_proto::lean::{ByteOrder, Features, Interface, Preamble};
 use tenon_proto::onc::auth::{AuthStat, Credential};
@@ -343,6 +345,38 @@ fn the_commonest_reply_to_a_given_call_is_taken_without_looking_further() {
     assert_eq!(take(&mut client, &reply, xid), None, "it has ended");
     assert_eq!(client.endpoint.in_flight(), 1);
     assert_eq!(client.endpoint.counters().successes, 1);
+}
+
+#[test]
+fn a_call_that_fits_into_no_datagram_is_not_started() {
+    let mut client = client();
+    for (limit, is) in [
+        (None, DATAGRAM_SIZE_MAX),
+        (Some(1472), 1472),
+        (Some(usize::MAX), DATAGRAM_SIZE_MAX),
+    ] {
+        limit.map(|limit| client.endpoint.set_datagram_max(limit));
+        for bytes in [is, is + 1] {
+            let mut message = Buffer::default();
+            client.template.begin(&mut message, 7);
+            // In front is room for the mark of a record.
+            message.room(bytes + 4 - message.len());
+            let (draft, deadline) = (CallDraft::Onc, client.now + SECOND);
+            let started =
+                (client.endpoint).start_call(client.now, &draft, &mut message, deadline, "");
+            if bytes > is {
+                let (size, limit) = (bytes, is);
+                let too_large = StartError::TooLargeForDatagram { size, limit };
+                assert_eq!(started, Err(too_large));
+                assert_eq!(message.len(), bytes + 4, "it stays where it is");
+                assert_eq!(client.transmit(), None);
+            } else {
+                assert!(started.is_ok(), "{started:?}");
+                assert_eq!(client.transmit().map(|sent| sent.len()), Some(bytes));
+            }
+        }
+    }
+    assert_eq!(client.endpoint.in_flight(), 3);
 }
 
 #[test]

@@ -30,7 +30,7 @@ struct Server {
 
 impl Server {
     /// A server of program 300 in the versions 2 and 5.
-    fn new(takes_onc: bool) -> Self {
+    fn new(onc_reply_max: Option<usize>) -> Self {
         let now = Instant::now();
         let mut services = ServiceTable::default();
         services.add(300, 2, None);
@@ -50,7 +50,7 @@ impl Server {
                 ServerLimits::default(),
                 duplicates,
                 secrets,
-                takes_onc,
+                onc_reply_max,
                 now,
             ),
             services,
@@ -99,7 +99,7 @@ fn call(xid: u32) -> Vec<u8> {
 
 #[test]
 fn a_call_reaches_its_service_and_its_reply_the_client() {
-    let mut server = Server::new(true);
+    let mut server = Server::new(Some(DATAGRAM_SIZE_MAX));
     let datagram = words(&[9, 0, 2, 300, 5, 7, 0, 0, 0, 0, 0xaaaa, 0xbbbb]);
     let mut whole = ReassembledMessage::new(&Preamble::server(0, 0));
     let received = server.endpoint.handle_datagram(
@@ -133,7 +133,7 @@ fn procedure_0_and_refusals_are_answered_without_a_service() {
         (&[9, 0, 2, 301, 2, 7, 0, 0, 0, 0], &[9, 1, 0, 0, 0, 1]),
         (&[9, 0, 2, 300, 2, 7, 6, 0, 0, 0], &[9, 1, 1, 1, 2]),
     ];
-    let mut server = Server::new(true);
+    let mut server = Server::new(Some(DATAGRAM_SIZE_MAX));
     for (call, reply) in cases {
         assert!(server.receive(client(), &words(call)).is_none());
         let expected = Some((client(), words(reply)));
@@ -149,7 +149,7 @@ fn procedure_0_and_refusals_are_answered_without_a_service() {
 
 #[test]
 fn datagrams_that_are_no_call_are_not_answered() {
-    let mut server = Server::new(true);
+    let mut server = Server::new(Some(DATAGRAM_SIZE_MAX));
     let reply = words(&[9, 1, 0, 0, 0, 0]);
     let whole = call(9);
     let datagrams = (0..24).map(|end| &whole[..end]).chain([&reply[..]]);
@@ -162,7 +162,7 @@ fn datagrams_that_are_no_call_are_not_answered() {
 
 #[test]
 fn a_server_of_the_packet_exchange_alone_drops_messages_of_onc_rpc() {
-    let mut server = Server::new(false);
+    let mut server = Server::new(None);
     assert!(server.receive(client(), &call(9)).is_none());
     assert_eq!(server.transmit(), None);
     assert_eq!(server.endpoint.counters().dropped, 1);
@@ -170,7 +170,7 @@ fn a_server_of_the_packet_exchange_alone_drops_messages_of_onc_rpc() {
 
 #[test]
 fn a_repeated_call_is_dropped_while_it_is_carried_out_and_then_answered_from_the_cache() {
-    let mut server = Server::new(true);
+    let mut server = Server::new(Some(DATAGRAM_SIZE_MAX));
     let first = server.receive(client(), &call(9)).unwrap();
     assert!(server.receive(client(), &call(9)).is_none());
     assert_eq!(server.transmit(), None);
@@ -191,7 +191,7 @@ fn a_repeated_call_is_dropped_while_it_is_carried_out_and_then_answered_from_the
 
 #[test]
 fn the_same_xid_from_another_address_is_another_call() {
-    let mut server = Server::new(true);
+    let mut server = Server::new(Some(DATAGRAM_SIZE_MAX));
     let others = [address(2, 1001), address(3, 1000)];
     let calls: Vec<_> = std::iter::once(client()).chain(others).collect();
     for from in &calls {
@@ -204,7 +204,7 @@ fn the_same_xid_from_another_address_is_another_call() {
 
 #[test]
 fn a_call_that_was_dropped_for_want_of_room_is_new_when_it_is_repeated() {
-    let mut server = Server::new(true);
+    let mut server = Server::new(Some(DATAGRAM_SIZE_MAX));
     let (key, _) = server.receive(client(), &call(9)).unwrap();
     server.endpoint.drop_call(key);
     assert!(server.receive(client(), &call(9)).is_some());
@@ -213,7 +213,7 @@ fn a_call_that_was_dropped_for_want_of_room_is_new_when_it_is_repeated() {
 
 #[test]
 fn further_calls_are_dropped_when_as_many_as_are_remembered_are_carried_out() {
-    let mut server = Server::new(true);
+    let mut server = Server::new(Some(DATAGRAM_SIZE_MAX));
     // The smallest cache has room for so many calls and their peer.
     let running: Vec<_> = (0..27)
         .map(|xid| server.receive(client(), &call(xid)).unwrap())
@@ -227,30 +227,38 @@ fn further_calls_are_dropped_when_as_many_as_are_remembered_are_carried_out() {
 
 #[test]
 fn a_reply_that_fits_into_no_datagram_becomes_a_refusal() {
-    let mut server = Server::new(true);
-    let call_of = server.receive(client(), &call(9)).unwrap();
-    server.answer(call_of, &[0; DATAGRAM_SIZE_MAX - 24]);
-    let (_, reply) = server.transmit().unwrap();
-    assert_eq!(reply.len(), DATAGRAM_SIZE_MAX);
-    assert_eq!(server.fits, Ok(()));
-    let call_of = server.receive(client(), &call(10)).unwrap();
-    server.answer(call_of, &[0; DATAGRAM_SIZE_MAX - 23]);
-    let too_large = ReplyTooLarge {
-        service: 0,
-        procedure: 7,
-        size: DATAGRAM_SIZE_MAX + 1,
-    };
-    assert_eq!(server.fits, Err(too_large));
-    let refusal = words(&[10, 1, 0, 0, 0, 5]);
-    assert_eq!(server.transmit(), Some((client(), refusal.clone())));
-    assert!(server.receive(client(), &call(10)).is_none());
-    assert_eq!(server.transmit(), Some((client(), refusal)), "remembered");
-    assert_eq!(server.endpoint.counters().replies_too_large, 1);
+    // What UDP takes; what is more than that; and what a frame takes.
+    for (limit, is) in [
+        (DATAGRAM_SIZE_MAX, DATAGRAM_SIZE_MAX),
+        (usize::MAX, DATAGRAM_SIZE_MAX),
+        (1472, 1472),
+    ] {
+        let mut server = Server::new(Some(limit));
+        let call_of = server.receive(client(), &call(9)).unwrap();
+        server.answer(call_of, &vec![0; is - 24]);
+        let (_, reply) = server.transmit().unwrap();
+        assert_eq!(reply.len(), is);
+        assert_eq!(server.fits, Ok(()));
+        let call_of = server.receive(client(), &call(10)).unwrap();
+        server.answer(call_of, &vec![0; is - 23]);
+        let too_large = ReplyTooLarge {
+            service: 0,
+            procedure: 7,
+            size: is + 1,
+            limit: is,
+        };
+        assert_eq!(server.fits, Err(too_large));
+        let refusal = words(&[10, 1, 0, 0, 0, 5]);
+        assert_eq!(server.transmit(), Some((client(), refusal.clone())));
+        assert!(server.receive(client(), &call(10)).is_none());
+        assert_eq!(server.transmit(), Some((client(), refusal)), "remembered");
+        assert_eq!(server.endpoint.counters().replies_too_large, 1);
+    }
 }
 
 #[test]
 fn a_server_that_stops_answers_what_it_has_and_takes_nothing_new() {
-    let mut server = Server::new(true);
+    let mut server = Server::new(Some(DATAGRAM_SIZE_MAX));
     let running = server.receive(client(), &call(9)).unwrap();
     server.endpoint.close(CloseRecipients::ToIdle);
     assert!(server.receive(client(), &call(10)).is_none());
@@ -266,7 +274,7 @@ fn a_server_that_stops_answers_what_it_has_and_takes_nothing_new() {
 /// A call with any bytes is served, refused or dropped, and what is said of it goes to its sender.
 #[test]
 fn random_damage_to_a_call_is_survived() {
-    let mut server = Server::new(true);
+    let mut server = Server::new(Some(DATAGRAM_SIZE_MAX));
     let mut random = Random(8);
     let mut datagram = call(9);
     for at in 0..datagram.len() {

@@ -10,7 +10,8 @@ use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{CallDraft, Caller, ReplyDraft, ServiceTable};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tenon_proto::endpoint::{
-    CallFailure, ClientEndpoint, DatagramCallId, DatagramCallKey, Retransmission, ServerEndpoint,
+    CallFailure, ClientEndpoint, DATAGRAM_SIZE_MAX, DatagramCallId, DatagramCallKey,
+    Retransmission, ServerEndpoint,
 };
 use tenon_proto::exchange::ReassembledMessage;
 use tenon_proto::exchange::server::{ServerLimits, ServerSecrets};
@@ -195,7 +196,7 @@ impl Simulation {
                 ServerLimits::default(),
                 plan.cache,
                 secrets,
-                true,
+                Some(DATAGRAM_SIZE_MAX),
                 now,
             ),
             services,

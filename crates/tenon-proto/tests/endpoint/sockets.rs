@@ -66,7 +66,7 @@ fn serve(socket: &UdpSocket, stop: &AtomicBool) -> HashMap<Vec<u8>, u32> {
     };
     let (limits, duplicates) = (ServerLimits::default(), DuplicateLimits::default());
     let now = Instant::now();
-    let mut endpoint = ServerEndpoint::new(&config, limits, duplicates, secrets, false, now);
+    let mut endpoint = ServerEndpoint::new(&config, limits, duplicates, secrets, None, now);
     let mut executed: HashMap<Vec<u8>, u32> = HashMap::new();
     let mut room = Room([0; 2048]);
     let mut whole = whole();

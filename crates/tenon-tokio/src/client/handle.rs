@@ -61,9 +61,9 @@ pub struct OncCalls<'c>(ClientView<'c>);
 pub struct LeanCalls<'c>(ClientView<'c>);
 
 impl Client {
-    /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port` or `unix:///path` for
-    /// calls by ONC RPC, `lean+tcp://host:port`, `lean+udp://host:port` or `lean+unix:///path` for calls by the lean
-    /// protocol. Without a port a [resolver](ChannelOptions::resolver) is asked for it.
+    /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port`, `unix:///path` or
+    /// `onc+xdp://host:port` for calls by ONC RPC, `lean+tcp://host:port`, `lean+udp://host:port`, `lean+unix:///path`,
+    /// `shm:///path` or `xdp://host:port` for calls by the lean protocol. Without a port a [resolver](ChannelOptions::resolver) is asked for it.
     ///
     /// # Errors
     /// The text is no address, the peer cannot be reached, or the resolver does not know the program.

@@ -155,7 +155,7 @@ impl ChannelState {
     ) {
         self.connections += 1;
         self.located = located;
-        let receiver = self.calls.renew(socket.get_ref().is_here());
+        let receiver = self.calls.renew(socket.get_ref());
         let reader = ReaderState {
             socket: Arc::clone(&socket),
             input: Input::new(receiver, &options.connection_config()),
@@ -677,6 +677,11 @@ pub(super) fn final_error(
             size,
             limit,
             own_limit: Some(send_max),
+        }),
+        StartError::TooLargeForDatagram { size, limit } => Some(CallError::TooLarge {
+            size,
+            limit,
+            datagram: true,
         }),
         StartError::OtherProtocol => {
             let spoken = address.protocol();

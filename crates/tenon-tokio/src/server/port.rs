@@ -60,10 +60,9 @@ impl PortTask {
         duplicates: DuplicateLimits,
     ) -> io::Result<Self> {
         let now = Instant::now();
-        let transport = carrier.transport();
         Ok(Self {
+            served: ServedPort::new(&state.shared, &carrier, duplicates, now),
             socket: Arc::new(AsyncSocket::new(carrier)?),
-            served: ServedPort::new(&state.shared, transport, duplicates, now),
             state: Arc::clone(state),
             mailbox,
             reply: Buffer::default(),

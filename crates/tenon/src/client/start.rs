@@ -192,6 +192,14 @@ impl Channel {
                 };
                 return Err(error.into());
             }
+            Err(StartError::TooLargeForDatagram { size, limit }) => {
+                let error = CallError::TooLarge {
+                    size,
+                    limit,
+                    datagram: true,
+                };
+                return Err(error.into());
+            }
             Err(StartError::OtherProtocol) => {
                 let spoken = self.address().protocol();
                 return Err(CallError::OtherProtocol { spoken }.into());

@@ -94,7 +94,7 @@ impl ChannelState {
     ) {
         self.connections += 1;
         self.located = located;
-        let receiver = self.calls.renew(socket.socket.is_here());
+        let receiver = self.calls.renew(&socket.socket);
         self.link = Some(ActiveConnection::new(Arc::new(socket), receiver, options));
         self.start_unsent();
     }

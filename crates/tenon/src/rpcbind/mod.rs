@@ -120,7 +120,7 @@ impl Rpcbind {
     /// # Errors
     /// See [`RpcbindError`].
     pub fn getaddr(&self, program: u32, version: u32) -> Result<Option<Address>, RpcbindError> {
-        let netid = universal::netid(self.channel.address());
+        let netid = universal::netid(self.channel.address())?;
         let wanted = entry(program, version, netid, "");
         let universal = self.ask(
             || self.v4().getversaddr(&wanted),
@@ -153,7 +153,7 @@ impl Rpcbind {
     /// [`RpcbindError::Declined`], and see [`RpcbindError`].
     pub fn set(&self, program: u32, version: u32, address: &Address) -> Result<(), RpcbindError> {
         let universal = universal::universal(address)?;
-        let entry = entry(program, version, universal::netid(address), &universal);
+        let entry = entry(program, version, universal::netid(address)?, &universal);
         let done = self.ask(|| self.v4().set(&entry), || self.v3().set(&entry));
         let is_set = match done {
             Err(error) if is_too_new(&error) => {
@@ -183,7 +183,7 @@ impl Rpcbind {
         version: u32,
         address: &Address,
     ) -> Result<bool, RpcbindError> {
-        let entry = entry(program, version, universal::netid(address), "");
+        let entry = entry(program, version, universal::netid(address)?, "");
         let done = self.ask(|| self.v4().unset(&entry), || self.v3().unset(&entry));
         match done {
             Err(error) if is_too_new(&error) => {

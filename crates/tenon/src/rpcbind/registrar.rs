@@ -6,10 +6,11 @@ use std::error::Error;
 use tenon_core::resolve::{Registered, Registrar};
 use tenon_net::Address;
 
+use super::universal::netid;
 use super::{Rpcbind, RpcbindError};
 
-/// Registers services with the rpcbind of this host. What an earlier server left behind on the same transports is
-/// replaced, as all RPC servers do it.
+/// Registers services with the rpcbind of this host, at all addresses of `tcp://`, `udp://` and `unix://`; it knows of no
+/// others. What an earlier server left behind on the same transports is replaced, as all RPC servers do it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalRpcbind;
 
@@ -35,10 +36,9 @@ fn register(
 ) -> Result<RegistrationGuard, RpcbindError> {
     let rpcbind = Rpcbind::local().map_err(|error| RpcbindError::Call(error.into()))?;
     let mut registrations = RegistrationGuard::default();
-    // Those that ask rpcbind speak ONC RPC.
-    let speaks_onc = |address: &&Address| (*address).clone().over_onc().is_some();
+    let is_known = |address: &&Address| netid(address).is_ok();
     for &(program, version) in programs {
-        for address in addresses.iter().filter(speaks_onc) {
+        for address in addresses.iter().filter(is_known) {
             rpcbind.unset(program, version, address)?;
             rpcbind.set(program, version, address)?;
             registrations.0.push((program, version, address.clone()));

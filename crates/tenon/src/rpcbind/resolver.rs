@@ -10,10 +10,11 @@ use tenon_net::Address;
 
 use super::Rpcbind;
 use super::error::RpcbindError;
+use super::universal::netid;
 use crate::{CallError, ChannelOptions};
 
 /// Asks the rpcbind of the host that an address names, over the same transport and by ONC RPC: a server has one port for
-/// both protocols.
+/// both protocols. Of addresses past the kernel it finds nothing, and sends nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostRpcbind;
 
@@ -43,7 +44,8 @@ fn ask(
 ) -> Result<Option<Address>, RpcbindError> {
     let deadline = Instant::now() + timeout.min(FOR_EVER);
     let options = ChannelOptions::default().connect_timeout(timeout);
-    let Some(onc) = address.clone().over_onc() else {
+    let onc = address.clone().over_onc().filter(|at| netid(at).is_ok());
+    let Some(onc) = onc else {
         return Ok(None);
     };
     let rpcbind = Rpcbind::at(onc, options).map_err(CallError::from)?;

@@ -23,17 +23,16 @@ fn error(text: impl ToString) -> UniversalAddressError {
     UniversalAddressError(text.to_string())
 }
 
-/// The network identifier of an address. A host that is not a number counts as IPv4.
-pub(super) fn netid(address: &Address) -> &'static str {
+/// The network identifier of an address. A host that is not a number counts as IPv4. There is none for shared memory and
+/// past the kernel: an address there is neither registered nor asked for.
+pub(super) fn netid(address: &Address) -> Result<&'static str, UniversalAddressError> {
     match (address.transport(), is_ipv6(address)) {
-        (Transport::Tcp, false) => "tcp",
-        (Transport::Tcp, true) => "tcp6",
-        (Transport::Udp, false) => "udp",
-        (Transport::Udp, true) => "udp6",
-        (Transport::Unix, _) => "local",
-        // RFC 1833 has none for these.
-        (Transport::Shm, _) => "shm",
-        (Transport::Xdp, _) => "xdp",
+        (Transport::Tcp, false) => Ok("tcp"),
+        (Transport::Tcp, true) => Ok("tcp6"),
+        (Transport::Udp, false) => Ok("udp"),
+        (Transport::Udp, true) => Ok("udp6"),
+        (Transport::Unix, _) => Ok("local"),
+        (Transport::Shm | Transport::Xdp, _) => Err(error(address)),
     }
 }
 
@@ -45,8 +44,8 @@ fn is_ipv6(address: &Address) -> bool {
 /// The protocol number by which version 2 knows the transport of an address.
 pub(super) fn protocol(address: &Address) -> Option<u32> {
     match netid(address) {
-        "tcp" => Some(IPPROTO_TCP),
-        "udp" => Some(IPPROTO_UDP),
+        Ok("tcp") => Some(IPPROTO_TCP),
+        Ok("udp") => Some(IPPROTO_UDP),
         _ => None,
     }
 }
@@ -114,9 +113,10 @@ mod tests {
 
     fn check(address_text: &str, expected_netid: &str, expected: &str) {
         let parsed: Address = address_text.parse().unwrap();
-        assert_eq!(netid(&parsed), expected_netid);
+        assert_eq!(netid(&parsed), Ok(expected_netid));
         assert_eq!(universal(&parsed).unwrap(), expected);
-        assert_eq!(address(netid(&parsed).into(), expected.into()), Ok(parsed));
+        let found = address(expected_netid.into(), expected.into());
+        assert_eq!(found, Ok(parsed));
     }
 
     #[test]
@@ -150,6 +150,16 @@ mod tests {
         assert!(address("ticots".into(), "1.2.3.4.5.6".into()).is_err());
         assert!(universal(&"tcp://name:1".parse().unwrap()).is_err());
         assert!(universal(&"tcp://1.2.3.4".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn rpcbind_knows_nothing_of_shared_memory_and_past_the_kernel() {
+        for text in ["shm:///a", "xdp://192.0.2.7:1", "onc+xdp://192.0.2.7:1"] {
+            let address: Address = text.parse().unwrap();
+            assert!(netid(&address).is_err(), "{text}");
+            assert!(universal(&address).is_err(), "{text}");
+            assert_eq!(protocol(&address), None, "{text}");
+        }
     }
 
     #[test]

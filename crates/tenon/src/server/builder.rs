@@ -110,7 +110,7 @@ impl ServerBuilder {
         let wakes = (poller.registry()?, poller.waker()?);
         let state = Arc::new(ServerState::new(shared, slots, scheduler, wakes, waiting));
         for carrier in sockets.carriers {
-            let port = PortState::new(&state.shared, waiting, carrier.transport(), duplicates);
+            let port = PortState::new(&state.shared, waiting, &carrier, duplicates);
             debug_assert!(
                 port.served
                     .next_timeout()

@@ -6,7 +6,7 @@ use std::time::Instant;
 use tenon_core::serve::{RunningHandlers, ServedPort, ServerShared};
 use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Looking, Waiter, Waiting};
-use tenon_net::{Transport, Watch};
+use tenon_net::{Carrier, Watch};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 
@@ -42,17 +42,17 @@ enum CancelSignal {
 }
 
 impl PortState {
-    /// The state of a port that was just opened.
+    /// The state of the port of `carrier`, which was just opened.
     pub(super) fn new(
         shared: &ServerShared,
         waiting: Waiting,
-        transport: Transport,
+        carrier: &Carrier,
         duplicates: DuplicateLimits,
     ) -> Self {
         Self {
-            served: ServedPort::new(shared, transport, duplicates, Instant::now()),
+            served: ServedPort::new(shared, carrier, duplicates, Instant::now()),
             waiter: Waiter::new(waiting),
-            looking: Looking::at(transport),
+            looking: Looking::at(carrier.transport()),
             watch: Watch::Receive,
             signals: 0,
             running: Vec::new(),

@@ -45,9 +45,9 @@ impl NetworkPair {
         Ok(Self { client, server })
     }
 
-    /// Returns the address at which a server is to listen.
+    /// Returns the address at which a server is to listen, for both protocols.
     pub fn server_address() -> String {
-        format!("xdp://{SERVER}:0")
+        format!("onc+xdp://{SERVER}:0")
     }
 
     /// Does something where the client is.

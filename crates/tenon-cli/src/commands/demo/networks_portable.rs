@@ -17,7 +17,7 @@ impl NetworkPair {
 
     /// Returns the address at which a server would listen.
     pub fn server_address() -> String {
-        "xdp://198.18.0.2:0".to_owned()
+        "onc+xdp://198.18.0.2:0".to_owned()
     }
 
     /// Does something where the client is.

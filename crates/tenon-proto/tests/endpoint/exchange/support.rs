@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{Caller, ReplyDraft, ServiceTable};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
-use tenon_proto::endpoint::{ClientEndpoint, ServerEndpoint};
+use tenon_proto::endpoint::{ClientEndpoint, DATAGRAM_SIZE_MAX, ServerEndpoint};
 use tenon_proto::exchange::Failure;
 use tenon_proto::exchange::client::{
     CallId, ClientEngine, ClientEvent, ClientLimits, ClientSecrets, Outgoing,
@@ -137,7 +137,7 @@ pub fn server_endpoint(
         limits,
         DuplicateLimits::default(),
         secrets,
-        true,
+        Some(DATAGRAM_SIZE_MAX),
         now,
     )
 }
