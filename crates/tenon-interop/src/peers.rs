@@ -17,10 +17,12 @@ pub enum PeerTransport {
     Udp,
     /// A Unix stream socket.
     Unix,
+    /// UDP datagrams that fit a frame each, which go past the kernel at our end.
+    Xdp,
 }
 
 impl PeerTransport {
-    /// All of them.
+    /// Those that need no network of their own.
     pub const ALL: [PeerTransport; 3] =
         [PeerTransport::Tcp, PeerTransport::Udp, PeerTransport::Unix];
 
@@ -30,6 +32,7 @@ impl PeerTransport {
             PeerTransport::Tcp => "tcp",
             PeerTransport::Udp => "udp",
             PeerTransport::Unix => "unix",
+            PeerTransport::Xdp => "onc+xdp",
         }
     }
 }
@@ -62,6 +65,7 @@ impl PeerAddresses {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let transport = PeerTransport::ALL
                 .into_iter()
+                .chain([PeerTransport::Xdp])
                 .find(|t| t.word() == words[0]);
             (transport.unwrap(), words)
         };
@@ -73,7 +77,7 @@ impl PeerAddresses {
         self.0.keys().copied()
     }
 
-    /// Returns the arguments of a client: `tcp HOST PORT`, `udp HOST PORT` or `unix PATH`.
+    /// Returns the arguments of a client: `tcp HOST PORT`, `udp HOST PORT`, `unix PATH` or `onc+xdp HOST PORT`.
     ///
     /// # Panics
     /// If the server does not listen on `transport`.
@@ -105,7 +109,7 @@ impl PeerProgram {
         command
     }
 
-    /// Starts a server on `transports` (`tcp`, `udp`, `unix=PATH`) and says where it listens.
+    /// Starts a server on `transports` (`tcp`, `udp`, `unix=PATH`, `onc+xdp=HOST`) and says where it listens.
     ///
     /// # Panics
     /// If it does not get ready.

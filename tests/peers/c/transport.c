@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,31 +57,31 @@ inet_address(const char *host, int port)
 /* ---- Servers ---- */
 
 static int
-bind_inet(int type, const char *name)
+bind_inet(int type, const char *name, const char *host)
 {
-	struct sockaddr_in address = inet_address("127.0.0.1", 0);
+	struct sockaddr_in address = inet_address(host, 0);
 	socklen_t length = sizeof address;
 	int fd = open_socket(AF_INET, type);
 
 	REQUIRE(bind(fd, (struct sockaddr *)&address, length) == 0);
 	REQUIRE(getsockname(fd, (struct sockaddr *)&address, &length) == 0);
-	printf("%s 127.0.0.1 %d\n", name, ntohs(address.sin_port));
+	printf("%s %s %d\n", name, host, ntohs(address.sin_port));
 	return fd;
 }
 
 static SVCXPRT *
 serve_tcp(void)
 {
-	int fd = bind_inet(SOCK_STREAM, "tcp");
+	int fd = bind_inet(SOCK_STREAM, "tcp", "127.0.0.1");
 	set_nodelay(fd); /* accepted connections inherit it */
 	REQUIRE(listen(fd, 64) == 0);
 	return svc_vc_create(fd, 0, 0);
 }
 
 static SVCXPRT *
-serve_udp(void)
+serve_udp(const char *name, const char *host)
 {
-	return svc_dg_create(bind_inet(SOCK_DGRAM, "udp"), 0, 0);
+	return svc_dg_create(bind_inet(SOCK_DGRAM, name, host), 0, 0);
 }
 
 static SVCXPRT *
@@ -102,10 +103,12 @@ serve_on(const char *transport)
 	if (strcmp(transport, "tcp") == 0)
 		return serve_tcp();
 	if (strcmp(transport, "udp") == 0)
-		return serve_udp();
+		return serve_udp("udp", "127.0.0.1");
+	if (strncmp(transport, "onc+xdp=", 8) == 0)
+		return serve_udp("onc+xdp", transport + 8);
 	if (strncmp(transport, "unix=", 5) == 0)
 		return serve_unix(transport + 5);
-	fail(transport, 0, "is none of tcp, udp, unix=PATH");
+	fail(transport, 0, "is none of tcp, udp, unix=PATH, onc+xdp=HOST");
 }
 
 void
@@ -150,10 +153,14 @@ connect_unix(const char *path, rpcprog_t program, rpcvers_t version)
 	return clnt_vc_create(fd, &buffer, program, version, 0, 0);
 }
 
-int
-is_datagram(char **argv)
+size_t
+message_max(char **argv)
 {
-	return strcmp(argv[1], "udp") == 0;
+	if (strcmp(argv[1], "udp") == 0)
+		return 8000;
+	if (strcmp(argv[1], "onc+xdp") == 0)
+		return 1472;
+	return SIZE_MAX;
 }
 
 CLIENT *
@@ -164,10 +171,10 @@ connect_to(int argc, char **argv, rpcprog_t program, rpcvers_t version)
 	if (argc == 3 && strcmp(argv[1], "unix") == 0) {
 		client = connect_unix(argv[2], program, version);
 	} else if (argc == 4) {
-		int type = is_datagram(argv) ? SOCK_DGRAM : SOCK_STREAM;
+		int type = message_max(argv) < SIZE_MAX ? SOCK_DGRAM : SOCK_STREAM;
 		client = connect_inet(type, argv[2], atoi(argv[3]), program, version);
 	} else {
-		fprintf(stderr, "usage: %s tcp|udp HOST PORT | unix PATH\n", argv[0]);
+		fprintf(stderr, "usage: %s tcp|udp|onc+xdp HOST PORT | unix PATH\n", argv[0]);
 		exit(2);
 	}
 	REQUIRE(client != NULL);

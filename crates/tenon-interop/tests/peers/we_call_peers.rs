@@ -10,10 +10,11 @@ use tenon_interop::compiled::torture::{self, TortureVersionClient, TortureVersio
 use tenon_interop::services::{rand_nums, serve};
 use tenon_interop::{PeerAddresses, PeerTransport, peer, python_script, root, socket_path};
 
-/// Numbers in a large message; UDP carries what libtirpc and rpc.py can take.
+/// Numbers in a large message; UDP carries what libtirpc and rpc.py can take, and past the kernel it is one frame.
 fn many(transport: PeerTransport) -> u32 {
     match transport {
         PeerTransport::Udp => 1900,
+        PeerTransport::Xdp => 350,
         PeerTransport::Tcp | PeerTransport::Unix => 262_144,
     }
 }
@@ -25,7 +26,7 @@ fn large_data() -> LargeData {
 }
 
 /// Calls every operation of `hprpc.x`.
-fn check_hprpc(addresses: &PeerAddresses, transport: PeerTransport) {
+pub fn check_hprpc(addresses: &PeerAddresses, transport: PeerTransport) {
     let client = HprpcVersionClient::connect(&addresses.url(transport)).expect("a server");
     let hello = |name: &str| client.say_hello(BStr::new(name)).expect("a greeting");
     let many = many(transport);
@@ -85,7 +86,7 @@ fn call(client: &Client, procedure: Procedure<'_>, sent: &Value) -> Result<Value
 }
 
 /// Calls what `torture.x` has beside echoes, by compiled stubs.
-fn check_torture(addresses: &PeerAddresses, transport: PeerTransport) {
+pub fn check_torture(addresses: &PeerAddresses, transport: PeerTransport) {
     let url = addresses.url(transport);
     let client = TortureVersionClient::connect(&url).expect("a server");
     client.torture_null().expect("nothing");
@@ -102,10 +103,10 @@ fn check_torture(addresses: &PeerAddresses, transport: PeerTransport) {
     assert_eq!(drawing.title, "title");
     assert_eq!(drawing.pixels, [7, 8, 9]);
     assert_eq!((&drawing.first, &drawing.second), (&line, &line));
-    let large = if transport == PeerTransport::Udp {
-        7001
-    } else {
-        1_048_573
+    let large = match transport {
+        PeerTransport::Udp => 7001,
+        PeerTransport::Xdp => 1401,
+        PeerTransport::Tcp | PeerTransport::Unix => 1_048_573,
     };
     let blob = client.produce(large).expect("bytes");
     let expected: Vec<u8> = (0..large).map(|at| (at % 251) as u8).collect();
@@ -115,7 +116,7 @@ fn check_torture(addresses: &PeerAddresses, transport: PeerTransport) {
 }
 
 /// The exact refusals; the connection goes on after each.
-fn check_refusals(addresses: &PeerAddresses, transport: PeerTransport) {
+pub fn check_refusals(addresses: &PeerAddresses, transport: PeerTransport) {
     let channel = Channel::connect(&addresses.url(transport)).expect("a server");
     let refusal = |program, version, procedure| {
         let client = Client::over(channel.clone(), program, version);
@@ -132,7 +133,7 @@ fn check_refusals(addresses: &PeerAddresses, transport: PeerTransport) {
     );
     assert_eq!(refusal(program + 1, 1, 0), Refused::ProgramUnavailable);
     // libtirpc reads on behind the end of a datagram, and takes what it finds for arguments.
-    if transport != PeerTransport::Udp {
+    if let PeerTransport::Tcp | PeerTransport::Unix = transport {
         let garbage = refusal(program, 1, torture::ECHO_HYPER);
         assert_eq!(garbage, Refused::GarbageArguments);
     }
