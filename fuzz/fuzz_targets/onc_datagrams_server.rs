@@ -63,7 +63,14 @@ impl Server {
         };
         let limits = ServerLimits::default();
         Self {
-            endpoint: ServerEndpoint::new(&config, limits, duplicates, secrets, Some(DATAGRAM_SIZE_MAX), now),
+            endpoint: ServerEndpoint::new(
+                &config,
+                limits,
+                duplicates,
+                secrets,
+                Some(DATAGRAM_SIZE_MAX),
+                now,
+            ),
             whole: ReassembledMessage::of(&config, Role::Server),
             now,
         }

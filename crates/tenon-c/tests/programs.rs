@@ -8,10 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
+use pair::Pair;
 use tenon::lean::Interface;
 use tenon::wire::{Decoder, Encoder, Lean};
 use tenon::{CallInfo, Client, LeanInput, LeanService, Refusal, Server, Service};
 
+#[path = "../../tenon-xdp/tests/common/pair.rs"]
+#[allow(clippy::unwrap_used, reason = "as in the tests it comes from")]
+mod pair;
 #[path = "programs/raises.rs"]
 mod raises;
 #[path = "programs/stores.rs"]
@@ -115,7 +119,7 @@ struct Serving {
 }
 
 impl Serving {
-    /// Serves at every kind of address there is; files lie in `folder`.
+    /// Serves at every kind of address that needs no network of its own; files lie in `folder`.
     fn start(program: &Path, folder: &Path, in_order: bool) -> Self {
         let mut command = Command::new(program);
         if in_order {
@@ -124,8 +128,9 @@ impl Serving {
         Self::spawn(command, folder)
     }
 
-    /// Has the command serve at every kind of address there is, which are its last arguments; files lie in `folder`.
-    fn spawn(mut command: Command, folder: &Path) -> Self {
+    /// Has the command serve at every kind of address that needs no network of its own, which are its last arguments;
+    /// files lie in `folder`.
+    fn spawn(command: Command, folder: &Path) -> Self {
         let file = |name: &str| folder.join(format!("{}.{name}", std::process::id()));
         let (unix, shm) = (file("socket"), file("shm"));
         let listening = [
@@ -134,7 +139,12 @@ impl Serving {
             format!("unix://{}", unix.display()),
             format!("shm://{}", shm.display()),
         ];
-        command.args(listening);
+        Self::spawn_at(command, &listening)
+    }
+
+    /// Has the command serve at these addresses, which are its last arguments.
+    fn spawn_at(mut command: Command, addresses: &[String]) -> Self {
+        command.args(addresses);
         let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut process = process.expect("the server starts");
         let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
@@ -199,6 +209,26 @@ fn programs_call_and_serve_over_every_transport() {
     }
     a_server_that_dies_is_noticed(&sanitized, &client, &installed.prefix);
     rust_serves(&client, &installed.prefix);
+}
+
+#[test]
+fn programs_call_and_serve_past_the_kernel() {
+    let Some(pair) = Pair::make("programs_call_and_serve_past_the_kernel") else {
+        return;
+    };
+    let installed = Installed::shared();
+    let server = installed.compile("gcc", "server", &SANITIZED, false);
+    let client = installed.compile("gcc", "client", &SANITIZED, false);
+    let listening = [format!("onc+xdp://{}:0", pair.server_at)];
+    let server = pair.in_server(|| Serving::spawn_at(Command::new(server), &listening));
+    let [onc] = server.addresses.as_slice() else {
+        panic!("{:?}", server.addresses);
+    };
+    let lean = onc.strip_prefix("onc+").expect("as it was said");
+    let mut command = Command::new(client);
+    command.args(["everything", onc, lean]);
+    assert_eq!(pair.in_client(|| succeeds(&mut command)), "fine\n");
+    assert_eq!(server.stop(), "stopped\n");
 }
 
 /// The same library, linked into the programs, compiled by the other compiler if it is there.

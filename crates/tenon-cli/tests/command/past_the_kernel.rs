@@ -1,4 +1,4 @@
-//! The command at `xdp://`: in networks of its own where this process may make some, and without the capabilities
+//! The command at `xdp://` and `onc+xdp://`: in networks of its own where this process may make some, and without the capabilities
 //! that it takes.
 
 #[path = "../../../tenon-xdp/tests/common/pair.rs"]
@@ -21,9 +21,12 @@ use tenon::lean::Interface;
 use tenon::wire::{Decoder, Encoder, Lean};
 use tenon::{CallInfo, LeanInput, LeanService, Refusal, Server, Service};
 
-const NUMBERS: &str = "program NUMBERS { version V { int TWICE(int) = 1; } = 1; } = 0x2000d3ab;\n";
+const NUMBERS: &str = "program NUMBERS { version V {
+    int TWICE(int) = 1;
+    int COUNT(int<>) = 2;
+} = 1; } = 0x2000d3ab;\n";
 
-/// The service of [`NUMBERS`], for calls by the lean protocol.
+/// The service of [`NUMBERS`], of which it has TWICE.
 struct Numbers;
 
 impl Service for Numbers {
@@ -37,11 +40,15 @@ impl Service for Numbers {
 
     fn call(
         &self,
-        _: &CallInfo<'_>,
-        _: &mut Decoder<'_>,
-        _: &mut Encoder<'_>,
+        call: &CallInfo<'_>,
+        arguments: &mut Decoder<'_>,
+        result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
-        Err(Refusal::ProcedureUnavailable)
+        if call.procedure() != 1 {
+            return Err(Refusal::ProcedureUnavailable);
+        }
+        result.put(2 * arguments.get::<i32>()?);
+        Ok(())
     }
 
     fn lean(&self) -> Option<&dyn LeanService> {
@@ -79,29 +86,61 @@ fn interface(name: &str) -> PathBuf {
 
 #[test]
 fn calls_pings_and_accounts_go_past_the_kernel() {
-    let Some(pair) = Pair::make("the command at xdp://") else {
+    let Some(pair) = Pair::make("the command at xdp:// and onc+xdp://") else {
         return;
     };
-    let builder = Server::builder().listen(&format!("xdp://{}:0", pair.server_at));
+    // It is called by either protocol.
+    let builder = Server::builder().listen(&format!("onc+xdp://{}:0", pair.server_at));
     let builder = builder.expect("an address").service(Numbers);
     let server = pair.in_server(|| builder.start().expect("a server"));
-    let address = server.addresses()[0].to_string();
+    let onc = server.addresses()[0].to_string();
+    let lean = onc.strip_prefix("onc+").expect("an address of ONC RPC");
     let file = interface("numbers_xdp.x");
     let file = file.to_str().expect("the path is text");
+    call_and_ping(&pair, &onc, file, "client");
+    call_and_ping(&pair, lean, file, "whole");
 
-    let answer = pair.in_client(|| tenon(&["call", &address, file, "TWICE", "21"]).ok());
+    // The call is one frame: what is larger is told, and where it can go.
+    let numbers = serde_json::to_string(&vec![1; 400]).expect("JSON");
+    let call =
+        |address: &str| pair.in_client(|| tenon(&["call", address, file, "COUNT", &numbers]));
+    let stderr = call(&onc).fails_with(1);
+    let told = "a call of 1644 bytes is over the limit of 1472; use a stream, tcp:// or unix://";
+    assert!(stderr.contains(told), "{stderr}");
+    let stderr = call(lean).fails_with(1);
+    assert!(!stderr.contains("limit"), "{stderr}");
+    let hint = pair.in_client(|| {
+        let arguments = ["call", &onc, file, "TWICE", "21", "--metadata", "key=value"];
+        tenon(&arguments).fails_with(2)
+    });
+    assert!(hint.contains(&format!("takes it at {lean}")), "{hint}");
+}
+
+#[test]
+fn past_the_kernel_no_port_is_asked_for() {
+    let file = interface("numbers_portless.x");
+    let file = file.to_str().expect("the path is text");
+    for address in ["xdp://198.18.255.1", "onc+xdp://198.18.255.1"] {
+        let stderr = tenon(&["call", address, file, "TWICE", "21"]).fails_with(2);
+        assert!(stderr.contains("the port is missing"), "{stderr}");
+    }
+}
+
+/// Calls, pings and takes an account of calls, of which that much is known.
+fn call_and_ping(pair: &Pair, address: &str, file: &str, known: &str) {
+    let answer = pair.in_client(|| tenon(&["call", address, file, "TWICE", "21"]).ok());
     assert_eq!(answer, "42\n");
-    let answer = pair.in_client(|| tenon(&["ping", &address, "0x2000d3ab"]).ok());
+    let answer = pair.in_client(|| tenon(&["ping", address, "0x2000d3ab"]).ok());
     assert!(answer.contains("version 1 answers: "), "{answer}");
     let arguments = [
-        "account", &address, file, "TWICE", "4", "--json", "--calls", "50",
+        "account", address, file, "TWICE", "4", "--json", "--calls", "50",
     ];
     let account = pair.in_client(|| tenon(&arguments).ok());
     let account: Json = serde_json::from_str(&account).expect("JSON");
-    assert_eq!(account["address"], address.as_str());
+    assert_eq!(account["address"], address);
     assert_eq!(
         (&account["way"], &account["calls"]),
-        (&"whole".into(), &50.into())
+        (&known.into(), &50.into())
     );
 }
 
