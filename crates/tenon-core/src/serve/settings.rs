@@ -258,7 +258,8 @@ macro_rules! server_settings {
         }
 
         /// Sets how much is remembered of the calls that came in datagrams, so that repeated ones are executed once.
-        /// Each UDP address has a memory of its own, of 64 MiB by default. The start refuses fewer bytes than
+        /// Each address of `udp://` and `onc+xdp://` has a memory of its own, of 64 MiB by default. The start refuses
+        /// fewer bytes than
         /// [`DuplicateLimits::BYTES_MIN`]($crate::proto::endpoint::duplicates::DuplicateLimits::BYTES_MIN).
         #[must_use]
         pub fn duplicate_limits(
