@@ -182,15 +182,15 @@ impl Address {
         }
     }
 
-    /// Returns whether it says that the lean protocol is spoken where ONC RPC is unless something is said. That is for
-    /// clients: a server speaks what its clients do.
+    /// Returns whether it says that the lean protocol is spoken where ONC RPC is the default. That is for clients: a
+    /// server speaks what its clients do.
     pub fn chooses_lean(&self) -> bool {
         self.names_protocol() && self.protocol == Protocol::Lean
     }
 
-    /// Returns whether its text names the protocol, which is another than its transport carries unless something is said.
+    /// Returns whether its text names the protocol, which is not its transport's default.
     fn names_protocol(&self) -> bool {
-        self.protocol != self.transport.usual_protocol()
+        self.protocol != self.transport.default_protocol()
     }
 
     /// Returns whether rpcbind still has to be asked for the port.
@@ -233,8 +233,8 @@ impl Address {
 }
 
 impl Transport {
-    /// Returns the protocol of an address that names none.
-    fn usual_protocol(self) -> Protocol {
+    /// Returns the default protocol, of an address that names none.
+    fn default_protocol(self) -> Protocol {
         match self {
             Self::Tcp | Self::Unix | Self::Udp => Protocol::Onc,
             Self::Shm | Self::Xdp => Protocol::Lean,

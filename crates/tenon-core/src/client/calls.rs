@@ -324,13 +324,13 @@ impl<W: Copy + PartialEq> DatagramCalls<W> {
     fn set_datagram_max(&mut self, socket: &ClientSocket) {
         let most = match socket {
             ClientSocket::Datagram(carrier) if !self.endpoint.is_exchange() => {
-                carrier.onc_message_max()
+                // Where no ONC RPC goes, none of its messages has room.
+                carrier.onc_message_max().unwrap_or(0)
             }
-            _ if socket.is_here() => Some(DATAGRAM_HERE),
-            _ => Some(DATAGRAM_DEFAULT),
+            _ if socket.is_here() => DATAGRAM_HERE,
+            _ => DATAGRAM_DEFAULT,
         };
-        // No ONC RPC is spoken where it has no room.
-        self.endpoint.set_datagram_max(most.unwrap_or(0));
+        self.endpoint.set_datagram_max(most);
     }
 
     /// Notes that a call was started that waits for a peer that is not there.

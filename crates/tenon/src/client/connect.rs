@@ -11,7 +11,8 @@ use crate::rpcbind::default_resolver;
 impl Client {
     /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port`, `unix:///path` or
     /// `onc+xdp://host:port` for calls by ONC RPC, `lean+tcp://host:port`, `lean+udp://host:port`, `lean+unix:///path`,
-    /// `shm:///path` or `xdp://host:port` for calls by the lean protocol. Without a port a [resolver](ChannelOptions::resolver) is asked for it.
+    /// `shm:///path` or `xdp://host:port` for calls by the lean protocol. Without a port a
+    /// [resolver](ChannelOptions::resolver) is asked for it, but past the kernel, where the address has to have one.
     ///
     /// # Errors
     /// The text is no address, the peer cannot be reached, or the resolver does not know the program.
