@@ -14,7 +14,11 @@ use tenon::wire::{Decoder, Encoder, Lean};
 use tenon::{CallInfo, Client, LeanInput, LeanService, Refusal, Server, Service};
 
 #[path = "../../tenon-xdp/tests/common/pair.rs"]
-#[allow(clippy::unwrap_used, reason = "as in the tests it comes from")]
+#[allow(
+    clippy::unwrap_used,
+    dead_code,
+    reason = "as in the tests it comes from, which use all of it"
+)]
 mod pair;
 #[path = "programs/raises.rs"]
 mod raises;

@@ -12,8 +12,8 @@ pub struct ServeArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Listen at this address, tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH or shm:///PATH; port 0 is any. May be
-    /// said several times
+    /// Listen at this address, tcp://HOST:PORT, udp://HOST:PORT, unix:///PATH, shm:///PATH, xdp://HOST:PORT or
+    /// onc+xdp://HOST:PORT; port 0 is any. May be said several times
     #[arg(long, value_name = "ADDRESS", default_value = "tcp://127.0.0.1:0")]
     pub listen: Vec<String>,
 

@@ -401,7 +401,8 @@ fn what_is_not_sound_is_never_carried_out() {
     let server = pair.in_server(|| builder.start().expect("it starts"));
     let client = plain_client(&pair, place(&server));
     let forger = Forger::new(&pair, &client, place(&server));
-    let changes: [(&str, fn(&mut Vec<u8>)); 7] = [
+    type Change = fn(&mut Vec<u8>);
+    let changes: [(&str, Change); 7] = [
         ("no checksum", |packet| packet[26..28].fill(0)),
         ("a wrong checksum", |packet| packet[27] ^= 1),
         ("another procedure", |packet| packet[28 + 23] ^= 2),
@@ -436,7 +437,7 @@ fn the_interface_says_how_large_a_message_may_be() {
         // Behind 40 bytes of header, 24 of a reply, and the number of numbers.
         let most = (limit - 44) / 4;
         let numbers = vec![1; most + 1];
-        assert_eq!(client.average(&numbers[1..].to_vec()).expect("a mean"), 1.0);
+        assert_eq!(client.average(&numbers[1..]).expect("a mean"), 1.0);
         let error = client.average(&numbers).expect_err("it is too large");
         let size = 44 + 4 * (most + 1);
         let told = format!("a call of {size} bytes is over the limit of {limit}");

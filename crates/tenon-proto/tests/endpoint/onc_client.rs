@@ -355,7 +355,9 @@ fn a_call_that_fits_into_no_datagram_is_not_started() {
         (Some(1472), 1472),
         (Some(usize::MAX), DATAGRAM_SIZE_MAX),
     ] {
-        limit.map(|limit| client.endpoint.set_datagram_max(limit));
+        if let Some(limit) = limit {
+            client.endpoint.set_datagram_max(limit);
+        }
         for bytes in [is, is + 1] {
             let mut message = Buffer::default();
             client.template.begin(&mut message, 7);
