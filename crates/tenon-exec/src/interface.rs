@@ -11,7 +11,7 @@ use crate::Value;
 use crate::frame::MessageId;
 #[cfg(feature = "jit")]
 use crate::jit::MachineCode;
-use crate::layout::{LayoutError, TypeLayouts};
+use crate::layout::{LayoutError, MemoryModel, TypeLayouts};
 use crate::program::InterpreterProgram;
 
 /// A schema and its plans.
@@ -19,6 +19,8 @@ use crate::program::InterpreterProgram;
 pub struct Interface {
     schema: Schema,
     plans: Plans,
+    /// How the values lie in memory that its messages are moved from and to.
+    model: MemoryModel,
     /// Parts that are made when they are first needed; clones share them.
     cache: Arc<InterfaceCache>,
 }
@@ -69,8 +71,19 @@ impl Interface {
         Self {
             schema,
             plans,
+            model: MemoryModel::Frame,
             cache,
         }
+    }
+
+    /// Makes the plans for values in another model of memory. No frame holds them.
+    pub(crate) fn in_model(
+        schema: Schema,
+        representation: Representation,
+        model: MemoryModel,
+    ) -> Result<Self, PlanError> {
+        let interface = Self::with_representation(schema, representation)?;
+        Ok(Self { model, ..interface })
     }
 
     /// Takes plans that were made for `schema`, by other passes for instance.
@@ -169,7 +182,7 @@ impl Interface {
     #[inline]
     pub(crate) fn resolved(&self) -> Result<&ResolvedInterface, &LayoutError> {
         let make = || {
-            let layouts = TypeLayouts::new(&self.schema)?;
+            let layouts = TypeLayouts::in_model(&self.schema, self.model)?;
             let program = InterpreterProgram::new(&self.schema, &self.plans.stripped(), &layouts);
             Ok(ResolvedInterface { layouts, program })
         };

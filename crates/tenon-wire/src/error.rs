@@ -65,6 +65,10 @@ pub enum DecodeErrorKind {
     /// Values of the type have no place in memory: they are too large, or without an end (dynamic
     /// values only).
     Unholdable,
+    /// A string holds a NUL, behind which C would not see it (values in C's layout only).
+    HoldsNul,
+    /// The system gave no memory (values in C's layout only).
+    NoMemory,
 }
 
 /// The value cannot be put on the wire. What it points to says why.
@@ -108,6 +112,15 @@ pub enum EncodeErrorKind {
     /// Values of the type have no place in memory: they are too large, or without an end (dynamic
     /// values only).
     Unholdable,
+    /// A pointer that must lead to a value is null (values in C's layout only).
+    Null,
+    /// The message has more bytes than it may have (values in C's layout only).
+    TooLarge {
+        /// Bytes that it may have.
+        limit: usize,
+    },
+    /// The system gave no memory (values in C's layout only).
+    NoMemory,
 }
 
 /// Says in which field an error arose, if nothing further inside has said so already.
@@ -255,6 +268,8 @@ impl fmt::Display for DecodeErrorKind {
             Self::NotUtf8 => f.write_str("string is not UTF-8"),
             Self::External => f.write_str("the type is declared outside the interface"),
             Self::Unholdable => f.write_str("values of this type have no place in memory"),
+            Self::HoldsNul => f.write_str("string holds a NUL"),
+            Self::NoMemory => f.write_str("there is no memory"),
         }
     }
 }
@@ -282,6 +297,9 @@ impl fmt::Display for EncodeErrorKind {
             Self::UnknownValue(value) => write!(f, "{value} is not a value of this type"),
             Self::External => f.write_str("the type is declared outside the interface"),
             Self::Unholdable => f.write_str("values of this type have no place in memory"),
+            Self::Null => f.write_str("a pointer is null"),
+            Self::TooLarge { limit } => write!(f, "message has more than {limit} bytes"),
+            Self::NoMemory => f.write_str("there is no memory"),
             Self::Shape => f.write_str("value does not have the interface's shape"),
         }
     }

@@ -65,17 +65,34 @@ impl WriteRange {
     /// Makes room in `out` for `bytes` more behind `at`, which lies in its spare room. What was written
     /// before `at` is kept.
     pub fn grown(out: &mut Buffer, at: *mut u8, bytes: usize) -> Self {
+        let grow = |out: &mut Buffer| {
+            out.spare(bytes);
+        };
+        Self::behind(out, at, grow).0
+    }
+
+    /// As [`grown`](Self::grown); `None` if there is no memory.
+    #[cfg(feature = "jit")]
+    pub fn try_grown(out: &mut Buffer, at: *mut u8, bytes: usize) -> Option<Self> {
+        let (room, is_there) = Self::behind(out, at, |out| out.try_reserve(bytes));
+        is_there.then_some(room)
+    }
+
+    /// Has `grow` make room in `out` behind `at`, and returns where that lies then.
+    #[inline(always)]
+    fn behind<T>(out: &mut Buffer, at: *mut u8, grow: impl FnOnce(&mut Buffer) -> T) -> (Self, T) {
         let first = out.spare(0).as_mut_ptr();
         let written = at as usize - first as usize;
         let start = out.len();
         out.advance(written);
-        out.spare(bytes);
+        let grown = grow(out);
         out.truncate(start);
         let room = out.spare(0).as_mut_ptr_range();
-        Self {
+        let room = Self {
             at: room.start.wrapping_add(written),
             end: room.end,
-        }
+        };
+        (room, grown)
     }
 }
 
@@ -379,6 +396,7 @@ mod tests {
                 buffer,
                 start,
                 depth_left,
+                limit: interp::NO_LIMIT,
             };
             let by_steps = interp::encode(program, entry, frame.as_ptr(), sink);
             [

@@ -21,11 +21,14 @@ pub struct Message<'a> {
     codec: &'a MessageCodec,
 }
 
-/// Identifies a message of an interface. Procedures are given by their position in the plans.
+/// Identifies a message of an interface. Procedures are given by their position among all, in the order of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum MessageId {
+pub enum MessageId {
+    /// A value of a named type; of a linked list the whole list.
     Type(TypeId),
+    /// The arguments of a procedure.
     Arguments(usize),
+    /// The result of a procedure.
     Result(usize),
 }
 

@@ -11,7 +11,10 @@
 
 pub(crate) mod arena;
 pub(crate) mod array;
-mod interp;
+mod c_value;
+mod free;
+pub(crate) mod heap;
+pub(crate) mod interp;
 mod message;
 mod read;
 mod slot;
@@ -28,12 +31,14 @@ use crate::Value;
 #[cfg(feature = "jit")]
 use crate::jit::{CompileTrigger, SpareCapacity};
 use arena::FrameArena;
-use interp::{DecodeSource, EncodeSink};
+use interp::{DecodeSource, EncodeSink, NO_LIMIT};
 use message::RootLayout;
 use read::FrameReader;
 
-pub use message::Message;
-pub(crate) use message::MessageId;
+pub use c_value::{CMessage, CValue, CValues, CValuesError};
+#[cfg(feature = "jit")]
+pub(crate) use c_value::{CSource, CTarget};
+pub use message::{Message, MessageId};
 pub use slot::Slot;
 
 /// A value in memory as C has it. Everything it points to is freed together with it.
@@ -288,6 +293,7 @@ impl<'a> Frame<'a> {
             buffer,
             start,
             depth_left,
+            limit: NO_LIMIT,
         };
         // SAFETY: the frame is filled as the layout of its message says.
         unsafe { interp::encode(program, entry, self.as_ptr(), out) }

@@ -216,7 +216,7 @@ unsafe fn scalar(scalar: Scalar, at: *const u8) -> Value {
 ///
 /// # Safety
 /// A value of this type lies there.
-pub(super) unsafe fn discriminant(scalar: Scalar, at: *const u8) -> i32 {
+unsafe fn discriminant(scalar: Scalar, at: *const u8) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
         match scalar {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use tenon_plan::links::is_link;
 use tenon_plan::{Blittable, Count, Layout, Op, Place, Plan, Plans, Scalar};
 use tenon_schema::{Schema, TypeId, TypeKind};
 
@@ -44,8 +45,11 @@ impl<'a> StructuralSignature<'a> {
             return None;
         }
         let layout = Layout::of_type(self.schema, id);
-        self.words
-            .push(self.layouts.extent(self.schema, layout).size);
+        let is_c = self.layouts.model().is_c();
+        self.words.push(self.layouts.named(id).size);
+        if is_c && is_link(self.schema, id) {
+            self.words.push(self.layouts.link_offset(id));
+        }
         self.words.extend([plan.size.min, plan.align.into()]);
         if let TypeKind::Enum(members) = &self.schema.type_def(id).kind {
             let mut values: Vec<i32> = members.iter().map(|member| member.value).collect();
@@ -110,7 +114,11 @@ impl<'a> StructuralSignature<'a> {
                 self.words.extend([8, element.bytes]);
                 self.elements(*count, body, at)?;
             }
-            Op::CopyCounted { bound, .. } => self.words.extend([9, (*bound).into()]),
+            Op::CopyCounted { bound, text, .. } => {
+                // In a frame, strings are counted as opaque data is.
+                let is_text = *text && self.layouts.model().is_c();
+                self.words.extend([9, (*bound).into(), is_text.into()]);
+            }
             Op::PutCounted { scalar, bound, .. } => {
                 self.words.extend([10, (*bound).into()]);
                 self.scalar(*scalar)?;

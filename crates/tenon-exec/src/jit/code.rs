@@ -8,7 +8,7 @@ use cranelift_module::FuncId;
 
 use super::emit::FunctionEmitter;
 use super::given::{CompilationInput, MarshalDirection};
-use super::helpers::OpaqueHelpers;
+use super::helpers::{OpaqueForm, OpaqueHelpers};
 use super::linker::{CompileError, FunctionKey, JitLinker, RoutinePart};
 use crate::Interface;
 use crate::frame::MessageId;
@@ -60,13 +60,15 @@ impl InterfaceCode {
         if plans.moves != tenon_plan::Moves::default() {
             return None;
         }
-        OpaqueHelpers::of(plans.representation.padding, false)?;
+        OpaqueHelpers::of(OpaqueForm::Frame, plans.representation.padding, false)?;
         let layouts = interface.layouts().ok()?;
         let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|code| code.strong_count() > 0);
         let known = codes.iter().filter_map(Weak::upgrade);
         let is_equal = |code: &Arc<Self>| {
-            code.given.plans == plans && code.given.schema == *interface.schema()
+            code.given.plans == plans
+                && code.given.layouts == *layouts
+                && code.given.schema == *interface.schema()
         };
         if let Some(code) = known.into_iter().find(is_equal) {
             return Some(code);

@@ -3,6 +3,7 @@
 
 use tenon_wire::Buffer;
 
+use super::given::MAX_COVERED;
 use crate::frame::arena::FrameArena;
 use crate::frame::array::WriteRange;
 
@@ -22,6 +23,8 @@ pub(super) struct ContextHeader {
 pub(super) struct EncodeContext<'e> {
     pub header: ContextHeader,
     pub out: &'e mut Buffer,
+    /// Bytes that the message may have, if a program in C holds the value; otherwise not set.
+    pub limit: u64,
 }
 
 impl EncodeContext<'_> {
@@ -33,20 +36,35 @@ impl EncodeContext<'_> {
         self.header.end = end;
         at
     }
+
+    /// As [`grow`](Self::grow), of a value that a program in C holds. `None` if the message has become larger than it may
+    /// be, but for the room that several operations get at once, or there is no memory.
+    pub fn try_grow(&mut self, at: *mut u8, bytes: usize) -> Option<*mut u8> {
+        let before = at as usize - self.header.base as usize;
+        let limit = (self.limit as usize).saturating_add(MAX_COVERED as usize);
+        if before.saturating_add(bytes) > limit {
+            return None;
+        }
+        let WriteRange { at, end } = WriteRange::try_grown(self.out, at, bytes)?;
+        self.header.base = at.wrapping_sub(before);
+        self.header.end = end;
+        Some(at)
+    }
 }
 
 /// Context of a decoder. The caller takes the position and the budget over only when all is done.
 #[repr(C)]
-pub(super) struct DecodeContext<'a> {
+pub(super) struct DecodeContext<'a, M = FrameArena> {
     pub header: ContextHeader,
     /// All ones in strict mode.
     pub strict: u64,
     /// Bytes of memory that are still paid for.
     pub memory_left: u64,
-    pub arena: &'a mut FrameArena,
+    /// Gives memory for what the value points to.
+    pub arena: &'a mut M,
 }
 
-impl DecodeContext<'_> {
+impl<M> DecodeContext<'_, M> {
     /// Bytes that are left to read behind `at`.
     #[inline(always)]
     pub fn left(&self, at: *const u8) -> usize {

@@ -73,6 +73,30 @@ impl<'a> FunctionEmitter<'a, '_> {
         self.go_on(after);
     }
 
+    /// Runs `body` for each element of a list from `first` on, of which there may be none; `link` is the offset of the
+    /// pointer to the next.
+    pub fn each_link(
+        &mut self,
+        first: Value,
+        link: u64,
+        body: impl FnOnce(&mut Self, MemoryOperand),
+    ) {
+        self.when(first, |this| {
+            let inside = this.builder.create_block();
+            let after = this.builder.create_block();
+            this.builder.ins().jump(inside, &[BlockArg::Value(first)]);
+            this.builder.switch_to_block(inside);
+            let item = this.builder.append_block_param(inside, types::I64);
+            let item = MemoryOperand::at(item);
+            body(this, item);
+            let next = this.load(types::I64, item.plus(link));
+            let again = [BlockArg::Value(next)];
+            this.builder.ins().brif(next, inside, &again, after, &[]);
+            this.builder.seal_block(inside);
+            this.go_on(after);
+        });
+    }
+
     /// Runs `body` if `condition` is not zero.
     pub fn when(&mut self, condition: Value, body: impl FnOnce(&mut Self)) {
         let [inside, after] = std::array::from_fn(|_| self.builder.create_block());
@@ -176,7 +200,13 @@ impl<'a> FunctionEmitter<'a, '_> {
     /// The address of a value of so many bytes behind the pointer at `at`; a decoder allocates it.
     fn behind(&mut self, at: MemoryOperand, bytes: u64) -> MemoryOperand {
         match self.way {
-            MarshalDirection::Encode { .. } => MemoryOperand::at(self.load(types::I64, at)),
+            MarshalDirection::Encode { .. } => {
+                let held = self.load(types::I64, at);
+                if self.given.is_c() {
+                    self.refuse_unless(held);
+                }
+                MemoryOperand::at(held)
+            }
             MarshalDirection::Decode { .. } => self.get_boxed(at, bytes),
         }
     }

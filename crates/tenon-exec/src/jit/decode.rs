@@ -8,9 +8,9 @@ use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
 use tenon_schema::TypeId;
 
 use super::blit::CoalescedCopies;
+use super::c_helpers::{TAKE_BYTES_IN_C, TAKE_IN_C, TAKE_ITEMS_IN_C};
 use super::emit::{FunctionEmitter, MemoryOperand, block};
-use super::helpers::{ARE_ZERO, GrowingList, NEXT, OpaqueHelpers, TAKE};
-use super::scalar::memory_bytes;
+use super::helpers::{ARE_ZERO, GrowingList, HelperFunction, NEXT, TAKE};
 use crate::layout::CountedArray;
 
 /// Bytes of an element above which counting them could overflow. No frame holds one.
@@ -50,9 +50,9 @@ impl<'a> FunctionEmitter<'a, '_> {
                 let (layout, to) = self.locate(layout, place, it);
                 self.get_elements(*count, element.bytes, body, layout, to);
             }
-            Op::CopyCounted { place, bound, .. } => {
+            Op::CopyCounted { place, bound, text } => {
                 let (_, to) = self.locate(layout, place, it);
-                self.get_opaque(*bound, to);
+                self.get_opaque(*bound, *text, to);
             }
             Op::PutCounted {
                 place,
@@ -166,7 +166,7 @@ impl<'a> FunctionEmitter<'a, '_> {
     }
 
     fn get_array(&mut self, scalar: Scalar, count: u32, from: MemoryOperand, to: MemoryOperand) {
-        let steps = [self.wire_bytes(scalar), memory_bytes(scalar)];
+        let steps = [self.wire_bytes(scalar), self.memory_bytes(scalar)];
         self.settle();
         self.each(count, [from, to], steps, |this, [from, to]| {
             this.get(scalar, from, to);
@@ -200,6 +200,9 @@ impl<'a> FunctionEmitter<'a, '_> {
 
     /// Reads a linked list.
     pub fn get_list(&mut self, first_bare: bool, element: TypeId, to: MemoryOperand) {
+        if self.given.is_c() {
+            return self.get_chain(first_bare, element, to);
+        }
         match self.given.plans.representation.lists {
             Lists::Flagged => self.get_flagged(first_bare, element, to),
             Lists::Counted => {
@@ -238,6 +241,61 @@ impl<'a> FunctionEmitter<'a, '_> {
         let count = self.load(types::I64, list.plus(offset_of!(GrowingList, count) as u64));
         let items = self.load(types::I64, list.plus(offset_of!(GrowingList, items) as u64));
         self.store_counted(count, items, to);
+    }
+
+    /// Reads a list that is linked by pointers.
+    fn get_chain(&mut self, first_bare: bool, element: TypeId, to: MemoryOperand) {
+        let link = self.given.link_offset(element);
+        let is_flagged = self.given.plans.representation.lists == Lists::Flagged;
+        let left = self.builder.declare_var(types::I64);
+        if !is_flagged {
+            let fewest = self.given.plans.of_type(element).size.min;
+            let count = self.get_count(u32::MAX);
+            self.check_elements(count, fewest);
+            let mut count = count;
+            if first_bare {
+                self.refuse_unless(count);
+                count = self.builder.ins().iadd_imm(count, -1);
+            }
+            self.builder.def_var(left, count);
+        }
+        let mut pointer = to;
+        let null = self.word(0);
+        if first_bare {
+            pointer = to.plus(link);
+            self.store(null, pointer);
+            match is_flagged {
+                true => self.call_type(element, to),
+                false => self.get_element(element, to),
+            }
+        } else {
+            self.store(null, pointer);
+        }
+        let place = self.builder.declare_var(types::I64);
+        let first = self.address(pointer);
+        self.builder.def_var(place, first);
+        let [head, inside, after] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.ins().jump(head, &[]);
+        self.builder.switch_to_block(head);
+        let more = match is_flagged {
+            true => self.get_flag(),
+            false => self.builder.use_var(left),
+        };
+        self.builder.ins().brif(more, inside, &[], after, &[]);
+        self.go_on(inside);
+        if !is_flagged {
+            let fewer = self.builder.ins().iadd_imm(more, -1);
+            self.builder.def_var(left, fewer);
+        }
+        let bytes = self.list_element(element);
+        let at = self.builder.use_var(place);
+        let item = self.get_boxed(MemoryOperand::at(at), bytes);
+        let behind = self.address(item.plus(link));
+        self.builder.def_var(place, behind);
+        self.get_element(element, item);
+        self.builder.ins().jump(head, &[]);
+        self.builder.seal_block(head);
+        self.go_on(after);
     }
 
     fn get_element(&mut self, element: TypeId, item: MemoryOperand) {
@@ -306,11 +364,8 @@ impl<'a> FunctionEmitter<'a, '_> {
         flag
     }
 
-    fn get_opaque(&mut self, bound: u32, to: MemoryOperand) {
-        // No code is made for other paddings.
-        let Some(opaque) =
-            OpaqueHelpers::of(self.given.plans.representation.padding, self.way.swapped())
-        else {
+    fn get_opaque(&mut self, bound: u32, text: bool, to: MemoryOperand) {
+        let Some(opaque) = self.opaque_helpers(text) else {
             return self.refuse_always();
         };
         let arguments = [
@@ -342,6 +397,16 @@ impl<'a> FunctionEmitter<'a, '_> {
         to: MemoryOperand,
     ) -> (Value, MemoryOperand) {
         let count = self.get_count(bound);
+        self.check_elements(count, fewest);
+        let all = self.times(count, room);
+        let price = if room == 0 { count } else { all };
+        self.store_count(count, to);
+        let items = self.take_items(TAKE_ITEMS_IN_C, (all, price), to);
+        (count, MemoryOperand::at(items))
+    }
+
+    /// Refuses a count of elements of which each takes at least `fewest` bytes on the wire, unless they are there.
+    fn check_elements(&mut self, count: Value, fewest: u64) {
         // Elements that follow the count as one block are checked for there.
         if fewest > 0 {
             let fewest = fewest.min(MAX_ELEMENT);
@@ -349,15 +414,34 @@ impl<'a> FunctionEmitter<'a, '_> {
             let at = self.cursor();
             self.check_bytes(at, needed);
         }
-        let all = self.times(count, room);
-        let items = self.take(all, if room == 0 { count } else { all });
-        self.store_counted(count, items, to);
-        (count, MemoryOperand::at(items))
     }
 
-    /// Allocates memory of the frame. An element that takes none still costs the time to make it: as a byte.
+    /// Allocates memory for what a value points to. An element that takes none still costs the time to make it: as a
+    /// byte.
     fn take(&mut self, bytes: Value, price: Value) -> Value {
-        self.ask_helper(TAKE, &[self.context(), bytes, price])
+        let helper = match self.given.is_c() {
+            true => TAKE_IN_C,
+            false => TAKE,
+        };
+        self.ask_helper(helper, &[self.context(), bytes, price])
+    }
+
+    /// Allocates memory for the items of the counted array at `to`, by `in_c` if a program in C holds them, and stores its
+    /// address there.
+    fn take_items(
+        &mut self,
+        in_c: HelperFunction,
+        (bytes, price): (Value, Value),
+        to: MemoryOperand,
+    ) -> Value {
+        let place = to.plus(offset_of!(CountedArray, items) as u64);
+        if self.given.is_c() {
+            let arguments = [self.context(), self.address(place), bytes, price];
+            return self.ask_helper(in_c, &arguments);
+        }
+        let items = self.take(bytes, price);
+        self.store(items, place);
+        items
     }
 
     /// Takes the bytes of `count` elements, which were found to be there.
@@ -373,9 +457,9 @@ impl<'a> FunctionEmitter<'a, '_> {
         if let Some(item) = self.plain(scalar) {
             return self.get_blitted(&item, bound, to);
         }
-        let (count, items) = self.get_elements_count(bound, wire, memory_bytes(scalar), to);
+        let (count, items) = self.get_elements_count(bound, wire, self.memory_bytes(scalar), to);
         let from = self.read_elements(count, wire);
-        let steps = [wire, memory_bytes(scalar)];
+        let steps = [wire, self.memory_bytes(scalar)];
         self.each_of(count, [from, items], steps, |this, [from, to]| {
             this.get(scalar, from, to);
             this.settle();
@@ -390,8 +474,7 @@ impl<'a> FunctionEmitter<'a, '_> {
         // Stored before there is memory for them, so that it need not be kept across the call. A value
         // that is refused is not read.
         self.store_count(count, to);
-        let items = self.take(all, all);
-        self.store(items, to.plus(offset_of!(CountedArray, items) as u64));
+        let items = self.take_items(TAKE_BYTES_IN_C, (all, all), to);
         let behind = self.builder.ins().iadd(from, all);
         self.set_cursor(behind);
         self.blit_counted(

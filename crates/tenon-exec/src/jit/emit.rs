@@ -14,7 +14,7 @@ use tenon_schema::{Schema, TypeId};
 
 use super::context::{ContextHeader, DecodeContext};
 use super::given::{CompilationInput, MarshalDirection};
-use super::helpers::{HelperFunction, REFUSED};
+use super::helpers::{HelperFunction, OpaqueForm, OpaqueHelpers, REFUSED};
 use super::linker::{JitLinker, RoutineId, RoutinePart};
 
 /// A place in memory: an address and an offset.
@@ -238,9 +238,20 @@ impl<'a, 'f> FunctionEmitter<'a, 'f> {
         (element, self.given.bytes(element))
     }
 
+    /// The helpers for counted bytes, or for a string; `None` if no code is made for their padding.
+    pub fn opaque_helpers(&self, text: bool) -> Option<OpaqueHelpers> {
+        let form = match (self.given.is_c(), text) {
+            (false, _) => OpaqueForm::Frame,
+            (true, false) => OpaqueForm::Counted,
+            (true, true) => OpaqueForm::Text,
+        };
+        let padding = self.given.plans.representation.padding;
+        OpaqueHelpers::of(form, padding, self.way.swapped())
+    }
+
     /// Size of an element of a list.
     pub fn list_element(&self, id: TypeId) -> u64 {
-        self.given.bytes(Layout::of_type(self.schema(), id))
+        self.given.element_bytes(id)
     }
 
     /// Bytes of a scalar on the wire.

@@ -8,10 +8,10 @@ use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
 use tenon_schema::TypeId;
 
 use super::blit::CoalescedCopies;
+use super::c_helpers::{CHAIN_LENGTH, TRY_GROW};
 use super::emit::{ContextLocation, ContextRegisters, FunctionEmitter, MemoryOperand, block};
 use super::given::{HOLE_BYTES, MAX_COVERED};
-use super::helpers::{GROW, GROW_BUFFER, OpaqueHelpers};
-use super::scalar::memory_bytes;
+use super::helpers::{GROW, GROW_BUFFER};
 use crate::layout::CountedArray;
 
 impl<'a> FunctionEmitter<'a, '_> {
@@ -83,9 +83,9 @@ impl<'a> FunctionEmitter<'a, '_> {
                 let (layout, from) = self.locate(layout, place, it);
                 self.put_elements(*count, element.bytes, body, layout, from);
             }
-            Op::CopyCounted { place, bound, .. } => {
+            Op::CopyCounted { place, bound, text } => {
                 let (_, from) = self.locate(layout, place, it);
-                self.put_opaque(*bound, from);
+                self.put_opaque(*bound, *text, from);
             }
             Op::PutCounted {
                 place,
@@ -206,7 +206,7 @@ impl<'a> FunctionEmitter<'a, '_> {
     }
 
     fn put_array(&mut self, scalar: Scalar, count: u32, from: MemoryOperand, to: MemoryOperand) {
-        let steps = [memory_bytes(scalar), self.wire_bytes(scalar)];
+        let steps = [self.memory_bytes(scalar), self.wire_bytes(scalar)];
         self.settle();
         self.each(count, [from, to], steps, |this, [from, to]| {
             this.put(scalar, from, to);
@@ -247,6 +247,9 @@ impl<'a> FunctionEmitter<'a, '_> {
 
     /// Appends a linked list.
     pub fn put_list(&mut self, first_bare: bool, element: TypeId, from: MemoryOperand) {
+        if self.given.is_c() {
+            return self.put_chain(first_bare, element, from);
+        }
         let (count, items) = self.counted(from, u32::MAX);
         if first_bare {
             self.refuse_unless(count);
@@ -287,6 +290,40 @@ impl<'a> FunctionEmitter<'a, '_> {
         self.put_flag(none);
     }
 
+    /// Appends a list that is linked by pointers.
+    fn put_chain(&mut self, first_bare: bool, element: TypeId, from: MemoryOperand) {
+        let mut first = match first_bare {
+            true => self.address(from),
+            false => self.load(types::I64, from),
+        };
+        let link = self.given.link_offset(element);
+        let is_flagged = self.given.plans.representation.lists == Lists::Flagged;
+        if is_flagged && first_bare {
+            self.call_type(element, MemoryOperand::at(first));
+            first = self.load(types::I64, MemoryOperand::at(first).plus(link));
+        }
+        if !is_flagged {
+            let fewest = self.given.plans.of_type(element).size.min;
+            let [offset, fewest] = [link, fewest].map(|value| self.word(value));
+            let arguments = [self.context(), first, offset, fewest];
+            let count = self.ask_helper(CHAIN_LENGTH, &arguments);
+            let count = self.builder.ins().iadd_imm(count, -1);
+            let to = self.put_elements_count(count, 0);
+            self.set_cursor(to.base);
+        }
+        self.each_link(first, link, |this, item| {
+            if is_flagged {
+                let one = this.builder.ins().iconst(types::I8, 1);
+                this.put_flag(one);
+            }
+            this.put_element(element, item);
+        });
+        if is_flagged {
+            let none = self.builder.ins().iconst(types::I8, 0);
+            self.put_flag(none);
+        }
+    }
+
     fn put_element(&mut self, element: TypeId, item: MemoryOperand) {
         if self.given.plans.representation.aligned {
             self.put_hole(self.given.plans.of_type(element).align, 0);
@@ -303,7 +340,10 @@ impl<'a> FunctionEmitter<'a, '_> {
         let full = self.builder.ins().icmp(over, behind, end);
         self.seldom(full, |this| match this.location {
             ContextLocation::Context(context) => {
-                let at = this.call_helper(GROW, &[context, at, bytes]);
+                let at = match this.given.is_c() {
+                    true => this.ask_helper(TRY_GROW, &[context, at, bytes]),
+                    false => this.call_helper(GROW, &[context, at, bytes]),
+                };
                 this.set_cursor(at);
             }
             ContextLocation::Registers(registers) => this.grow(registers, at, bytes),
@@ -345,14 +385,26 @@ impl<'a> FunctionEmitter<'a, '_> {
             types::I64,
             from.plus(offset_of!(CountedArray, items) as u64),
         );
+        let items = match self.given.is_c() {
+            true => self.items_in_c(count, items),
+            false => items,
+        };
         (count, MemoryOperand::at(items))
     }
 
-    fn put_opaque(&mut self, bound: u32, from: MemoryOperand) {
-        // No code is made for other paddings.
-        let Some(opaque) =
-            OpaqueHelpers::of(self.given.plans.representation.padding, self.way.swapped())
-        else {
+    /// The address of `count` items at `items`: null is refused unless there are none, and then another address is as
+    /// good.
+    fn items_in_c(&mut self, count: Value, items: Value) -> Value {
+        let is_null = self.builder.ins().icmp_imm(IntCC::Equal, items, 0);
+        let is_some = self.builder.ins().icmp_imm(IntCC::NotEqual, count, 0);
+        let bad = self.builder.ins().band(is_null, is_some);
+        self.refuse_if(bad);
+        let elsewhere = self.word(align_of::<u64>() as u64);
+        self.builder.ins().select(is_null, elsewhere, items)
+    }
+
+    fn put_opaque(&mut self, bound: u32, text: bool, from: MemoryOperand) {
+        let Some(opaque) = self.opaque_helpers(text) else {
             return self.refuse_always();
         };
         let arguments = [
@@ -396,7 +448,7 @@ impl<'a> FunctionEmitter<'a, '_> {
         let (count, items) = self.counted(from, bound);
         let wire = self.wire_bytes(scalar);
         let to = self.put_elements_count(count, wire);
-        let steps = [memory_bytes(scalar), wire];
+        let steps = [self.memory_bytes(scalar), wire];
         self.each_of(count, [items, to], steps, |this, [from, to]| {
             this.put(scalar, from, to);
             this.settle();

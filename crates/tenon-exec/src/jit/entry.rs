@@ -12,9 +12,9 @@ use super::emit::{ContextLocation, ContextRegisters, FunctionEmitter, MemoryOper
 use super::given::{CompilationInput, MarshalDirection};
 use super::helpers::{HelperFunction, REWIND};
 use super::linker::RoutineId;
-use crate::frame::FrameStorage;
 use crate::frame::arena::FrameArena;
 use crate::frame::array::ArrayMessage;
+use crate::frame::{CSource, CTarget, FrameStorage};
 use crate::layout::CountedArray;
 
 /// Words that an entry takes.
@@ -74,7 +74,7 @@ impl<'a> FunctionEmitter<'a, '_> {
                     more,
                 });
                 self.make_room_for(routine);
-                self.put_context(strategy, modes);
+                self.put_context(strategy, storage, modes);
                 let root = self.root(storage, bytes);
                 self.moved(strategy, routine, root);
                 vec![self.cursor()]
@@ -127,6 +127,11 @@ impl<'a> FunctionEmitter<'a, '_> {
 
     /// Address of the value itself.
     fn root(&mut self, storage: Value, bytes: u32) -> MemoryOperand {
+        if self.given.is_c() {
+            const { assert!(offset_of!(CSource, value) == offset_of!(CTarget, value)) };
+            let value = MemoryOperand::at(storage).plus(offset_of!(CSource, value) as u64);
+            return MemoryOperand::at(self.load(types::I64, value));
+        }
         match bytes as usize <= FrameStorage::SMALL_BYTES {
             true => MemoryOperand::at(storage).plus(FrameStorage::SMALL as u64),
             false => {
@@ -138,6 +143,10 @@ impl<'a> FunctionEmitter<'a, '_> {
 
     /// Takes the price of the value itself out of the memory that is paid for, and returns the rest.
     fn pay_for(&mut self, bytes: u32, left: Value) -> Value {
+        // A program in C has the room.
+        if self.given.is_c() {
+            return left;
+        }
         let under = IntCC::UnsignedLessThan;
         let bytes = i64::from(bytes);
         let bad = self.builder.ins().icmp_imm(under, left, bytes);
@@ -152,7 +161,7 @@ impl<'a> FunctionEmitter<'a, '_> {
     }
 
     /// Makes the context of an encoder, if one is needed.
-    fn put_context(&mut self, strategy: &EntryStrategy, depth: Value) {
+    fn put_context(&mut self, strategy: &EntryStrategy, storage: Value, depth: Value) {
         let ContextLocation::Registers(registers) = self.location else {
             return;
         };
@@ -160,6 +169,11 @@ impl<'a> FunctionEmitter<'a, '_> {
             let out = registers.more;
             self.keep(size_of::<EncodeContext<'_>>(), registers, depth);
             self.store_field(offset_of!(EncodeContext<'_>, out), out);
+            if self.given.is_c() {
+                let limit = MemoryOperand::at(storage).plus(offset_of!(CSource, limit) as u64);
+                let limit = self.load(types::I64, limit);
+                self.store_field(offset_of!(EncodeContext<'_>, limit), limit);
+            }
         }
     }
 
@@ -174,18 +188,33 @@ impl<'a> FunctionEmitter<'a, '_> {
             return;
         };
         if strategy.needs_context() {
-            let arena = self.address(MemoryOperand::at(storage).plus(FrameStorage::ARENA as u64));
-            let first = MemoryOperand::at(arena).plus(offset_of!(FrameArena, first) as u64);
-            let first = self.load(types::I64, first);
-            self.seldom(first, |this| {
-                this.call_helper(REWIND, &[arena]);
-            });
+            let arena = match self.given.is_c() {
+                true => self.heap(storage),
+                false => self.empty_arena(storage),
+            };
             let strict = registers.more;
             self.keep(size_of::<DecodeContext<'_>>(), registers, modes);
             self.store_field(offset_of!(DecodeContext<'_>, strict), strict);
             self.store_field(offset_of!(DecodeContext<'_>, memory_left), left);
             self.store_field(offset_of!(DecodeContext<'_>, arena), arena);
         }
+    }
+
+    /// The memory for what a value points to that a program in C holds.
+    fn heap(&mut self, storage: Value) -> Value {
+        let heap = MemoryOperand::at(storage).plus(offset_of!(CTarget, heap) as u64);
+        self.address(heap)
+    }
+
+    /// The memory for what the value of a frame points to, with nothing in it.
+    fn empty_arena(&mut self, storage: Value) -> Value {
+        let arena = self.address(MemoryOperand::at(storage).plus(FrameStorage::ARENA as u64));
+        let first = MemoryOperand::at(arena).plus(offset_of!(FrameArena, first) as u64);
+        let first = self.load(types::I64, first);
+        self.seldom(first, |this| {
+            this.call_helper(REWIND, &[arena]);
+        });
+        arena
     }
 
     /// Begins a context of so many bytes with the header that both directions have.
@@ -243,7 +272,9 @@ impl CompilationInput {
             return EntryStrategy::Array(array, helper);
         }
         let is_list = matches!(routine, RoutineId::List(_));
-        if !is_list && self.is_alone(way, self.routine(routine).0) {
+        // What C holds may be too large to be sent, which the context says.
+        let is_limited = self.is_c() && matches!(way, MarshalDirection::Encode { .. });
+        if !is_list && !is_limited && self.is_alone(way, self.routine(routine).0) {
             return EntryStrategy::Registers;
         }
         match self.is_called(routine) {
@@ -254,8 +285,9 @@ impl CompilationInput {
 
     /// The array that a message of so many bytes is, if it is that alone and one kernel moves it.
     fn whole(&self, way: MarshalDirection, routine: RoutineId, bytes: u32) -> Option<ArrayMessage> {
-        // The plan of a list moves one of its elements, which may be such an array.
-        if matches!(routine, RoutineId::List(_)) {
+        // The plan of a list moves one of its elements, which may be such an array. The functions for arrays work on
+        // frames.
+        if matches!(routine, RoutineId::List(_)) || self.is_c() {
             return None;
         }
         let (plan, layout) = self.routine(routine);

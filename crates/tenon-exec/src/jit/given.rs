@@ -10,14 +10,14 @@ use tenon_schema::{EnumMember, Schema, TypeId, TypeKind};
 use super::alike::alike;
 use super::linker::RoutineId;
 use crate::frame::MessageId;
-use crate::layout::{CountedArray, TypeLayouts, of_scalar};
+use crate::layout::{CountedArray, TypeLayouts};
 
 /// Most operations of a type that is inlined and not called.
 const MAX_INLINED: usize = 6;
 
 /// Most bytes of several operations that one check makes room for, though they may turn out to
 /// need less.
-pub(super) const MAX_COVERED: u64 = 1024;
+pub(crate) const MAX_COVERED: u64 = 1024;
 
 /// Bytes that an alignment writes at once, of which those behind the hole are overwritten.
 pub(super) const HOLE_BYTES: u64 = 8;
@@ -211,13 +211,21 @@ impl CompilationInput {
         let routine = match key {
             MessageId::Type(id) if links::is_link(&self.schema, id) => {
                 let list = RoutineId::List(self.alike[id.0 as usize]);
-                return (list, size_of::<CountedArray>() as u32);
+                let bytes = match self.is_c() {
+                    true => self.element_bytes(id),
+                    false => size_of::<CountedArray>() as u64,
+                };
+                return (list, u32::try_from(bytes).unwrap_or(u32::MAX));
             }
             MessageId::Type(id) => RoutineId::Type(id),
             MessageId::Arguments(at) => RoutineId::Arguments(at),
             MessageId::Result(at) => RoutineId::Result(at),
         };
-        let bytes = self.bytes(self.routine(routine).1).max(1);
+        let bytes = match key {
+            MessageId::Type(id) => self.element_bytes(id),
+            MessageId::Arguments(_) | MessageId::Result(_) => self.bytes(self.routine(routine).1),
+        };
+        let bytes = bytes.max(1);
         // Layouts refuse larger ones.
         (
             self.target(routine),
@@ -275,6 +283,21 @@ impl CompilationInput {
         }
     }
 
+    /// Returns whether a program in C holds the values.
+    pub fn is_c(&self) -> bool {
+        self.layouts.model().is_c()
+    }
+
+    /// Bytes of memory that a value of a named type takes; of a link, an element.
+    pub fn element_bytes(&self, id: TypeId) -> u64 {
+        self.layouts.named(id).size
+    }
+
+    /// Offset in an element of a list of the pointer to the next one, in C.
+    pub fn link_offset(&self, id: TypeId) -> u64 {
+        self.layouts.link_offset(id)
+    }
+
     /// Bytes of memory that a value takes.
     pub fn bytes(&self, layout: Layout<'_>) -> u64 {
         self.layouts.extent(&self.schema, layout).size
@@ -294,7 +317,7 @@ impl CompilationInput {
     pub fn plain(&self, scalar: Scalar) -> Option<Blittable> {
         let representation = self.plans.representation;
         let bytes = representation.bytes(scalar);
-        let is_same = of_scalar(scalar).size == u64::from(bytes);
+        let is_same = self.layouts.scalar_bytes(scalar) == u64::from(bytes);
         match scalar {
             Scalar::F128 => Some(Blittable::uniform(1, bytes)),
             _ if !is_same || representation.is_checked(scalar) => None,

@@ -5,6 +5,7 @@ use std::{ptr, slice};
 use tenon_wire::Buffer;
 use tenon_wire::kernels;
 
+use super::c_helpers;
 use super::context::{DecodeContext, EncodeContext};
 use crate::frame::arena::FrameArena;
 use crate::frame::array::{WriteRange, ordered};
@@ -14,7 +15,7 @@ use crate::layout::CountedArray;
 pub(super) const REFUSED: u64 = 0;
 
 /// Bytes of a count.
-const COUNT: usize = size_of::<u32>();
+pub(super) const COUNT: usize = size_of::<u32>();
 
 /// A helper as machine code knows it.
 #[derive(Debug, Clone, Copy)]
@@ -40,35 +41,61 @@ pub(super) struct OpaqueHelpers {
     pub get: HelperFunction,
 }
 
+/// The form of counted opaque data in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OpaqueForm {
+    /// Counted, in a frame.
+    Frame,
+    /// Counted, where a program in C holds it.
+    Counted,
+    /// A string that ends in a NUL.
+    Text,
+}
+
 impl OpaqueHelpers {
-    /// Returns the helpers for data that is padded with zeros to a multiple of `padding`, 1, 2, 4 or 8, with a count
-    /// that is `swapped` or not.
-    pub fn of(padding: u32, swapped: bool) -> Option<Self> {
+    /// Returns the helpers for data of this form that is padded with zeros to a multiple of `padding`, 1, 2, 4 or 8, with
+    /// a count that is `swapped` or not.
+    pub fn of(form: OpaqueForm, padding: u32, swapped: bool) -> Option<Self> {
         Some(match (padding, swapped) {
-            (1, false) => Self::moved::<1, false>(),
-            (1, true) => Self::moved::<1, true>(),
-            (2, false) => Self::moved::<2, false>(),
-            (2, true) => Self::moved::<2, true>(),
-            (4, false) => Self::moved::<4, false>(),
-            (4, true) => Self::moved::<4, true>(),
-            (8, false) => Self::moved::<8, false>(),
-            (8, true) => Self::moved::<8, true>(),
+            (1, false) => Self::moved::<1, false>(form),
+            (1, true) => Self::moved::<1, true>(form),
+            (2, false) => Self::moved::<2, false>(form),
+            (2, true) => Self::moved::<2, true>(form),
+            (4, false) => Self::moved::<4, false>(form),
+            (4, true) => Self::moved::<4, true>(form),
+            (8, false) => Self::moved::<8, false>(form),
+            (8, true) => Self::moved::<8, true>(form),
             _ => return None,
         })
     }
 
-    fn moved<const PADDING: usize, const SWAPPED: bool>() -> Self {
+    fn moved<const PADDING: usize, const SWAPPED: bool>(form: OpaqueForm) -> Self {
         let helper = |address| HelperFunction {
             address,
             parameters: 4,
         };
+        let (put, get) = match form {
+            OpaqueForm::Frame => (
+                put_opaque::<PADDING, SWAPPED> as *const u8,
+                get_opaque::<PADDING, SWAPPED> as *const u8,
+            ),
+            OpaqueForm::Counted => (
+                c_helpers::put_counted_in_c::<PADDING, SWAPPED> as *const u8,
+                c_helpers::get_counted_in_c::<PADDING, SWAPPED> as *const u8,
+            ),
+            OpaqueForm::Text => (
+                c_helpers::put_text::<PADDING, SWAPPED> as *const u8,
+                c_helpers::get_text::<PADDING, SWAPPED> as *const u8,
+            ),
+        };
         Self {
-            put: helper(put_opaque::<PADDING, SWAPPED> as *const u8),
-            get: helper(get_opaque::<PADDING, SWAPPED> as *const u8),
+            put: helper(put),
+            get: helper(get),
         }
     }
 }
 
+/// Declares helpers by their functions and the words that they take.
 macro_rules! helpers {
     ($($(#[$doc:meta])* $constant:ident = $function:path, $parameters:literal;)*) => {$(
         $(#[$doc])*
@@ -78,6 +105,8 @@ macro_rules! helpers {
         };
     )*};
 }
+
+pub(super) use helpers;
 
 helpers! {
     /// `(encoding, at, bytes)`: makes room, and returns the cursor as it is then.
@@ -170,27 +199,44 @@ unsafe extern "C" fn get_opaque<const PADDING: usize, const SWAPPED: bool>(
 ) -> *mut u8 {
     // SAFETY: see above.
     unsafe {
+        let Some((at, count, behind)) = opaque_at::<PADDING, SWAPPED, _>(context, at, bound) else {
+            return ptr::null_mut();
+        };
+        let items = take(context, count.into(), count.into());
+        if items.is_null() {
+            return ptr::null_mut();
+        }
+        copy_few(at, items, count as usize);
+        to.write(CountedArray { count, items });
+        behind
+    }
+}
+
+/// Finds counted opaque data at `at`, and returns its first byte, how many there are, and what lies behind it and its
+/// padding. `None` if it is refused.
+#[inline(always)]
+pub(super) unsafe fn opaque_at<const PADDING: usize, const SWAPPED: bool, M>(
+    context: *mut DecodeContext<'_, M>,
+    at: *mut u8,
+    bound: u64,
+) -> Option<(*mut u8, u32, *mut u8)> {
+    // SAFETY: see above.
+    unsafe {
         let left = (*context).left(at);
         if left < COUNT {
-            return ptr::null_mut();
+            return None;
         }
         let count = ordered::<SWAPPED>(at.cast::<u32>().read_unaligned());
         let (bytes, at) = (count as usize, at.add(COUNT));
         let padded = bytes.next_multiple_of(PADDING);
         if u64::from(count) > bound || padded > left - COUNT {
-            return ptr::null_mut();
+            return None;
         }
         let padding = slice::from_raw_parts(at.add(bytes), padded - bytes);
         if PADDING > 1 && (*context).strict != 0 && padding.iter().any(|byte| *byte != 0) {
-            return ptr::null_mut();
+            return None;
         }
-        let items = take(context, count.into(), count.into());
-        if items.is_null() {
-            return ptr::null_mut();
-        }
-        copy_few(at, items, bytes);
-        to.write(CountedArray { count, items });
-        at.add(padded)
+        Some((at, count, at.add(padded)))
     }
 }
 
@@ -248,7 +294,7 @@ unsafe extern "C" fn are_zero(at: *const u8, bytes: u64) -> u64 {
 
 /// Copies bytes of which there mostly are few.
 #[inline(always)]
-unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
+pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise: so many bytes are at both places, which do not overlap.
     unsafe {
         let from = slice::from_raw_parts(from, bytes);

@@ -12,34 +12,24 @@ use super::code::InterfaceCode;
 use super::given::MarshalDirection;
 use crate::Interface;
 use crate::frame::array::DecodeOutcome;
-use crate::frame::{FrameStorage, MessageId};
+use crate::frame::{CSource, CTarget, FrameStorage, MessageId};
 
 /// Number of times that a message is interpreted in one direction before code is made for it, which takes half a
 /// millisecond or less: about as long as so many messages of the usual size take to interpret. So a program takes at
 /// most twice the time that it could have taken.
 const COMPILE_THRESHOLD: u32 = 1000;
 
-/// `(storage, at, end, base, depth_left, buffer) -> at`: appends the value in `storage` to the spare room of a
-/// buffer, from `at` to `end`; positions count from `base`. Null if the value is refused.
-type EncodeEntryFn = unsafe extern "C" fn(
-    *const FrameStorage,
-    *mut u8,
-    *mut u8,
-    *mut u8,
-    u64,
-    *mut Buffer,
-) -> *mut u8;
+/// `(storage, at, end, base, depth_left, buffer) -> at`: appends the value in `storage`, a [`FrameStorage`] or a
+/// [`CSource`](crate::frame::CSource), to the spare room of a buffer, from `at` to `end`; positions count from `base`.
+/// Null if the value is refused.
+type EncodeEntryFn =
+    unsafe extern "C" fn(*const u8, *mut u8, *mut u8, *mut u8, u64, *mut Buffer) -> *mut u8;
 
-/// `(storage, at, end, base, modes, memory_left)`: reads a value to `storage` from the bytes from `at` to `end`.
+/// `(storage, at, end, base, modes, memory_left)`: reads a value to `storage`, a [`FrameStorage`] or a
+/// [`CTarget`](crate::frame::CTarget), from the bytes from `at` to `end`.
 /// `modes` has the levels that are left in its low 32 bits, and above them 1 in strict mode.
-type DecodeEntryFn = unsafe extern "C" fn(
-    *mut FrameStorage,
-    *const u8,
-    *const u8,
-    *const u8,
-    u64,
-    u64,
-) -> DecodeOutcome;
+type DecodeEntryFn =
+    unsafe extern "C" fn(*mut u8, *const u8, *const u8, *const u8, u64, u64) -> DecodeOutcome;
 
 /// The machine code of an interface.
 pub(crate) struct MachineCode {
@@ -105,14 +95,39 @@ impl SpareCapacity {
 }
 
 impl CompiledEncoder {
-    /// Appends the value at `from`. Returns whether that was done; if not, nothing is appended.
+    /// Appends the value in `from`. Returns whether that was done; if not, nothing is appended.
     ///
     /// # Safety
-    /// A value of the message lies at `from`, the interface is alive, and `spare` is that of `out`.
+    /// A value of the message lies in `from`, the interface is alive, and `spare` is that of `out`.
     #[inline(always)]
     pub unsafe fn run<R: Representation>(
         self,
         from: &FrameStorage,
+        out: &mut Encoder<'_, R>,
+        spare: SpareCapacity,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.run_on((&raw const *from).cast(), out, spare) }
+    }
+
+    /// [`run`](Self::run) of a value that a program in C holds.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn run_in_c<R: Representation>(
+        self,
+        from: &CSource,
+        out: &mut Encoder<'_, R>,
+        spare: SpareCapacity,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.run_on((&raw const *from).cast(), out, spare) }
+    }
+
+    #[inline(always)]
+    unsafe fn run_on<R: Representation>(
+        self,
+        from: *const u8,
         out: &mut Encoder<'_, R>,
         spare: SpareCapacity,
     ) -> bool {
@@ -141,6 +156,25 @@ impl CompiledDecoder {
         to: &mut FrameStorage,
         input: &mut Decoder<'_, R>,
     ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.run_on((&raw mut *to).cast(), input) }
+    }
+
+    /// [`run`](Self::run) to where a program in C has room for a value.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn run_in_c<R: Representation>(
+        self,
+        to: &mut CTarget,
+        input: &mut Decoder<'_, R>,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.run_on((&raw mut *to).cast(), input) }
+    }
+
+    #[inline(always)]
+    unsafe fn run_on<R: Representation>(self, to: *mut u8, input: &mut Decoder<'_, R>) -> bool {
         let rest = input.rest().as_ptr_range();
         let base = rest.start.wrapping_sub(input.position());
         let modes = u64::from(input.depth_left()) | u64::from(input.is_strict()) << 32;

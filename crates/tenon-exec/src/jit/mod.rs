@@ -17,7 +17,7 @@
 //! | `linker` | the functions there are, and the memory that they are in |
 //! | `entry` | the functions that a program calls |
 //! | `context` | the context that machine code and helpers share |
-//! | `helpers` | the functions that machine code calls |
+//! | `helpers`, `c_helpers` | the functions that machine code calls; those for values that a program in C holds |
 //! | `given` | the input of the compilation: the plans, the offsets of fields |
 //! | `alike` | types that share one function |
 //! | `emit` | code that both directions emit: the cursor, loads, stores, checks, calls |
@@ -30,6 +30,7 @@
 
 mod alike;
 mod blit;
+mod c_helpers;
 mod code;
 mod context;
 mod control;
@@ -43,6 +44,7 @@ mod linker;
 mod machine;
 mod scalar;
 
+pub(crate) use given::MAX_COVERED;
 pub(crate) use machine::{
     CompileTrigger, CompiledDecoder, CompiledEncoder, EntryPoints, MachineCode, SpareCapacity,
 };

@@ -5,7 +5,6 @@ use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use tenon_plan::{Blittable, Scalar};
 
 use super::emit::{FunctionEmitter, MemoryOperand};
-use crate::layout::of_scalar;
 
 impl FunctionEmitter<'_, '_> {
     /// As [`CompilationInput::plain`](super::given::CompilationInput::plain).
@@ -15,7 +14,7 @@ impl FunctionEmitter<'_, '_> {
 
     /// Writes an item and returns it as a word; a longer one, as it is.
     pub fn put(&mut self, scalar: Scalar, from: MemoryOperand, to: MemoryOperand) -> Value {
-        let item = self.load(memory_type(scalar), from);
+        let item = self.load(self.memory_type(scalar), from);
         let word = match scalar {
             Scalar::F128 => {
                 self.store(item, to);
@@ -69,7 +68,11 @@ impl FunctionEmitter<'_, '_> {
             Scalar::I16 | Scalar::U16 | Scalar::I8 | Scalar::U8 => self.small(scalar, number),
             Scalar::Bool => {
                 let truth = self.truth(number);
-                (truth, truth)
+                let item = match self.memory_type(scalar) {
+                    types::I8 => self.builder.ins().ireduce(types::I8, truth),
+                    _ => truth,
+                };
+                (item, truth)
             }
             Scalar::Enum(id) => {
                 self.check_member(id, number);
@@ -119,7 +122,10 @@ impl FunctionEmitter<'_, '_> {
     fn small(&mut self, scalar: Scalar, number: Value) -> (Value, Value) {
         let in_word = self.wire_bytes(scalar) == 4;
         let item = match in_word {
-            true => self.builder.ins().ireduce(memory_type(scalar), number),
+            true => {
+                let small = self.memory_type(scalar);
+                self.builder.ins().ireduce(small, number)
+            }
             false => number,
         };
         let word = match scalar {
@@ -143,21 +149,20 @@ impl FunctionEmitter<'_, '_> {
             _ => types::I128,
         }
     }
-}
 
-/// Type of a scalar in memory.
-fn memory_type(scalar: Scalar) -> Type {
-    match scalar {
-        Scalar::I8 | Scalar::U8 => types::I8,
-        Scalar::I16 | Scalar::U16 => types::I16,
-        Scalar::I32 | Scalar::U32 | Scalar::F32 => types::I32,
-        Scalar::Bool | Scalar::Enum(_) => types::I32,
-        Scalar::I64 | Scalar::U64 | Scalar::F64 => types::I64,
-        Scalar::F128 => types::I128,
+    /// Type of a scalar in memory.
+    fn memory_type(&self, scalar: Scalar) -> Type {
+        match self.memory_bytes(scalar) {
+            1 => types::I8,
+            2 => types::I16,
+            4 => types::I32,
+            8 => types::I64,
+            _ => types::I128,
+        }
     }
-}
 
-/// Bytes of a scalar in memory.
-pub(super) fn memory_bytes(scalar: Scalar) -> u64 {
-    of_scalar(scalar).size
+    /// Bytes of a scalar in memory.
+    pub fn memory_bytes(&self, scalar: Scalar) -> u64 {
+        self.given.layouts.scalar_bytes(scalar)
+    }
 }

@@ -11,6 +11,9 @@
 //! | `T *` | a pointer, null for none |
 //! | a struct, the arguments of a procedure | the fields in order |
 //! | a union | the discriminant, then the largest arm's room; an arm in which it contains itself is a pointer |
+//!
+//! That is a frame's. Values that C programs hold differ from it in a few ways (`MemoryModel`): a string is a
+//! pointer to bytes that end in a NUL, the elements of a linked list are linked by pointers, and a `bool` may be a byte.
 
 use tenon_plan::links::{linked_list, memory_fields, memory_types};
 use tenon_plan::{BoxedArms, Layout, Place, Scalar};
@@ -22,6 +25,56 @@ const MAX_SIZE: u64 = 1 << 28;
 
 /// Size at which computed sizes saturate, so that sums of them cannot overflow.
 const HUGE: u64 = 1 << 40;
+
+/// How values of an interface lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum MemoryModel {
+    /// As a [`Frame`](crate::Frame) holds them.
+    #[default]
+    Frame,
+    /// As a program in C holds them.
+    C(CDialect),
+}
+
+/// The C that declares the types of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CDialect {
+    /// That of `tenon gen --lang c`: a `bool` is C's, a struct without fields takes a byte.
+    Tenon,
+    /// That of rpcgen: a `bool` is an `int`, a struct without fields takes no byte.
+    Rpcgen,
+}
+
+impl MemoryModel {
+    /// Returns whether a program in C holds the values.
+    pub fn is_c(self) -> bool {
+        matches!(self, Self::C(_))
+    }
+
+    /// Size and alignment of a scalar.
+    pub fn scalar(self, scalar: Scalar) -> SizeAndAlign {
+        match (scalar, self) {
+            (Scalar::Bool, Self::C(CDialect::Tenon)) => SizeAndAlign::of::<bool>(),
+            (scalar, _) => of_scalar(scalar),
+        }
+    }
+
+    /// Size and alignment of a struct without fields.
+    fn nothing(self) -> SizeAndAlign {
+        match self {
+            Self::C(CDialect::Tenon) => SizeAndAlign::of::<u8>(),
+            Self::C(CDialect::Rpcgen) | Self::Frame => SizeAndAlign::NOTHING,
+        }
+    }
+
+    /// The fields of a struct in memory.
+    fn fields(self, schema: &Schema, id: TypeId) -> &[Field] {
+        match (&schema.type_def(id).kind, self) {
+            (TypeKind::Struct(fields), Self::C(_)) => fields,
+            _ => memory_fields(schema, id).unwrap_or_default(),
+        }
+    }
+}
 
 /// A counted array, of which the elements lie elsewhere, as `rpcgen` has it: `foo_len` and `foo_val`.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +118,7 @@ impl LayoutError {
 /// Memory layouts of all types of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeLayouts {
+    model: MemoryModel,
     types: Vec<Option<TypeLayout>>,
     boxed: BoxedArms,
 }
@@ -111,7 +165,7 @@ impl SizeAndAlign {
 }
 
 impl TypeLayouts {
-    /// Measures all types.
+    /// Measures all types as frames hold them.
     ///
     /// # Errors
     /// C could not hold a value of some type.
@@ -119,7 +173,13 @@ impl TypeLayouts {
     /// # Panics
     /// If the schema refers to a type that it does not have.
     pub fn new(schema: &Schema) -> Result<Self, LayoutError> {
+        Self::in_model(schema, MemoryModel::Frame)
+    }
+
+    /// As [`new`](Self::new), as `model` has them.
+    pub(crate) fn in_model(schema: &Schema, model: MemoryModel) -> Result<Self, LayoutError> {
         let mut layouts = Self {
+            model,
             types: vec![None; schema.types.len()],
             boxed: BoxedArms::of(schema),
         };
@@ -129,6 +189,22 @@ impl TypeLayouts {
         }
         layouts.check_procedures(schema)?;
         Ok(layouts)
+    }
+
+    /// How the values lie in memory.
+    pub(crate) fn model(&self) -> MemoryModel {
+        self.model
+    }
+
+    /// Bytes of a scalar in memory.
+    #[cfg(feature = "jit")]
+    pub(crate) fn scalar_bytes(&self, scalar: Scalar) -> u64 {
+        self.model.scalar(scalar).size
+    }
+
+    /// Offset of the pointer by which an element of a linked list leads to the next one, in C.
+    pub(crate) fn link_offset(&self, id: TypeId) -> u64 {
+        self.starts(id).last().copied().unwrap_or(0)
     }
 
     /// Size and alignment of the value that a body moves.
@@ -257,7 +333,7 @@ impl TypeLayouts {
             _ => memory_types(schema, id),
         };
         let used = used.into_iter();
-        used.filter_map(|ty| by_value(schema, ty)).collect()
+        used.filter_map(|ty| self.by_value(schema, ty)).collect()
     }
 
     /// Returns whether all that lies elsewhere, behind a pointer or a count, is small enough too. Named types are
@@ -266,7 +342,7 @@ impl TypeLayouts {
         uses.into_iter().all(|ty| {
             let mut at = ty;
             loop {
-                if by_value(schema, at).is_none() && self.of_use(schema, at).size > MAX_SIZE {
+                if self.by_value(schema, at).is_none() && self.of_use(schema, at).size > MAX_SIZE {
                     return false;
                 }
                 at = match schema.resolve(at) {
@@ -281,10 +357,13 @@ impl TypeLayouts {
     fn definition(&self, schema: &Schema, id: TypeId) -> SizeAndAlign {
         match &schema.type_def(id).kind {
             TypeKind::Enum(_) => SizeAndAlign::of::<i32>(),
-            TypeKind::Struct(_) => self.record(schema, memory_fields(schema, id).unwrap_or(&[])),
+            TypeKind::Struct(_) => match self.model.fields(schema, id) {
+                [] => self.model.nothing(),
+                fields => self.record(schema, fields),
+            },
             TypeKind::Union(union) => {
                 let arms = self.arms(schema, id, union);
-                discriminant(schema, union).then(arms).0.padded()
+                self.discriminant(schema, union).then(arms).0.padded()
             }
             TypeKind::Typedef(to) => self.of_use(schema, to),
             TypeKind::External => SizeAndAlign::NOTHING,
@@ -293,18 +372,17 @@ impl TypeLayouts {
 
     fn starts_in(&self, schema: &Schema, id: TypeId) -> Vec<u64> {
         match &schema.type_def(id).kind {
-            TypeKind::Struct(_) => {
-                self.offsets(schema, memory_fields(schema, id).unwrap_or_default())
-            }
+            TypeKind::Struct(_) => self.offsets(schema, self.model.fields(schema, id)),
             TypeKind::Union(union) => {
                 let arms = self.arms(schema, id, union);
-                vec![discriminant(schema, union).then(arms).1]
+                vec![self.discriminant(schema, union).then(arms).1]
             }
             TypeKind::Enum(_) | TypeKind::Typedef(_) | TypeKind::External => Vec::new(),
         }
     }
 
-    fn named(&self, id: TypeId) -> SizeAndAlign {
+    /// Size and alignment of a value of a named type; of a link, of an element.
+    pub(crate) fn named(&self, id: TypeId) -> SizeAndAlign {
         let measured = self.types[id.0 as usize].as_ref();
         measured.map_or(SizeAndAlign::NOTHING, |measured| measured.extent)
     }
@@ -330,13 +408,14 @@ impl TypeLayouts {
     }
 
     fn of_use(&self, schema: &Schema, ty: &Type) -> SizeAndAlign {
-        if linked_list(schema, ty).is_some() {
+        if self.is_sequence(schema, ty) {
             return SizeAndAlign::COUNTED;
         }
         if let Some(scalar) = Scalar::of(schema, ty) {
-            return of_scalar(scalar);
+            return self.model.scalar(scalar);
         }
         match schema.resolve(ty) {
+            Type::String(_) if self.model.is_c() => SizeAndAlign::of::<*mut u8>(),
             Type::Opaque(Length::Fixed(bytes)) => SizeAndAlign::of::<u8>().times(*bytes),
             Type::Array(element, Length::Fixed(count)) => {
                 self.of_use(schema, element).times(*count)
@@ -349,10 +428,32 @@ impl TypeLayouts {
             scalar => unreachable!("{scalar:?} is a scalar"),
         }
     }
+
+    /// Returns whether a use is a linked list of elements that lie one behind the other.
+    fn is_sequence(&self, schema: &Schema, ty: &Type) -> bool {
+        !self.model.is_c() && linked_list(schema, ty).is_some()
+    }
+
+    /// The struct or union that a use holds in place.
+    fn by_value(&self, schema: &Schema, ty: &Type) -> Option<TypeId> {
+        if self.is_sequence(schema, ty) {
+            return None;
+        }
+        match schema.resolve(ty) {
+            Type::Named(id) => Some(*id),
+            Type::Array(element, Length::Fixed(_)) => self.by_value(schema, element),
+            _ => None,
+        }
+    }
+
+    fn discriminant(&self, schema: &Schema, union: &Union) -> SizeAndAlign {
+        let scalar = Scalar::of(schema, &union.discriminant_type);
+        scalar.map_or(SizeAndAlign::NOTHING, |scalar| self.model.scalar(scalar))
+    }
 }
 
-/// Size and alignment of a scalar.
-pub(crate) fn of_scalar(scalar: Scalar) -> SizeAndAlign {
+/// Size and alignment of a scalar in a frame.
+fn of_scalar(scalar: Scalar) -> SizeAndAlign {
     match scalar {
         Scalar::I8 | Scalar::U8 => SizeAndAlign::of::<u8>(),
         Scalar::I16 | Scalar::U16 => SizeAndAlign::of::<u16>(),
@@ -360,21 +461,5 @@ pub(crate) fn of_scalar(scalar: Scalar) -> SizeAndAlign {
         Scalar::Bool | Scalar::Enum(_) => SizeAndAlign::of::<i32>(),
         Scalar::I64 | Scalar::U64 | Scalar::F64 => SizeAndAlign::of::<u64>(),
         Scalar::F128 => SizeAndAlign::of::<[u8; 16]>(),
-    }
-}
-
-fn discriminant(schema: &Schema, union: &Union) -> SizeAndAlign {
-    Scalar::of(schema, &union.discriminant_type).map_or(SizeAndAlign::NOTHING, of_scalar)
-}
-
-/// The struct or union that a use holds in place.
-fn by_value(schema: &Schema, ty: &Type) -> Option<TypeId> {
-    if linked_list(schema, ty).is_some() {
-        return None;
-    }
-    match schema.resolve(ty) {
-        Type::Named(id) => Some(*id),
-        Type::Array(element, Length::Fixed(_)) => by_value(schema, element),
-        _ => None,
     }
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::frame::MessageId;
 use crate::frame::array::ArrayCodec;
-use crate::layout::{CountedArray, TypeLayouts};
+use crate::layout::{CountedArray, MemoryModel, TypeLayouts};
 
 impl InterpreterProgram {
     /// Resolves all plans, which the verifier has passed and which were [stripped](Plans::stripped)
@@ -45,11 +45,16 @@ impl InterpreterProgram {
                 (MessageId::Arguments(position), &plan.arguments, arguments),
                 (MessageId::Result(position), &plan.result, result),
             ]
-            .map(|(key, plan, layout)| builder.entry(key, plan, layout, &procedure.name).into());
+            .map(|(key, plan, layout)| {
+                let value = (layout, builder.bytes_of(layout));
+                builder.entry(key, plan, value, &procedure.name).into()
+            });
             builder.program.procedures.push(entries);
         }
         builder.program.steps.iter_mut().for_each(settle);
-        builder.program.find_arrays();
+        if !layouts.model().is_c() {
+            builder.program.find_arrays();
+        }
         builder.program
     }
 
@@ -88,7 +93,7 @@ impl InterpreterProgram {
             lists: Vec::new(),
             runs: Vec::new(),
             members: Vec::new(),
-            flag: NumberFormat::of(Scalar::Bool, representation, |_| 0),
+            flag: NumberFormat::of(Scalar::Bool, representation, MemoryModel::Frame, |_| 0),
             padding: representation.padding,
             moves: plans.moves,
             swaps_sent,
@@ -123,7 +128,8 @@ impl<'a> ProgramBuilder<'a> {
     fn named(&mut self, plan: &'a Plan, id: TypeId) {
         let name = &self.schema.type_def(id).name;
         let layout = Layout::of_type(self.schema, id);
-        let entry = self.entry(MessageId::Type(id), plan, layout, name);
+        let bytes = narrow(self.layouts.named(id).size);
+        let entry = self.entry(MessageId::Type(id), plan, (layout, bytes), name);
         self.program.types.push(entry);
         let root = match is_link(self.schema, id) {
             true => self.whole_list(id, entry),
@@ -143,7 +149,10 @@ impl<'a> ProgramBuilder<'a> {
         ProgramEntry {
             body,
             is_recursive: false,
-            bytes: size_of::<CountedArray>() as u32,
+            bytes: match self.layouts.model() {
+                MemoryModel::Frame => size_of::<CountedArray>() as u32,
+                MemoryModel::C(_) => entry.bytes,
+            },
             ..entry
         }
     }
@@ -152,7 +161,7 @@ impl<'a> ProgramBuilder<'a> {
         &mut self,
         key: MessageId,
         plan: &'a Plan,
-        layout: Layout<'a>,
+        (layout, bytes): (Layout<'a>, u32),
         owner: &'a str,
     ) -> ProgramEntry {
         let name = self.text(owner.to_owned());
@@ -163,7 +172,7 @@ impl<'a> ProgramBuilder<'a> {
             body,
             is_recursive: plan.recursive,
             array: ArrayCodec::default(),
-            bytes: self.bytes_of(layout).max(1),
+            bytes: bytes.max(1),
             name,
         }
     }
@@ -276,7 +285,8 @@ impl<'a> ProgramBuilder<'a> {
 
     fn number(&mut self, scalar: Scalar) -> NumberFormat {
         let (schema, members, program) = (self.schema, &mut self.members, &mut self.program);
-        NumberFormat::of(scalar, &self.plans.representation, |id| {
+        let model = self.layouts.model();
+        NumberFormat::of(scalar, &self.plans.representation, model, |id| {
             *members.entry(id).or_insert_with(|| {
                 program.members.push(members_of(schema, id));
                 program.members.len() as u32 - 1
@@ -330,6 +340,9 @@ impl<'a> ProgramBuilder<'a> {
                 padding: narrow(self.plans.representation.padded((*bytes).into())) - *bytes,
                 offset: *offset,
             },
+            Op::CopyCounted {
+                bound, text: true, ..
+            } if self.layouts.model().is_c() => ProgramStep::Text { at, bound: *bound },
             Op::CopyCounted { bound, .. } => ProgramStep::CopyCounted { at, bound: *bound },
             Op::Blit {
                 item,
@@ -376,7 +389,11 @@ impl<'a> ProgramBuilder<'a> {
         let plan = self.plans.of_type(element);
         let list = ListStep {
             at,
-            stride: self.bytes_of(Layout::of_type(self.schema, element)),
+            stride: narrow(self.layouts.named(element).size),
+            link: match self.layouts.model() {
+                MemoryModel::Frame => 0,
+                MemoryModel::C(_) => narrow(self.layouts.link_offset(element)),
+            },
             first_bare,
             is_flagged: self.plans.representation.lists == Lists::Flagged,
             element,
@@ -384,8 +401,10 @@ impl<'a> ProgramBuilder<'a> {
             align: plan.align,
         };
         self.program.lists.push(list);
-        ProgramStep::List {
-            list: self.program.lists.len() as u32 - 1,
+        let list = self.program.lists.len() as u32 - 1;
+        match self.layouts.model() {
+            MemoryModel::Frame => ProgramStep::List { list },
+            MemoryModel::C(_) => ProgramStep::Chain { list },
         }
     }
 

@@ -6,11 +6,13 @@
 mod join;
 mod make;
 mod number;
+mod owned;
 
 use tenon_plan::{Count, Moves, Run, Scalar};
 use tenon_schema::TypeId;
 
 pub(crate) use number::{EnumValueSet, NumberFormat};
+pub(crate) use owned::{FreeStep, OwnedMemory};
 
 use crate::frame::MessageId;
 use crate::frame::array::ArrayCodec;
@@ -36,7 +38,7 @@ pub(crate) struct InterpreterProgram {
     runs: Vec<Box<[Run]>>,
     /// The values of each enum.
     members: Vec<EnumValueSet>,
-    /// Format of the boolean that says whether something follows.
+    /// Format of the boolean that says whether something follows, of four bytes in memory.
     pub flag: NumberFormat,
     /// Opaque data is padded to a multiple of this.
     pub padding: u32,
@@ -58,7 +60,7 @@ pub(crate) enum ReceivedByteOrder {
 }
 
 /// Consecutive steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct StepRange {
     start: u32,
     length: u32,
@@ -139,6 +141,11 @@ pub(crate) enum ProgramStep {
         at: u32,
         bound: u32,
     },
+    /// A string that ends in a NUL in memory.
+    Text {
+        at: u32,
+        bound: u32,
+    },
     Blit {
         item: BlockItem,
         at: u32,
@@ -190,6 +197,10 @@ pub(crate) enum ProgramStep {
     List {
         list: u32,
     },
+    /// A list that is linked by pointers, by its position among the lists.
+    Chain {
+        list: u32,
+    },
     Call {
         at: u32,
         of: TypeId,
@@ -225,7 +236,10 @@ pub(crate) struct UnionSwitch {
 #[derive(Debug)]
 pub(crate) struct ListStep {
     pub at: u32,
+    /// Bytes of an element in memory.
     pub stride: u32,
+    /// Offset in an element of the pointer to the next one, if there is one.
+    pub link: u32,
     pub first_bare: bool,
     /// Set if a flag precedes each element; otherwise a count precedes all.
     pub is_flagged: bool,
@@ -297,6 +311,20 @@ impl InterpreterProgram {
     #[cold]
     pub fn name_of_entry(&self, entry: &ProgramEntry) -> &str {
         &self.texts[entry.name as usize]
+    }
+}
+
+impl ProgramStep {
+    /// Number of the steps that follow and lie inside of this one.
+    fn inside(&self) -> usize {
+        match self {
+            Self::PutElements { length, .. }
+            | Self::Loop { length, .. }
+            | Self::Switch { length, .. }
+            | Self::Optional { length, .. }
+            | Self::Boxed { length, .. } => *length as usize,
+            _ => 0,
+        }
     }
 }
 

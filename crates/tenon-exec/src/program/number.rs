@@ -2,6 +2,8 @@
 
 use tenon_plan::{Representation, Scalar};
 
+use crate::layout::MemoryModel;
+
 /// Format of a scalar in memory and on the wire. Those that are as long in memory as on the wire, and of which
 /// every pattern of bytes is a value, are only told apart by their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,10 @@ pub(crate) enum NumberFormat {
     BoolByte,
     /// An `i32` in memory, a word on the wire.
     BoolWord,
+    /// A byte in memory and on the wire.
+    ByteBoolByte,
+    /// A byte in memory, a word on the wire.
+    ByteBoolWord,
     /// An `i32` that is a member of the enum at this position.
     Enum(u32),
 }
@@ -30,9 +36,11 @@ impl NumberFormat {
     pub fn of(
         scalar: Scalar,
         representation: &Representation,
+        model: MemoryModel,
         members: impl FnOnce(tenon_schema::TypeId) -> u32,
     ) -> Self {
         let is_word = representation.words;
+        let is_byte = model.scalar(Scalar::Bool).size == 1;
         match scalar {
             Scalar::I8 if is_word => Self::I8Word,
             Scalar::U8 if is_word => Self::U8Word,
@@ -43,8 +51,12 @@ impl NumberFormat {
             Scalar::I32 | Scalar::U32 | Scalar::F32 => Self::Four,
             Scalar::I64 | Scalar::U64 | Scalar::F64 => Self::Eight,
             Scalar::F128 => Self::Sixteen,
-            Scalar::Bool if is_word => Self::BoolWord,
-            Scalar::Bool => Self::BoolByte,
+            Scalar::Bool => match (is_byte, is_word) {
+                (false, false) => Self::BoolByte,
+                (false, true) => Self::BoolWord,
+                (true, false) => Self::ByteBoolByte,
+                (true, true) => Self::ByteBoolWord,
+            },
             Scalar::Enum(id) => Self::Enum(members(id)),
         }
     }
@@ -52,9 +64,9 @@ impl NumberFormat {
     /// Bytes on the wire.
     pub fn wire_bytes(self) -> usize {
         match self {
-            Self::One | Self::BoolByte => 1,
+            Self::One | Self::BoolByte | Self::ByteBoolByte => 1,
             Self::Two => 2,
-            Self::Four | Self::BoolWord | Self::Enum(_) => 4,
+            Self::Four | Self::BoolWord | Self::ByteBoolWord | Self::Enum(_) => 4,
             Self::I8Word | Self::U8Word | Self::I16Word | Self::U16Word => 4,
             Self::Eight => 8,
             Self::Sixteen => 16,
@@ -65,6 +77,7 @@ impl NumberFormat {
     pub fn memory_bytes(self) -> usize {
         match self {
             Self::One | Self::I8Word | Self::U8Word => 1,
+            Self::ByteBoolByte | Self::ByteBoolWord => 1,
             Self::Two | Self::I16Word | Self::U16Word => 2,
             Self::Four | Self::BoolByte | Self::BoolWord | Self::Enum(_) => 4,
             Self::Eight => 8,
@@ -81,6 +94,7 @@ impl NumberFormat {
             Self::Eight => Some(8),
             Self::I8Word | Self::U8Word | Self::I16Word | Self::U16Word => None,
             Self::BoolByte | Self::BoolWord | Self::Enum(_) => None,
+            Self::ByteBoolByte | Self::ByteBoolWord => None,
         }
     }
 }

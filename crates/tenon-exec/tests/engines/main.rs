@@ -4,6 +4,7 @@
 mod support;
 
 mod amplification;
+mod c_values;
 mod hostile;
 mod jit_differential;
 mod jit_frames;

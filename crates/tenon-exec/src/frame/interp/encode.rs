@@ -1,13 +1,13 @@
 //! Memory to bytes.
 
 use std::borrow::Cow;
+use std::ffi::{CStr, c_char};
 use std::ptr;
 
-use tenon_plan::{Count, Scalar};
+use tenon_plan::Count;
 use tenon_wire::{Buffer, EncodeError, EncodeErrorKind};
 
 use super::{ErrorRecorded, StepResult, number};
-use crate::frame::read::discriminant;
 use crate::layout::CountedArray;
 use crate::program::{InterpreterProgram, ListStep, NumberFormat, ProgramEntry, ProgramStep};
 
@@ -18,13 +18,18 @@ pub(in crate::frame) struct EncodeSink<'o> {
     pub start: usize,
     /// Levels of recursive types that may be entered.
     pub depth_left: u32,
+    /// Bytes that the message may have; [`NO_LIMIT`] if there is no end to them.
+    pub limit: usize,
 }
+
+/// The limit of a message that may have any number of bytes.
+pub(in crate::frame) const NO_LIMIT: usize = usize::MAX;
 
 /// Appends the value at `from`.
 ///
 /// # Errors
-/// It is too long somewhere, or holds a value that its type does not have; what was appended is to
-/// be dropped.
+/// It is too long somewhere, or holds a value that its type does not have; or the message becomes too large, or there
+/// is no memory for it. What was appended is to be dropped.
 ///
 /// # Safety
 /// A value as `entry` moves it lies at `from`, with all that it points to.
@@ -131,8 +136,8 @@ impl<'p> EncodeInterpreter<'p, '_> {
             // the block that was reserved last, behind which nothing has made room since.
             unsafe {
                 match *step {
-                    ProgramStep::Reserve { bytes } => block = self.room(bytes as usize),
-                    ProgramStep::Align { to, before } => self.align(to, before),
+                    ProgramStep::Reserve { bytes } => block = self.room(bytes as usize, step)?,
+                    ProgramStep::Align { to, before } => self.align(to, before, step)?,
                     ProgramStep::Zero { bytes, offset } => {
                         block.add(offset as usize).write_bytes(0, bytes as usize);
                     }
@@ -161,7 +166,7 @@ impl<'p> EncodeInterpreter<'p, '_> {
                     ProgramStep::PutCounted { number, at, bound } => {
                         let items = self.counted(it.add(at as usize), bound, step)?;
                         let bytes = items.count as usize * number.wire_bytes();
-                        let to = self.counted_room::<SWAP>(items.count, bytes);
+                        let to = self.counted_room::<SWAP>(items.count, bytes, step)?;
                         self.numbers::<SWAP>(number, items.items, to, items.count as usize, step)?;
                     }
                     ProgramStep::Copy {
@@ -178,9 +183,13 @@ impl<'p> EncodeInterpreter<'p, '_> {
                         let items = self.counted(it.add(at as usize), bound, step)?;
                         let bytes = items.count as usize;
                         let padded = bytes.next_multiple_of(self.program.padding as usize);
-                        let to = self.counted_room::<SWAP>(items.count, padded);
+                        let to = self.counted_room::<SWAP>(items.count, padded, step)?;
                         to.copy_from_nonoverlapping(items.items, bytes);
                         to.add(bytes).write_bytes(0, padded - bytes);
+                    }
+                    ProgramStep::Text { at, bound } => {
+                        let text = it.add(at as usize).cast::<*const c_char>().read();
+                        self.text::<SWAP>(text, bound, step)?;
                     }
                     ProgramStep::Blit {
                         item,
@@ -199,7 +208,7 @@ impl<'p> EncodeInterpreter<'p, '_> {
                     } => {
                         let items = self.counted(it.add(at as usize), bound, step)?;
                         let bytes = items.count as usize * stride as usize;
-                        let to = self.counted_room::<SWAP>(items.count, bytes);
+                        let to = self.counted_room::<SWAP>(items.count, bytes, step)?;
                         number::put_block::<SWAP>(self.program, item, items.items, to, bytes);
                     }
                     ProgramStep::PutElements {
@@ -213,7 +222,7 @@ impl<'p> EncodeInterpreter<'p, '_> {
                         steps = rest;
                         let (count, items) =
                             self.elements::<SWAP>(it.add(at as usize), count, step)?;
-                        let room = self.room(count * bytes as usize);
+                        let room = self.room(count * bytes as usize, step)?;
                         for index in 0..count {
                             let item = items.add(index * stride as usize);
                             self.body::<SWAP>(inner, item, room.add(index * bytes as usize))?;
@@ -245,7 +254,7 @@ impl<'p> EncodeInterpreter<'p, '_> {
                         let (inner, rest) = rest.split_at(length as usize);
                         steps = rest;
                         let held = it.add(at as usize).cast::<*const u8>().read();
-                        self.flag::<SWAP>(!held.is_null());
+                        self.flag::<SWAP>(!held.is_null(), step)?;
                         if !held.is_null() {
                             self.body::<SWAP>(inner, held, NO_BLOCK)?;
                         }
@@ -254,11 +263,18 @@ impl<'p> EncodeInterpreter<'p, '_> {
                         let (inner, rest) = rest.split_at(length as usize);
                         steps = rest;
                         let held = it.add(at as usize).cast::<*const u8>().read();
+                        if held.is_null() {
+                            return Err(self.refuse(EncodeErrorKind::Null, Some(step)));
+                        }
                         self.body::<SWAP>(inner, held, NO_BLOCK)?;
                     }
                     ProgramStep::List { list } => {
                         let list = self.program.list(list);
                         self.list::<SWAP>(list, it.add(list.at as usize), step)?;
+                    }
+                    ProgramStep::Chain { list } => {
+                        let list = self.program.list(list);
+                        self.chain::<SWAP>(list, it.add(list.at as usize), step)?;
                     }
                     ProgramStep::Call { at, of } => {
                         let entry = self.program.of_type(of);
@@ -274,34 +290,59 @@ impl<'p> EncodeInterpreter<'p, '_> {
     }
 
     #[inline]
-    fn room(&mut self, bytes: usize) -> *mut u8 {
-        self.out.buffer.room(bytes).as_mut_ptr()
+    fn room(&mut self, bytes: usize, step: &'p ProgramStep) -> Result<*mut u8, ErrorRecorded> {
+        if self.out.limit != NO_LIMIT {
+            self.check_room(bytes, step)?;
+        }
+        Ok(self.out.buffer.room(bytes).as_mut_ptr())
+    }
+
+    /// Refuses what the message may not hold, or the system has no memory for.
+    fn check_room(&mut self, bytes: usize, step: &'p ProgramStep) -> StepResult {
+        let limit = self.out.limit;
+        let before = self.out.buffer.len() - self.out.start;
+        if before.saturating_add(bytes) > limit {
+            return Err(self.refuse(EncodeErrorKind::TooLarge { limit }, Some(step)));
+        }
+        if !self.out.buffer.try_reserve(bytes) {
+            return Err(self.refuse(EncodeErrorKind::NoMemory, Some(step)));
+        }
+        Ok(())
     }
 
     /// Room for `bytes` behind a count.
     #[inline]
-    fn counted_room<const SWAP: bool>(&mut self, count: u32, bytes: usize) -> *mut u8 {
-        let room = self.room(4 + bytes);
+    fn counted_room<const SWAP: bool>(
+        &mut self,
+        count: u32,
+        bytes: usize,
+        step: &'p ProgramStep,
+    ) -> Result<*mut u8, ErrorRecorded> {
+        let room = self.room(4 + bytes, step)?;
         // SAFETY: there is room for so much.
         unsafe {
             number::put_word::<SWAP>(count as i32, room);
-            room.add(4)
+            Ok(room.add(4))
         }
     }
 
-    fn align(&mut self, to: u32, before: u32) {
+    fn align(&mut self, to: u32, before: u32, step: &'p ProgramStep) -> StepResult {
         let position = self.out.buffer.len() - self.out.start + before as usize;
         let hole = position.wrapping_neg() & (to as usize - 1);
-        self.out.buffer.room(hole).fill(0);
+        let room = self.room(hole, step)?;
+        // SAFETY: there is room for so much.
+        unsafe { room.write_bytes(0, hole) };
+        Ok(())
     }
 
-    fn flag<const SWAP: bool>(&mut self, follows: bool) {
+    fn flag<const SWAP: bool>(&mut self, follows: bool, step: &'p ProgramStep) -> StepResult {
         let (flag, follows) = (self.program.flag, i32::from(follows));
-        let to = self.room(flag.wire_bytes());
+        let to = self.room(flag.wire_bytes(), step)?;
         // SAFETY: there is room for it; a boolean is not checked.
         let done =
             unsafe { number::put::<SWAP>(self.program, flag, (&raw const follows).cast(), to) };
         debug_assert!(done.is_ok());
+        Ok(())
     }
 
     /// The counted item at `at`, if it is not too long.
@@ -316,14 +357,49 @@ impl<'p> EncodeInterpreter<'p, '_> {
         step: &'p ProgramStep,
     ) -> Result<CountedArray, ErrorRecorded> {
         // SAFETY: the caller's promise.
-        let counted = unsafe { at.cast::<CountedArray>().read() };
-        match counted.count <= bound {
-            true => Ok(counted),
-            false => {
-                let length = counted.count as usize;
-                Err(self.refuse(EncodeErrorKind::TooLong { length, bound }, Some(step)))
-            }
+        let mut counted = unsafe { at.cast::<CountedArray>().read() };
+        if counted.count > bound {
+            let length = counted.count as usize;
+            return Err(self.refuse(EncodeErrorKind::TooLong { length, bound }, Some(step)));
         }
+        // Only C has such pointers.
+        if counted.items.is_null() {
+            if counted.count > 0 {
+                return Err(self.refuse(EncodeErrorKind::Null, Some(step)));
+            }
+            counted.items = ptr::dangling_mut::<u64>().cast();
+        }
+        Ok(counted)
+    }
+
+    /// Appends a string.
+    ///
+    /// # Safety
+    /// It is null, which is the empty string, or ends in a NUL.
+    #[inline(never)]
+    unsafe fn text<const SWAP: bool>(
+        &mut self,
+        text: *const c_char,
+        bound: u32,
+        step: &'p ProgramStep,
+    ) -> StepResult {
+        let bytes = match text.is_null() {
+            true => &[],
+            // SAFETY: the caller's promise.
+            false => unsafe { CStr::from_ptr(text) }.to_bytes(),
+        };
+        let length = bytes.len();
+        let Some(count) = u32::try_from(length).ok().filter(|count| *count <= bound) else {
+            return Err(self.refuse(EncodeErrorKind::TooLong { length, bound }, Some(step)));
+        };
+        let padded = length.next_multiple_of(self.program.padding as usize);
+        let to = self.counted_room::<SWAP>(count, padded, step)?;
+        // SAFETY: there is room for so much.
+        unsafe {
+            to.copy_from_nonoverlapping(bytes.as_ptr(), length);
+            to.add(length).write_bytes(0, padded - length);
+        }
+        Ok(())
     }
 
     /// Returns the number of elements and their address; a count is appended.
@@ -341,7 +417,7 @@ impl<'p> EncodeInterpreter<'p, '_> {
             Count::Counted(bound) => {
                 // SAFETY: the caller's promise.
                 let counted = unsafe { self.counted(at, bound, step)? };
-                self.counted_room::<SWAP>(counted.count, 0);
+                self.counted_room::<SWAP>(counted.count, 0, step)?;
                 Ok((counted.count as usize, counted.items))
             }
         }
@@ -389,15 +465,12 @@ impl<'p> EncodeInterpreter<'p, '_> {
         step: &'p ProgramStep,
     ) -> StepResult {
         let switch = self.program.switch(switch);
-        let to = self.room(switch.discriminant.wire_bytes());
+        let to = self.room(switch.discriminant.wire_bytes(), step)?;
         // SAFETY: the caller's promise: discriminant and arm lie there.
         unsafe {
             let from = it.add(switch.at as usize);
             self.put::<SWAP>(switch.discriminant, from, to, step)?;
-            let value = match switch.scalar {
-                Scalar::Bool => i32::from(discriminant(switch.scalar, from) != 0),
-                scalar => discriminant(scalar, from),
-            };
+            let value = number::discriminant(switch.scalar, switch.discriminant, from);
             match switch.select(value) {
                 Some(arm) => {
                     let steps = self.program.steps(arm);
@@ -421,16 +494,16 @@ impl<'p> EncodeInterpreter<'p, '_> {
             return Err(self.refuse(EncodeErrorKind::EmptyList, Some(step)));
         }
         if !list.is_flagged {
-            self.counted_room::<SWAP>(count, 0);
+            self.counted_room::<SWAP>(count, 0, step)?;
         }
         let entry = self.program.of_type(list.element);
         for index in 0..count as usize {
             let is_bare = list.is_flagged && list.first_bare && index == 0;
             if list.is_flagged && !is_bare {
-                self.flag::<SWAP>(true);
+                self.flag::<SWAP>(true, step)?;
             }
             if !is_bare {
-                self.align(list.align, 0);
+                self.align(list.align, 0, step)?;
             }
             // SAFETY: the caller's promise: so many elements lie there.
             unsafe {
@@ -439,8 +512,77 @@ impl<'p> EncodeInterpreter<'p, '_> {
             }
         }
         if list.is_flagged {
-            self.flag::<SWAP>(false);
+            self.flag::<SWAP>(false, step)?;
         }
         Ok(())
     }
+
+    /// Appends a list that is linked by pointers. Where the first is bare, it lies at `at`, and otherwise
+    /// the pointer to it.
+    #[inline(never)]
+    unsafe fn chain<const SWAP: bool>(
+        &mut self,
+        list: &'p ListStep,
+        at: *const u8,
+        step: &'p ProgramStep,
+    ) -> StepResult {
+        // SAFETY: the caller's promise: elements lie there, linked by pointers of which the last is null.
+        unsafe {
+            let mut element = match list.first_bare {
+                true => at,
+                false => at.cast::<*const u8>().read(),
+            };
+            if !list.is_flagged {
+                let (limit, fewest) = (self.out.limit, list.fewest as usize);
+                let Some(count) = chain_length(element, list.link as usize, fewest, limit) else {
+                    let limit = self.out.limit;
+                    return Err(self.refuse(EncodeErrorKind::TooLarge { limit }, Some(step)));
+                };
+                self.counted_room::<SWAP>(count, 0, step)?;
+            }
+            let entry = self.program.of_type(list.element);
+            let mut is_bare = list.first_bare && list.is_flagged;
+            while !element.is_null() {
+                if list.is_flagged && !is_bare {
+                    self.flag::<SWAP>(true, step)?;
+                }
+                if !is_bare {
+                    self.align(list.align, 0, step)?;
+                }
+                is_bare = false;
+                self.value::<SWAP>(entry, element, Some(step))?;
+                element = element.add(list.link as usize).cast::<*const u8>().read();
+            }
+        }
+        match list.is_flagged {
+            true => self.flag::<SWAP>(false, step),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Counts the elements of a list that are linked by pointers, `link` bytes behind the beginning of each. `None` if they
+/// take more bytes than `limit` when each takes no more than `fewest`, or are more than a count can say: the list may
+/// lead back to itself.
+///
+/// # Safety
+/// The first element is null, or lies there as all that follow do.
+pub(crate) unsafe fn chain_length(
+    first: *const u8,
+    link: usize,
+    fewest: usize,
+    limit: usize,
+) -> Option<u32> {
+    let limit = limit.checked_div(fewest).unwrap_or(usize::MAX);
+    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+    let (mut element, mut count) = (first, 0);
+    while !element.is_null() {
+        if count == limit {
+            return None;
+        }
+        count += 1;
+        // SAFETY: the caller's promise.
+        element = unsafe { element.add(link).cast::<*const u8>().read() };
+    }
+    Some(count)
 }

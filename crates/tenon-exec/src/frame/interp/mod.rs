@@ -9,7 +9,10 @@ mod encode;
 mod number;
 
 pub(super) use decode::{DecodeSource, decode};
-pub(super) use encode::{EncodeSink, encode};
+#[cfg(feature = "jit")]
+pub(crate) use encode::chain_length;
+pub(super) use encode::{EncodeSink, NO_LIMIT, encode};
+pub(super) use number::discriminant;
 
 /// Something was refused; the error is recorded in the interpreter.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
-use tenon_plan::{Mover, Moves, Unit};
+use tenon_plan::{Mover, Moves, Scalar, Unit};
 use tenon_wire::kernels::{self, Blittable};
 use tenon_wire::{DecodeErrorKind, EncodeErrorKind};
 
@@ -131,6 +131,7 @@ pub(super) unsafe fn move_plain<const SWAP: bool>(
             NumberFormat::BoolByte | NumberFormat::BoolWord | NumberFormat::Enum(_) => {
                 return false;
             }
+            NumberFormat::ByteBoolByte | NumberFormat::ByteBoolWord => return false,
         }
     }
     true
@@ -166,6 +167,8 @@ pub(super) unsafe fn put<const SWAP: bool>(
             NumberFormat::BoolWord => {
                 put_word::<SWAP>(i32::from(from.cast::<i32>().read() != 0), to);
             }
+            NumberFormat::ByteBoolByte => to.write(u8::from(from.read() != 0)),
+            NumberFormat::ByteBoolWord => put_word::<SWAP>(i32::from(from.read() != 0), to),
             NumberFormat::Enum(of) => {
                 let value = from.cast::<i32>().read();
                 if !program.is_member(of, value) {
@@ -236,6 +239,16 @@ pub(super) unsafe fn get<const SWAP: bool>(
                     return Err(DecodeErrorKind::NotABoolean(word));
                 }
             }
+            NumberFormat::ByteBoolByte | NumberFormat::ByteBoolWord => {
+                let word = match number {
+                    NumberFormat::ByteBoolByte => from.read().into(),
+                    _ => get_word::<SWAP>(from),
+                };
+                to.write(u8::from(word != 0));
+                if strict && word > 1 {
+                    return Err(DecodeErrorKind::NotABoolean(word));
+                }
+            }
             NumberFormat::Enum(of) => {
                 let value = get_word::<SWAP>(from) as i32;
                 if !program.is_member(of, value) {
@@ -258,6 +271,31 @@ pub(super) unsafe fn get_word<const SWAP: bool>(from: *const u8) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { copy::<4, SWAP>(from, (&raw mut word).cast()) };
     word
+}
+
+/// Reads the number in memory by which a union selects its arm: of a boolean, 0 or 1.
+///
+/// # Safety
+/// A number of this format, which is no longer than a word, lies at `at`.
+pub(in crate::frame) unsafe fn discriminant(
+    scalar: Scalar,
+    number: NumberFormat,
+    at: *const u8,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (scalar, number) {
+            (Scalar::I16, _) => at.cast::<i16>().read().into(),
+            (Scalar::U16, _) => at.cast::<u16>().read().into(),
+            (Scalar::I8, _) => at.cast::<i8>().read().into(),
+            (Scalar::U8, _) => at.read().into(),
+            (Scalar::Bool, NumberFormat::ByteBoolByte | NumberFormat::ByteBoolWord) => {
+                i32::from(at.read() != 0)
+            }
+            (Scalar::Bool, _) => i32::from(at.cast::<i32>().read() != 0),
+            _ => at.cast::<i32>().read(),
+        }
+    }
 }
 
 /// Moves numbers of so many bytes, which change their order if they have one, from one place to

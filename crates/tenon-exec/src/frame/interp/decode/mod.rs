@@ -6,14 +6,14 @@
 
 mod source;
 
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use tenon_plan::Count;
 use tenon_wire::{DecodeError, DecodeErrorKind};
 
 use super::{ErrorRecorded, StepResult, number};
 use crate::frame::arena::FrameArena;
-use crate::frame::read::discriminant;
+use crate::frame::heap::{CHeap, MemoryContent};
 use crate::layout::CountedArray;
 use crate::program::{InterpreterProgram, ListStep, NumberFormat, ProgramEntry, ProgramStep};
 
@@ -30,18 +30,18 @@ pub(in crate::frame) use source::DecodeSource;
 /// # Safety
 /// There is room for a value as `entry` moves it at `to`.
 #[inline(always)]
-pub(in crate::frame) unsafe fn decode(
+pub(in crate::frame) unsafe fn decode<M: ValueMemory>(
     program: &InterpreterProgram,
     entry: &ProgramEntry,
     to: *mut u8,
-    arena: &mut FrameArena,
+    memory: &mut M,
     source: DecodeSource<'_>,
 ) -> Result<(usize, usize), DecodeError> {
-    arena.rewind();
+    memory.forget();
     let mut decoding = DecodeInterpreter {
         program,
         source,
-        arena,
+        memory,
         fault: None,
     };
     // SAFETY: the caller's promise.
@@ -60,24 +60,64 @@ pub(in crate::frame) unsafe fn decode(
     }
 }
 
-struct DecodeInterpreter<'p, 'i, 'm> {
+/// Memory for what a value points to.
+pub(in crate::frame) trait ValueMemory {
+    /// Set if a program in C holds the value: it pays for the value itself, and there is no memory for no items.
+    const IS_C: bool;
+
+    /// Forgets all that was taken.
+    fn forget(&mut self);
+
+    /// So many bytes, aligned to 8; `None` if the system gives none.
+    fn take(&mut self, bytes: usize, content: MemoryContent) -> Option<NonNull<u8>>;
+}
+
+impl ValueMemory for FrameArena {
+    const IS_C: bool = false;
+
+    #[inline(always)]
+    fn forget(&mut self) {
+        self.rewind();
+    }
+
+    #[inline(always)]
+    fn take(&mut self, bytes: usize, _: MemoryContent) -> Option<NonNull<u8>> {
+        Some(FrameArena::take(self, bytes))
+    }
+}
+
+impl ValueMemory for CHeap {
+    const IS_C: bool = true;
+
+    fn forget(&mut self) {
+        self.free_all();
+    }
+
+    fn take(&mut self, bytes: usize, content: MemoryContent) -> Option<NonNull<u8>> {
+        CHeap::take(self, bytes, content)
+    }
+}
+
+struct DecodeInterpreter<'p, 'i, 'm, M> {
     program: &'p InterpreterProgram,
     source: DecodeSource<'i>,
-    arena: &'m mut FrameArena,
+    memory: &'m mut M,
     fault: Option<DecodeRefusal<'p>>,
 }
 
 /// The block of a body that has none yet. It is never read.
 const NO_BLOCK: *const u8 = ptr::dangling();
 
-impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
+impl<'p, M: ValueMemory> DecodeInterpreter<'p, '_, '_, M> {
     #[inline(always)]
     unsafe fn entry<const SWAP: bool>(
         &mut self,
         entry: &'p ProgramEntry,
         to: *mut u8,
     ) -> StepResult {
-        self.charge(1, entry.bytes as usize, None)?;
+        if !M::IS_C {
+            self.charge(1, entry.bytes as usize, None)?;
+        }
         // SAFETY: the caller's promise.
         unsafe { self.value::<SWAP>(entry, to, None) }
     }
@@ -151,7 +191,7 @@ impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
                     ProgramStep::PutCounted { number, at, bound } => {
                         let (wire, memory) = (number.wire_bytes(), number.memory_bytes());
                         let count = self.count::<SWAP>(bound, wire, step)?;
-                        let items = self.memory(count, memory, step)?;
+                        let items = self.memory_of(count, memory, MemoryContent::Any, step)?;
                         let from = self.take_counted(count * wire);
                         self.numbers::<SWAP>(number, from, items, count, step)?;
                         put_counted(count, items, it.add(at as usize));
@@ -171,9 +211,13 @@ impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
                         let padded = bytes.next_multiple_of(self.program.padding as usize);
                         let from = self.take(padded, step)?;
                         self.zeros(from.add(bytes), padded - bytes, step)?;
-                        let items = self.memory(bytes, 1, step)?;
+                        let items = self.memory_of(bytes, 1, MemoryContent::Any, step)?;
                         items.copy_from_nonoverlapping(from, bytes);
                         put_counted(bytes, items, it.add(at as usize));
+                    }
+                    ProgramStep::Text { at, bound } => {
+                        let text = self.text::<SWAP>(bound, step)?;
+                        it.add(at as usize).cast::<*mut u8>().write(text);
                     }
                     ProgramStep::Blit {
                         item,
@@ -192,10 +236,12 @@ impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
                     } => {
                         let stride = stride as usize;
                         let count = self.count::<SWAP>(bound, stride, step)?;
-                        let items = self.memory(count, stride, step)?;
+                        let items = self.memory_of(count, stride, MemoryContent::Any, step)?;
                         let bytes = count * stride;
                         let from = self.take_counted(bytes);
-                        number::get_block::<SWAP>(self.program, item, from, items, bytes);
+                        if bytes > 0 {
+                            number::get_block::<SWAP>(self.program, item, from, items, bytes);
+                        }
                         put_counted(count, items, it.add(at as usize));
                     }
                     ProgramStep::PutElements {
@@ -258,6 +304,10 @@ impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
                     ProgramStep::List { list } => {
                         let list = self.program.list(list);
                         self.list::<SWAP>(list, it.add(list.at as usize), step)?;
+                    }
+                    ProgramStep::Chain { list } => {
+                        let list = self.program.list(list);
+                        self.chain::<SWAP>(list, it.add(list.at as usize), step)?;
                     }
                     ProgramStep::Call { at, of } => {
                         let entry = self.program.of_type(of);
@@ -355,7 +405,7 @@ impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
         unsafe {
             let to = it.add(switch.at as usize);
             self.get::<SWAP>(switch.discriminant, from, to, step)?;
-            let value = discriminant(switch.scalar, to);
+            let value = number::discriminant(switch.scalar, switch.discriminant, to);
             match switch.select(value) {
                 Some(arm) => {
                     let steps = self.program.steps(arm);
@@ -440,6 +490,82 @@ impl<'p, 'i> DecodeInterpreter<'p, 'i, '_> {
         // SAFETY: the caller's promise.
         unsafe { put_counted(count, items, at) };
         Ok(())
+    }
+
+    /// Reads a string, which ends in a NUL in memory.
+    #[inline(never)]
+    unsafe fn text<const SWAP: bool>(
+        &mut self,
+        bound: u32,
+        step: &'p ProgramStep,
+    ) -> Result<*mut u8, ErrorRecorded> {
+        let bytes = self.count::<SWAP>(bound, 1, step)?;
+        let padded = bytes.next_multiple_of(self.program.padding as usize);
+        let from = self.take(padded, step)?;
+        // SAFETY: so many bytes were just found to be there.
+        unsafe {
+            self.zeros(from.add(bytes), padded - bytes, step)?;
+            if std::slice::from_raw_parts(from, bytes).contains(&0) {
+                return Err(self.refuse_at(DecodeErrorKind::HoldsNul, from, step));
+            }
+            let text = self.memory_of(bytes + 1, 1, MemoryContent::Any, step)?;
+            text.copy_from_nonoverlapping(from, bytes);
+            text.add(bytes).write(0);
+            Ok(text)
+        }
+    }
+
+    /// Reads a list that is linked by pointers. If the first is bare, it lies at `at`, and otherwise the
+    /// pointer to it.
+    #[inline(never)]
+    unsafe fn chain<const SWAP: bool>(
+        &mut self,
+        list: &'p ListStep,
+        at: *mut u8,
+        step: &'p ProgramStep,
+    ) -> StepResult {
+        let entry = self.program.of_type(list.element);
+        let link = list.link as usize;
+        let mut left = match list.is_flagged {
+            true => None,
+            false => Some(self.count::<SWAP>(u32::MAX, list.fewest as usize, step)?),
+        };
+        let mut pointer = at.cast::<*mut u8>();
+        // SAFETY: the caller's promise; an element holds the pointer to the next one.
+        unsafe {
+            if list.first_bare {
+                if let Some(count) = &mut left {
+                    let Some(others) = count.checked_sub(1) else {
+                        return Err(self.refuse(DecodeErrorKind::BadList, Some(step)));
+                    };
+                    *count = others;
+                    self.align(list.align, 0, step)?;
+                }
+                pointer = at.add(link).cast();
+                pointer.write(ptr::null_mut());
+                self.value::<SWAP>(entry, at, Some(step))?;
+            } else {
+                pointer.write(ptr::null_mut());
+            }
+            loop {
+                let follows = match &mut left {
+                    None => self.flag::<SWAP>(step)?,
+                    Some(0) => false,
+                    Some(count) => {
+                        *count -= 1;
+                        true
+                    }
+                };
+                if !follows {
+                    return Ok(());
+                }
+                self.align(list.align, 0, step)?;
+                let element = self.memory(1, list.stride as usize, step)?;
+                pointer.write(element);
+                pointer = element.add(link).cast();
+                self.value::<SWAP>(entry, element, Some(step))?;
+            }
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! The bytes that are decoded with their memory budget, and the errors in them.
 
 use std::borrow::Cow;
+use std::ptr;
 
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, Representation};
 
-use super::DecodeInterpreter;
+use super::{DecodeInterpreter, ValueMemory};
+use crate::frame::heap::MemoryContent;
 use crate::frame::interp::{ErrorRecorded, StepResult, number};
 use crate::program::{InterpreterProgram, ProgramEntry, ProgramStep, ReceivedByteOrder};
 
@@ -53,7 +55,7 @@ pub(super) struct DecodeRefusal<'p> {
     step: Option<&'p ProgramStep>,
 }
 
-impl<'p> DecodeInterpreter<'p, '_, '_> {
+impl<'p, M: ValueMemory> DecodeInterpreter<'p, '_, '_, M> {
     /// The next `bytes`, if they are there.
     #[inline]
     pub(super) fn take(
@@ -101,7 +103,7 @@ impl<'p> DecodeInterpreter<'p, '_, '_> {
         }
     }
 
-    /// Memory for `count` items of `bytes` each.
+    /// Memory for `count` items of `bytes` each, which may hold pointers.
     #[inline]
     pub(super) fn memory(
         &mut self,
@@ -109,8 +111,26 @@ impl<'p> DecodeInterpreter<'p, '_, '_> {
         bytes: usize,
         step: &'p ProgramStep,
     ) -> Result<*mut u8, ErrorRecorded> {
+        self.memory_of(count, bytes, MemoryContent::Zeros, step)
+    }
+
+    /// Memory with this content for `count` items of `bytes` each; in C, there is none for no items.
+    #[inline]
+    pub(super) fn memory_of(
+        &mut self,
+        count: usize,
+        bytes: usize,
+        content: MemoryContent,
+        step: &'p ProgramStep,
+    ) -> Result<*mut u8, ErrorRecorded> {
         self.charge(count, bytes, Some(step))?;
-        Ok(self.arena.take(count * bytes).as_ptr())
+        if M::IS_C && count == 0 {
+            return Ok(ptr::null_mut());
+        }
+        match self.memory.take(count * bytes, content) {
+            Some(memory) => Ok(memory.as_ptr()),
+            None => Err(self.refuse(DecodeErrorKind::NoMemory, Some(step))),
+        }
     }
 
     /// Reads a count and holds it against `bound` and against the bytes that are left, of which
