@@ -167,6 +167,9 @@ typedef struct tenon_message {
     bool (*decode_lean)(tenon_decoder *decoder, void *value);
     /* Gives back what the value owns, not the value; NULL: it owns nothing. */
     void (*free)(void *value);
+    /* NULL. In a table of an opened interface (tenon_interface_open), where the functions are NULL: what the library moves
+     * values by in their place. */
+    const struct tenon_codec *codec;
 } tenon_message;
 
 /* One procedure; a message that is NULL is empty. */
@@ -376,6 +379,113 @@ typedef struct tenon_raised_type {
  * or none, sent bytes that are no such error, or was called by ONC RPC, which does not carry errors; `value` is not to be
  * used then. The error can be asked for again until another function fails. */
 bool tenon_raised(const tenon_raised_type *type, void *value);
+
+/* -- marshalling without a call: for programs -- */
+
+/* How a value lies in bytes. */
+typedef enum tenon_representation {
+    TENON_XDR = 0,         /* as ONC RPC has it: RFC 4506 */
+    TENON_LEAN = 1,        /* as the lean protocol has it, in this machine's order of bytes */
+    TENON_LEAN_SWAPPED = 2 /* in the other order; to be decoded only */
+} tenon_representation;
+
+/* Encodes a value into a buffer of SIZE bytes, and says how many it has used in `length`, which may be NULL. MESSAGE is the
+ * type's table, of generated code or of an opened interface. A value that does not fit is TENON_CALLER. */
+bool tenon_encode(const tenon_message *message, tenon_representation representation, const void *value,
+                  void *buffer, size_t size, size_t *length, tenon_error *error);
+
+/* The same, into memory from malloc that is the program's. MAX is how many bytes there may be, and so what a list without end
+ * may cost; 0: 64 MiB. NULL and an error: there is none. */
+void *tenon_encode_alloc(const tenon_message *message, tenon_representation representation, const void *value,
+                         size_t max, size_t *length, tenon_error *error);
+
+/* Decodes the value that LENGTH bytes begin with, and says in `used` how many of them it takes; NULL: all of them, or it is an
+ * error. `value` need not be initialised, and owns memory as a result does (tenon_clear); if this fails, it is all zero. Bytes
+ * that are no value of the type are TENON_PEER. They may have come from anywhere: what they cost is bounded as it is for a
+ * message (tenon_decoder). */
+bool tenon_decode(const tenon_message *message, tenon_representation representation, const void *bytes,
+                  size_t length, void *value, size_t *used, tenon_error *error);
+
+/* -- interfaces that are opened at run time: for programs -- */
+
+/*
+ * A program that does not know an interface when it is built opens its file when it runs, and has the tables that generated code
+ * has: for tenon_connect, tenon_call, tenon_start, tenon_encode, tenon_clear, tenon_server_add. Values lie in memory as the
+ * header generated for the same file declares them, and are moved by machine code, which is made when a message has been moved
+ * a thousand times; before, and where there is no machine code for the processor, the interpreter moves them.
+ */
+
+/* An interface file that was opened. It does not change, and any number of threads may use it. */
+typedef struct tenon_interface_file tenon_interface_file;
+
+/* The header that declares the types. */
+typedef enum tenon_layout {
+    TENON_LAYOUT_STUBS = 0, /* that of `tenon gen --lang c` */
+    TENON_LAYOUT_RPCGEN = 1 /* that of rpcgen, also `tenon rpcgen`; no interface in which a type is spelled `long` */
+} tenon_layout;
+
+/* What moves values. */
+typedef enum tenon_engine {
+    TENON_ENGINE_ADAPTIVE = 0,   /* machine code, made of each message when that has been moved often */
+    TENON_ENGINE_COMPILED = 1,   /* machine code, made of all messages when the interface is opened */
+    TENON_ENGINE_INTERPRETED = 2 /* the interpreter */
+} tenon_engine;
+
+/* All zero says what most programs want, as TENON_OPEN_OPTIONS does. `size` says how many bytes the program knows; 0: those of
+ * version 0.1. */
+typedef struct tenon_open_options {
+    size_t size;
+    tenon_layout layout;
+    tenon_engine engine;
+    /* Folders in which #include lines are looked up, behind that of the file. */
+    const char *const *include;
+    size_t include_count;
+    /* Macros, as "NAME" or "NAME=VALUE". */
+    const char *const *define;
+    size_t define_count;
+} tenon_open_options;
+
+#define TENON_OPEN_OPTIONS \
+    {sizeof(tenon_open_options), TENON_LAYOUT_STUBS, TENON_ENGINE_ADAPTIVE, NULL, 0, NULL, 0}
+
+/* Opens the interface in a file, which is a text or a descriptor (docs/descriptor.md). If it is none, that is TENON_CALLER,
+ * and error.text says where, as "store.x:7:12: ..."; so is an interface with types for which C has no layout: those that it
+ * only names, and `quadruple`. Options that are NULL are all zero. */
+tenon_interface_file *tenon_interface_open(const char *path, const tenon_open_options *options,
+                                           tenon_error *error);
+
+/* The same of LENGTH bytes in memory, a text or a descriptor. Errors call it NAME; NULL: "interface". They may have come from
+ * anywhere: no file is read for an #include line, unless the options name folders, and then from that of NAME, too. */
+tenon_interface_file *tenon_interface_parse(const void *bytes, size_t length, const char *name,
+                                            const tenon_open_options *options, tenon_error *error);
+
+/* Lets go of it and of its tables, which nothing may use any more: no channel, pending call, server or value that is yet to be
+ * cleared. NULL is nothing to do. */
+void tenon_interface_free(tenon_interface_file *file);
+
+/* The version of a program, by the program's name in the file; NULL: the only program. 0: the highest version, unless the
+ * program has a version 0. NULL and an error: it is not there. It lives until tenon_interface_free, as all tables do. */
+const tenon_interface *tenon_interface_version(const tenon_interface_file *file, const char *program,
+                                               uint32_t version, tenon_error *error);
+
+/* A procedure of a version, by its name in the file; also of the tables of generated code. NULL and an error: it is not there, or
+ * has streams. Its arguments lie in a struct with a field for each parameter, as in C, so that a single one is just its value;
+ * size and align of `arguments` and `result` are those of the types in C, which a program can hold against its own. */
+const tenon_procedure *tenon_interface_procedure(const tenon_interface *interface, const char *procedure,
+                                                 tenon_error *error);
+
+/* The table of a type, by its name in the file. NULL and an error: it is not there. */
+const tenon_message *tenon_interface_type(const tenon_interface_file *file, const char *type, tenon_error *error);
+
+/* An error of the interface that a procedure of a version raises, by the name of its type: for tenon_raised and tenon_raise.
+ * NULL and an error: it is not there. */
+const tenon_raised_type *tenon_interface_raised(const tenon_interface_file *file, const tenon_interface *interface,
+                                                const char *procedure, const char *type, tenon_error *error);
+
+/* Calls a procedure by its name, as tenon_call does. The channel was connected with the same INTERFACE. A program that calls
+ * often looks the procedure up once. */
+bool tenon_interface_call(const tenon_interface *interface, tenon_channel *channel, const char *procedure,
+                          const void *arguments, void *result, tenon_error *error);
 
 /* -- streams: for programs -- */
 

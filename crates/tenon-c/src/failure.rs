@@ -114,6 +114,31 @@ impl CodecFailure {
     }
 }
 
+impl From<EncodeError> for CodecError<EncodeError> {
+    /// What the library itself did not encode.
+    fn from(error: EncodeError) -> Self {
+        match error.kind {
+            EncodeErrorKind::Null => Self::Null(error.field.clone()),
+            EncodeErrorKind::NoMemory => Self::Fault(CodecFault::NoMemory),
+            EncodeErrorKind::TooLarge { limit } => Self::Fault(CodecFault::TooLarge {
+                limit: limit as u64,
+            }),
+            _ => Self::Value(error),
+        }
+    }
+}
+
+impl From<DecodeError> for CodecError<DecodeError> {
+    /// What the library itself did not decode.
+    fn from(error: DecodeError) -> Self {
+        match error.kind {
+            DecodeErrorKind::HoldsNul => Self::Fault(CodecFault::HoldsNul),
+            DecodeErrorKind::NoMemory => Self::Fault(CodecFault::NoMemory),
+            _ => Self::Value(error),
+        }
+    }
+}
+
 fn clamped(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

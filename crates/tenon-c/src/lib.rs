@@ -9,6 +9,7 @@ mod failure;
 mod habits;
 mod limits;
 mod log;
+mod opened;
 mod presence;
 mod report;
 mod text;

@@ -56,6 +56,12 @@ pub enum ApiError {
     Address(AddressError),
     /// A credential that cannot be sent.
     Credential(CredentialError),
+    /// A value that was to be bytes, without a call.
+    Encoded(CodecError<EncodeError>),
+    /// Bytes that were to be a value, without a call.
+    Decoded(CodecError<DecodeError>),
+    /// An interface that cannot be opened, or does not have what is looked for.
+    Interface(String),
     /// The program's own mistake.
     Caller(&'static str),
     /// A panic.
@@ -70,9 +76,15 @@ impl ApiError {
             Self::Start(error) => kind_of_start(error),
             Self::Arguments(reason) => kind_of_reason(reason, ApiErrorKind::Caller),
             Self::Result(reason) => kind_of_reason(reason, ApiErrorKind::Peer),
-            Self::SentItem(reason) => kind_of_reason(reason, ApiErrorKind::Caller),
-            Self::ItemMessage(reason) => kind_of_reason(reason, ApiErrorKind::Peer),
-            Self::Address(_) | Self::Credential(_) | Self::Caller(_) => ApiErrorKind::Caller,
+            Self::SentItem(reason) | Self::Encoded(reason) => {
+                kind_of_reason(reason, ApiErrorKind::Caller)
+            }
+            Self::ItemMessage(reason) | Self::Decoded(reason) => {
+                kind_of_reason(reason, ApiErrorKind::Peer)
+            }
+            Self::Address(_) | Self::Credential(_) | Self::Caller(_) | Self::Interface(_) => {
+                ApiErrorKind::Caller
+            }
             Self::System(_) => ApiErrorKind::System,
             Self::Bug(_) => ApiErrorKind::Bug,
         }
@@ -91,6 +103,9 @@ impl ApiError {
             | Self::Result(_)
             | Self::SentItem(_)
             | Self::ItemMessage(_)
+            | Self::Encoded(_)
+            | Self::Decoded(_)
+            | Self::Interface(_)
             | Self::Address(_)
             | Self::Credential(_)
             | Self::Caller(_)
@@ -120,6 +135,9 @@ impl ApiError {
             Self::Start(_)
             | Self::System(_)
             | Self::Arguments(_)
+            | Self::Encoded(_)
+            | Self::Decoded(_)
+            | Self::Interface(_)
             | Self::Address(_)
             | Self::Credential(_)
             | Self::Caller(_) => false,
@@ -256,6 +274,9 @@ impl fmt::Display for ApiError {
             Self::Result(reason) => write!(f, "the result cannot be decoded: {reason}"),
             Self::SentItem(reason) => write!(f, "the item cannot be sent: {reason}"),
             Self::ItemMessage(reason) => write!(f, "the item cannot be decoded: {reason}"),
+            Self::Encoded(reason) => write!(f, "the value cannot be encoded: {reason}"),
+            Self::Decoded(reason) => write!(f, "the value cannot be decoded: {reason}"),
+            Self::Interface(text) => f.write_str(text),
             Self::Caller(text) => f.write_str(text),
             Self::Bug(text) => write!(f, "Tenon made a mistake, please report it: {text}"),
         }

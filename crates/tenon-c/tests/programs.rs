@@ -354,6 +354,26 @@ fn mistakes_of_a_program_are_errors() {
     assert!(said.contains("fine\n"), "{said}");
 }
 
+/// Interfaces that are opened at run time, from a file and from a descriptor, by every engine.
+#[test]
+fn interfaces_are_opened_at_run_time() {
+    let installed = Installed::shared();
+    let program = installed.compile("gcc", "opened", &SANITIZED, false);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/opened.x");
+    let parsed = tenon_idl::parse_file(&file, &Default::default());
+    let schema = parsed.schema.expect("an interface");
+    let descriptor = tenon_descriptor::Descriptor::new(&schema).expect("a descriptor");
+    let described = installed.prefix.join("opened.descriptor");
+    fs::write(&described, descriptor.bytes()).expect("a file");
+    let unix = format!(
+        "unix://{}",
+        installed.prefix.join("opened.socket").display()
+    );
+    let mut command = Command::new(program);
+    command.args([&file, &described]).arg(unix);
+    assert_eq!(succeeds(&mut command), "fine\n");
+}
+
 #[test]
 fn the_header_is_one_of_cpp_too() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/tenon.h");

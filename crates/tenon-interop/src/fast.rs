@@ -33,9 +33,17 @@ pub fn install(folder: &Path) -> PathBuf {
 /// # Panics
 /// If pkg-config does not know them.
 pub fn flags(prefix: &Path) -> Vec<String> {
+    flags_of(prefix, "tenon-tirpc")
+}
+
+/// Returns what the compiler is told of one of them, `tenon-tirpc` or `tenon`, as pkg-config calls it.
+///
+/// # Panics
+/// If pkg-config does not know it.
+pub fn flags_of(prefix: &Path, package: &str) -> Vec<String> {
     let mut command = Command::new("pkg-config");
     command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-    command.args(["--cflags", "--libs", "tenon-tirpc"]);
+    command.args(["--cflags", "--libs", package]);
     let said = run(command);
     let mut flags: Vec<String> = said.split_whitespace().map(str::to_owned).collect();
     flags.push(format!("-Wl,-rpath,{}", prefix.join("lib").display()));

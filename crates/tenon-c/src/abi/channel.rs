@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenon::lean::Interface;
-use tenon::wire::{DecodeError, EncodeError, Encoder, Representation};
+use tenon::wire::{DecodeError, EncodeError, Encoder};
 use tenon::{
     CallError, CallOptions, Channel, ChannelStepper, Client, ClientView, Protocol, ReplyMetadata,
 };
 
-use super::codec;
+use super::codec::{self, CWrite};
 use super::error::{CError, done, told};
 use super::fork::ForkGeneration;
 use super::options::{CAuthSys, COptions};
-use super::types::{CInterface, CMessage, CProcedure, Encode};
+use super::types::{CInterface, CMessage, CProcedure};
 use super::value::OwnedValue;
 use super::words;
 use crate::failure::CodecError;
@@ -287,10 +287,9 @@ impl<'m> CallArguments<'m> {
 
     /// Appends them; why they were not is left behind.
     #[inline]
-    pub(super) fn encode<R: Representation>(
+    pub(super) fn encode<R: CWrite>(
         self,
         out: &mut Encoder<'_, R>,
-        routine: impl FnOnce(&CMessage) -> Encode,
         limit: usize,
         failure: &mut Option<CodecError<EncodeError>>,
     ) -> Result<(), EncodeError> {
@@ -298,7 +297,7 @@ impl<'m> CallArguments<'m> {
             return Ok(());
         };
         // SAFETY: the promise of `of`.
-        unsafe { codec::encode(out, routine(message), self.value, limit) }.map_err(|reason| {
+        unsafe { codec::encode(out, message, self.value, limit) }.map_err(|reason| {
             let error = reason.encode_error();
             *failure = Some(reason);
             error
@@ -440,7 +439,7 @@ impl CChannel {
         let outcome = match self.client.protocol() {
             Protocol::Onc => self.view().onc().call(
                 number,
-                |out| arguments.encode(out, |message| message.encode_xdr, limit, &mut unsent),
+                |out| arguments.encode(out, limit, &mut unsent),
                 |input| {
                     result.decode(&mut unread, |message, value| {
                         // SAFETY: the place has room for what the message describes, and is zero.
@@ -450,7 +449,7 @@ impl CChannel {
             ),
             Protocol::Lean => self.view().lean().call(
                 number,
-                |out| arguments.encode(out, |message| message.encode_lean, limit, &mut unsent),
+                |out| arguments.encode(out, limit, &mut unsent),
                 |input| {
                     result.decode(&mut unread, |message, value| {
                         // SAFETY: the place has room for what the message describes, and is zero.

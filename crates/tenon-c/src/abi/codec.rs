@@ -5,10 +5,11 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
 use tenon::wire::{
-    Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean, Order, Representation,
+    Buffer, DecodeError, Decoder, EncodeError, Encoder, Lean, Native, Representation, Swapped, Xdr,
 };
 use tenon::{LeanInput, Refusal};
 
+use super::runtime_codec::{ValueCodec, ValueSink};
 use super::types::{CDecoder, CEncoder, CFailure, CMessage, Decode, Encode};
 use crate::failure::{CodecError, CodecFailure, CodecFault, NO_MEMORY, TOO_LARGE};
 
@@ -111,17 +112,113 @@ unsafe extern "C" fn grow(encoder: *mut CEncoder, room: usize) -> bool {
     true
 }
 
-/// Appends a value to a message of the run time, in either representation, which has no more bytes than `limit`.
+/// A representation that C's tables have routines to read.
+pub(super) trait CRead: Representation {
+    /// Set if the sender's order of bytes is known by the decoder, and is the other one.
+    const SENDER_SWAPPED: bool;
+
+    /// The routine that reads a value.
+    fn decode_routine(message: &CMessage) -> Option<Decode>;
+
+    /// Reads a value of an opened interface.
+    ///
+    /// # Safety
+    /// There is room for it, which is zeroed.
+    unsafe fn decode_opened(
+        codec: &dyn ValueCodec,
+        input: &mut Decoder<'_, Self>,
+        value: *mut u8,
+    ) -> Result<(), DecodeError>;
+}
+
+/// A representation that C's tables have routines to write.
+pub(super) trait CWrite: Representation {
+    /// The routine that appends a value.
+    fn encode_routine(message: &CMessage) -> Option<Encode>;
+
+    /// Appends a value of an opened interface.
+    ///
+    /// # Safety
+    /// It lies there.
+    unsafe fn encode_opened(
+        codec: &dyn ValueCodec,
+        value: *const u8,
+        to: ValueSink<'_, '_, Self>,
+    ) -> Result<(), EncodeError>;
+}
+
+/// Implements [`CRead`] by a routine of the tables and a method of [`ValueCodec`].
+macro_rules! read {
+    ($representation:ty, $swapped:literal, $routine:ident, $method:ident) => {
+        impl CRead for $representation {
+            const SENDER_SWAPPED: bool = $swapped;
+
+            #[inline(always)]
+            fn decode_routine(message: &CMessage) -> Option<Decode> {
+                message.$routine
+            }
+
+            unsafe fn decode_opened(
+                codec: &dyn ValueCodec,
+                input: &mut Decoder<'_, Self>,
+                value: *mut u8,
+            ) -> Result<(), DecodeError> {
+                // SAFETY: the caller's promise.
+                unsafe { codec.$method(input, value) }
+            }
+        }
+    };
+}
+
+read!(Xdr, false, decode_xdr, decode_xdr);
+read!(Lean<Native>, false, decode_lean, decode_lean);
+read!(Lean<Swapped>, true, decode_lean, decode_swapped);
+
+/// Implements [`CWrite`] by a routine of the tables, which the method of [`ValueCodec`] is called like.
+macro_rules! write {
+    ($representation:ty, $routine:ident) => {
+        impl CWrite for $representation {
+            #[inline(always)]
+            fn encode_routine(message: &CMessage) -> Option<Encode> {
+                message.$routine
+            }
+
+            unsafe fn encode_opened(
+                codec: &dyn ValueCodec,
+                value: *const u8,
+                to: ValueSink<'_, '_, Self>,
+            ) -> Result<(), EncodeError> {
+                // SAFETY: the caller's promise.
+                unsafe { codec.$routine(value, to) }
+            }
+        }
+    };
+}
+
+write!(Xdr, encode_xdr);
+write!(Lean<Native>, encode_lean);
+
+/// A table lacks the routine that is needed.
+const NO_ROUTINE: CodecFault = CodecFault::Unsaid;
+
+/// Appends a value to a message of the run time, which has no more bytes than `limit`.
 ///
 /// # Safety
-/// `routine` is one for the value that `value` leads to.
+/// `message` describes the value that `value` leads to.
 #[inline]
-pub(super) unsafe fn encode<R: Representation>(
+pub(super) unsafe fn encode<R: CWrite>(
     out: &mut Encoder<'_, R>,
-    routine: Encode,
+    message: &CMessage,
     value: *const c_void,
     limit: usize,
 ) -> Result<(), CodecError<EncodeError>> {
+    // SAFETY: it is NULL or that of an opened interface, which lives as long as its tables.
+    if let Some(codec) = unsafe { message.codec.as_ref() } {
+        // SAFETY: the caller's promise.
+        let encoded = unsafe { R::encode_opened(&*codec.0, value.cast(), (out, limit)) };
+        return encoded.map_err(CodecError::from);
+    }
+    let routine = R::encode_routine(message).ok_or(CodecError::Fault(NO_ROUTINE))?;
     let mut bridge = EncoderBridge::over(out, limit);
     let start = bridge.start;
     let before = bridge.buffer.len() - start;
@@ -173,7 +270,7 @@ pub(super) unsafe fn decode_xdr(
     value: *mut c_void,
 ) -> Result<(), CodecError<DecodeError>> {
     // SAFETY: the caller's promise.
-    unsafe { decode(input, 0, message.decode_xdr, value, false) }
+    unsafe { decode(input, 0, message, value) }
 }
 
 /// Reads a value out of a lean message.
@@ -186,12 +283,11 @@ pub(super) unsafe fn decode_lean(
     message: &CMessage,
     value: *mut c_void,
 ) -> Result<(), CodecError<DecodeError>> {
-    let routine = message.decode_lean;
     // SAFETY: the caller's promise.
     unsafe {
         match input {
-            LeanInput::Native(input) => decode(input, 0, routine, value, false),
-            LeanInput::Swapped(input) => decode(input, 0, routine, value, true),
+            LeanInput::Native(input) => decode(input, 0, message, value),
+            LeanInput::Swapped(input) => decode(input, 0, message, value),
         }
     }
 }
@@ -209,43 +305,48 @@ pub(super) unsafe fn decode_raised(
     // SAFETY: the caller's promise.
     unsafe {
         match details {
-            LeanInput::Native(input) => decode_behind(input, align, message, value, false),
-            LeanInput::Swapped(input) => decode_behind(input, align, message, value, true),
+            LeanInput::Native(input) => decode_behind(input, align, message, value),
+            LeanInput::Swapped(input) => decode_behind(input, align, message, value),
         }
     }
 }
 
 /// # Safety
 /// As [`decode_xdr`].
-unsafe fn decode_behind<O: Order>(
-    mut input: Decoder<'_, Lean<O>>,
+unsafe fn decode_behind<R: CRead>(
+    mut input: Decoder<'_, R>,
     align: usize,
     message: &CMessage,
     value: *mut c_void,
-    swapped: bool,
 ) -> Result<(), CodecError<DecodeError>> {
     let all = input.rest().len();
     let _position: u32 = input.get().map_err(CodecError::Value)?;
     input.align(align, 0).map_err(CodecError::Value)?;
     let behind = all - input.rest().len();
     // SAFETY: the caller's promise.
-    unsafe { decode(&mut input, behind, message.decode_lean, value, swapped) }?;
+    unsafe { decode(&mut input, behind, message, value) }?;
     input.finish().map_err(CodecError::Value)
 }
 
 /// Reads a value that stands `behind` bytes behind the beginning of its message.
 ///
 /// # Safety
-/// `routine` is one for the room that `value` leads to, which is zeroed; so many bytes of the message were read.
+/// `message` describes the room that `value` leads to, which is zeroed; so many bytes of the message were read.
 #[inline]
-unsafe fn decode<R: Representation>(
+pub(super) unsafe fn decode<R: CRead>(
     input: &mut Decoder<'_, R>,
     behind: usize,
-    routine: Decode,
+    message: &CMessage,
     value: *mut c_void,
-    swapped: bool,
 ) -> Result<(), CodecError<DecodeError>> {
-    let mut decoder = decoder_over(input, swapped);
+    // SAFETY: it is NULL or that of an opened interface, which lives as long as its tables.
+    if let Some(codec) = unsafe { message.codec.as_ref() } {
+        // SAFETY: the caller's promise.
+        let decoded = unsafe { R::decode_opened(&*codec.0, input, value.cast()) };
+        return decoded.map_err(CodecError::from);
+    }
+    let routine = R::decode_routine(message).ok_or(CodecError::Fault(NO_ROUTINE))?;
+    let mut decoder = decoder_over(input, R::SENDER_SWAPPED);
     let start = decoder.at;
     decoder.base = decoder.base.wrapping_sub(behind);
     // SAFETY: the routine is one for this value, and the decoder leads to the bytes of the message,

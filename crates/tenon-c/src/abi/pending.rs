@@ -11,7 +11,7 @@ use super::channel::{CChannel, CallArguments, NO_PROCEDURE, ResultSlot, explaine
 use super::codec;
 use super::error::{CError, done, told};
 use super::fork::ForkGeneration;
-use super::types::{CMessage, CProcedure};
+use super::types::CProcedure;
 use crate::report::ApiError;
 
 /// `tenon_pending`.
@@ -65,19 +65,17 @@ impl CChannel {
         let started = match self.client.protocol() {
             Protocol::Onc => {
                 let unread = |_: &mut Decoder<'_>| Ok(());
-                let encode = |message: &CMessage| message.encode_xdr;
                 self.view().onc().start(
                     number,
-                    |out| arguments.encode(out, encode, limit, &mut unsent),
+                    |out| arguments.encode(out, limit, &mut unsent),
                     unread,
                 )
             }
             Protocol::Lean => {
                 let unread = |_: &mut LeanInput<'_>| Ok(());
-                let encode = |message: &CMessage| message.encode_lean;
                 self.view().lean().start(
                     number,
-                    |out| arguments.encode(out, encode, limit, &mut unsent),
+                    |out| arguments.encode(out, limit, &mut unsent),
                     unread,
                 )
             }

@@ -143,7 +143,7 @@ unsafe fn encode(
     out.put(of.position);
     out.align(of.align, 0);
     // SAFETY: the caller's promise.
-    unsafe { codec::encode(&mut out, message.encode_lean, value, limit) }
+    unsafe { codec::encode(&mut out, message, value, limit) }
 }
 
 /// Returns a type and its message, if both are there and lean messages have such an alignment.

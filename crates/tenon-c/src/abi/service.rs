@@ -4,15 +4,15 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use tenon::lean::Interface;
-use tenon::wire::{Decoder, Encoder, Lean, Representation};
+use tenon::wire::{Decoder, Encoder, Lean};
 use tenon::{CallInfo, LeanInput, LeanService, Refusal, ServedStreams, Service};
 
-use super::codec;
+use super::codec::{self, CWrite};
 use super::interface::list;
 use super::request::CRequest;
 use super::scratch::{ALIGN, with_room};
 use super::streamed::{CStreamService, StreamedProcedure};
-use super::types::{CInterface, CMessage, CProcedure, Encode};
+use super::types::{CInterface, CMessage, CProcedure};
 use super::value::OwnedValue;
 use crate::failure::{CodecError, CodecFault};
 use crate::limits::ResultLimits;
@@ -137,15 +137,14 @@ impl CService {
         }
     }
 
-    /// Carries a call out: `decode` reads the arguments, and the result is appended by the routine that
-    /// `routine` names.
+    /// Carries a call out: `decode` reads the arguments, and the result is appended in
+    /// the representation of `out`.
     #[inline]
-    fn execute<R: Representation>(
+    fn execute<R: CWrite>(
         &self,
         call: &CallInfo<'_>,
         decode: impl FnOnce(&CMessage, *mut c_void) -> Result<(), Refusal>,
         out: &mut Encoder<'_, R>,
-        routine: impl FnOnce(&CMessage) -> Encode,
     ) -> Result<(), Refusal> {
         let served = self.find(call.procedure())?;
         let sizes = [served.arguments, served.result].map(|message| message.map_or(0, |m| m.size));
@@ -171,7 +170,7 @@ impl CService {
             // Before the arguments go: what the result owns may be theirs, if it is kept.
             let sent = match served.result {
                 // SAFETY: the result is a value of this type.
-                Some(message) => unsafe { codec::encode(out, routine(message), result, limit) },
+                Some(message) => unsafe { codec::encode(out, message, result, limit) },
                 None => Ok(()),
             };
             if request.keeps_result() {
@@ -237,7 +236,7 @@ impl Service for CService {
             // SAFETY: the value is room for what the message describes, and zero.
             unsafe { codec::decode_xdr(arguments, message, value) }.map_err(unread)
         };
-        self.execute(call, decode, result, |message| message.encode_xdr)
+        self.execute(call, decode, result)
     }
 
     fn lean(&self) -> Option<&dyn LeanService> {
@@ -260,7 +259,7 @@ impl LeanService for CService {
             // SAFETY: the value is room for what the message describes, and zero.
             unsafe { codec::decode_lean(&mut arguments, message, value) }.map_err(unread)
         };
-        self.execute(call, decode, result, |message| message.encode_lean)
+        self.execute(call, decode, result)
     }
 
     fn call_streaming(

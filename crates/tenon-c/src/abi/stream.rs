@@ -186,7 +186,7 @@ impl CStream {
         let (mut unsent, limit) = (None, self.send_max);
         let fed = writer.feed_with(|out| {
             // SAFETY: the caller's promise.
-            unsafe { codec::encode(out, message.encode_lean, item, limit) }.map_err(|reason| {
+            unsafe { codec::encode(out, message, item, limit) }.map_err(|reason| {
                 let error = reason.encode_error();
                 unsent = Some(reason);
                 error
@@ -385,7 +385,7 @@ impl CChannel {
         let limit = self.send_max();
         let streams = procedure.streams();
         let opened = self.view().lean().open(procedure.number, streams, |out| {
-            arguments.encode(out, |message| message.encode_lean, limit, &mut unsent)
+            arguments.encode(out, limit, &mut unsent)
         });
         match (opened, unsent) {
             (Err(_), Some(reason)) => Err(ApiError::Arguments(reason)),

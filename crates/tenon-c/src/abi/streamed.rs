@@ -128,7 +128,7 @@ impl CService {
             ended?;
             let sent = match served.result {
                 // SAFETY: the result is a value of this type.
-                Some(message) => unsafe { codec::encode(out, message.encode_lean, result, limit) },
+                Some(message) => unsafe { codec::encode(out, message, result, limit) },
                 None => Ok(()),
             };
             if request.keeps_result() {

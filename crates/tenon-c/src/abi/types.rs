@@ -2,6 +2,8 @@
 
 use std::ffi::{c_char, c_void};
 
+use super::runtime_codec::RuntimeCodec;
+
 /// `tenon_failure`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -71,16 +73,24 @@ pub struct CMessage {
     /// Alignment of a value in memory.
     pub align: usize,
     /// For ONC RPC.
-    pub encode_xdr: Encode,
+    pub encode_xdr: Option<Encode>,
     /// For ONC RPC.
-    pub decode_xdr: Decode,
+    pub decode_xdr: Option<Decode>,
     /// For the lean protocol.
-    pub encode_lean: Encode,
+    pub encode_lean: Option<Encode>,
     /// For the lean protocol.
-    pub decode_lean: Decode,
+    pub decode_lean: Option<Decode>,
     /// Gives back what a value owns, if it can own something.
     pub free: Option<unsafe extern "C" fn(*mut c_void)>,
+    /// What moves and frees values in place of the functions, in a table of an opened interface; NULL in all others.
+    pub codec: *const RuntimeCodec,
 }
+
+// SAFETY: it is constant data, and so is what moves the values of opened interfaces.
+unsafe impl Send for CMessage {}
+
+// SAFETY: the same.
+unsafe impl Sync for CMessage {}
 
 /// `tenon_procedure`.
 #[repr(C)]

@@ -46,7 +46,9 @@ impl Drop for OwnedValue<'_> {
 unsafe fn clear(message: &CMessage, value: *mut c_void) {
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some(free) = message.free {
+        if let Some(codec) = message.codec.as_ref() {
+            codec.0.free(value.cast());
+        } else if let Some(free) = message.free {
             free(value);
         }
         ptr::write_bytes(value.cast::<u8>(), 0, message.size);

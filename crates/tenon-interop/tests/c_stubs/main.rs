@@ -2,6 +2,7 @@
 
 mod libtirpc;
 mod names;
+mod opened;
 mod plain;
 mod sizes;
 mod type_names;

@@ -181,7 +181,7 @@ fn table(lead: &str, ty: &str, names: &[[String; 2]; 2], free: &str) -> String {
         .map(|[encode, decode]| format!("\t{encode}, {decode},\n"))
         .collect();
     format!(
-        "{lead} = {{\n\tsizeof ({ty}), _Alignof ({ty}),\n{}\t{free}\n}};\n\n",
+        "{lead} = {{\n\tsizeof ({ty}), _Alignof ({ty}),\n{}\t{free}, NULL\n}};\n\n",
         functions.concat()
     )
 }

@@ -997,33 +997,33 @@ const tenon_message entry_message = {
 	sizeof (entry), _Alignof (entry),
 	tenon_xdr_encode_entry, tenon_xdr_decode_entry,
 	tenon_lean_encode_entry, tenon_lean_decode_entry,
-	tenon_free_entry
+	tenon_free_entry, NULL
 };
 
 const tenon_message entries_message = {
 	sizeof (entries), _Alignof (entries),
 	tenon_xdr_encode_entries, tenon_xdr_decode_entries,
 	tenon_lean_encode_entries, tenon_lean_decode_entries,
-	tenon_free_entries
+	tenon_free_entries, NULL
 };
 
 const tenon_message dirlist_message = {
 	sizeof (dirlist), _Alignof (dirlist),
 	tenon_xdr_encode_dirlist, tenon_xdr_decode_dirlist,
 	tenon_lean_encode_dirlist, tenon_lean_decode_dirlist,
-	tenon_free_dirlist
+	tenon_free_dirlist, NULL
 };
 
 const tenon_message ticks_message = {
 	sizeof (ticks), _Alignof (ticks),
 	tenon_xdr_encode_ticks, tenon_xdr_decode_ticks,
 	tenon_lean_encode_ticks, tenon_lean_decode_ticks,
-	tenon_free_ticks
+	tenon_free_ticks, NULL
 };
 
 const tenon_message listing_message = {
 	sizeof (listing), _Alignof (listing),
 	tenon_xdr_encode_listing, tenon_xdr_decode_listing,
 	tenon_lean_encode_listing, tenon_lean_decode_listing,
-	tenon_free_listing
+	tenon_free_listing, NULL
 };
