@@ -4,7 +4,8 @@
 mod support;
 
 use support::{ids, schema};
-use tenon_exec::{Interface, Message, Value, random::Random};
+use tenon_exec::layout::CDialect;
+use tenon_exec::{CValues, Interface, Message, MessageId, Value, random::Random};
 use tenon_plan::Representation;
 use tenon_schema::Type;
 use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Native, Swapped, Xdr};
@@ -70,6 +71,30 @@ fn in_xdr() {
 #[test]
 fn in_lean() {
     move_all::<Lean<Native>>(Representation::LEAN, 2);
+}
+
+/// Values as a program in C holds them, in memory of malloc, all of which is freed.
+#[test]
+fn as_c_has_them() {
+    let frames = Interface::new(schema(INTERFACE)).expect("plans");
+    for dialect in [CDialect::Tenon, CDialect::Rpcgen] {
+        let values = CValues::new(schema(INTERFACE), Representation::XDR, dialect, true);
+        let values = values.expect("values that C has");
+        for id in ids(&frames) {
+            let value = Random::new(4).value(frames.schema(), &Type::Named(id), 25);
+            let bytes = encoded::<Xdr>(frames.message(id).expect("a layout"), &value);
+            let message = values.message(MessageId::Type(id));
+            for part in 1..4 {
+                let cut = &bytes[..bytes.len() * part / 4];
+                assert!(message.read(&mut lenient::<Xdr>(cut)).is_err());
+            }
+            let read = message.read(&mut lenient::<Xdr>(&bytes));
+            let read = read.expect("good bytes");
+            let mut again = Buffer::default();
+            let done = read.encode(&mut Encoder::<Xdr>::over(&mut again), bytes.len());
+            assert_eq!((done, again.as_slice()), (Ok(()), bytes.as_slice()));
+        }
+    }
 }
 
 /// As from a sender of the other order: what it writes is what it reads.
