@@ -209,7 +209,8 @@ fn first_error(parsed: &Parsed) -> String {
     let Some(first) = reports.iter().find(|report| report.severity == "error") else {
         return "the interface cannot be read".to_owned();
     };
-    let hint = first.hint.as_deref();
+    // Some hints are about options of the command.
+    let hint = first.hint.as_deref().filter(|hint| !hint.contains("`--"));
     let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
     let place = match first.line {
         0 => String::new(),
