@@ -31,6 +31,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             sizes.push(bytes);
         }
     }
+    if rows.is_empty() {
+        return Err("nothing that is measured has such a name".into());
+    }
     let measured = Measured {
         rows,
         sizes,

@@ -57,6 +57,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             rows.push(row.map_err(|error| format!("{}: {error}", plan.name()))?);
         }
     }
+    if rows.is_empty() {
+        return Err("no row has such a name; rows are called nested10.encode, for example".into());
+    }
     eprintln!("\r{:60}", "");
     print!("{}\n{}", report::tables(&rows), report::ratios(&rows));
     match filter.is_empty() {
