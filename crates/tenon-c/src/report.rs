@@ -287,7 +287,7 @@ impl<E: fmt::Display> fmt::Display for CodecError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Value(error) => error.fmt(f),
-            Self::Null(field) if field.is_empty() => f.write_str("a pointer in them is NULL"),
+            Self::Null(field) if field.is_empty() => f.write_str("a pointer to a value is NULL"),
             Self::Null(field) => write!(f, "{field} is NULL"),
             Self::Fault(fault) => fault.fmt(f),
         }
@@ -298,13 +298,13 @@ impl fmt::Display for CodecFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoMemory => "there is no memory",
-            Self::Unsaid => "their routine does not say why",
-            Self::OutOfBounds => "their routine went out of the message's bounds",
+            Self::Unsaid => "the routine does not say why",
+            Self::OutOfBounds => "the routine went out of the message's bounds",
             Self::HoldsNul => "a string holds a NUL, which a string of C's cannot",
             Self::TooLarge { limit } => {
                 return write!(
                     f,
-                    "they are larger than {limit} bytes, which may be sent; has a list of them no end?"
+                    "{limit} bytes, the limit, are not enough; does a list lead back to itself?"
                 );
             }
         })

@@ -440,7 +440,7 @@ impl fmt::Display for AddressErrorKind {
                 "only the lean protocol goes over shared memory; write shm:///path, or \
                  unix:///path for ONC RPC"
             }
-            Self::NoPort => "the port is missing, for which nobody can be asked; write xdp://host:port",
+            Self::NoPort => "the port is missing, and past the kernel no rpcbind is asked for it; write it behind the host, as in :4711",
             Self::NoHost => "the host is missing; write tcp://host:port",
             Self::BadHost => "the host holds a character that no host name has",
             Self::BareIpv6 => "put the IPv6 address in brackets, as in tcp://[::1]:2049",

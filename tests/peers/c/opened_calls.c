@@ -151,7 +151,7 @@ refuse(tenon_channel *channel)
 	int32_t answer = 1;
 
 	REQUIRE(!tenon_interface_call(version, channel, "ECHO_NODE_LIST", &list, &returned, &error), error);
-	REQUIRE(error.kind == TENON_CALLER && strstr(error.text, "has a list of them no end?") != NULL, error);
+	REQUIRE(error.kind == TENON_CALLER && strstr(error.text, "does a list lead back to itself?") != NULL, error);
 	REQUIRE(returned == NULL, error);
 	REQUIRE(!tenon_interface_call(version, channel, "ECHO_BLOB", &missing, &got, &error), error);
 	REQUIRE(error.kind == TENON_CALLER && strstr(error.text, "is NULL") != NULL, error);

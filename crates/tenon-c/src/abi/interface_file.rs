@@ -235,12 +235,14 @@ pub unsafe extern "C" fn tenon_interface_version(
         };
         let found = file.tables.version(program, version);
         found.ok_or_else(|| {
-            let program = program.map_or("one program".to_owned(), |name| format!("`{name}`"));
+            let program = program.map_or("no single program".to_owned(), |name| {
+                format!("no program `{name}`")
+            });
             let version = match version {
                 0 => String::new(),
-                version => format!(" with version {version}"),
+                version => format!(" that has version {version}"),
             };
-            ApiError::Interface(format!("the interface does not have {program}{version}"))
+            ApiError::Interface(format!("the interface has {program}{version}"))
         })
     };
     // SAFETY: the error is NULL or the caller's own.

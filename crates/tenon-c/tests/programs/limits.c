@@ -109,11 +109,11 @@ static void is_refused(tenon_channel *channel, tenon_kind kind, const char *text
 static void calls_without_end_are_refused(const char *address) {
     tenon_options options = {0};
     tenon_channel *channel = connect_with(address, NULL);
-    is_refused(channel, TENON_CALLER, "larger than 67108864 bytes");
+    is_refused(channel, TENON_CALLER, "67108864 bytes, the limit, are not enough");
     tenon_close(channel);
     options.send_max = 5000;
     channel = connect_with(address, &options);
-    is_refused(channel, TENON_CALLER, "larger than 5000 bytes");
+    is_refused(channel, TENON_CALLER, "5000 bytes, the limit, are not enough");
     tenon_close(channel);
 }
 
@@ -124,7 +124,7 @@ static void results_without_end_are_refused(const char *address) {
     CHECK(!tenon_call(channel, &procedures[GIVE], NULL, &back, &error));
     CHECK(error.kind == TENON_REFUSED);
     CHECK(count_of(&warnings) == before + 1);
-    CHECK(strstr(last_warning, "the result cannot be sent: they are larger than 1000000 bytes") != NULL);
+    CHECK(strstr(last_warning, "the result cannot be sent: 1000000 bytes, the limit, are not enough") != NULL);
     CHECK(strstr(last_warning, "a procedure failed") != NULL && strstr(last_warning, "procedure") != NULL);
     tenon_close(channel);
 }

@@ -92,7 +92,7 @@ static void look_up(const tenon_interface_file *file) {
 
     REQUIRE(first != NULL && first->version == 1 && highest != NULL && highest->version == 2);
     REQUIRE(tenon_interface_version(file, NULL, 2, &error) == highest);
-    REQUIRE(tenon_interface_version(file, "OPENED", 3, &error) == NULL && SAYS("`OPENED` with version 3"));
+    REQUIRE(tenon_interface_version(file, "OPENED", 3, &error) == NULL && SAYS("`OPENED` that has version 3"));
     REQUIRE(tenon_interface_version(file, "CLOSED", 1, &error) == NULL && SAYS("`CLOSED`"));
     REQUIRE(tenon_interface_version(NULL, "OPENED", 1, &error) == NULL && SAYS("NULL"));
     REQUIRE(tenon_interface_type(file, "record", &error)->size == sizeof(record));
@@ -132,7 +132,7 @@ static void marshal(const tenon_interface_file *file) {
         REQUIRE(tenon_encode(message, form, &sent, many, length, NULL, &error) && many[length] == 0);
         for (at = 0; at < length; at++) {
             memset(&got, 0xff, sizeof got);
-            REQUIRE(!tenon_encode(message, form, &sent, many, at, NULL, &error) && SAYS("larger than"));
+            REQUIRE(!tenon_encode(message, form, &sent, many, at, NULL, &error) && SAYS("the limit, are not enough"));
             REQUIRE(!tenon_decode(message, form, buffer, at, &got, NULL, &error) && error.kind == TENON_PEER);
             REQUIRE(got.names == NULL && got.wide == 0);
         }
@@ -159,8 +159,8 @@ static void marshal(const tenon_interface_file *file) {
     sent.numbers.numbers_len = 0;
     second.next = &first;
     for (form = TENON_XDR; form <= TENON_LEAN; form++) {
-        REQUIRE(tenon_encode_alloc(message, form, &sent, 1 << 20, &length, &error) == NULL && SAYS("no end?"));
-        REQUIRE(tenon_encode_alloc(message, form, &sent, 0, &length, &error) == NULL && SAYS("no end?"));
+        REQUIRE(tenon_encode_alloc(message, form, &sent, 1 << 20, &length, &error) == NULL && SAYS("lead back to itself?"));
+        REQUIRE(tenon_encode_alloc(message, form, &sent, 0, &length, &error) == NULL && SAYS("lead back to itself?"));
     }
 }
 

@@ -11,7 +11,7 @@ use tenon_wire::{
     Limits, Native, Representation as WireRepresentation, Swapped, Xdr,
 };
 
-use crate::support::{self, ids};
+use crate::support::{self, damaged, ids};
 
 const DIALECTS: [CDialect; 2] = [CDialect::Tenon, CDialect::Rpcgen];
 
@@ -54,12 +54,7 @@ impl Engines {
             self.judge::<R>(id, bytes);
             let mut chance = Random::new(seed);
             for _ in 0..4 {
-                let mut damaged = bytes.to_vec();
-                let bit = chance.below(8 * bytes.len() as u64) as usize;
-                if let Some(byte) = damaged.get_mut(bit / 8) {
-                    *byte ^= 1 << (bit % 8);
-                }
-                damaged.truncate(chance.below(2 * bytes.len() as u64 + 1) as usize);
+                let damaged = damaged(bytes, &mut chance);
                 self.judge::<R>(id, &damaged);
             }
         }

@@ -2,7 +2,7 @@
 //! the passes keep the bytes, and values survive the wire and JSON.
 
 use crate::support;
-use crate::support::{encoded, ids};
+use crate::support::{damaged, encoded, ids};
 use tenon_exec::random::schemas::{schema, schema_for_c};
 use tenon_exec::random::text;
 use tenon_exec::{Interface, json, random::Random};
@@ -41,12 +41,7 @@ fn check(schema: Schema, seed: u64) {
 fn agree_on_damage(interfaces: [&Interface; 2], id: TypeId, bytes: &[u8], seed: u64) {
     let mut chance = Random::new(seed);
     for _ in 0..4 {
-        let mut damaged = bytes.to_vec();
-        let bit = chance.below(8 * bytes.len() as u64) as usize;
-        if let Some(byte) = damaged.get_mut(bit / 8) {
-            *byte ^= 1 << (bit % 8);
-        }
-        damaged.truncate(chance.below(2 * bytes.len() as u64 + 1) as usize);
+        let damaged = damaged(bytes, &mut chance);
         let decoded = interfaces.map(|interface| {
             let mut input = Decoder::with(&damaged, DecodeMode::Lenient, Limits::default());
             let value = interface.decode(id, &mut input).ok()?;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tenon_exec::random::Random;
 use tenon_exec::{Interface, Value};
 use tenon_idl::{Options, Parsed, Undeclared};
 use tenon_schema::{Schema, TypeId};
@@ -35,6 +36,17 @@ fn described(parsed: Parsed) -> Schema {
 
 pub fn parsed(parsed: Parsed) -> Interface {
     Interface::new(described(parsed)).expect("types that end")
+}
+
+/// Returns bytes with one bit changed, and often cut off.
+pub fn damaged(bytes: &[u8], chance: &mut Random) -> Vec<u8> {
+    let mut damaged = bytes.to_vec();
+    let bit = chance.below(8 * bytes.len() as u64) as usize;
+    if let Some(byte) = damaged.get_mut(bit / 8) {
+        *byte ^= 1 << (bit % 8);
+    }
+    damaged.truncate(chance.below(2 * bytes.len() as u64 + 1) as usize);
+    damaged
 }
 
 /// The bytes of a value.

@@ -29,10 +29,10 @@ const VALUES_MIXED: usize = 200;
 const ITEMS: usize = 30;
 
 /// Every warning there is, but for those about the lines that interfaces bring along.
-const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"];
+pub const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"];
 
 /// What finds bytes that are not ours, memory that is lost, and what C does not define.
-const SANITIZED: [&str; 4] = [
+pub const SANITIZED: [&str; 4] = [
     "-O1",
     "-g",
     "-fsanitize=address,undefined",

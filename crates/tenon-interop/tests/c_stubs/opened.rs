@@ -12,18 +12,11 @@ use tenon_interop::fast::{flags_of, install};
 use tenon_interop::{PeerTransport, XdrdumpRecoder, peer, root, services, socket_path};
 use tenon_schema::{Schema, Type, TypeId};
 
+use crate::libtirpc::{SANITIZED, STRICT};
+
 /// Values per type, and bytes that are no values.
 const VALUES: usize = 100;
 const WRONG: usize = 200;
-
-const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"];
-
-const SANITIZED: [&str; 4] = [
-    "-O1",
-    "-g",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=undefined",
-];
 
 /// `tenon_engine`.
 const ENGINES: [&str; 3] = ["0", "1", "2"];

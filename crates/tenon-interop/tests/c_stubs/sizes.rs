@@ -4,28 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tenon_gen::c;
+use tenon_interop::compiled::INTERFACES;
 
 use crate::libtirpc::{OPTIMISED, compile, folder, generate_with, options};
 
-/// Interfaces that rpcgen takes alone: those that come with the C library, and ours.
+/// Returns real interfaces: those of the C library, and ours.
 fn interfaces() -> Vec<PathBuf> {
-    let ours = tenon_interop::root().join("interfaces");
-    let theirs = [
-        "key_prot",
-        "klm_prot",
-        "mount",
-        "nfs_prot",
-        "nis_object",
-        "nlm_prot",
-        "rex",
-    ];
-    let theirs = theirs
-        .into_iter()
-        .chain(["rquota", "rstat", "rusers", "sm_inter", "spray", "yppasswd"]);
-    let theirs = theirs.map(|name| Path::new("/usr/include/rpcsvc").join(format!("{name}.x")));
-    let ours = ["demo", "descriptor", "health", "hprpc", "mount3", "nfs3"]
-        .map(|name| ours.join(format!("{name}.x")));
-    theirs.chain(ours).collect()
+    let compiled = INTERFACES.iter().filter(|listed| listed.name != "torture");
+    let further = ["demo", "descriptor", "health"].map(|name| format!("interfaces/{name}.x"));
+    let further = further.iter().map(|file| tenon_interop::root().join(file));
+    compiled
+        .map(|listed| listed.path.into())
+        .chain(further)
+        .collect()
 }
 
 /// Returns the bytes of code and of what goes with it in an object file.

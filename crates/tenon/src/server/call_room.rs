@@ -81,8 +81,8 @@ impl CallAdmission {
         self.has_held.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the connection that has waited longest, which [looks](Self::note_decided) from now on, if there may be room for
-    /// its call and no other one looks. The lock orders this behind what a connection finds that begins to wait.
+    /// Takes the connection that has waited longest, which is the candidate until it [has decided](Self::note_decided), if
+    /// there may be room for its call and there is no other candidate. The lock orders this behind what a connection finds that begins to wait.
     pub(super) fn next(&self) -> Option<Arc<SocketSlot>> {
         let mut held = lock(&self.held);
         if held.candidate.is_none() && self.has(0, true) {
