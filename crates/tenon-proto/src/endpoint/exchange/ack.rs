@@ -41,13 +41,13 @@ impl CallStatus {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReceivedFragments<'a> {
     /// All before this one.
-    pub(super) below: u32,
+    pub(super) below: u64,
     /// The fragments behind it, a bit each, the first in the highest bit of the first byte.
     bitmap: &'a [u8],
 }
 
 impl<'a> ReceivedFragments<'a> {
-    pub(super) fn get(below: u32, bitmap: &'a [u8]) -> Result<Self, DropReason> {
+    pub(super) fn get(below: u64, bitmap: &'a [u8]) -> Result<Self, DropReason> {
         match bitmap.len() <= BITMAP_MAX {
             true => Ok(Self { below, bitmap }),
             false => Err(DropReason::Malformed),
@@ -55,7 +55,7 @@ impl<'a> ReceivedFragments<'a> {
     }
 
     /// Returns the fragments behind the first that is missing.
-    pub(super) fn beyond(&self) -> impl Iterator<Item = u32> + use<'a> {
+    pub(super) fn beyond(&self) -> impl Iterator<Item = u64> + use<'a> {
         let first = self.below.saturating_add(1);
         let bytes = self
             .bitmap
@@ -63,14 +63,14 @@ impl<'a> ReceivedFragments<'a> {
             .enumerate()
             .filter(|(_, bits)| **bits != 0);
         bytes.flat_map(move |(index, bits)| {
-            let set = (0..8).filter(move |bit| bits & (0x80 >> bit) != 0);
-            set.map(move |bit| first.saturating_add(index as u32 * 8 + bit))
+            let set = (0..8_u64).filter(move |bit| bits & (0x80 >> bit) != 0);
+            set.map(move |bit| first.saturating_add(index as u64 * 8 + bit))
         })
     }
 }
 
 /// Appends the bitmap of the fragments behind `below`, the first that is missing. They ascend.
-pub(super) fn put_bitmap(out: &mut Buffer, below: u32, held: impl Iterator<Item = u32>) {
+pub(super) fn put_bitmap(out: &mut Buffer, below: u64, held: impl Iterator<Item = u64>) {
     let mut bitmap = [0_u8; BITMAP_MAX];
     let mut length = 0;
     for fragment in held {

@@ -7,6 +7,7 @@
 //! nothing says whether it [may have been](Failure::may_have_run).
 
 mod ack;
+pub mod byte_stream;
 pub mod client;
 mod congestion;
 mod content;
@@ -18,6 +19,7 @@ mod packet;
 mod reassembled;
 mod reassembly;
 mod sending;
+mod sent_fragments;
 pub mod server;
 mod spare;
 mod time;
@@ -25,7 +27,8 @@ mod time;
 pub use failure::{Failure, Reason};
 pub use opening::DATAGRAM_MIN;
 pub use packet::{
-    DropCounters, DropReason, PACKET_HEADER, PACKET_MAGIC, PacketKind, is_one_of_many, is_packet,
+    DropCounters, DropReason, PACKET_HEADER, PACKET_MAGIC, PacketKind, is_of_byte_stream,
+    is_one_of_many, is_packet,
 };
 pub use reassembled::ReassembledMessage;
 pub use time::RetransmitTimeouts;

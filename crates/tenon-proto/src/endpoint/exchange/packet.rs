@@ -34,10 +34,16 @@ pub enum PacketKind {
     Reset = 8,
     /// The server stops, and answers no more calls of the conversation; or the client makes none any more.
     Goodbye = 9,
+    /// A fragment of a stream of bytes.
+    Data = 10,
+    /// The fragments of a stream of bytes that have come, and how many are taken.
+    DataAck = 11,
+    /// The sender does not know the stream of bytes, or no longer.
+    DataEnd = 12,
 }
 
 impl PacketKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 12] = [
         Self::Hello,
         Self::Welcome,
         Self::Call,
@@ -47,6 +53,9 @@ impl PacketKind {
         Self::Cancel,
         Self::Reset,
         Self::Goodbye,
+        Self::Data,
+        Self::DataAck,
+        Self::DataEnd,
     ];
 
     fn of(number: u8) -> Option<Self> {
@@ -55,10 +64,15 @@ impl PacketKind {
 
     fn allowed_flags(self) -> u8 {
         match self {
-            Self::Call => OPENS | ASKS,
+            Self::Call | Self::Data => OPENS | ASKS,
             Self::Probe | Self::Cancel => OPENS,
-            Self::Reply => ASKS,
-            Self::Hello | Self::Welcome | Self::Ack | Self::Reset | Self::Goodbye => 0,
+            Self::Reply | Self::DataAck => ASKS,
+            Self::Hello
+            | Self::Welcome
+            | Self::Ack
+            | Self::Reset
+            | Self::Goodbye
+            | Self::DataEnd => 0,
         }
     }
 }
@@ -159,7 +173,15 @@ pub fn is_one_of_many(packet: &[u8]) -> bool {
     };
     let carries = header[6] == PacketKind::Call as u8 || header[6] == PacketKind::Reply as u8;
     let lane = u16::from_be_bytes([header[16], header[17]]);
-    carries && (lane != 0 || u32_at(header, 28) > 1)
+    let is_of_several = carries && (lane != 0 || u32_at(header, 28) > 1);
+    is_of_several || header[6] == PacketKind::Data as u8
+}
+
+/// Returns whether a datagram is a packet of a [stream of bytes](super::byte_stream). Whether it is a sound one is not
+/// looked at.
+#[inline]
+pub fn is_of_byte_stream(datagram: &[u8]) -> bool {
+    is_packet(datagram) && datagram[6] >= PacketKind::Data as u8
 }
 
 /// Takes a datagram apart: its header, and what stands behind it.

@@ -1,5 +1,6 @@
 //! The packet exchange protocol as docs/exchange.md specifies it.
 
+mod byte_streams;
 mod calls;
 mod endpoints;
 mod golden;

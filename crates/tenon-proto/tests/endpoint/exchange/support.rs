@@ -97,7 +97,7 @@ pub fn server_granting(
     ServerEngine::new(preamble, limits, server_secrets(incarnation), now)
 }
 
-fn server_secrets(incarnation: u32) -> ServerSecrets {
+pub fn server_secrets(incarnation: u32) -> ServerSecrets {
     let mut key = [9; 16];
     key[..4].copy_from_slice(&incarnation.to_be_bytes());
     ServerSecrets {
@@ -108,7 +108,7 @@ fn server_secrets(incarnation: u32) -> ServerSecrets {
 }
 
 /// The configuration of either end of the packet exchange.
-fn config(order: ByteOrder, of: ConnectionConfig) -> ConnectionConfig {
+pub fn config(order: ByteOrder, of: ConnectionConfig) -> ConnectionConfig {
     ConnectionConfig {
         receive_max: 64 << 20,
         incoming_calls_max: 64,

@@ -13,7 +13,7 @@ use crate::endpoint::exchange::content::AnswerContent;
 use crate::endpoint::exchange::failure::Reason;
 use crate::endpoint::exchange::packet::{ASKS, DropReason, PacketHeader, PacketKind, decode};
 use crate::endpoint::exchange::reassembly::{FragmentError, FragmentOutcome, whole};
-use crate::endpoint::exchange::sending::AckOutcome;
+use crate::endpoint::exchange::sent_fragments::AckOutcome;
 use crate::lean::{
     self, BindAnswer, BindRefusal, ByteOrder, CommonHeader, Exception, Extensions, HEADER, Kind,
 };
@@ -36,9 +36,13 @@ impl<W> ClientCore<W> {
             PacketKind::Reset => self.handle_reset(now, &header).map(|()| None),
             PacketKind::Goodbye => self.handle_goodbye(now, &header, body).map(|()| None),
             PacketKind::Welcome => self.handle_welcome(now, &header, body).map(|()| None),
-            PacketKind::Hello | PacketKind::Call | PacketKind::Probe | PacketKind::Cancel => {
-                Err(DropReason::WrongEnd)
-            }
+            PacketKind::Hello
+            | PacketKind::Call
+            | PacketKind::Probe
+            | PacketKind::Cancel
+            | PacketKind::Data
+            | PacketKind::DataAck
+            | PacketKind::DataEnd => Err(DropReason::WrongEnd),
         }
     }
 
@@ -89,7 +93,7 @@ impl<W> ClientCore<W> {
         header: &PacketHeader,
         body: &[u8],
     ) -> Result<(), DropReason> {
-        let arrived = ReceivedFragments::get(header.fragment, body)?;
+        let arrived = ReceivedFragments::get(header.fragment.into(), body)?;
         let progress = CallStatus::of(header.detail)?;
         let lane = self.lane_of(header)?;
         let is_calling = match lane.stage {

@@ -193,7 +193,7 @@ impl<W> ClientLane<W> {
             ..plain
         };
         prototype.put(out, &header, |out| {
-            put_bitmap(out, below, self.assembly.held());
+            put_bitmap(out, below.into(), self.assembly.held().map(u64::from));
         });
     }
 }

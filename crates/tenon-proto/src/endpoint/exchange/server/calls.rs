@@ -45,7 +45,10 @@ impl<A: PeerAddress> ServerCore<A> {
             | PacketKind::Welcome
             | PacketKind::Reply
             | PacketKind::Reset
-            | PacketKind::Goodbye => Err(DropReason::WrongEnd),
+            | PacketKind::Goodbye
+            | PacketKind::Data
+            | PacketKind::DataAck
+            | PacketKind::DataEnd => Err(DropReason::WrongEnd),
         }
     }
 
@@ -209,7 +212,7 @@ impl<A: PeerAddress> ServerCore<A> {
         index: usize,
         body: &[u8],
     ) -> Result<(), DropReason> {
-        let arrived = ReceivedFragments::get(header.fragment, body)?;
+        let arrived = ReceivedFragments::get(header.fragment.into(), body)?;
         let Some(conversation) = self.conversations.get_mut(header.conversation) else {
             return Err(DropReason::Stale);
         };

@@ -12,7 +12,7 @@ const FULL_FOR: Duration = Duration::from_millis(10);
 /// Conversations that are over, each until its cookie is none any more: a packet of theirs that is under way must not
 /// begin them again, and have a call carried out twice.
 #[derive(Debug, Default)]
-pub(super) struct ClosedConversations {
+pub(in crate::endpoint::exchange) struct ClosedConversations {
     until: HashMap<u64, Instant>,
     /// The time at which it was last found that there is no room.
     full_at: Option<Instant>,
@@ -20,12 +20,17 @@ pub(super) struct ClosedConversations {
 
 impl ClosedConversations {
     /// Returns whether a conversation is over.
-    pub(super) fn has(&self, id: u64, now: Instant) -> bool {
+    pub(in crate::endpoint::exchange) fn has(&self, id: u64, now: Instant) -> bool {
         self.until.get(&id).is_some_and(|until| now < *until)
     }
 
     /// Remembers that a conversation is over; false if there is no room to.
-    pub(super) fn add(&mut self, id: u64, until: Instant, now: Instant) -> bool {
+    pub(in crate::endpoint::exchange) fn add(
+        &mut self,
+        id: u64,
+        until: Instant,
+        now: Instant,
+    ) -> bool {
         if now >= until {
             return true;
         }
@@ -48,7 +53,7 @@ impl ClosedConversations {
         has_room
     }
 
-    pub(super) fn forget_old(&mut self, now: Instant) {
+    pub(in crate::endpoint::exchange) fn forget_old(&mut self, now: Instant) {
         self.until.retain(|_, until| now < *until);
     }
 }

@@ -502,7 +502,7 @@ impl<A> Conversation<A> {
             ..PacketHeader::plain(PacketKind::Ack, self.id, lane.number, lane.sequence)
         };
         self.prototype.put(out, &header, |out| {
-            put_bitmap(out, below, lane.assembly.held());
+            put_bitmap(out, below.into(), lane.assembly.held().map(u64::from));
         });
     }
 

@@ -36,7 +36,7 @@ use crate::endpoint::exchange::reassembly::{Reassembly, whole};
 use crate::endpoint::exchange::spare::{KEPT_BY_SERVER, SpareBuffers};
 use crate::endpoint::exchange::time::{RetransmitTimeouts, SplitMix64};
 use crate::lean::{Metadata, Preamble};
-use closed_conversations::ClosedConversations;
+pub(super) use closed_conversations::ClosedConversations;
 use conversations::ConversationTable;
 
 /// The address of a peer.
@@ -457,9 +457,12 @@ impl<A: PeerAddress> ServerCore<A> {
                 self.handle_of_call(now, &header, body, taken)
             }
             PacketKind::Goodbye => self.handle_goodbye(now, from, &header, body).map(|()| None),
-            PacketKind::Welcome | PacketKind::Reply | PacketKind::Reset => {
-                Err(DropReason::WrongEnd)
-            }
+            PacketKind::Welcome
+            | PacketKind::Reply
+            | PacketKind::Reset
+            | PacketKind::Data
+            | PacketKind::DataAck
+            | PacketKind::DataEnd => Err(DropReason::WrongEnd),
         }
     }
 }
