@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use tenon_net::{Address, Carrier, Stream, Transport, interleave_families};
 
+use crate::byte_relay;
 use crate::client_socket::ClientSocket;
 use crate::error::ConnectError;
 use crate::options::ChannelOptions;
@@ -19,6 +20,8 @@ use crate::resolve::{Resolver, find_port};
 pub struct Destination {
     address: Address,
     service: Option<TargetProgram>,
+    /// Where only packets go, a stream of bytes is connected through them.
+    is_relayed: bool,
 }
 
 /// Version of a program that is to be reached at a destination, and the resolver that finds its port.
@@ -41,6 +44,7 @@ impl Destination {
         Ok(Self {
             address,
             service: None,
+            is_relayed: false,
         })
     }
 
@@ -59,7 +63,23 @@ impl Destination {
         Self {
             address,
             service: Some(service),
+            is_relayed: false,
         }
+    }
+
+    /// Returns the same destination, to which connections are streams of bytes: through packets, where only those go
+    /// there.
+    #[must_use]
+    pub fn relayed(self) -> Self {
+        Self {
+            is_relayed: true,
+            ..self
+        }
+    }
+
+    /// Returns whether connections to it carry single datagrams.
+    pub fn carries_datagrams(&self) -> bool {
+        !self.is_relayed && self.address.is_datagram()
     }
 
     /// Returns the address that the program has said.
@@ -109,8 +129,12 @@ impl Destination {
         match (located.transport(), located.host()) {
             (Transport::Udp | Transport::Xdp, Some(host)) => {
                 let peers = interleave_families(host.resolve()?);
-                let carrier = self.connect_datagrams(located, &peers, deadline, options)?;
-                Ok(ClientSocket::Datagram(carrier))
+                let (carrier, peer) = self.connect_datagrams(located, &peers, deadline, options)?;
+                if !self.is_relayed {
+                    return Ok(ClientSocket::Datagram(carrier));
+                }
+                let config = options.connection_config();
+                byte_relay::connect(carrier, peer, &config, deadline).map(ClientSocket::Stream)
             }
             _ => {
                 let stream = Stream::connect(located, deadline)?;
@@ -127,9 +151,10 @@ impl Destination {
         peers: &[SocketAddr],
         deadline: Instant,
         options: &ChannelOptions,
-    ) -> io::Result<Carrier> {
+    ) -> io::Result<(Carrier, SocketAddr)> {
         if let [peer] = peers {
-            return Carrier::connect_to(located, *peer, deadline);
+            let carrier = Carrier::connect_to(located, *peer, deadline)?;
+            return Ok((carrier, *peer));
         }
         let program = self.service.as_ref();
         let program = program.map(|service| (service.program, service.version));

@@ -1,8 +1,9 @@
 //! What a user of Tenon meets whichever driver runs: what a call is and how it ends, services and how they refuse,
 //! options, limits and counters, how to wait, and where the time of calls goes. The drivers for threads (`tenon`)
-//! and for tasks (`tenon-tokio`) stand on it; it has no socket and no thread.
+//! and for tasks (`tenon-tokio`) stand on it. It has no thread but those that relay the bytes of connections in packets.
 
 pub mod back_off;
+mod byte_relay;
 pub mod callbacks;
 pub mod caller;
 pub mod client;
@@ -34,6 +35,7 @@ pub mod timer;
 pub mod trains;
 pub mod wait;
 
+pub use byte_relay::RelayHost;
 pub use client_socket::ClientSocket;
 pub use datagram_failure::datagram_error;
 pub use destination::Destination;

@@ -59,7 +59,7 @@ pub(crate) fn connect_answering(
     program: Option<(u32, u32)>,
     deadline: Instant,
     options: &ChannelOptions,
-) -> io::Result<Carrier> {
+) -> io::Result<(Carrier, SocketAddr)> {
     let probe = AddressProbe {
         address,
         program: program.unwrap_or(ANY_PROGRAM),
@@ -86,8 +86,8 @@ pub(crate) fn connect_answering(
         let next_attempt = next.map_or(deadline, |_| deadline.min(schedule.next_at()));
         wait_for_any(&race.candidates, race.next_timeout(next_attempt))?;
         let before = race.candidates.len();
-        if let Some(carrier) = race.look() {
-            return Ok(carrier);
+        if let Some(answered) = race.look() {
+            return Ok(answered);
         }
         if race.candidates.len() < before {
             schedule.handle_failed(Instant::now());
@@ -134,8 +134,9 @@ impl ProbeRace {
         timeouts.fold(limit, Instant::min)
     }
 
-    /// Receives what is there and sends what is due; returns the socket of the first candidate that has answered.
-    fn look(&mut self) -> Option<Carrier> {
+    /// Receives what is there and sends what is due; returns the socket and the address of the first candidate
+    /// that has answered.
+    fn look(&mut self) -> Option<(Carrier, SocketAddr)> {
         let mut index = 0;
         while let Some(candidate) = self.candidates.get_mut(index) {
             match candidate.look(&mut self.room, &mut self.whole) {
@@ -227,13 +228,13 @@ impl AddressCandidate {
     }
 
     /// Ends the conversation that the probe has begun, and returns the socket.
-    fn end(mut self) -> Carrier {
+    fn end(mut self) -> (Carrier, SocketAddr) {
         let mut goodbye = Buffer::default();
         if self.endpoint.send_close(&mut goodbye) {
             // A server that does not hear of it forgets the conversation in time.
             let _ = self.carrier.try_send(PacketTrain::one(goodbye.as_slice()));
         }
-        self.carrier
+        (self.carrier, self.peer)
     }
 }
 

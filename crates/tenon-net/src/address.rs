@@ -193,6 +193,11 @@ impl Address {
         self.protocol != self.transport.default_protocol()
     }
 
+    /// Returns whether single datagrams go to it, and no stream of bytes.
+    pub fn is_datagram(&self) -> bool {
+        matches!(self.transport(), Transport::Udp | Transport::Xdp)
+    }
+
     /// Returns whether rpcbind still has to be asked for the port.
     pub fn needs_port(&self) -> bool {
         self.host().is_some_and(|host| host.port.is_none())

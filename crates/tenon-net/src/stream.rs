@@ -15,7 +15,7 @@ use crate::happy_eyeballs::{connect_first, interleave_families};
 use crate::socket::{Ready, is_hung_up};
 use crate::system::{DeadlineSocket, ShmStream, User, connect_path};
 use crate::unix_wait::UnixWait;
-use crate::{Address, Endpoint, Host, Liveness, Transport, Until};
+use crate::{Address, Endpoint, Host, Liveness, PairedSocket, Transport, Until};
 
 /// A connected stream. Threads may send and receive at the same time; one thread at a time receives,
 /// and one at a time sends.
@@ -42,6 +42,11 @@ enum SocketFamily {
         /// The user of the peer's process, once the kernel was asked.
         user: OnceLock<Option<User>>,
     },
+    /// One of a pair of sockets, through which this process relays what goes another way.
+    Relayed {
+        transport: Transport,
+        peer: SocketAddr,
+    },
 }
 
 impl SocketFamily {
@@ -58,7 +63,7 @@ impl SocketFamily {
     #[inline]
     fn polls(&self) -> bool {
         match self {
-            Self::Tcp { .. } => false,
+            Self::Tcp { .. } | Self::Relayed { .. } => false,
             Self::Unix { wait, .. } => wait.polls(),
         }
     }
@@ -117,6 +122,22 @@ impl Stream {
         })
     }
 
+    /// Creates the stream of one of a [pair](crate::socket_pair) of sockets, through which this process relays what goes
+    /// to `peer` and comes from there by `transport`.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn relayed(
+        socket: PairedSocket,
+        transport: Transport,
+        peer: SocketAddr,
+    ) -> io::Result<Self> {
+        Ok(Self(StreamKind::Socket {
+            socket: DeadlineSocket::adopt(socket.into())?,
+            family: SocketFamily::Relayed { transport, peer },
+        }))
+    }
+
     /// Creates the stream of a connection in shared memory.
     pub(crate) fn shm(shm: ShmStream) -> Self {
         Self(StreamKind::Shm(Box::new(shm)))
@@ -128,6 +149,7 @@ impl Stream {
             StreamKind::Socket { family, .. } => match family {
                 SocketFamily::Tcp { .. } => Transport::Tcp,
                 SocketFamily::Unix { .. } => Transport::Unix,
+                SocketFamily::Relayed { transport, .. } => *transport,
             },
             StreamKind::Shm(_) => Transport::Shm,
         }
@@ -137,7 +159,7 @@ impl Stream {
     pub fn peer(&self) -> Option<SocketAddr> {
         match &self.0 {
             StreamKind::Socket {
-                family: SocketFamily::Tcp { peer },
+                family: SocketFamily::Tcp { peer } | SocketFamily::Relayed { peer, .. },
                 ..
             } => Some(*peer),
             StreamKind::Socket { .. } | StreamKind::Shm(_) => None,
@@ -162,7 +184,7 @@ impl Stream {
     pub fn user(&self) -> Option<User> {
         match &self.0 {
             StreamKind::Socket { socket, family } => match family {
-                SocketFamily::Tcp { .. } => None,
+                SocketFamily::Tcp { .. } | SocketFamily::Relayed { .. } => None,
                 SocketFamily::Unix { user, .. } => {
                     *user.get_or_init(|| User::at(socket.as_fd()).ok())
                 }

@@ -128,6 +128,10 @@ fn a_put_that_is_given_up_leaves_nothing() {
             drop(dropped);
             wait_until(|| place.files().is_empty());
 
+            // In packets nothing tells of a client that was killed but its silence, for 45 seconds.
+            if way == "lean+udp" {
+                continue;
+            }
             let mut command = place.client_command(way, &["put", "-", "object"]);
             let mut client = command.stdin(Stdio::piped()).spawn().unwrap();
             let input = client.stdin.as_mut().unwrap();
@@ -233,7 +237,7 @@ fn changes_need_a_token() {
             assert!(fs::read(&got).unwrap() == content(2_000_000));
             changed(&["remove", "object"]);
 
-            if way == "lean+tcp" {
+            if ["lean+tcp", "lean+udp"].contains(&way) {
                 let arguments = ["--token-file", &good, "remove", "object"];
                 let error = place.run_client(way, &arguments).unwrap_err();
                 assert!(error.contains("token"), "{error}");
@@ -407,15 +411,15 @@ fn metrics_and_health_answer() {
                 r#"{{service="STORE_V1",procedure="{procedure}",program="639804435",version="1""#
             )
         };
-        let calls = |procedure: &str, outcome: &str, count: u32| {
+        let calls = |procedure: &str, outcome: &str, count: usize| {
             let labels = labels(procedure);
             format!("tenon_server_calls_total{labels},outcome=\"{outcome}\"}} {count}")
         };
         let watching = format!("tenon_server_calls_in_flight{}}} 1", labels("STORE_WATCH"));
         for line in [
-            calls("STORE_PUT", "success", 3),
-            calls("STORE_GET", "success", 3),
-            calls("STORE_GET", "raised", 3),
+            calls("STORE_PUT", "success", WAYS.len()),
+            calls("STORE_GET", "success", WAYS.len()),
+            calls("STORE_GET", "raised", WAYS.len()),
             watching,
         ] {
             // A call is counted a moment after it was answered.

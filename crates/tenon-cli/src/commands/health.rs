@@ -72,8 +72,7 @@ fn follow(client: &HealthV1Client, args: &HealthArgs) -> Result<(), WatchFailure
     Ok(())
 }
 
-/// Returns the reason for which a stream of statuses has ended with this error. There is none by ONC RPC and in the packet
-/// exchange, at older servers, which know no streams of this procedure, and where many others follow; that is said before
+/// Returns the reason for which a stream of statuses has ended with this error. There is none by ONC RPC, at older servers, which know no streams of this procedure, and where many others follow; that is said before
 /// the first status.
 fn failure_to_follow(error: CallError) -> WatchFailure {
     let is_unavailable = matches!(error, CallError::NoStreams { .. })

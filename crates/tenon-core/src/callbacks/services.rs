@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tenon_net::{Address, Transport};
+use tenon_net::Address;
 
 use crate::error::ConnectError;
 use crate::serve::ServiceRegistry;
@@ -81,7 +81,7 @@ impl Callbacks {
     /// [`ConnectError::Callbacks`]: two services have the same program and version, or the address is one for datagrams.
     #[doc(hidden)]
     pub fn into_parts(self, address: &Address) -> Result<(ServiceRegistry, usize), ConnectError> {
-        if let Transport::Udp | Transport::Xdp = address.transport() {
+        if address.is_datagram() {
             let reason = "datagrams carry none; connect to tcp://, unix:// or shm://".to_owned();
             return Err(ConnectError::Callbacks { reason });
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tenon_net::{Address, Protocol, Transport};
+use tenon_net::{Address, Protocol};
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::framing::Receiver;
 use tenon_proto::connection::{
@@ -88,13 +88,18 @@ pub(crate) fn datagram_endpoint<W>(
 }
 
 impl<W: Copy + PartialEq> Calls<W> {
-    /// The calls of a channel to `address`, which carries out so many calls of its server at the same time.
-    pub fn new(address: &Address, options: &ChannelOptions, callbacks_max: usize) -> Self {
+    /// The calls of a channel to `address`, which carries out so many calls of its server at the same time. They are in
+    /// single datagrams if it `is_datagram`.
+    pub fn new(
+        address: &Address,
+        is_datagram: bool,
+        options: &ChannelOptions,
+        callbacks_max: usize,
+    ) -> Self {
         let config = ConnectionConfig {
             incoming_calls_max: callbacks_max,
             ..options.connection_config()
         };
-        let is_datagram = matches!(address.transport(), Transport::Udp | Transport::Xdp);
         match (address.protocol(), is_datagram) {
             (protocol, false) => {
                 let protocol = match protocol {

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use tenon_net::Transport;
 use tenon_proto::connection::TransmitBatch;
 use tenon_wire::Buffer;
 
 use super::calls::Calls;
+use crate::client_socket::ClientSocket;
 use crate::trains::PacketTrains;
 
 /// Output of a channel that is being sent. A sender that finds no room leaves the rest to others.
@@ -19,11 +19,11 @@ pub enum Outgoing {
 }
 
 impl Outgoing {
-    /// Nothing yet, of a channel over `transport`.
-    pub fn new(transport: Transport) -> Self {
-        match transport {
-            Transport::Tcp | Transport::Unix | Transport::Shm => Self::Stream(Box::default()),
-            Transport::Udp | Transport::Xdp => Self::Datagram(Box::default()),
+    /// Nothing yet, of a channel over `socket`.
+    pub fn new(socket: &ClientSocket) -> Self {
+        match socket {
+            ClientSocket::Stream(_) => Self::Stream(Box::default()),
+            ClientSocket::Datagram(_) => Self::Datagram(Box::default()),
         }
     }
 

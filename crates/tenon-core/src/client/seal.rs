@@ -1,6 +1,6 @@
 //! Making a call whole before it is started.
 
-use tenon_net::{Address, Transport};
+use tenon_net::Address;
 use tenon_proto::connection::CallDraft;
 use tenon_proto::onc::record::{self, MARK};
 use tenon_wire::Buffer;
@@ -27,7 +27,7 @@ pub fn seal(
         }
         CallDraft::Onc => {
             check_size(message.len() - MARK, options.send_max)?;
-            if !matches!(address.transport(), Transport::Udp | Transport::Xdp) {
+            if !address.is_datagram() {
                 record::seal(message, 0, options.fragment_max);
             }
             Ok(())

@@ -36,6 +36,7 @@ pub use log_limit::LogLimit;
 pub use memory::{CallMemory, MemoryBudget, MemoryShare};
 pub use port::{FoundCall, ServedPort};
 pub use procedure_times::{ProcedureTimes, QUICK};
+pub(crate) use random::word as random_word;
 pub use registry::{
     CallContext, CallToServe, HandlerFailure, ServiceRegistry, panic_text, refuse_by,
 };

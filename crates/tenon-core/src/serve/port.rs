@@ -3,13 +3,18 @@
 
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
-use tenon_net::{Carrier, PacketTrain, ReceivedTrain};
+use tenon_net::{Carrier, PacketTrain, ReceivedTrain, Transport};
 use tenon_proto::config::{ConnectionConfig, Role};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
-use tenon_proto::endpoint::exchange::server::{CloseRecipients, ServerLimits as ExchangeLimits};
-use tenon_proto::endpoint::exchange::{DATAGRAM_HERE, ReassembledMessage, is_one_of_many};
+use tenon_proto::endpoint::exchange::server::{
+    CloseRecipients, ServerLimits as ExchangeLimits, ServerSecrets,
+};
+use tenon_proto::endpoint::exchange::{
+    DATAGRAM_HERE, ReassembledMessage, is_of_byte_stream, is_one_of_many,
+};
 use tenon_proto::endpoint::{DatagramCallKey, EndpointCounters, ServerEndpoint};
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
@@ -18,6 +23,7 @@ use super::limits::ServerLimits;
 use super::random::server_secrets;
 use super::registry::{CallToServe, ServiceRegistry};
 use super::stream::ServerShared;
+use crate::byte_relay::{RelayHost, ServerRelay};
 use crate::trains::PacketTrains;
 
 /// Bytes of memory that the largest request of the exchange takes beside its message.
@@ -29,6 +35,55 @@ pub struct ServedPort {
     endpoint: ServerEndpoint<SocketAddr>,
     trains: PacketTrains<SocketAddr>,
     received: ReceivedDatagrams,
+    relay: PortRelay,
+}
+
+/// The relay of the connections in packets, which begins with the first of them.
+#[derive(Debug)]
+struct PortRelay {
+    running: Option<ServerRelay>,
+    transport: Transport,
+    limits: ExchangeLimits,
+    secrets: ServerSecrets,
+    opened_at: Instant,
+    /// No connection is taken in: the server stops, or has no thread for them.
+    is_closed: bool,
+}
+
+impl PortRelay {
+    fn handle_datagram(
+        &mut self,
+        from: SocketAddr,
+        datagram: &[u8],
+        host: impl FnOnce() -> Arc<dyn RelayHost>,
+    ) {
+        if self.running.is_none() && !self.is_closed {
+            let (limits, secrets) = (self.limits, self.secrets);
+            match ServerRelay::start(self.transport, host(), limits, secrets, self.opened_at) {
+                Ok(relay) => self.running = Some(relay),
+                Err(error) => {
+                    tracing::error!(%error, "connections in packets cannot be served");
+                    self.is_closed = true;
+                }
+            }
+        }
+        if let Some(relay) = &self.running {
+            relay.handle_datagram(from, datagram);
+        }
+    }
+
+    fn close(&mut self, to: CloseRecipients) {
+        self.is_closed = true;
+        match (&self.running, to) {
+            (None, _) => {}
+            (Some(relay), CloseRecipients::ToIdle) => relay.close(),
+            (Some(relay), CloseRecipients::ToAll) => relay.stop(),
+        }
+    }
+
+    fn has_connections(&self) -> bool {
+        (self.running.as_ref()).is_some_and(ServerRelay::has_connections)
+    }
 }
 
 /// Datagrams that were received together, and not all of them looked at.
@@ -151,11 +206,12 @@ impl ServedPort {
         duplicates: DuplicateLimits,
         now: Instant,
     ) -> Self {
+        let (limits, secrets) = (exchange_limits(&shared.limits), server_secrets());
         let endpoint = ServerEndpoint::new(
             &shared.config,
-            exchange_limits(&shared.limits),
+            limits,
             duplicates,
-            server_secrets(),
+            secrets,
             carrier.onc_message_max(),
             now,
         );
@@ -163,6 +219,14 @@ impl ServedPort {
             endpoint,
             trains: PacketTrains::default(),
             received: ReceivedDatagrams::new(&shared.config),
+            relay: PortRelay {
+                running: None,
+                transport: carrier.transport(),
+                limits,
+                secrets,
+                opened_at: now,
+                is_closed: false,
+            },
         }
     }
 
@@ -187,11 +251,13 @@ impl ServedPort {
     }
 
     /// Takes in the next datagram; returns the call that it has made whole, if it has, and whether it was the last.
-    /// `expect_train` is told of datagrams of which several are likely to come together.
+    /// `expect_train` is told of datagrams of which several are likely to come together, and `host` takes in the
+    /// connections in packets.
     pub fn next_call(
         &mut self,
         shared: &ServerShared,
         expect_train: impl FnOnce(usize),
+        host: impl FnOnce() -> Arc<dyn RelayHost>,
     ) -> Option<(Option<FoundCall>, bool)> {
         let (place, from, is_last) = self.received.next()?;
         let ServedPort {
@@ -200,6 +266,10 @@ impl ServedPort {
         let packet = &received.memory[place.clone()];
         if is_one_of_many(packet) {
             expect_train(packet.len());
+        }
+        if is_of_byte_stream(packet) {
+            self.relay.handle_datagram(from, packet, host);
+            return Some((None, is_last));
         }
         let table = shared.registry.table();
         let whole = &mut received.whole;
@@ -294,14 +364,16 @@ impl ServedPort {
         self.endpoint.poll_cancelled()
     }
 
-    /// Returns whether an answer is still to be sent, or one of several datagrams has not arrived.
+    /// Returns whether an answer is still to be sent, one of several datagrams has not arrived, or there are connections in
+    /// packets.
     pub fn has_unarrived(&self) -> bool {
-        self.endpoint.has_unarrived()
+        self.endpoint.has_unarrived() || self.relay.has_connections()
     }
 
     /// Tells clients that the server stops.
     pub fn close(&mut self, to: CloseRecipients) {
         self.endpoint.close(to);
+        self.relay.close(to);
     }
 
     // ---- Sending ----

@@ -4,7 +4,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use tenon_proto::endpoint::exchange::server::ServerSecrets;
 
-fn word() -> u64 {
+/// A number that peers cannot foresee.
+pub(crate) fn word() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Poll, Waker};
 
 use tenon_core::Destination;
@@ -51,6 +51,8 @@ struct ChannelHandle {
     shared: Arc<SharedChannel>,
     /// One for each call that may be in flight.
     room: Semaphore,
+    /// The channel that carries the calls with streams, where this one has datagrams.
+    streams: OnceLock<Channel>,
 }
 
 /// The state that the clones of a channel share with its driver.
@@ -70,7 +72,11 @@ impl Channel {
     pub(super) fn of(shared: Arc<SharedChannel>, calls_max: usize) -> Self {
         let room = Semaphore::new(calls_max);
         Self {
-            handle: Arc::new(ChannelHandle { shared, room }),
+            handle: Arc::new(ChannelHandle {
+                shared,
+                room,
+                streams: OnceLock::new(),
+            }),
         }
     }
 
@@ -111,6 +117,9 @@ impl Channel {
     /// Takes no further calls, waits until those that there are have ended, and closes the connection. A server that
     /// speaks the lean protocol is told.
     pub async fn close(&self) {
+        if let Some(streams) = self.handle.streams.get() {
+            Box::pin(streams.close()).await;
+        }
         self.shared().begin_to_close();
         poll_fn(|cx| {
             let mut state = self.shared().lock();
@@ -162,6 +171,11 @@ impl Channel {
         self.shared().lock().calls.gives_stamps()
     }
 
+    /// Returns the place of the channel that carries the calls with streams, where this one has datagrams.
+    pub(super) fn streams(&self) -> &OnceLock<Self> {
+        &self.handle.streams
+    }
+
     #[inline]
     pub(super) fn shared(&self) -> &Arc<SharedChannel> {
         &self.handle.shared
@@ -175,7 +189,11 @@ impl SharedChannel {
         options: ChannelOptions,
         callbacks: Option<CallbackHost>,
     ) -> Self {
-        let state = ChannelState::new(&address, &options, callbacks.as_ref());
+        let is_datagram = match &destination {
+            Some(destination) => destination.carries_datagrams(),
+            None => address.is_datagram(),
+        };
+        let state = ChannelState::new(&address, is_datagram, &options, callbacks.as_ref());
         Self {
             state: Mutex::new(state),
             callbacks,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-use tenon_core::error::ConnectError;
+use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::CallTimer;
 use tenon_core::{ClientSocket, Destination};
@@ -128,6 +128,25 @@ impl Channel {
         let greeted = greeted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         greeted.map_err(unreachable)?;
         Ok(channel)
+    }
+
+    /// Returns the channel that carries calls with streams: this one, or one in packets to the same peer.
+    ///
+    /// # Errors
+    /// The program has established the connection, and it has datagrams.
+    pub(super) fn for_streams(&self) -> Result<&Self, CallError> {
+        let destination = match &self.shared().destination {
+            None if self.address().is_datagram() => {
+                let reason = "a socket for datagrams that the program has connected has none";
+                return Err(CallError::NoStreams { reason });
+            }
+            Some(destination) if destination.carries_datagrams() => destination,
+            Some(_) | None => return Ok(self),
+        };
+        Ok(self.streams().get_or_init(|| {
+            let to = (self.address().clone(), Some(destination.clone().relayed()));
+            Self::opened(to, self.options().clone(), None, None)
+        }))
     }
 
     /// A channel that has such a connection, or none yet, with its driver.

@@ -6,7 +6,6 @@ use tenon_core::client::RepeatableCall;
 use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::{ProcedureCall, decode_in_order};
-use tenon_net::Transport;
 use tenon_proto::connection::CallDraft;
 use tenon_proto::lean::CallStreams;
 use tenon_wire::Buffer;
@@ -88,11 +87,7 @@ impl ClientView<'_> {
         call: &C,
         streams: CallStreams,
     ) -> Result<(StreamingCall, Option<RepeatableCall>), CallError> {
-        let (caller, options, channel) = (self.caller(), self.options(), self.channel());
-        if let Transport::Udp | Transport::Xdp = channel.address().transport() {
-            let reason = "datagrams carry none; connect to lean+tcp://, lean+unix:// or shm://";
-            return Err(CallError::NoStreams { reason });
-        }
+        let (caller, options) = (self.caller(), self.options());
         let written = self.written_with(|message: &mut Buffer| {
             let (encoded, draft) = caller.write(message, call, options, false)?;
             encoded?;
@@ -107,6 +102,7 @@ impl ClientView<'_> {
                 }
             }
         })?;
+        let channel = self.channel().for_streams()?;
         let (limit, timeout) = (caller.limit(options), caller.stream_limit(options));
         let again = RepeatableCall::of(&written.0, &written.1, (limit, timeout), options);
         let place = options.get_reply_metadata();

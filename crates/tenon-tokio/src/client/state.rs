@@ -115,6 +115,7 @@ impl ChannelConnection {
 impl ChannelState {
     pub(super) fn new(
         address: &Address,
+        is_datagram: bool,
         options: &ChannelOptions,
         callbacks: Option<&CallbackHost>,
     ) -> Self {
@@ -124,7 +125,7 @@ impl ChannelState {
             running: RunningCallbacks::default(),
             located: address.clone(),
             send_max: options.send_max,
-            calls: Calls::new(address, options, callbacks_max),
+            calls: Calls::new(address, is_datagram, options, callbacks_max),
             link: None,
             waiters: WaiterSlab::default(),
             queue: VecDeque::new(),
@@ -163,7 +164,7 @@ impl ChannelState {
             slept_since: None,
         };
         self.link = Some(ChannelConnection {
-            outgoing: Some(Outgoing::new(socket.get_ref().transport())),
+            outgoing: Some(Outgoing::new(socket.get_ref())),
             socket,
             reader: Some(Box::new(reader)),
             used_at: Instant::now(),

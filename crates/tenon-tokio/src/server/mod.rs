@@ -22,6 +22,7 @@ mod layered;
 mod mailbox;
 mod mailbox_callbacks;
 mod port;
+mod port_host;
 mod request;
 mod running;
 mod state;

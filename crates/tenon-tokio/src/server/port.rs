@@ -21,6 +21,7 @@ use tokio::time::{Sleep, sleep_until};
 use super::call::CallMessage;
 use super::dispatch::{InlineOutcome, OffloadedCall};
 use super::mailbox::{ReplyMailbox, ReplyTarget};
+use super::port_host::PortHost;
 use super::running::CallHandler;
 use super::state::ServerState;
 use crate::watch::{AsyncSocket, is_for_now, yield_to_others};
@@ -149,8 +150,13 @@ impl PortTask {
     fn carry_out(&mut self) {
         let state = Arc::clone(&self.state);
         loop {
-            let carrier = self.socket.get_ref();
-            let next = (self.served).next_call(&state.shared, |size| carrier.expect_train(size));
+            let (carrier, socket) = (self.socket.get_ref(), &self.socket);
+            let mailbox = &self.mailbox;
+            let next = self.served.next_call(
+                &state.shared,
+                |size| carrier.expect_train(size),
+                || PortHost::shared(&state, mailbox, socket),
+            );
             match next {
                 None => return,
                 Some((None, _)) => {}

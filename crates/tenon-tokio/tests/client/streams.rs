@@ -709,11 +709,7 @@ async fn drain<T>(mut items: ItemStream<T>) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn addresses_without_streams_are_told_apart_from_those_with() {
-    for address in [
-        "tcp://127.0.0.1:1",
-        "udp://127.0.0.1:1",
-        "lean+udp://127.0.0.1:1",
-    ] {
+    for address in ["tcp://127.0.0.1:1", "udp://127.0.0.1:1"] {
         let options = ChannelOptions {
             connect_lazily: true,
             ..ChannelOptions::default()

@@ -1,11 +1,11 @@
 //! A channel: the way to one peer, shared by all threads that call it.
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use tenon_core::client::{ChannelCounters, buffers};
-use tenon_core::error::ConnectError;
+use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::ChannelOptions;
 use tenon_core::timer::{CallLimit, CallTimer};
 use tenon_core::wait::WaitTally;
@@ -53,6 +53,8 @@ struct ChannelInner {
     options: ChannelOptions,
     /// What is served of calls of the server.
     services: Option<Arc<CallbackPool>>,
+    /// The channel that carries the calls with streams, where this one has datagrams.
+    streams: OnceLock<Channel>,
     state: Mutex<ChannelState>,
     /// Signaled when a caller has made an attempt to connect.
     connected: Condvar,
@@ -182,7 +184,11 @@ impl Channel {
         options: ChannelOptions,
         services: Option<&Arc<CallbackPool>>,
     ) -> Self {
-        let state = ChannelState::new(&address, &options, services);
+        let is_datagram = match &destination {
+            Some(destination) => destination.carries_datagrams(),
+            None => address.is_datagram(),
+        };
+        let state = ChannelState::new(&address, is_datagram, &options, services);
         let ticks = match address.transport() {
             Transport::Tcp | Transport::Unix | Transport::Shm => Ticks::get(),
             // Round trips are measured there.
@@ -194,6 +200,7 @@ impl Channel {
                 destination,
                 options,
                 services: services.cloned(),
+                streams: OnceLock::new(),
                 state: Mutex::new(state),
                 connected: Condvar::new(),
                 waits: Arc::default(),
@@ -202,6 +209,26 @@ impl Channel {
             }),
             _callbacks: None,
         }
+    }
+
+    /// Returns the channel that carries calls with streams: this one, or one in packets to the same peer.
+    ///
+    /// # Errors
+    /// The program has established the connection, and it has datagrams.
+    pub(super) fn for_streams(&self) -> Result<&Self, CallError> {
+        let destination = match &self.shared.destination {
+            None if self.address().is_datagram() => {
+                let reason = "a socket for datagrams that the program has connected has none";
+                return Err(CallError::NoStreams { reason });
+            }
+            Some(destination) if destination.carries_datagrams() => destination,
+            Some(_) | None => return Ok(self),
+        };
+        Ok(self.shared.streams.get_or_init(|| {
+            let destination = Some(destination.clone().relayed());
+            let options = self.options().clone().connect_lazily(true);
+            Self::unconnected(self.address().clone(), destination, options, None)
+        }))
     }
 
     /// Returns what is served of calls of the server, if anything is.

@@ -187,7 +187,6 @@ impl ActiveConnection {
         mut receiver: Option<Receiver>,
         options: &ChannelOptions,
     ) -> Self {
-        let transport = socket.socket.transport();
         let first_wait = first_wait(options, receiver.as_mut());
         let reader = ReadHalf {
             socket: Arc::clone(&socket),
@@ -201,10 +200,10 @@ impl ActiveConnection {
             jobs: Vec::new(),
         };
         Self {
+            outgoing: Some(Outgoing::new(&socket.socket)),
             socket,
             reader: Some(Box::new(reader)),
             sending: SenderState::Idle,
-            outgoing: Some(Outgoing::new(transport)),
             used_at: Instant::now(),
             failure: None,
             send_failure: None,

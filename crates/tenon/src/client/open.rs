@@ -7,7 +7,6 @@ use tenon_core::client::RepeatableCall;
 use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::{ProcedureCall, decode_in_order};
-use tenon_net::Transport;
 use tenon_proto::connection::CallDraft;
 use tenon_proto::lean::CallStreams;
 use tenon_wire::{Buffer, DecodeError, EncodeError, Encoder, Lean};
@@ -187,12 +186,7 @@ impl<'c> ClientView<'c> {
         streams: CallStreams,
         write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
     ) -> Result<(Arc<StreamingCall>, Option<RepeatableCall>), CallError> {
-        let channel = self.client().channel();
         let (caller, options) = (self.caller(), self.options());
-        if let Transport::Udp | Transport::Xdp = channel.address().transport() {
-            let reason = "datagrams carry none; connect to lean+tcp://, lean+unix:// or shm://";
-            return Err(CallError::NoStreams { reason });
-        }
         let mut message = Buffer::default();
         let draft = match write(&mut message)? {
             CallDraft::Lean(mut call) => {
@@ -204,6 +198,7 @@ impl<'c> ClientView<'c> {
                 return Err(CallError::NoStreams { reason });
             }
         };
+        let channel = self.client().channel().for_streams()?;
         let (limit, timeout) = (caller.limit(options), caller.stream_limit(options));
         let again = RepeatableCall::of(&message, &draft, (limit, timeout), options);
         let place = options.get_reply_metadata();

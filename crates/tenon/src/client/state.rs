@@ -59,12 +59,13 @@ pub(super) struct ChannelState {
 impl ChannelState {
     pub(super) fn new(
         address: &Address,
+        is_datagram: bool,
         options: &ChannelOptions,
         services: Option<&Arc<CallbackPool>>,
     ) -> Self {
         let callbacks_max = services.map_or(0, |pool| pool.calls_max);
         Self {
-            calls: Calls::new(address, options, callbacks_max),
+            calls: Calls::new(address, is_datagram, options, callbacks_max),
             services: services.cloned(),
             callbacks: RunningCallbacks::default(),
             send_max: options.send_max,

@@ -36,6 +36,7 @@ mod late_answers;
 mod poll;
 mod poll_duty;
 mod port;
+mod port_host;
 mod port_state;
 mod scheduler;
 mod slot;

@@ -13,6 +13,7 @@ use tenon_net::{Carrier, PacketTrain, Ready, ReceivedTrain};
 use tenon_proto::endpoint::exchange::server::CloseRecipients;
 
 use super::jobs::{AnswerTo, CallJob};
+use super::port_host::PortHost;
 use super::port_state::PortState;
 use super::slot::{ANSWERS, LateAnswer, SlotState, SocketSlot, port_of};
 use super::state::ServerState;
@@ -91,8 +92,11 @@ impl PortTurn<'_> {
     /// Takes in the packets that were received, and carries their calls out.
     fn serve_received(&mut self, place: &mut Option<Box<SlotState>>) {
         while let Some(port) = port_of(place) {
-            let next = (port.served)
-                .next_call(&self.server.shared, |size| self.carrier.expect_train(size));
+            let next = port.served.next_call(
+                &self.server.shared,
+                |size| self.carrier.expect_train(size),
+                || PortHost::shared(self.server, self.slot),
+            );
             let Some((found, is_last)) = next else {
                 return;
             };

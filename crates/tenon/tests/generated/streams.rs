@@ -332,7 +332,7 @@ fn addresses_that_carry_no_streams_are_told_so() {
     let [tcp, udp] = server.addresses() else {
         panic!("two addresses");
     };
-    for address in [tcp.to_string(), udp.to_string(), format!("lean+{udp}")] {
+    for address in [tcp.to_string(), udp.to_string()] {
         let store = StoreV1Client::connect(&address).unwrap();
         let refused = store.list().unwrap_err();
         assert!(matches!(refused, CallError::NoStreams { .. }), "{refused}");

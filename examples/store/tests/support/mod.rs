@@ -36,14 +36,14 @@ impl Drop for Folder {
 }
 
 /// Ways to a server that carry streams: schemes of addresses. Every server listens for all of them.
-pub const WAYS: [&str; 3] = ["lean+tcp", "lean+unix", "shm"];
+pub const WAYS: [&str; 4] = ["lean+tcp", "lean+unix", "shm", "lean+udp"];
 
 /// A server that can be stopped and started again, at the same addresses, with the same data.
 pub struct ServerPlace {
     pub folder: Folder,
     binary: &'static str,
-    /// Of `tcp`, `unix` and `shm`.
-    addresses: [String; 3],
+    /// Of `tcp`, `unix`, `shm` and `udp`.
+    addresses: [String; 4],
     arguments: Vec<String>,
 }
 
@@ -65,6 +65,7 @@ impl ServerPlace {
             format!("tcp://{}", port.local_addr().unwrap()),
             format!("unix://{}", folder.path("unix")),
             format!("shm://{}", folder.path("shm")),
+            format!("udp://{}", port.local_addr().unwrap()),
         ];
         Self {
             folder,
@@ -76,10 +77,11 @@ impl ServerPlace {
 
     /// The address by which a client reaches the server in one of the [`WAYS`].
     pub fn address(&self, way: &str) -> String {
-        let [tcp, unix, shm] = &self.addresses;
+        let [tcp, unix, shm, udp] = &self.addresses;
         match way {
             "lean+tcp" => format!("lean+{tcp}"),
             "lean+unix" => format!("lean+{unix}"),
+            "lean+udp" => format!("lean+{udp}"),
             _ => shm.clone(),
         }
     }

@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use tenon_proto::config::{ConnectionConfig, Role};
-use tenon_proto::exchange::byte_stream::client::{ByteStreamHandshake, HandshakeError};
+use tenon_proto::exchange::byte_stream::client::ByteStreamHandshake;
 use tenon_proto::exchange::byte_stream::server::{ByteStreamEvent, ServerByteStreams};
 use tenon_proto::exchange::byte_stream::{ByteStream, ByteStreamEnd};
-use tenon_proto::exchange::server::{ServerEngine, ServerLimits};
+use tenon_proto::exchange::server::{CloseRecipients, ServerEngine, ServerLimits};
 use tenon_proto::exchange::{
     DATAGRAM_DEFAULT, DATAGRAM_HERE, DropReason, ReassembledMessage, RetransmitTimeouts,
     is_of_byte_stream,
 };
-use tenon_proto::lean::{ByteOrder, Preamble};
+use tenon_proto::lean::{ByteOrder, Preamble, RefusalReason, Refused};
 use tenon_wire::Buffer;
 
 use super::support::{address, config, server_address, server_secrets, services};
@@ -80,25 +80,17 @@ struct World {
     handshake: Option<ByteStreamHandshake>,
     client: Option<Box<ByteStream>>,
     client_address: SocketAddr,
-    failed: Option<HandshakeError>,
+    failed: Option<Refused>,
 }
 
 impl World {
     fn new(seed: u64, faults: Faults, datagram: usize) -> Self {
-        Self::with_streams(seed, faults, datagram, 8)
-    }
-
-    /// A world whose server says that it takes so many streams.
-    fn with_streams(seed: u64, faults: Faults, datagram: usize, streams_max: u16) -> Self {
         let now = Instant::now();
         let limits = ServerLimits {
             datagram_max: datagram,
             ..ServerLimits::default()
         };
-        let preamble = Preamble {
-            streams_max,
-            ..Preamble::server(1 << 20, 8)
-        };
+        let preamble = Preamble::server(1 << 20, 8);
         let config = config(ByteOrder::Little, ConnectionConfig::client());
         let patience = RetransmitTimeouts::default();
         let secrets = server_secrets(1);
@@ -276,7 +268,7 @@ fn exchange(seed: u64, faults: Faults, datagram: usize, (up, down): (usize, usiz
 }
 
 #[test]
-fn bytes_arrive_once_and_in_order_over_any_network() {
+fn a_simulation_of_any_network_moves_all_bytes_once_and_in_order() {
     for seed in seeds(150) {
         let mut random = Random(seed ^ 0xb17e);
         let faults = Faults {
@@ -405,10 +397,12 @@ fn a_packet_that_began_a_stream_does_not_begin_it_again() {
 }
 
 #[test]
-fn a_server_that_takes_no_streams_says_so() {
-    let mut world = World::with_streams(1, Faults::default(), DATAGRAM_DEFAULT, 0);
+fn a_server_that_stops_refuses_further_streams() {
+    let mut world = World::new(1, Faults::default(), DATAGRAM_DEFAULT);
+    world.server.send_close(CloseRecipients::ToIdle);
     while world.failed.is_none() {
         world.step();
     }
-    assert_eq!(world.failed, Some(HandshakeError::NoStreams));
+    let refused = world.failed.unwrap();
+    assert_eq!(refused.reason, RefusalReason::STOPPING);
 }

@@ -27,18 +27,6 @@ pub struct ByteStreamHandshake {
     timer: Instant,
 }
 
-/// The reason for which no stream of bytes could be begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum HandshakeError {
-    /// The server refuses.
-    #[error(transparent)]
-    Refused(Refused),
-    /// The server takes no streams.
-    #[error("the server takes no calls with streams over datagrams")]
-    NoStreams,
-}
-
 impl ByteStreamHandshake {
     /// Begins at `now`, with a number that no other host can foresee.
     pub fn new(
@@ -87,7 +75,7 @@ impl ByteStreamHandshake {
         &mut self,
         now: Instant,
         datagram: &[u8],
-    ) -> Option<Result<Box<ByteStream>, HandshakeError>> {
+    ) -> Option<Result<Box<ByteStream>, Refused>> {
         let (header, body) = decode(datagram).ok()?;
         if header.kind != PacketKind::Welcome || header.conversation != self.conversation {
             return None;
@@ -101,19 +89,18 @@ impl ByteStreamHandshake {
         Some(opened.map(|()| Box::new(self.open(&welcome, now))))
     }
 
-    fn judge(&self, welcome: &WelcomePacket) -> Result<(), HandshakeError> {
+    fn judge(&self, welcome: &WelcomePacket) -> Result<(), Refused> {
         let (theirs, ours) = (welcome.facts.preamble, self.own.preamble.versions);
         let reason = match (theirs.refusal, ours.common(theirs.versions)) {
             (Some(reason), _) => reason,
             (None, None) => RefusalReason::VERSION,
-            (None, Some(_)) if theirs.streams_max == 0 => return Err(HandshakeError::NoStreams),
             (None, Some(_)) => return Ok(()),
         };
-        Err(HandshakeError::Refused(Refused {
+        Err(Refused {
             reason,
             theirs: theirs.versions,
             ours,
-        }))
+        })
     }
 
     fn open(&self, welcome: &WelcomePacket, now: Instant) -> ByteStream {

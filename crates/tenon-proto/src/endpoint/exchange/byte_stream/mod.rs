@@ -3,7 +3,7 @@
 //! conversation of its own, which is begun as others are. `docs/exchange.md` specifies it.
 //!
 //! The courses of loss detection, congestion control and acknowledgement are those of messages of several fragments; but
-//! nobody knows how many fragments there will be, and the receiver says how many it takes.
+//! the number of fragments is not known beforehand, and the receiver says how many it takes.
 
 pub mod client;
 mod incoming;
@@ -129,11 +129,6 @@ impl ByteStream {
     /// Returns whether all that was written has arrived, and the peer knows that nothing follows.
     pub fn has_all_arrived(&self) -> bool {
         self.outgoing.has_all_arrived()
-    }
-
-    /// Returns whether something that was written, or the end behind it, has not arrived.
-    pub fn has_unarrived(&self) -> bool {
-        self.end.is_none() && self.outgoing.has_unsent_or_unarrived()
     }
 
     /// Returns bytes that have come and are to be read next.

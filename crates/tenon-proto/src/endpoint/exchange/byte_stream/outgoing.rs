@@ -102,11 +102,6 @@ impl OutgoingBytes {
         self.is_finished && self.fragments.is_empty()
     }
 
-    /// Returns whether something that was written has not arrived, sent or not.
-    pub(super) fn has_unsent_or_unarrived(&self) -> bool {
-        !self.fragments.is_empty()
-    }
-
     /// Returns whether something is under way, or is to be sent again.
     pub(super) fn has_unarrived(&self) -> bool {
         self.sent.next() > self.sent.arrived_below()

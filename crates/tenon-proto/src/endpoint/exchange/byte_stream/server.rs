@@ -57,8 +57,8 @@ pub enum ByteStreamEvent<A> {
 }
 
 impl<A: PeerAddress> ServerByteStreams<A> {
-    /// The streams of a socket that opened at `now`, whose [engine](crate::exchange::server::ServerEngine) has been
-    /// given the same limits, secrets and time: it gives out the cookies.
+    /// The streams of a socket that opened at `now`. Its [engine](crate::exchange::server::ServerEngine), which gives out
+    /// the cookies, has the same limits, secrets and time.
     pub fn new(limits: ServerLimits, secrets: ServerSecrets, now: Instant) -> Self {
         Self {
             cookies: AddressValidator::new(secrets.key, now, limits.cookie),

@@ -1,0 +1,26 @@
+//! Connections in packets: a thread relays them between a pair of sockets of this process, at whose other
+//! end a channel or a server has a connection like all others, and a [stream of bytes](tenon_proto::exchange::byte_stream)
+//! of the packet exchange. So both drivers, and C, have calls with streams over UDP and past the kernel without another
+//! kind of connection; what that costs are two copies and a system call more for each piece of up to 64 KiB.
+
+mod client;
+mod local_end;
+mod server;
+
+pub(crate) use client::connect;
+pub use server::RelayHost;
+pub(crate) use server::ServerRelay;
+
+use tenon_net::Carrier;
+use tenon_proto::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE};
+
+/// Bytes that are moved at a time.
+const PIECE: usize = 64 << 10;
+
+/// Returns the bytes of the largest datagram that is sent through a socket of a client.
+fn datagram_max(carrier: &Carrier) -> usize {
+    match carrier.is_here() {
+        true => DATAGRAM_HERE,
+        false => DATAGRAM_DEFAULT,
+    }
+}
