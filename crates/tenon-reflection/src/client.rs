@@ -1,6 +1,6 @@
 //! The client that asks which interfaces a server has.
 
-use tenon::{CallError, Client, ConnectError, MakeCalls};
+use tenon::{CallError, Client, ConnectError, MakeCalls, Refused};
 use tenon_descriptor::{BYTES_MAX, Descriptor, DescriptorError, DescriptorIdentity};
 
 use crate::ReflectedVersion;
@@ -12,7 +12,8 @@ use crate::generated::{
 /// Versions of which a server may tell.
 const VERSIONS_MAX: usize = 65_536;
 
-/// Versions that are asked for at once, and bytes of a descriptor: an answer fits into a datagram.
+/// Versions that are asked for at once, and bytes of a descriptor: an answer fits into a datagram of UDP. Where only
+/// [smaller ones](PartSize) go, fewer are asked for.
 const PAGE: u32 = 16;
 const PIECE: u32 = 8192;
 const _: () = assert!(PAGE <= REFLECTION_PAGE_MAX && PIECE <= generated::REFLECTION_PIECE_MAX);
@@ -50,6 +51,21 @@ pub enum ReflectionError {
     },
 }
 
+/// How much is asked for at once. A server that cannot send so much in a datagram by ONC RPC says no more than that its
+/// system has failed, whatever the reason.
+struct PartSize(u32);
+
+impl PartSize {
+    /// Asks for half as much if a call may have failed with this error because its answer was too large.
+    fn is_halved_by(&mut self, error: &CallError) -> bool {
+        let may_be_less = matches!(error, CallError::Refused(Refused::SystemError)) && self.0 > 1;
+        if may_be_less {
+            self.0 /= 2;
+        }
+        may_be_less
+    }
+}
+
 impl ReflectionClient {
     /// Connects to the server at `address`.
     ///
@@ -73,12 +89,17 @@ impl<C: MakeCalls> ReflectionClient<C> {
     /// [`ReflectionError`].
     pub fn versions(&self) -> Result<Vec<ReflectedVersion>, ReflectionError> {
         let mut versions: Vec<ReflectedVersion> = Vec::new();
+        let mut size = PartSize(PAGE);
         loop {
             let range = ReflectionRange {
                 first: versions.len() as u32,
-                count: PAGE,
+                count: size.0,
             };
-            let page = self.0.list(&range).map_err(ReflectionError::Call)?;
+            let page = match self.0.list(&range) {
+                Ok(page) => page,
+                Err(error) if size.is_halved_by(&error) => continue,
+                Err(error) => return Err(ReflectionError::Call(error)),
+            };
             let (count, total) = (page.versions.len(), page.total as usize);
             versions.extend(page.versions.into_iter().map(|it| ReflectedVersion {
                 program: it.program,
@@ -103,16 +124,23 @@ impl<C: MakeCalls> ReflectionClient<C> {
     /// [`ReflectionError`].
     pub fn descriptor(&self, asked: DescriptorIdentity) -> Result<Descriptor, ReflectionError> {
         let mut bytes = Vec::new();
+        let mut size = PartSize(PIECE);
         loop {
             let range = DescriptorRange {
                 descriptor: asked.0,
                 offset: bytes.len() as u32,
-                count: PIECE,
+                count: size.0,
             };
-            let piece = self.0.read(&range).map_err(|error| match error {
-                ReflectionV1ReadError::NoSuchDescriptor(_) => ReflectionError::NoDescriptor(asked),
-                ReflectionV1ReadError::Other(error) => ReflectionError::Call(error),
-            })?;
+            let piece = match self.0.read(&range) {
+                Ok(piece) => piece,
+                Err(ReflectionV1ReadError::Other(error)) if size.is_halved_by(&error) => continue,
+                Err(ReflectionV1ReadError::Other(error)) => {
+                    return Err(ReflectionError::Call(error));
+                }
+                Err(ReflectionV1ReadError::NoSuchDescriptor(_)) => {
+                    return Err(ReflectionError::NoDescriptor(asked));
+                }
+            };
             let total = piece.total as usize;
             bytes.extend_from_slice(&piece.bytes);
             if bytes.len() == total {

@@ -26,6 +26,7 @@ mod pair;
 mod peer;
 #[path = "../../../tenon/tests/common/place.rs"]
 mod place;
+mod production;
 mod refusals;
 mod relay;
 mod rows;

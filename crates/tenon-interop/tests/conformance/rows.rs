@@ -350,6 +350,20 @@ impl Row {
         }
     }
 
+    /// What a client that blocks makes of the address of a server.
+    pub fn connect_blocking<T: Send>(
+        &self,
+        server: &Server,
+        connect: impl FnOnce(&str) -> T + Send,
+    ) -> T {
+        let address = server.address();
+        let url = match self.protocol {
+            Protocol::Onc => address.clone(),
+            Protocol::Lean => format!("lean+{address}"),
+        };
+        at_client(&address, || connect(&url))
+    }
+
     /// A client of the server at `address`, which is one for ONC RPC.
     pub fn client(&self, address: &str) -> Client {
         self.client_with(address, ChannelOptions::default())

@@ -317,7 +317,7 @@ impl Service for Obliging {
         result: &mut Encoder<'_>,
     ) -> Result<(), Refusal> {
         let arguments = rest(arguments)?;
-        if call.procedure() == HOLD.into() {
+        if call.procedure() == u32::from(HOLD) {
             self.gate.hold();
         }
         let made = self.oblige(call, &arguments)?;
@@ -340,7 +340,7 @@ impl LeanService for Obliging {
         mut arguments: LeanInput<'_>,
         result: &mut Encoder<'_, Lean>,
     ) -> Result<(), Refusal> {
-        if call.procedure() == HOLD.into() {
+        if call.procedure() == u32::from(HOLD) {
             self.gate.hold();
         }
         let made = self.oblige_lean(call, &mut arguments)?;

@@ -19,7 +19,7 @@ use crate::store_stubs::{
 
 /// Keeps objects in memory.
 #[derive(Default)]
-struct Store(Mutex<BTreeMap<BString, Vec<Chunk>>>);
+pub struct Store(Mutex<BTreeMap<BString, Vec<Chunk>>>);
 
 impl Store {
     fn keep(&self, name: BString, parts: Vec<Chunk>) -> u64 {
