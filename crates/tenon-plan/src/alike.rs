@@ -6,6 +6,7 @@ use tenon_schema::TypeId;
 use crate::item::Scalar;
 use crate::op::{Arm, Body, ElementSize, Op, Plan, Plans};
 use crate::representation::Representation;
+use crate::reserved::{FixedKind, ReservedBlock};
 
 /// The values of an interface that two representations move alike, the second of which may align items.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,16 +72,13 @@ fn are_known(body: &Body, types: &[bool]) -> bool {
     body.iter().all(|op| match op {
         Op::Call { plan: id, .. } | Op::List { element: id, .. } => types[id.0 as usize],
         Op::External { .. } => false,
-        Op::PutElements { body, .. } | Op::Loop { body, .. } | Op::Optional { body, .. } => {
-            are_known(body, types)
-        }
+        Op::Loop { body, .. } | Op::Optional { body, .. } => are_known(body, types),
         Op::Switch { arms, default, .. } => {
             let mut bodies = arms.iter().map(|arm| &arm.body).chain(default);
             bodies.all(|body| are_known(body, types))
         }
-        Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => true,
-        Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } | Op::BlitCounted { .. } => true,
-        Op::CopyCounted { .. } | Op::PutCounted { .. } => true,
+        Op::Reserve(_) | Op::Align { .. } | Op::PutElements { .. } => true,
+        Op::BlitCounted { .. } | Op::CopyCounted { .. } | Op::PutCounted { .. } => true,
     })
 }
 
@@ -113,23 +111,21 @@ impl PlansPair<'_> {
 
     fn is_op(&self, plain: &Op, aligned: &Op) -> bool {
         match (plain, aligned) {
+            (Op::Reserve(one), Op::Reserve(other)) => self.is_block(one, other),
             (
                 Op::PutElements {
                     place,
                     count,
                     element,
-                    body,
+                    ..
                 },
                 Op::PutElements {
                     place: place_2,
                     count: count_2,
                     element: element_2,
-                    body: body_2,
+                    ..
                 },
-            ) => {
-                (place, count, element.bytes) == (place_2, count_2, element_2.bytes)
-                    && self.is_body(body, body_2)
-            }
+            ) => (place, count) == (place_2, count_2) && self.is_block(element, element_2),
             (
                 Op::Loop {
                     place,
@@ -177,19 +173,28 @@ impl PlansPair<'_> {
                     body: body_2,
                 },
             ) => place == place_2 && self.is_body(body, body_2),
-            (
-                Op::Put { scalar, .. }
-                | Op::PutArray { scalar, .. }
-                | Op::PutCounted { scalar, .. },
-                _,
-            ) => plain == aligned && self.is_scalar(*scalar),
-            (Op::Copy { bytes, .. }, _) => {
+            (Op::PutCounted { scalar, .. }, _) => plain == aligned && self.is_scalar(*scalar),
+            _ => plain == aligned,
+        }
+    }
+
+    fn is_block(&self, plain: &ReservedBlock, aligned: &ReservedBlock) -> bool {
+        plain == aligned && plain.items().all(|item| self.is_fixed(&item.kind))
+    }
+
+    /// Returns whether an item of a block has the same bytes in both.
+    fn is_fixed(&self, kind: &FixedKind) -> bool {
+        match kind {
+            FixedKind::Put { scalar } | FixedKind::PutArray { scalar, .. } => {
+                self.is_scalar(*scalar)
+            }
+            FixedKind::Copy { bytes } => {
                 let [one, other] = self
                     .representations()
                     .map(|of| of.padded(u64::from(*bytes)));
-                plain == aligned && one == other
+                one == other
             }
-            _ => plain == aligned,
+            FixedKind::Blit { .. } => true,
         }
     }
 

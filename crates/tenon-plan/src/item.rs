@@ -1,6 +1,6 @@
 //! Items that operations move: their place in memory, and their type.
 
-use tenon_schema::{Schema, Type, TypeId, TypeKind};
+use tenon_schema::{Length, Schema, Type, TypeId, TypeKind};
 
 /// A place in memory: the fields that lead from `it` to the item. No field means `it` itself.
 /// The layout says what a position names (a field, a parameter).
@@ -38,6 +38,23 @@ pub enum Scalar {
     Enum(TypeId),
 }
 
+/// A type as it is written, all scalars that have no name of their own being one class.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TypeClass<'t> {
+    /// A number or a boolean.
+    Scalar(Scalar),
+    /// Opaque bytes.
+    Opaque(Length),
+    /// A string of at most so many bytes; `u32::MAX` is no bound.
+    String(u32),
+    /// An array of such elements.
+    Array(&'t Type, Length),
+    /// A value that may be missing.
+    Optional(&'t Type),
+    /// A type of the interface: an enum among them.
+    Named(TypeId),
+}
+
 /// The numbers that items of fixed size consist of, which are moved as they lie in memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Blittable {
@@ -52,6 +69,31 @@ pub struct Run {
     pub unit: u32,
     /// Count of the numbers.
     pub units: u32,
+}
+
+impl<'t> TypeClass<'t> {
+    /// Returns the class of a type; names are not followed.
+    pub fn of(ty: &'t Type) -> Self {
+        match ty {
+            Type::Int => Self::Scalar(Scalar::I32),
+            Type::Uint => Self::Scalar(Scalar::U32),
+            Type::Hyper => Self::Scalar(Scalar::I64),
+            Type::Uhyper => Self::Scalar(Scalar::U64),
+            Type::Short => Self::Scalar(Scalar::I16),
+            Type::Ushort => Self::Scalar(Scalar::U16),
+            Type::Char => Self::Scalar(Scalar::I8),
+            Type::Uchar => Self::Scalar(Scalar::U8),
+            Type::Float => Self::Scalar(Scalar::F32),
+            Type::Double => Self::Scalar(Scalar::F64),
+            Type::Quadruple => Self::Scalar(Scalar::F128),
+            Type::Bool => Self::Scalar(Scalar::Bool),
+            Type::Opaque(length) => Self::Opaque(*length),
+            Type::String(bound) => Self::String(*bound),
+            Type::Array(element, length) => Self::Array(element, *length),
+            Type::Optional(to) => Self::Optional(to),
+            Type::Named(id) => Self::Named(*id),
+        }
+    }
 }
 
 impl Blittable {
@@ -97,24 +139,14 @@ impl Place {
 impl Scalar {
     /// Returns the scalar that `ty` is, typedefs followed, if it is one.
     pub fn of(schema: &Schema, ty: &Type) -> Option<Self> {
-        Some(match schema.resolve(ty) {
-            Type::Int => Self::I32,
-            Type::Uint => Self::U32,
-            Type::Hyper => Self::I64,
-            Type::Uhyper => Self::U64,
-            Type::Short => Self::I16,
-            Type::Ushort => Self::U16,
-            Type::Char => Self::I8,
-            Type::Uchar => Self::U8,
-            Type::Float => Self::F32,
-            Type::Double => Self::F64,
-            Type::Quadruple => Self::F128,
-            Type::Bool => Self::Bool,
-            Type::Named(id) if matches!(schema.type_def(*id).kind, TypeKind::Enum(_)) => {
-                Self::Enum(*id)
+        match TypeClass::of(schema.resolve(ty)) {
+            TypeClass::Scalar(scalar) => Some(scalar),
+            TypeClass::Named(id) => {
+                let is_enum = matches!(schema.type_def(id).kind, TypeKind::Enum(_));
+                is_enum.then_some(Self::Enum(id))
             }
-            _ => return None,
-        })
+            _ => None,
+        }
     }
 
     /// Returns whether it may select the arm of a union (RFC 4506 section 4.15; small integers are a

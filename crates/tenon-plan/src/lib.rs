@@ -34,6 +34,7 @@ mod op;
 mod passes;
 mod position;
 mod representation;
+mod reserved;
 mod size;
 mod text;
 mod verify;
@@ -44,7 +45,7 @@ pub use boxes::BoxedArms;
 pub use cluster::Cluster;
 pub use explain::{ExplainError, UnknownName, explain, explain_passes};
 pub use fingerprint::{FingerprintedPart, Fingerprints};
-pub use item::{Blittable, Place, Run, Scalar};
+pub use item::{Blittable, Place, Run, Scalar, TypeClass};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};
 pub use op::{
@@ -53,6 +54,7 @@ pub use op::{
 };
 pub use passes::{Pass, PlanError, specialize};
 pub use representation::{COUNT_BYTES, Lists, Order, Representation, WireExtent};
+pub use reserved::{BlockHole, BlockPart, FixedItem, FixedKind, ReservedBlock};
 pub use size::Sizes;
 pub use text::text;
 pub use verify::{VerifyError, VerifyErrorKind, verify};

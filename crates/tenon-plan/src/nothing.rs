@@ -134,9 +134,9 @@ fn count_alone(op: &Op) -> Option<Op> {
         Op::PutElements {
             place,
             count,
+            align,
             element,
-            ..
-        } if element.bytes == 0 => (place, *count, element.align),
+        } if element.bytes == 0 => (place, *count, *align),
         Op::Loop {
             place,
             count,

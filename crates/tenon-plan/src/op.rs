@@ -5,6 +5,7 @@ use tenon_schema::TypeId;
 
 use crate::item::{Blittable, Place, Scalar};
 use crate::representation::{Representation, WireExtent};
+use crate::reserved::ReservedBlock;
 
 /// The plans of a whole interface.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,14 +107,11 @@ pub struct WireSize {
     pub max: Option<u64>,
 }
 
-/// One step of marshalling. `offset`s count from the latest [`Op::Reserve`] of the same body.
+/// One step of marshalling.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
-    /// One check for room (or for bytes received) of the fixed-size items that follow.
-    Reserve {
-        /// Bytes.
-        bytes: u32,
-    },
+    /// Items of fixed size, with one check for all of them.
+    Reserve(ReservedBlock),
     /// Zeros up to the next position so that what lies `before` bytes further is at a multiple of
     /// `to`. Positions count from the beginning of the message. Makes its own check.
     Align {
@@ -122,55 +120,7 @@ pub enum Op {
         /// Bytes, less than `to`: those of a count of aligned elements.
         before: u32,
     },
-    /// Zeros that fill a hole.
-    Zero {
-        /// Number of zeros.
-        bytes: u32,
-        /// Offset in the reserved block.
-        offset: u32,
-    },
-    /// Moves one item.
-    Put {
-        /// Place in memory.
-        place: Place,
-        /// Type of the item.
-        scalar: Scalar,
-        /// Offset in the reserved block.
-        offset: u32,
-    },
-    /// Moves an array of a fixed number of items.
-    PutArray {
-        /// Place in memory.
-        place: Place,
-        /// Type of each item.
-        scalar: Scalar,
-        /// Number of items.
-        count: u32,
-        /// Offset in the reserved block.
-        offset: u32,
-    },
-    /// Copies a fixed number of opaque bytes and pads them as the representation says.
-    Copy {
-        /// Place in memory.
-        place: Place,
-        /// Number of bytes, without padding.
-        bytes: u32,
-        /// Offset in the reserved block.
-        offset: u32,
-    },
-    /// Moves items that lie on the wire as C has them in memory, without a hole, but for the
-    /// order of the bytes of each number.
-    Blit {
-        /// Place in memory.
-        place: Place,
-        /// The numbers that one item consists of.
-        item: Blittable,
-        /// Number of items, one behind the other.
-        count: u32,
-        /// Offset in the reserved block.
-        offset: u32,
-    },
-    /// A count, then so many items as [`Op::Blit`] moves them. Makes its own check.
+    /// A count, then so many items as [`FixedKind::Blit`](crate::FixedKind::Blit) moves them. Makes its own check.
     BlitCounted {
         /// Place in memory.
         place: Place,
@@ -179,18 +129,17 @@ pub enum Op {
         /// Most items; `u32::MAX` is no bound.
         bound: u32,
     },
-    /// Runs `body` once for each element, all of which have the same size: one check for all of
-    /// them. Inside, `it` is the element, all items lie in the element's block, and offsets count
-    /// from its beginning. Makes its own check.
+    /// Moves elements that are one reserved block each, with one check for all of them. In the block,
+    /// `it` is the element.
     PutElements {
         /// Place in memory.
         place: Place,
         /// Number of elements.
         count: Count,
-        /// Bytes of one element.
-        element: WireExtent,
-        /// One element: no operation that makes a check.
-        body: Body,
+        /// Alignment of an element's position.
+        align: u32,
+        /// One element.
+        element: ReservedBlock,
     },
     /// A count, then so many bytes, then padding. Makes its own check.
     CopyCounted {
@@ -335,15 +284,11 @@ impl ProcedurePlan {
 }
 
 impl Op {
-    /// Returns the place of the item in memory; a check has none.
+    /// Returns the place of the item in memory; a block and an alignment have none.
     pub fn place(&self) -> Option<&Place> {
         match self {
-            Self::Reserve { .. } | Self::Align { .. } | Self::Zero { .. } => None,
-            Self::Put { place, .. }
-            | Self::PutArray { place, .. }
-            | Self::Copy { place, .. }
-            | Self::Blit { place, .. }
-            | Self::BlitCounted { place, .. }
+            Self::Reserve(_) | Self::Align { .. } => None,
+            Self::BlitCounted { place, .. }
             | Self::PutElements { place, .. }
             | Self::CopyCounted { place, .. }
             | Self::PutCounted { place, .. }
@@ -358,12 +303,8 @@ impl Op {
 
     pub(crate) fn place_mut(&mut self) -> Option<&mut Place> {
         match self {
-            Self::Reserve { .. } | Self::Align { .. } | Self::Zero { .. } => None,
-            Self::Put { place, .. }
-            | Self::PutArray { place, .. }
-            | Self::Copy { place, .. }
-            | Self::Blit { place, .. }
-            | Self::BlitCounted { place, .. }
+            Self::Reserve(_) | Self::Align { .. } => None,
+            Self::BlitCounted { place, .. }
             | Self::PutElements { place, .. }
             | Self::CopyCounted { place, .. }
             | Self::PutCounted { place, .. }
@@ -376,101 +317,26 @@ impl Op {
         }
     }
 
-    /// Returns whether it is a room check, which moves nothing itself.
-    pub fn is_reserve(&self) -> bool {
-        matches!(self, Self::Reserve { .. })
-    }
-
-    /// Returns the offset of the item in its reserved block, if it lies in one.
-    pub fn offset_mut(&mut self) -> Option<&mut u32> {
+    /// Returns the number of items and checks: of a block, its check and each of its parts.
+    pub fn steps(&self) -> usize {
         match self {
-            Self::Put { offset, .. }
-            | Self::PutArray { offset, .. }
-            | Self::Copy { offset, .. }
-            | Self::Zero { offset, .. }
-            | Self::Blit { offset, .. } => Some(offset),
-            Self::Reserve { .. }
-            | Self::Align { .. }
-            | Self::BlitCounted { .. }
-            | Self::PutElements { .. }
-            | Self::CopyCounted { .. }
-            | Self::PutCounted { .. }
-            | Self::Loop { .. }
-            | Self::Switch { .. }
-            | Self::Optional { .. }
-            | Self::List { .. }
-            | Self::Call { .. }
-            | Self::External { .. } => None,
-        }
-    }
-
-    /// Returns whether the item lies in a reserved block.
-    pub fn is_fixed(&self) -> bool {
-        match self {
-            Self::Put { .. } | Self::PutArray { .. } | Self::Copy { .. } => true,
-            Self::Zero { .. } | Self::Blit { .. } => true,
-            Self::Reserve { .. } | Self::Align { .. } | Self::Loop { .. } => false,
-            Self::BlitCounted { .. } | Self::PutElements { .. } => false,
-            Self::CopyCounted { .. } | Self::PutCounted { .. } | Self::List { .. } => false,
-            Self::Switch { .. } | Self::Optional { .. } => false,
-            Self::Call { .. } | Self::External { .. } => false,
-        }
-    }
-
-    /// Offset and bytes of an item that lies in a reserved block, padding included.
-    pub fn fixed(&self, representation: &Representation) -> Option<(u32, u64)> {
-        let of = |scalar: &Scalar| u64::from(representation.bytes(*scalar));
-        match self {
-            Self::Put { scalar, offset, .. } => Some((*offset, of(scalar))),
-            Self::PutArray {
-                scalar,
-                count,
-                offset,
-                ..
-            } => Some((*offset, of(scalar) * u64::from(*count))),
-            Self::Copy { bytes, offset, .. } => {
-                Some((*offset, representation.padded(u64::from(*bytes))))
-            }
-            Self::Zero { bytes, offset } => Some((*offset, u64::from(*bytes))),
-            Self::Blit {
-                item,
-                count,
-                offset,
-                ..
-            } => Some((*offset, item.bytes() * u64::from(*count))),
-            Self::Reserve { .. }
-            | Self::Align { .. }
-            | Self::BlitCounted { .. }
-            | Self::PutElements { .. }
-            | Self::CopyCounted { .. }
-            | Self::PutCounted { .. }
-            | Self::Loop { .. }
-            | Self::Switch { .. }
-            | Self::Optional { .. }
-            | Self::List { .. }
-            | Self::Call { .. }
-            | Self::External { .. } => None,
+            Self::Reserve(block) => 1 + block.parts.len(),
+            _ => 1,
         }
     }
 
     /// The bodies inside.
     pub(crate) fn bodies_mut(&mut self) -> Vec<&mut Body> {
         match self {
-            Self::Loop { body, .. }
-            | Self::PutElements { body, .. }
-            | Self::Optional { body, .. } => vec![body],
+            Self::Loop { body, .. } | Self::Optional { body, .. } => vec![body],
             Self::Switch { arms, default, .. } => {
                 let arms = arms.iter_mut().map(|arm| &mut arm.body);
                 arms.chain(default).collect()
             }
-            Self::Reserve { .. }
+            Self::Reserve(_)
             | Self::Align { .. }
-            | Self::Zero { .. }
-            | Self::Put { .. }
-            | Self::PutArray { .. }
-            | Self::Copy { .. }
-            | Self::Blit { .. }
             | Self::BlitCounted { .. }
+            | Self::PutElements { .. }
             | Self::CopyCounted { .. }
             | Self::PutCounted { .. }
             | Self::List { .. }

@@ -89,10 +89,8 @@ impl MessagePosition {
     /// Behind an operation.
     pub fn behind(self, op: &Op, sizes: &Sizes<'_>) -> Self {
         let representation = sizes.representation();
-        if let Some((_, bytes)) = op.fixed(&representation) {
-            return self.plus(bytes);
-        }
         match op {
+            Op::Reserve(block) => self.plus(block.bytes.into()),
             Op::Align { to, before } => match self.hole(*to, *before) {
                 Some(hole) => self.plus(hole.into()),
                 None => Self {
@@ -105,7 +103,9 @@ impl MessagePosition {
                 self.behind_counted(representation.bytes(*scalar).into())
             }
             Op::BlitCounted { item, .. } => self.behind_counted(item.bytes()),
-            Op::PutElements { count, element, .. } => self.behind_elements(*count, element.bytes),
+            Op::PutElements { count, element, .. } => {
+                self.behind_elements(*count, element.bytes.into())
+            }
             Op::Loop { count, element, .. } => match element.extent {
                 Some(extent) => self.behind_elements(*count, extent.bytes),
                 None => Self::UNKNOWN,
@@ -114,14 +114,8 @@ impl MessagePosition {
                 Some(extent) => self.plus(extent.bytes),
                 None => Self::UNKNOWN,
             },
-            Op::Reserve { .. } => self,
             Op::Switch { .. } | Op::Optional { .. } | Op::List { .. } => Self::UNKNOWN,
             Op::External { .. } => Self::UNKNOWN,
-            Op::Put { .. }
-            | Op::PutArray { .. }
-            | Op::Copy { .. }
-            | Op::Zero { .. }
-            | Op::Blit { .. } => unreachable!("handled as fixed"),
         }
     }
 

@@ -8,6 +8,7 @@ use tenon_schema::{Case, Field, Schema};
 use crate::item::{Blittable, Place, Scalar};
 use crate::layout::Layout;
 use crate::op::{Arm, Count, ElementSize, Op, WireSize};
+use crate::reserved::{BlockHole, BlockPart, FixedItem, FixedKind, ReservedBlock};
 
 /// Returns the text form of `body`, with `layout` as its `it`. Lines start with `indent` times four
 /// spaces and end with a line feed.
@@ -50,22 +51,14 @@ impl<'a> BodyPrinter<'a> {
         let at = op.place().map(|place| self.place(layout, place));
         let at = at.unwrap_or_default();
         match op {
-            Op::Reserve { bytes } => self.line(format_args!("reserve {bytes}")),
+            Op::Reserve(block) => {
+                self.line(format_args!("reserve {}", block.bytes));
+                self.indent += 1;
+                self.parts(layout, block);
+                self.indent -= 1;
+            }
             Op::Align { to, before: 0 } => self.line(format_args!("align {to}")),
             Op::Align { to, before } => self.line(format_args!("align {to} before {before}")),
-            Op::Zero { bytes, offset } => self.line(format_args!("zero {bytes} @{offset}")),
-            Op::Blit {
-                item,
-                count: 1,
-                offset,
-                ..
-            } => self.line(format_args!("blit {at}: {item} @{offset}")),
-            Op::Blit {
-                item,
-                count,
-                offset,
-                ..
-            } => self.line(format_args!("blit {at}: [{count}] {item} @{offset}")),
             Op::BlitCounted { item, bound, .. } => {
                 self.line(format_args!("blit {at}: {} {item}", DisplayBound(*bound)));
             }
@@ -73,27 +66,15 @@ impl<'a> BodyPrinter<'a> {
                 place,
                 count,
                 element,
-                body,
+                ..
             } => {
                 let bytes = element.bytes;
                 self.line(format_args!("elements {at}: {count} of {bytes} bytes"));
-                self.element(layout.at(self.schema, place), body);
-            }
-            Op::Put { scalar, offset, .. } => {
-                let scalar = self.scalar(*scalar);
-                self.line(format_args!("put {at}: {scalar} @{offset}"));
-            }
-            Op::PutArray {
-                scalar,
-                count,
-                offset,
-                ..
-            } => {
-                let scalar = self.scalar(*scalar);
-                self.line(format_args!("put {at}: {scalar}[{count}] @{offset}"));
-            }
-            Op::Copy { bytes, offset, .. } => {
-                self.line(format_args!("copy {at}: opaque[{bytes}] @{offset}"));
+                let of = layout.at(self.schema, place);
+                let of = of.and_then(|of| of.element(self.schema));
+                self.indent += 1;
+                self.parts(of.unwrap_or(Layout::Nothing), element);
+                self.indent -= 1;
             }
             Op::CopyCounted { bound, text, .. } => {
                 let kind = if *text { "string" } else { "opaque" };
@@ -144,6 +125,41 @@ impl<'a> BodyPrinter<'a> {
             Op::External { ty, .. } => {
                 let name = &self.schema.type_def(*ty).name;
                 self.line(format_args!("external {at}: {name}"));
+            }
+        }
+    }
+
+    /// The parts of a block.
+    fn parts(&mut self, layout: Layout<'_>, block: &ReservedBlock) {
+        for part in &block.parts {
+            match part {
+                BlockPart::Hole(BlockHole { offset, bytes }) => {
+                    self.line(format_args!("zero {bytes} @{offset}"));
+                }
+                BlockPart::Item(item) => self.fixed(layout, item),
+            }
+        }
+    }
+
+    fn fixed(&mut self, layout: Layout<'_>, item: &FixedItem) {
+        let (at, offset) = (self.place(layout, &item.place), item.offset);
+        match &item.kind {
+            FixedKind::Put { scalar } => {
+                let scalar = self.scalar(*scalar);
+                self.line(format_args!("put {at}: {scalar} @{offset}"));
+            }
+            FixedKind::PutArray { scalar, count } => {
+                let scalar = self.scalar(*scalar);
+                self.line(format_args!("put {at}: {scalar}[{count}] @{offset}"));
+            }
+            FixedKind::Copy { bytes } => {
+                self.line(format_args!("copy {at}: opaque[{bytes}] @{offset}"));
+            }
+            FixedKind::Blit { item, count: 1 } => {
+                self.line(format_args!("blit {at}: {item} @{offset}"));
+            }
+            FixedKind::Blit { item, count } => {
+                self.line(format_args!("blit {at}: [{count}] {item} @{offset}"));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::{ptr, slice};
 
 use tenon_plan::links::{linked_list, memory_fields};
-use tenon_plan::{Layout, Scalar};
+use tenon_plan::{Layout, Scalar, TypeClass};
 use tenon_schema::{Field, Length, Type, TypeId, TypeKind, Union};
 
 use crate::layout::{CountedArray, TypeLayouts};
@@ -145,18 +145,20 @@ impl<'a> FrameReader<'a> {
             if let Some(list) = linked_list(schema, ty) {
                 return self.list(list.element, at);
             }
-            if let Some(scalar) = Scalar::of(schema, ty) {
-                return Ok(self::scalar(scalar, at));
-            }
-            match schema.resolve(ty) {
-                Type::Opaque(Length::Fixed(bytes)) => Ok(Value::Opaque(self.bytes(*bytes, at)?)),
-                Type::Opaque(Length::Counted(_)) => Ok(Value::Opaque(self.counted_bytes(at)?)),
-                Type::String(_) => Ok(Value::String(self.counted_bytes(at)?.into())),
-                Type::Array(element, Length::Fixed(count)) => {
-                    self.elements(Layout::Use(element), *count, at)
+            match TypeClass::of(schema.resolve(ty)) {
+                TypeClass::Scalar(scalar) => Ok(self::scalar(scalar, at)),
+                TypeClass::Opaque(Length::Fixed(bytes)) => {
+                    Ok(Value::Opaque(self.bytes(bytes, at)?))
                 }
-                Type::Array(element, Length::Counted(_)) => self.counted(Layout::Use(element), at),
-                Type::Optional(to) => {
+                TypeClass::Opaque(Length::Counted(_)) => Ok(Value::Opaque(self.counted_bytes(at)?)),
+                TypeClass::String(_) => Ok(Value::String(self.counted_bytes(at)?.into())),
+                TypeClass::Array(element, Length::Fixed(count)) => {
+                    self.elements(Layout::Use(element), count, at)
+                }
+                TypeClass::Array(element, Length::Counted(_)) => {
+                    self.counted(Layout::Use(element), at)
+                }
+                TypeClass::Optional(to) => {
                     let held = at.cast::<*const u8>().read();
                     if held.is_null() {
                         return Ok(Value::Optional(None));
@@ -164,8 +166,10 @@ impl<'a> FrameReader<'a> {
                     self.charge(1, size_of::<Value>())?;
                     Ok(Value::some(self.used(to, held)?))
                 }
-                Type::Named(id) => self.named(*id, at),
-                scalar => unreachable!("{scalar:?} is a scalar"),
+                TypeClass::Named(id) => match Scalar::of(schema, ty) {
+                    Some(scalar) => Ok(self::scalar(scalar, at)),
+                    None => self.named(id, at),
+                },
             }
         }
     }

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use tenon_plan::links::is_link;
-use tenon_plan::{Blittable, Count, Layout, Op, Place, Plan, Plans, Scalar};
+use tenon_plan::{
+    Blittable, BlockPart, Count, FixedKind, Layout, Op, Place, Plan, Plans, ReservedBlock, Scalar,
+};
 use tenon_schema::{Schema, TypeId, TypeKind};
 
 use crate::layout::TypeLayouts;
@@ -73,46 +75,19 @@ impl<'a> StructuralSignature<'a> {
             None => Layout::Nothing,
         };
         match op {
-            Op::Reserve { bytes } => self.words.extend([0, (*bytes).into()]),
+            Op::Reserve(block) => {
+                self.words.push(0);
+                self.block(block, layout)?;
+            }
             Op::Align { to, before } => self.words.extend([1, (*to).into(), (*before).into()]),
-            Op::Zero { bytes, offset } => self.words.extend([2, (*bytes).into(), (*offset).into()]),
-            Op::Put { scalar, offset, .. } => {
-                self.words.extend([3, (*offset).into()]);
-                self.scalar(*scalar)?;
-            }
-            Op::PutArray {
-                scalar,
-                count,
-                offset,
-                ..
-            } => {
-                self.words.extend([4, (*count).into(), (*offset).into()]);
-                self.scalar(*scalar)?;
-            }
-            Op::Copy { bytes, offset, .. } => {
-                self.words.extend([5, (*bytes).into(), (*offset).into()]);
-            }
-            Op::Blit {
-                item,
-                count,
-                offset,
-                ..
-            } => {
-                self.words.extend([6, (*count).into(), (*offset).into()]);
-                self.blittable(item);
-            }
             Op::BlitCounted { item, bound, .. } => {
                 self.words.extend([7, (*bound).into()]);
                 self.blittable(item);
             }
-            Op::PutElements {
-                count,
-                element,
-                body,
-                ..
-            } => {
-                self.words.extend([8, element.bytes]);
-                self.elements(*count, body, at)?;
+            Op::PutElements { count, element, .. } => {
+                self.words.push(8);
+                let of = self.repeated(*count, at)?;
+                self.block(element, of)?;
             }
             Op::CopyCounted { bound, text, .. } => {
                 // In a frame, strings are counted as opaque data is.
@@ -187,7 +162,50 @@ impl<'a> StructuralSignature<'a> {
         Some(at)
     }
 
+    fn block(&mut self, block: &ReservedBlock, layout: Layout<'a>) -> Option<()> {
+        self.words
+            .extend([block.bytes.into(), block.parts.len() as u64]);
+        block
+            .parts
+            .iter()
+            .try_for_each(|part| self.part(part, layout))
+    }
+
+    fn part(&mut self, part: &BlockPart, layout: Layout<'a>) -> Option<()> {
+        self.words.push(part.offset().into());
+        let item = match part {
+            BlockPart::Hole(hole) => {
+                self.words.extend([2, hole.bytes.into()]);
+                return Some(());
+            }
+            BlockPart::Item(item) => item,
+        };
+        self.place(layout, &item.place)?;
+        match &item.kind {
+            FixedKind::Put { scalar } => {
+                self.words.push(3);
+                self.scalar(*scalar)?;
+            }
+            FixedKind::PutArray { scalar, count } => {
+                self.words.extend([4, (*count).into()]);
+                self.scalar(*scalar)?;
+            }
+            FixedKind::Copy { bytes } => self.words.extend([5, (*bytes).into()]),
+            FixedKind::Blit { item, count } => {
+                self.words.extend([6, (*count).into()]);
+                self.blittable(item);
+            }
+        }
+        Some(())
+    }
+
     fn elements(&mut self, count: Count, body: &[Op], at: Layout<'a>) -> Option<()> {
+        let element = self.repeated(count, at)?;
+        self.body(body, element)
+    }
+
+    /// Adds how many elements there are; returns one.
+    fn repeated(&mut self, count: Count, at: Layout<'a>) -> Option<Layout<'a>> {
         let element = at.element(self.schema)?;
         let (is_fixed, count) = match count {
             Count::Fixed(count) => (true, count),
@@ -195,7 +213,7 @@ impl<'a> StructuralSignature<'a> {
         };
         let stride = self.layouts.extent(self.schema, element).size;
         self.words.extend([is_fixed.into(), count.into(), stride]);
-        self.body(body, element)
+        Some(element)
     }
 
     fn blittable(&mut self, item: &Blittable) {

@@ -4,12 +4,15 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
-use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
+use tenon_plan::{
+    Blittable, BlockPart, COUNT_BYTES, Count, FixedItem, FixedKind, Layout, Lists, Op,
+    ReservedBlock, Scalar,
+};
 use tenon_schema::TypeId;
 
 use super::blit::CoalescedCopies;
 use super::c_helpers::{TAKE_BYTES_IN_C, TAKE_IN_C, TAKE_ITEMS_IN_C};
-use super::emit::{FunctionEmitter, MemoryOperand, block};
+use super::emit::{FunctionEmitter, MemoryOperand};
 use super::helpers::{ARE_ZERO, GrowingList, HelperFunction, NEXT, TAKE};
 use crate::layout::CountedArray;
 
@@ -19,23 +22,18 @@ const MAX_ELEMENT: u64 = 1 << 31;
 impl<'a> FunctionEmitter<'a, '_> {
     /// Reads the items of `body` to the value at `it`.
     pub fn decode(&mut self, body: &'a [Op], layout: Layout<'a>, it: MemoryOperand) {
-        let mut rest = body;
-        while let [op, behind @ ..] = rest {
-            rest = behind;
-            if let Op::Reserve { bytes } = op {
-                let items = block(behind);
-                let block = self.next_bytes((*bytes).into());
-                self.get_items(items, layout, it, block);
-                rest = &behind[items.len()..];
-            } else {
-                self.get_op(op, layout, it);
-            }
+        for op in body {
+            self.get_op(op, layout, it);
         }
     }
 
-    /// Emits the code of an operation that is no block.
+    /// Emits the code of an operation.
     fn get_op(&mut self, op: &'a Op, layout: Layout<'a>, it: MemoryOperand) {
         match op {
+            Op::Reserve(block) => {
+                let from = self.next_bytes(block.bytes.into());
+                self.get_items(block, layout, it, from);
+            }
             Op::Align { to, before } => self.get_hole(*to, *before),
             Op::BlitCounted { place, item, bound } => {
                 let (_, to) = self.locate(layout, place, it);
@@ -45,10 +43,10 @@ impl<'a> FunctionEmitter<'a, '_> {
                 place,
                 count,
                 element,
-                body,
+                ..
             } => {
                 let (layout, to) = self.locate(layout, place, it);
-                self.get_elements(*count, element.bytes, body, layout, to);
+                self.get_elements(*count, element, layout, to);
             }
             Op::CopyCounted { place, bound, text } => {
                 let (_, to) = self.locate(layout, place, it);
@@ -100,69 +98,61 @@ impl<'a> FunctionEmitter<'a, '_> {
                 self.call_type(*plan, to);
             }
             Op::External { .. } => self.refuse_always(),
-            Op::Reserve { .. } => unreachable!("it begins a block"),
-            Op::Zero { .. }
-            | Op::Put { .. }
-            | Op::PutArray { .. }
-            | Op::Copy { .. }
-            | Op::Blit { .. } => unreachable!("the verifier has looked for a check before them"),
         }
     }
 
-    /// Reads items of fixed size from the block at `block`.
+    /// Reads items of fixed size from the block at `from`.
     fn get_items(
         &mut self,
-        items: &'a [Op],
+        block: &'a ReservedBlock,
         layout: Layout<'a>,
         it: MemoryOperand,
-        block: MemoryOperand,
+        from: MemoryOperand,
     ) {
         let mut plain = CoalescedCopies::none(self.way.swapped());
-        for op in items {
-            let place = op.place();
-            let at = place.map(|place| {
-                self.locate(layout, place, MemoryOperand { offset: 0, ..it })
-                    .1
-            });
-            let memory = at.map_or(0, |at| at.offset as u64);
-            let to = it.plus(memory);
-            match op {
-                Op::Zero { bytes, offset } => {
-                    self.get_zeros(*bytes, block.plus((*offset).into()));
+        for part in &block.parts {
+            let offset = u64::from(part.offset());
+            match part {
+                BlockPart::Hole(hole) => self.get_zeros(hole.bytes, from.plus(offset)),
+                BlockPart::Item(item) => {
+                    let (_, memory) = self.place(layout, &item.place);
+                    let (from, to) = (from.plus(offset), it.plus(memory));
+                    self.get_item(item, memory, (from, to), &mut plain);
                 }
-                Op::Put { scalar, offset, .. } => match self.plain(*scalar) {
-                    Some(item) => plain.add(memory, (*offset).into(), &item, 1),
-                    None => {
-                        self.get(*scalar, block.plus((*offset).into()), to);
-                    }
-                },
-                Op::PutArray {
-                    scalar,
-                    count,
-                    offset,
-                    ..
-                } => match self.plain(*scalar) {
-                    Some(item) => plain.add(memory, (*offset).into(), &item, *count),
-                    None => self.get_array(*scalar, *count, block.plus((*offset).into()), to),
-                },
-                Op::Copy { bytes, offset, .. } => {
-                    let item = Blittable::uniform(1, *bytes);
-                    plain.add(memory, (*offset).into(), &item, 1);
-                    let padded = self.given.plans.representation.padded((*bytes).into());
-                    let behind = block.plus(u64::from(*offset) + u64::from(*bytes));
-                    self.get_zeros((padded - u64::from(*bytes)) as u32, behind);
-                }
-                Op::Blit {
-                    item,
-                    count,
-                    offset,
-                    ..
-                } => plain.add(memory, (*offset).into(), item, *count),
-                _ => unreachable!("only items of fixed size lie in a block"),
             }
         }
-        self.blit_plain(plain, it, block);
+        self.blit_plain(plain, it, from);
         self.settle();
+    }
+
+    /// Reads an item of a block, or adds it to those that are copied together.
+    fn get_item(
+        &mut self,
+        item: &FixedItem,
+        memory: u64,
+        (from, to): (MemoryOperand, MemoryOperand),
+        plain: &mut CoalescedCopies,
+    ) {
+        let offset = item.offset.into();
+        match &item.kind {
+            FixedKind::Put { scalar } => match self.plain(*scalar) {
+                Some(item) => plain.add(memory, offset, &item, 1),
+                None => {
+                    self.get(*scalar, from, to);
+                }
+            },
+            FixedKind::PutArray { scalar, count } => match self.plain(*scalar) {
+                Some(item) => plain.add(memory, offset, &item, *count),
+                None => self.get_array(*scalar, *count, from, to),
+            },
+            FixedKind::Copy { bytes } => {
+                plain.add(memory, offset, &Blittable::uniform(1, *bytes), 1);
+                let padded = self.given.plans.representation.padded((*bytes).into());
+                let behind = from.plus(u64::from(*bytes));
+                self.get_zeros((padded - u64::from(*bytes)) as u32, behind);
+            }
+            FixedKind::Blit { item, count } => plain.add(memory, offset, item, *count),
+        }
     }
 
     fn get_array(&mut self, scalar: Scalar, count: u32, from: MemoryOperand, to: MemoryOperand) {
@@ -488,15 +478,15 @@ impl<'a> FunctionEmitter<'a, '_> {
     fn get_elements(
         &mut self,
         count: Count,
-        bytes: u64,
-        body: &'a [Op],
+        block: &'a ReservedBlock,
         layout: Layout<'a>,
         to: MemoryOperand,
     ) {
+        let bytes = u64::from(block.bytes);
         let (element, stride) = self.element(layout);
         let steps = [bytes, stride];
         let inside = |this: &mut Self, [from, to]: [MemoryOperand; 2]| {
-            this.get_items(body, element, to, from);
+            this.get_items(block, element, to, from);
         };
         match count {
             Count::Fixed(count) => {

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
-use tenon_plan::{Body, Layout, Op, Place, Plan, Scalar};
+use tenon_plan::{Body, Layout, Place, Plan, Scalar};
 use tenon_schema::{Schema, TypeId};
 
 use super::context::{ContextHeader, DecodeContext};
@@ -223,11 +223,17 @@ impl<'a, 'f> FunctionEmitter<'a, 'f> {
         place: &Place,
         it: MemoryOperand,
     ) -> (Layout<'a>, MemoryOperand) {
+        let (layout, offset) = self.place(layout, place);
+        (layout, it.plus(offset))
+    }
+
+    /// Returns the layout of the item at `place`, and its offset in the value that has `layout`.
+    pub fn place(&mut self, layout: Layout<'a>, place: &Place) -> (Layout<'a>, u64) {
         let found = self.linker.places.locate(self.given, layout, place);
-        let Some((layout, offset)) = found else {
+        let Some(found) = found else {
             unreachable!("the verifier has looked for every place");
         };
-        (layout, it.plus(offset))
+        found
     }
 
     /// Layout of the element of an array or pointer, and its size.
@@ -509,12 +515,6 @@ pub(super) fn signature((parameters, given): (usize, usize), call_conv: CallConv
     signature.params = vec![AbiParam::new(types::I64); parameters];
     signature.returns = vec![AbiParam::new(types::I64); given];
     signature
-}
-
-/// The items that follow a check of room for them.
-pub(super) fn block(ops: &[Op]) -> &[Op] {
-    let items = ops.iter().take_while(|op| op.is_fixed()).count();
-    &ops[..items]
 }
 
 /// Places in a frame and in messages lie anywhere, but they are there.

@@ -4,12 +4,15 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use tenon_plan::{Blittable, COUNT_BYTES, Count, Layout, Lists, Op, Scalar};
+use tenon_plan::{
+    Blittable, BlockPart, COUNT_BYTES, Count, FixedItem, FixedKind, Layout, Lists, Op,
+    ReservedBlock, Scalar,
+};
 use tenon_schema::TypeId;
 
 use super::blit::CoalescedCopies;
 use super::c_helpers::{CHAIN_LENGTH, TRY_GROW};
-use super::emit::{ContextLocation, ContextRegisters, FunctionEmitter, MemoryOperand, block};
+use super::emit::{ContextLocation, ContextRegisters, FunctionEmitter, MemoryOperand};
 use super::given::{HOLE_BYTES, MAX_COVERED};
 use super::helpers::{GROW, GROW_BUFFER};
 use crate::layout::CountedArray;
@@ -17,25 +20,15 @@ use crate::layout::CountedArray;
 impl<'a> FunctionEmitter<'a, '_> {
     /// Appends the items of `body` of the value at `it`.
     pub fn encode(&mut self, body: &'a [Op], layout: Layout<'a>, it: MemoryOperand) {
-        let mut rest = body;
         let mut covered = 0;
-        while let [op, behind @ ..] = rest {
+        for (index, op) in body.iter().enumerate() {
             if covered == 0 && !self.covered {
-                covered = self.cover(rest);
+                covered = self.cover(&body[index..]);
             }
             let outside = self.covered;
             self.covered |= covered > 0;
-            let mut moved = 1;
-            rest = behind;
-            if let Op::Reserve { bytes } = op {
-                let items = block(behind);
-                self.put_block(*bytes, items, layout, it);
-                rest = &behind[items.len()..];
-                moved += items.len();
-            } else {
-                self.put_op(op, layout, it);
-            }
-            covered = covered.saturating_sub(moved);
+            self.put_op(op, layout, it);
+            covered = covered.saturating_sub(1);
             self.covered = outside;
         }
     }
@@ -66,9 +59,13 @@ impl<'a> FunctionEmitter<'a, '_> {
         covered
     }
 
-    /// Emits the code of an operation that is no block.
+    /// Emits the code of an operation.
     fn put_op(&mut self, op: &'a Op, layout: Layout<'a>, it: MemoryOperand) {
         match op {
+            Op::Reserve(block) => {
+                let to = self.room(block.bytes.into());
+                self.put_items(block, layout, it, to);
+            }
             Op::Align { to, before } => self.put_hole(*to, *before),
             Op::BlitCounted { place, item, bound } => {
                 let (_, from) = self.locate(layout, place, it);
@@ -78,10 +75,10 @@ impl<'a> FunctionEmitter<'a, '_> {
                 place,
                 count,
                 element,
-                body,
+                ..
             } => {
                 let (layout, from) = self.locate(layout, place, it);
-                self.put_elements(*count, element.bytes, body, layout, from);
+                self.put_elements(*count, element, layout, from);
             }
             Op::CopyCounted { place, bound, text } => {
                 let (_, from) = self.locate(layout, place, it);
@@ -135,74 +132,61 @@ impl<'a> FunctionEmitter<'a, '_> {
                 self.call_type(*plan, from);
             }
             Op::External { .. } => self.refuse_always(),
-            Op::Reserve { .. } => unreachable!("it begins a block"),
-            Op::Zero { .. }
-            | Op::Put { .. }
-            | Op::PutArray { .. }
-            | Op::Copy { .. }
-            | Op::Blit { .. } => unreachable!("the verifier has looked for a check before them"),
         }
     }
 
-    fn put_block(&mut self, bytes: u32, items: &'a [Op], layout: Layout<'a>, it: MemoryOperand) {
-        let block = self.room(bytes.into());
-        self.put_items(items, layout, it, block);
-    }
-
-    /// Writes items of fixed size to the block at `block`.
+    /// Writes items of fixed size to the block at `to`.
     fn put_items(
         &mut self,
-        items: &'a [Op],
+        block: &'a ReservedBlock,
         layout: Layout<'a>,
         it: MemoryOperand,
-        block: MemoryOperand,
+        to: MemoryOperand,
     ) {
         let mut plain = CoalescedCopies::none(self.way.swapped());
-        for op in items {
-            let place = op.place();
-            let at = place.map(|place| {
-                self.locate(layout, place, MemoryOperand { offset: 0, ..it })
-                    .1
-            });
-            let memory = at.map_or(0, |at| at.offset as u64);
-            let from = it.plus(memory);
-            match op {
-                Op::Zero { bytes, offset } => {
-                    self.put_zeros(*bytes, block.plus((*offset).into()));
+        for part in &block.parts {
+            let offset = u64::from(part.offset());
+            match part {
+                BlockPart::Hole(hole) => self.put_zeros(hole.bytes, to.plus(offset)),
+                BlockPart::Item(item) => {
+                    let (_, memory) = self.place(layout, &item.place);
+                    let (from, to) = (it.plus(memory), to.plus(offset));
+                    self.put_item(item, memory, (from, to), &mut plain);
                 }
-                Op::Put { scalar, offset, .. } => match self.plain(*scalar) {
-                    Some(item) => plain.add(memory, (*offset).into(), &item, 1),
-                    None => {
-                        self.put(*scalar, from, block.plus((*offset).into()));
-                    }
-                },
-                Op::PutArray {
-                    scalar,
-                    count,
-                    offset,
-                    ..
-                } => match self.plain(*scalar) {
-                    Some(item) => plain.add(memory, (*offset).into(), &item, *count),
-                    None => self.put_array(*scalar, *count, from, block.plus((*offset).into())),
-                },
-                Op::Copy { bytes, offset, .. } => {
-                    let item = Blittable::uniform(1, *bytes);
-                    plain.add(memory, (*offset).into(), &item, 1);
-                    let padded = self.given.plans.representation.padded((*bytes).into());
-                    let behind = block.plus(u64::from(*offset) + u64::from(*bytes));
-                    self.put_zeros((padded - u64::from(*bytes)) as u32, behind);
-                }
-                Op::Blit {
-                    item,
-                    count,
-                    offset,
-                    ..
-                } => plain.add(memory, (*offset).into(), item, *count),
-                _ => unreachable!("only items of fixed size lie in a block"),
             }
         }
-        self.blit_plain(plain, it, block);
+        self.blit_plain(plain, it, to);
         self.settle();
+    }
+
+    /// Writes an item of a block, or adds it to those that are copied together.
+    fn put_item(
+        &mut self,
+        item: &FixedItem,
+        memory: u64,
+        (from, to): (MemoryOperand, MemoryOperand),
+        plain: &mut CoalescedCopies,
+    ) {
+        let offset = item.offset.into();
+        match &item.kind {
+            FixedKind::Put { scalar } => match self.plain(*scalar) {
+                Some(item) => plain.add(memory, offset, &item, 1),
+                None => {
+                    self.put(*scalar, from, to);
+                }
+            },
+            FixedKind::PutArray { scalar, count } => match self.plain(*scalar) {
+                Some(item) => plain.add(memory, offset, &item, *count),
+                None => self.put_array(*scalar, *count, from, to),
+            },
+            FixedKind::Copy { bytes } => {
+                plain.add(memory, offset, &Blittable::uniform(1, *bytes), 1);
+                let padded = self.given.plans.representation.padded((*bytes).into());
+                let behind = to.plus(u64::from(*bytes));
+                self.put_zeros((padded - u64::from(*bytes)) as u32, behind);
+            }
+            FixedKind::Blit { item, count } => plain.add(memory, offset, item, *count),
+        }
     }
 
     fn put_array(&mut self, scalar: Scalar, count: u32, from: MemoryOperand, to: MemoryOperand) {
@@ -465,15 +449,15 @@ impl<'a> FunctionEmitter<'a, '_> {
     fn put_elements(
         &mut self,
         count: Count,
-        bytes: u64,
-        body: &'a [Op],
+        block: &'a ReservedBlock,
         layout: Layout<'a>,
         from: MemoryOperand,
     ) {
+        let bytes = u64::from(block.bytes);
         let (element, stride) = self.element(layout);
         let steps = [stride, bytes];
         let inside = |this: &mut Self, [from, to]: [MemoryOperand; 2]| {
-            this.put_items(body, element, from, to);
+            this.put_items(block, element, from, to);
         };
         match count {
             Count::Fixed(count) => {

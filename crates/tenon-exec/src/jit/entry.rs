@@ -331,10 +331,10 @@ impl CompilationInput {
         let takes_memory = matches!(way, MarshalDirection::Decode { .. });
         let is_fixed = |count: &Count| matches!(count, Count::Fixed(_));
         body.iter().all(|op| match op {
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => true,
-            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => true,
+            Op::Reserve(_) | Op::Align { .. } => true,
             Op::BlitCounted { .. } | Op::PutCounted { .. } => !takes_memory,
-            Op::PutElements { count, body, .. } | Op::Loop { count, body, .. } => {
+            Op::PutElements { count, .. } => is_fixed(count) || !takes_memory,
+            Op::Loop { count, body, .. } => {
                 (is_fixed(count) || !takes_memory) && self.are_alone(way, body)
             }
             Op::Switch { arms, default, .. } => {

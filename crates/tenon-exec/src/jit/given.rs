@@ -98,15 +98,14 @@ impl CompilationInput {
     /// Number of operations and arms of a body.
     fn weight(&self, body: &[Op]) -> usize {
         let weights = body.iter().map(|op| match op {
-            Op::PutElements { body, .. } => 1 + self.weight(body),
+            Op::PutElements { element, .. } => 1 + element.parts.len(),
             Op::Loop { body, .. } | Op::Optional { body, .. } => 1 + self.weight(body),
             Op::Switch { arms, default, .. } => {
                 let bodies = arms.iter().map(|arm| &arm.body).chain(default);
                 bodies.map(|body| 1 + self.weight(body)).sum()
             }
             Op::Call { plan, .. } => self.inlined[plan.0 as usize].unwrap_or(1),
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => 1,
-            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => 1,
+            Op::Reserve(_) | Op::Align { .. } => op.steps(),
             Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::BlitCounted { .. } => 1,
             Op::List { .. } | Op::External { .. } => 1,
         });
@@ -132,9 +131,7 @@ impl CompilationInput {
             Count::Counted(bound) => counted(bound, bytes),
         };
         let bytes = match op {
-            Op::Reserve { bytes } => return Some((*bytes).into()),
-            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } => 0,
-            Op::Blit { .. } | Op::Zero { .. } => 0,
+            Op::Reserve(block) => return Some(block.bytes.into()),
             Op::Align { .. } => HOLE_BYTES,
             Op::CopyCounted { bound, .. } => {
                 u64::from(COUNT_BYTES) + representation.padded((*bound).into())
@@ -143,7 +140,7 @@ impl CompilationInput {
                 counted(*bound, representation.bytes(*scalar).into())?
             }
             Op::BlitCounted { item, bound, .. } => counted(*bound, item.bytes())?,
-            Op::PutElements { count, element, .. } => repeated(*count, element.bytes)?,
+            Op::PutElements { count, element, .. } => repeated(*count, element.bytes.into())?,
             Op::Loop { count, body, .. } => repeated(*count, self.most_of(body)?)?,
             Op::Optional { body, .. } => {
                 u64::from(representation.bytes(Scalar::Bool)) + self.most_of(body)?
@@ -346,7 +343,6 @@ impl CompilationInput {
 fn calls(body: &[Op], all: &mut Vec<TypeId>) {
     for op in body {
         match op {
-            Op::PutElements { body, .. } => calls(body, all),
             Op::Loop { body, .. } | Op::Optional { body, .. } => calls(body, all),
             Op::Switch { arms, default, .. } => {
                 let bodies = arms.iter().map(|arm| &arm.body).chain(default);
@@ -354,8 +350,7 @@ fn calls(body: &[Op], all: &mut Vec<TypeId>) {
             }
             Op::List { element, .. } => all.push(*element),
             Op::Call { plan, .. } => all.push(*plan),
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::External { .. } => {}
-            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {}
+            Op::Reserve(_) | Op::Align { .. } | Op::PutElements { .. } | Op::External { .. } => {}
             Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::BlitCounted { .. } => {}
         }
     }

@@ -16,7 +16,7 @@
 //! pointer to bytes that end in a NUL, the elements of a linked list are linked by pointers, and a `bool` may be a byte.
 
 use tenon_plan::links::{linked_list, memory_fields, memory_types};
-use tenon_plan::{BoxedArms, Layout, Place, Scalar};
+use tenon_plan::{BoxedArms, Layout, Place, Scalar, TypeClass};
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
 use thiserror::Error;
 
@@ -411,21 +411,21 @@ impl TypeLayouts {
         if self.is_sequence(schema, ty) {
             return SizeAndAlign::COUNTED;
         }
-        if let Some(scalar) = Scalar::of(schema, ty) {
-            return self.model.scalar(scalar);
-        }
-        match schema.resolve(ty) {
-            Type::String(_) if self.model.is_c() => SizeAndAlign::of::<*mut u8>(),
-            Type::Opaque(Length::Fixed(bytes)) => SizeAndAlign::of::<u8>().times(*bytes),
-            Type::Array(element, Length::Fixed(count)) => {
-                self.of_use(schema, element).times(*count)
+        match TypeClass::of(schema.resolve(ty)) {
+            TypeClass::Scalar(scalar) => self.model.scalar(scalar),
+            TypeClass::String(_) if self.model.is_c() => SizeAndAlign::of::<*mut u8>(),
+            TypeClass::Opaque(Length::Fixed(bytes)) => SizeAndAlign::of::<u8>().times(bytes),
+            TypeClass::Array(element, Length::Fixed(count)) => {
+                self.of_use(schema, element).times(count)
             }
-            Type::Opaque(Length::Counted(_))
-            | Type::Array(_, Length::Counted(_))
-            | Type::String(_) => SizeAndAlign::COUNTED,
-            Type::Optional(_) => SizeAndAlign::of::<*mut u8>(),
-            Type::Named(id) => self.named(*id),
-            scalar => unreachable!("{scalar:?} is a scalar"),
+            TypeClass::Opaque(Length::Counted(_))
+            | TypeClass::Array(_, Length::Counted(_))
+            | TypeClass::String(_) => SizeAndAlign::COUNTED,
+            TypeClass::Optional(_) => SizeAndAlign::of::<*mut u8>(),
+            TypeClass::Named(id) => match Scalar::of(schema, ty) {
+                Some(scalar) => self.model.scalar(scalar),
+                None => self.named(id),
+            },
         }
     }
 

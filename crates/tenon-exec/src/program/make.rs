@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use tenon_plan::links::is_link;
 use tenon_plan::{
-    Arm, Blittable, Body as Ops, Layout, Lists, Op, Order as WireOrder, Place, Plan, Plans, Scalar,
+    Arm, Blittable, BlockPart, Body as Ops, Count, FixedItem, FixedKind, Layout, Lists, Op,
+    Order as WireOrder, Place, Plan, Plans, ReservedBlock, Scalar,
 };
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
@@ -166,7 +167,7 @@ impl<'a> ProgramBuilder<'a> {
     ) -> ProgramEntry {
         let name = self.text(owner.to_owned());
         let inside = self.inside(layout, owner, name);
-        let body = self.body(&plan.body, &inside, 0);
+        let body = self.body(&plan.body, &inside);
         ProgramEntry {
             key,
             body,
@@ -214,25 +215,72 @@ impl<'a> ProgramBuilder<'a> {
         self.program.names.push(name);
     }
 
-    /// `room` is there already, for items that lie in a block of their element's.
-    fn body(&mut self, body: &'a Ops, inside: &BodyContext<'a>, room: u64) -> StepRange {
+    fn body(&mut self, body: &'a Ops, inside: &BodyContext<'a>) -> StepRange {
         let start = self.here();
-        let mut block = BlockBudget { bytes: room };
-        for (position, op) in body.iter().enumerate() {
-            // A message that ends inside a block ends before all of it; its first item gives the
-            // error a name.
-            let named = match op {
-                Op::Reserve { .. } => body[position..].iter().find(|op| op.place().is_some()),
-                op => Some(op),
-            };
-            let name = self.name(inside, named.and_then(Op::place));
-            block.take(op, self.plans);
-            self.op(op, inside, name);
+        for op in body {
+            self.op(op, inside);
         }
+        self.steps_since(start)
+    }
+
+    fn steps_since(&self, start: u32) -> StepRange {
         StepRange {
             start,
             length: self.here() - start,
         }
+    }
+
+    /// A block with a check of its own. A message that ends inside a block ends before all of it; its first item gives
+    /// the error a name.
+    fn reserve(&mut self, block: &ReservedBlock, inside: &BodyContext<'a>) {
+        let first = block.items().next();
+        let name = self.name(inside, first.map(|item| &item.place));
+        let bytes = block.bytes;
+        self.emit(ProgramStep::Reserve { bytes }, name);
+        self.parts(block, inside);
+    }
+
+    /// The parts of a block that is there. The interpreter trusts that they lie inside it, which is asserted here.
+    fn parts(&mut self, block: &ReservedBlock, inside: &BodyContext<'a>) {
+        for part in &block.parts {
+            let end = u64::from(part.offset()) + part.bytes(&self.plans.representation);
+            assert!(end <= block.bytes.into(), "verified plans");
+            match part {
+                BlockPart::Hole(hole) => {
+                    let (bytes, offset) = (hole.bytes, hole.offset);
+                    self.emit(ProgramStep::Zero { bytes, offset }, inside.name);
+                }
+                BlockPart::Item(item) => self.fixed(item, inside),
+            }
+        }
+    }
+
+    fn fixed(&mut self, item: &FixedItem, inside: &BodyContext<'a>) {
+        let name = self.name(inside, Some(&item.place));
+        let (_, at) = self.locate(inside, &item.place);
+        let offset = item.offset;
+        let step = match &item.kind {
+            FixedKind::Put { scalar } => self.put(*scalar, at, offset),
+            FixedKind::PutArray { scalar, count } => ProgramStep::PutArray {
+                number: self.number(*scalar),
+                at,
+                count: *count,
+                offset,
+            },
+            FixedKind::Copy { bytes } => ProgramStep::Copy {
+                at,
+                bytes: *bytes,
+                padding: narrow(self.plans.representation.padded((*bytes).into())) - *bytes,
+                offset,
+            },
+            FixedKind::Blit { item, count } => ProgramStep::Blit {
+                item: self.item(item),
+                at,
+                bytes: narrow(item.bytes() * u64::from(*count)),
+                offset,
+            },
+        };
+        self.emit(step, name);
     }
 
     /// Returns the name of an error at `place`, as a position in `texts`.
@@ -304,57 +352,25 @@ impl<'a> ProgramBuilder<'a> {
         }
     }
 
-    fn op(&mut self, op: &'a Op, inside: &BodyContext<'a>, name: u32) {
+    fn op(&mut self, op: &'a Op, inside: &BodyContext<'a>) {
+        let name = self.name(inside, op.place());
         let place = op.place().map(|place| self.locate(inside, place));
         let (layout, at) = place.unwrap_or((Layout::Nothing, 0));
         let step = match op {
-            Op::Reserve { bytes } => ProgramStep::Reserve { bytes: *bytes },
+            Op::Reserve(block) => return self.reserve(block, inside),
             Op::Align { to, before } => ProgramStep::Align {
                 to: *to,
                 before: *before,
-            },
-            Op::Zero { bytes, offset } => ProgramStep::Zero {
-                bytes: *bytes,
-                offset: *offset,
-            },
-            Op::Put { scalar, offset, .. } => self.put(*scalar, at, *offset),
-            Op::PutArray {
-                scalar,
-                count,
-                offset,
-                ..
-            } => ProgramStep::PutArray {
-                number: self.number(*scalar),
-                at,
-                count: *count,
-                offset: *offset,
             },
             Op::PutCounted { scalar, bound, .. } => ProgramStep::PutCounted {
                 number: self.number(*scalar),
                 at,
                 bound: *bound,
             },
-            Op::Copy { bytes, offset, .. } => ProgramStep::Copy {
-                at,
-                bytes: *bytes,
-                padding: narrow(self.plans.representation.padded((*bytes).into())) - *bytes,
-                offset: *offset,
-            },
             Op::CopyCounted {
                 bound, text: true, ..
             } if self.layouts.model().is_c() => ProgramStep::Text { at, bound: *bound },
             Op::CopyCounted { bound, .. } => ProgramStep::CopyCounted { at, bound: *bound },
-            Op::Blit {
-                item,
-                count,
-                offset,
-                ..
-            } => ProgramStep::Blit {
-                item: self.item(item),
-                at,
-                bytes: narrow(item.bytes() * u64::from(*count)),
-                offset: *offset,
-            },
             Op::BlitCounted { item, bound, .. } => ProgramStep::BlitCounted {
                 item: self.item(item),
                 stride: narrow(item.bytes()),
@@ -368,11 +384,47 @@ impl<'a> ProgramBuilder<'a> {
             } => self.list(*element, *first_bare, at),
             Op::Call { plan, .. } => ProgramStep::Call { at, of: *plan },
             Op::External { .. } => ProgramStep::External,
-            Op::PutElements { body, .. } | Op::Loop { body, .. } | Op::Optional { body, .. } => {
+            Op::PutElements {
+                count,
+                element: block,
+                ..
+            } => {
                 let element = self.inside(self.element(layout), inside.owner, name);
-                return self.nested(op, body, &element, at);
+                return self.elements(block, *count, &element, at);
             }
-            Op::Switch { .. } => return self.switch(op, layout, inside.owner, (at, name)),
+            Op::Loop {
+                count,
+                element: known,
+                body,
+                ..
+            } => {
+                let element = self.inside(self.element(layout), inside.owner, name);
+                let (count, fewest) = (*count, known.min);
+                return self.nested(body, &element, |stride, length| ProgramStep::Loop {
+                    at,
+                    count,
+                    stride,
+                    fewest,
+                    length,
+                });
+            }
+            Op::Optional { body, .. } => {
+                let element = self.inside(self.element(layout), inside.owner, name);
+                return self.nested(body, &element, |bytes, length| ProgramStep::Optional {
+                    at,
+                    bytes,
+                    length,
+                });
+            }
+            Op::Switch {
+                discriminant,
+                arms,
+                default,
+                ..
+            } => {
+                let bodies = (arms.as_slice(), default.as_ref());
+                return self.switch(*discriminant, bodies, layout, inside.owner, (at, name));
+            }
         };
         self.emit(step, name);
     }
@@ -408,46 +460,45 @@ impl<'a> ProgramBuilder<'a> {
         }
     }
 
-    /// An operation with one body inside, where `it` is `element`.
-    fn nested(&mut self, op: &'a Op, body: &'a Ops, element: &BodyContext<'a>, at: u32) {
-        let position = self.program.steps.len();
-        self.emit(ProgramStep::External, element.name);
-        let room = match op {
-            Op::PutElements { element, .. } => element.bytes,
-            _ => 0,
+    /// Elements that are a block each.
+    fn elements(
+        &mut self,
+        block: &ReservedBlock,
+        count: Count,
+        element: &BodyContext<'a>,
+        at: u32,
+    ) {
+        let position = self.step_later(element.name);
+        self.parts(block, element);
+        let StepRange { length, .. } = self.steps_since(position + 1);
+        self.program.steps[position as usize] = ProgramStep::PutElements {
+            at,
+            count,
+            stride: self.bytes_of(element.layout),
+            bytes: block.bytes,
+            length,
         };
-        let StepRange { length, .. } = self.body(body, element, room);
-        let size = self.bytes_of(element.layout);
-        self.program.steps[position] = match op {
-            Op::PutElements {
-                count,
-                element: extent,
-                ..
-            } => ProgramStep::PutElements {
-                at,
-                count: *count,
-                stride: size,
-                bytes: narrow(extent.bytes),
-                length,
-            },
-            Op::Loop {
-                count,
-                element: known,
-                ..
-            } => ProgramStep::Loop {
-                at,
-                count: *count,
-                stride: size,
-                fewest: known.min,
-                length,
-            },
-            Op::Optional { .. } => ProgramStep::Optional {
-                at,
-                bytes: size,
-                length,
-            },
-            _ => unreachable!("no other operation has one body"),
-        };
+    }
+
+    /// An operation with one body inside, where `it` is `element`; `step` makes it of the bytes of that in memory and
+    /// the number of the steps inside.
+    fn nested(
+        &mut self,
+        body: &'a Ops,
+        element: &BodyContext<'a>,
+        step: impl FnOnce(u32, u32) -> ProgramStep,
+    ) {
+        let position = self.step_later(element.name);
+        let StepRange { length, .. } = self.body(body, element);
+        let bytes = self.bytes_of(element.layout);
+        self.program.steps[position as usize] = step(bytes, length);
+    }
+
+    /// Has a step stand here that is known when those behind it are made, and returns its position.
+    fn step_later(&mut self, name: u32) -> u32 {
+        let position = self.here();
+        self.emit(ProgramStep::External, name);
+        position
     }
 
     /// The body of the arm at a position of a union, which may lie behind a pointer.
@@ -461,38 +512,31 @@ impl<'a> ProgramBuilder<'a> {
             .layouts
             .boxed_arm(self.schema, id, position, inside.layout);
         let Some(bytes) = boxed else {
-            return self.body(body, inside, 0);
+            return self.body(body, inside);
         };
-        let start = self.here();
-        self.emit(ProgramStep::External, inside.name);
-        let StepRange { length, .. } = self.body(body, inside, 0);
+        let start = self.step_later(inside.name);
+        let StepRange { length, .. } = self.body(body, inside);
         self.program.steps[start as usize] = ProgramStep::Boxed {
             at: 0,
             bytes: narrow(bytes),
             length,
         };
-        StepRange {
-            start,
-            length: self.here() - start,
-        }
+        self.steps_since(start)
     }
 
-    fn switch(&mut self, op: &'a Op, layout: Layout<'a>, owner: &'a str, (at, name): (u32, u32)) {
-        let Op::Switch {
-            discriminant,
-            arms,
-            default,
-            ..
-        } = op
-        else {
-            unreachable!("called for switches");
-        };
+    fn switch(
+        &mut self,
+        discriminant: Scalar,
+        (arms, default): (&'a [Arm], Option<&'a Ops>),
+        layout: Layout<'a>,
+        owner: &'a str,
+        (at, name): (u32, u32),
+    ) {
         let union = layout.named(self.schema).zip(layout.union(self.schema));
         let Some((id, union)) = union else {
             unreachable!("the verifier lets only unions be switched");
         };
-        let position = self.program.steps.len();
-        self.emit(ProgramStep::External, name);
+        let position = self.step_later(name);
         let mut cases = Vec::new();
         for (index, (Arm { values, body }, of)) in arms.iter().zip(&union.arms).enumerate() {
             let inside = self.inside(Layout::of_arm(of.field.as_ref()), owner, name);
@@ -502,12 +546,12 @@ impl<'a> ProgramBuilder<'a> {
         // The first arm that has a value is selected by it.
         cases.sort_by_key(|case| case.0);
         cases.dedup_by_key(|case| case.0);
-        let default = default.as_ref().map(|body| {
+        let default = default.map(|body| {
             let field = union.default.as_ref().and_then(Option::as_ref);
             let inside = self.inside(Layout::of_arm(field), owner, name);
             self.arm(body, &inside, (id, union.arms.len()))
         });
-        let discriminant = (*discriminant, self.number(*discriminant));
+        let discriminant = (discriminant, self.number(discriminant));
         self.program.switches.push(UnionSwitch {
             at,
             arms_at: at + narrow(self.layouts.arms_offset(id)),
@@ -516,9 +560,9 @@ impl<'a> ProgramBuilder<'a> {
             cases,
             default,
         });
-        self.program.steps[position] = ProgramStep::Switch {
+        self.program.steps[position as usize] = ProgramStep::Switch {
             switch: self.program.switches.len() as u32 - 1,
-            length: self.here() - position as u32 - 1,
+            length: self.here() - position - 1,
         };
     }
 }
@@ -555,22 +599,5 @@ fn members_of(schema: &Schema, id: TypeId) -> EnumValueSet {
     match &schema.type_def(id).kind {
         TypeKind::Enum(members) => EnumValueSet::new(members.iter().map(|it| it.value).collect()),
         _ => EnumValueSet::new(Vec::new()),
-    }
-}
-
-/// The latest reserved block. The interpreter trusts that items lie inside it, which is asserted here.
-struct BlockBudget {
-    bytes: u64,
-}
-
-impl BlockBudget {
-    fn take(&mut self, op: &Op, plans: &Plans) {
-        match (op, op.fixed(&plans.representation)) {
-            (Op::Reserve { bytes }, _) => self.bytes = (*bytes).into(),
-            (_, Some((offset, bytes))) => {
-                assert!(u64::from(offset) + bytes <= self.bytes, "verified plans");
-            }
-            (_, None) => self.bytes = 0,
-        }
     }
 }

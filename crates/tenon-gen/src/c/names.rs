@@ -75,11 +75,18 @@ fn plain_type(ty: &Type, spelling: &Spelling) -> String {
         Type::Bool => "bool",
         Type::Opaque(_) => "uint8_t",
         Type::String(_) => "char *",
-        Type::Quadruple => unreachable!("C has no quadruple precision: refused"),
+        Type::Quadruple => no_quadruple(),
         // Every struct and union has its name as a typedef, in front of all definitions.
         Type::Named(_) => &spelling.base,
     };
     name.to_owned()
+}
+
+/// Takes the place of code for a `quadruple`.
+pub fn no_quadruple() -> ! {
+    unreachable!(
+        "C has no quadruple precision, so interfaces with it are refused before they are printed"
+    )
 }
 
 /// Returns whether the words are a C integer that has in memory the size of a pointer and not its size on the

@@ -1,8 +1,8 @@
 //! Lvalues in C: the expressions for a value, its address, its length and its elements.
 
 use tenon_plan::Place;
-use tenon_schema::written::{Spelling, WrittenType};
-use tenon_schema::{Field, Length, Type, TypeId, TypeKind};
+use tenon_schema::written::{Spelling, WrittenType, WrittenUnion};
+use tenon_schema::{Field, Length, Type, TypeId, TypeKind, Union};
 
 use crate::c::{Interface, names};
 
@@ -213,7 +213,7 @@ impl<'a> CLvalue<'a> {
             LvalueKind::Record(fields, spellings) => (fields, spellings),
             _ => match self.definition(of).map(|id| record(of, id)) {
                 Some(Some(parts)) => parts,
-                _ => unreachable!("the plan leads through structs"),
+                _ => no_such("struct"),
             },
         };
         let field = &fields[position];
@@ -252,11 +252,16 @@ impl<'a> CLvalue<'a> {
     }
 
     /// The union that it is.
-    pub fn union(&self, of: Interface<'a>) -> TypeId {
-        match self.definition(of) {
-            Some(id) => id,
-            None => unreachable!("the plan switches by unions"),
-        }
+    pub fn union(&self, of: Interface<'a>) -> UnionDefinition<'a> {
+        let union = self.definition(of).and_then(|id| {
+            match (&of.schema.type_def(id).kind, of.written_type(id)) {
+                (TypeKind::Union(union), WrittenType::Union(written)) => {
+                    Some(UnionDefinition { id, union, written })
+                }
+                _ => None,
+            }
+        });
+        union.unwrap_or_else(|| no_such("union"))
     }
 
     /// Returns the count of elements or bytes of a counted array: its `_len`.
@@ -273,7 +278,7 @@ impl<'a> CLvalue<'a> {
     pub fn element(&self, of: Interface<'a>, index: &str) -> Self {
         let (ty, spelling, name) = self.declared(of);
         let (Some(Type::Array(element, length)), Some(spelling)) = (ty, spelling) else {
-            unreachable!("the plan loops over arrays")
+            no_such("array")
         };
         let array = match length {
             Length::Fixed(_) => self.value(),
@@ -289,7 +294,7 @@ impl<'a> CLvalue<'a> {
     pub fn target(&self, of: Interface<'a>) -> Self {
         let (ty, spelling, name) = self.declared(of);
         let (Some(Type::Optional(to)), Some(spelling)) = (ty, spelling) else {
-            unreachable!("the plan has pointers for optional data")
+            no_such("pointer")
         };
         Self {
             access: LvalueAccess::Behind(self.value()),
@@ -360,6 +365,24 @@ impl<'a> CLvalue<'a> {
     }
 }
 
+/// A union of the interface, and how it is written.
+#[derive(Debug, Clone, Copy)]
+pub struct UnionDefinition<'a> {
+    /// Its type.
+    pub id: TypeId,
+    /// Its arms.
+    pub union: &'a Union,
+    /// How they are written.
+    pub written: &'a WrittenUnion,
+}
+
+/// Takes the place of a value that a plan leads to and the interface does not have.
+pub fn no_such(what: &str) -> ! {
+    unreachable!(
+        "there is no {what} here, though the verifier has held the plan against the interface"
+    )
+}
+
 /// The fields of a struct, the link of a list among them.
 fn record<'a>(of: Interface<'a>, id: TypeId) -> Option<(&'a [Field], &'a [Spelling])> {
     match (&of.schema.type_def(id).kind, of.written_type(id)) {
@@ -372,6 +395,6 @@ fn record<'a>(of: Interface<'a>, id: TypeId) -> Option<(&'a [Field], &'a [Spelli
 pub fn link<'a>(of: Interface<'a>, id: TypeId) -> &'a str {
     match record(of, id).and_then(|(fields, _)| fields.last()) {
         Some(field) => &field.name,
-        None => unreachable!("a link ends in a pointer to itself"),
+        None => no_such("link"),
     }
 }

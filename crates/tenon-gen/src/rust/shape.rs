@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use tenon_plan::links::{linked_list, memory_fields};
-use tenon_plan::{ARRAY_MAX, NESTED_ARRAY_MAX, Plans, Scalar};
+use tenon_plan::{ARRAY_MAX, NESTED_ARRAY_MAX, Plans, Scalar, TypeClass};
 use tenon_schema::{Field, Length, Schema, Type, TypeId, TypeKind, Union};
 
 /// Most bytes of an arm that is no box though the others are smaller.
@@ -52,6 +52,29 @@ impl TypeShape {
         match self {
             Self::Alias(_, shape) => shape.real(),
             shape => shape,
+        }
+    }
+
+    /// Returns the struct, union or external type that it is.
+    ///
+    /// # Panics
+    /// If it is none: the verifier lets plans look for fields and arms where there are some.
+    pub fn definition(&self) -> TypeId {
+        match self.real() {
+            Self::Named(id) => *id,
+            other => unreachable!("{other:?} has no parts, though a plan leads to some"),
+        }
+    }
+
+    /// Returns the shape of the elements of an array, or of what an option holds.
+    ///
+    /// # Panics
+    /// If it is none of these: the verifier lets plans look for elements where there are some.
+    pub fn element(&self) -> &Self {
+        match self.real() {
+            Self::Array(element, _) | Self::Vec(element) | Self::Option(element) => element,
+            Self::Boxed(inner) => inner.element(),
+            other => unreachable!("{other:?} has no elements, though a plan leads to some"),
         }
     }
 }
@@ -152,20 +175,19 @@ impl<'a> TypeShapes<'a> {
             return TypeShape::Vec(Box::new(TypeShape::Named(list.element)));
         }
         let inner = |ty: &Type| Box::new(self.inside(ty, owner));
-        match ty {
-            Type::Named(id) => self.named(*id, owner),
-            Type::Opaque(Length::Fixed(bytes)) => self.spread(TypeShape::Bytes(*bytes), owner),
-            Type::Opaque(Length::Counted(_)) => TypeShape::Opaque,
-            Type::String(_) => TypeShape::Text,
-            Type::Array(element, Length::Fixed(count)) => {
-                self.spread(TypeShape::Array(inner(element), *count), owner)
+        match TypeClass::of(ty) {
+            TypeClass::Scalar(scalar) => TypeShape::Scalar(scalar),
+            TypeClass::Named(id) => self.named(id, owner),
+            TypeClass::Opaque(Length::Fixed(bytes)) => self.spread(TypeShape::Bytes(bytes), owner),
+            TypeClass::Opaque(Length::Counted(_)) => TypeShape::Opaque,
+            TypeClass::String(_) => TypeShape::Text,
+            TypeClass::Array(element, Length::Fixed(count)) => {
+                self.spread(TypeShape::Array(inner(element), count), owner)
             }
-            Type::Array(element, Length::Counted(_)) => TypeShape::Vec(Box::new(self.of(element))),
-            Type::Optional(to) => TypeShape::Option(inner(to)),
-            scalar => match Scalar::of(self.schema, scalar) {
-                Some(scalar) => TypeShape::Scalar(scalar),
-                None => unreachable!("{scalar:?} is no scalar"),
-            },
+            TypeClass::Array(element, Length::Counted(_)) => {
+                TypeShape::Vec(Box::new(self.of(element)))
+            }
+            TypeClass::Optional(to) => TypeShape::Option(inner(to)),
         }
     }
 

@@ -319,10 +319,8 @@ fn write_default(w: &mut SourceWriter, name: &str, value: Expr) {
 
 /// An expression for the default of a shape.
 pub fn default(rust: &RustFile<'_>, shape: &TypeShape) -> Expr {
-    if rust.traits.has_default(shape) {
-        return Expr::text("Default::default()");
-    }
     match shape.real() {
+        shape if rust.traits.has_default(shape) => Expr::text("Default::default()"),
         TypeShape::Bytes(bytes) => Expr::text(format!("[0; {bytes}]")),
         TypeShape::Array(element, _) => {
             let element = BlockExpr::value(default(rust, element));
@@ -341,7 +339,7 @@ pub fn default(rust: &RustFile<'_>, shape: &TypeShape) -> Expr {
             };
             Expr::call("boxed_array", [element])
         }
-        other => unreachable!("{other:?} has a default"),
+        _ => Expr::text("Default::default()"),
     }
 }
 

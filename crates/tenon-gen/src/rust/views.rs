@@ -89,7 +89,8 @@ impl RustFile<'_> {
                 let path = self.path_to(*id);
                 format!("{path}{}<'a>", self.names.of_type(*id).view)
             }
-            other => unreachable!("{other:?} borrows nothing"),
+            TypeShape::Alias(_, to) => inner(to),
+            TypeShape::Scalar(_) | TypeShape::Bytes(_) => self.type_text(shape),
         }
     }
 
@@ -133,7 +134,8 @@ impl RustFile<'_> {
                 to => Expr::call("Box::new", [self.owned(to, &format!("(*{value})"))]),
             },
             TypeShape::Named(_) => Expr::text(format!("{value}.into()")),
-            other => unreachable!("{other:?} borrows nothing"),
+            TypeShape::Alias(_, to) => self.owned(to, value),
+            TypeShape::Scalar(_) | TypeShape::Bytes(_) => Expr::text(value),
         }
     }
 }

@@ -3,9 +3,11 @@
 
 use tenon_schema::Field;
 
-use super::{AnalyzedRecord, BlockAnalysis, Fit, NoBlockReason, SwapWidth, items};
+use super::{
+    AnalyzedRecord, BlockAnalysis, Fit, NoBlockReason, SwapWidth, items, place_mut, place_of,
+};
 use crate::layout::Layout;
-use crate::op::{Body, Op};
+use crate::op::Body;
 
 /// Most fields of a record for which a better order is spelt out.
 const SPELT_OUT: usize = 16;
@@ -28,7 +30,7 @@ impl<'a> BlockAnalysis<'a> {
         let ordered: Vec<Field> = ordered.collect();
         let body = groups.iter().zip(0..).flat_map(|(group, position)| {
             let mut ops = group.ops.clone();
-            let places = ops.iter_mut().filter_map(Op::place_mut);
+            let places = ops.iter_mut().filter_map(place_mut);
             places.for_each(|place| place.0[0] = position);
             ops
         });
@@ -61,7 +63,7 @@ impl<'a> BlockAnalysis<'a> {
     fn groups(&self, body: &Body) -> Vec<FieldGroup<'a>> {
         let mut groups: Vec<FieldGroup<'a>> = Vec::new();
         for op in items(body) {
-            let Some(field) = op.place().and_then(|place| place.0.first().copied()) else {
+            let Some(field) = place_of(op).and_then(|place| place.0.first().copied()) else {
                 continue;
             };
             if groups.last().is_none_or(|group| group.field != field) {

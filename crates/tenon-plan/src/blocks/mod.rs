@@ -23,6 +23,7 @@ use crate::links::is_link;
 use crate::memory::{self, MemoryLayouts};
 use crate::op::{Body, Count, Op, Plans};
 use crate::representation::{Order, Representation};
+use crate::reserved::{FixedItem, FixedKind};
 
 /// Most items of a nested struct that are shown one by one.
 const OPENED: usize = 16;
@@ -184,20 +185,11 @@ impl<'a> BlockAnalysis<'a> {
 
     fn fit(&self, op: &Op) -> Fit<'a> {
         match op {
-            Op::Put { scalar, .. } => self.of_scalar(*scalar),
-            Op::PutArray {
-                place,
-                scalar,
-                count,
-                ..
-            } => array_at(place, self.of_scalar(*scalar)?.times(*count)),
-            Op::Copy { place, bytes, .. } => {
-                let bytes = u64::from(*bytes);
-                match self.representation.padded(bytes) - bytes {
-                    0 => array_at(place, UniformRun::of(SwapWidth::One, bytes)),
-                    over => Err(NoBlockReason::Padded(over)),
-                }
-            }
+            Op::Reserve(block) => match block.only() {
+                Some(item) => self.fit_fixed(item),
+                // Blocks of several items are made later.
+                None => Err(NoBlockReason::Inside(None)),
+            },
             Op::CopyCounted { text: true, .. } => {
                 Err(NoBlockReason::Varies("a string", Some(SwapWidth::One)))
             }
@@ -225,12 +217,26 @@ impl<'a> BlockAnalysis<'a> {
             Op::Switch { .. } => Err(NoBlockReason::Varies("a union", None)),
             Op::Optional { .. } => Err(NoBlockReason::Varies("optional data", None)),
             Op::List { .. } => Err(NoBlockReason::Varies("a linked list", None)),
-            Op::Blit { .. } | Op::BlitCounted { .. } | Op::PutElements { .. } => {
-                unreachable!("plans are looked at before blocks are merged")
+            Op::BlitCounted { .. } | Op::PutElements { .. } => Err(array(None)),
+            Op::External { .. } | Op::Align { .. } => Err(NoBlockReason::External),
+        }
+    }
+
+    fn fit_fixed(&self, item: &FixedItem) -> Fit<'a> {
+        let place = &item.place;
+        match &item.kind {
+            FixedKind::Put { scalar } => self.of_scalar(*scalar),
+            FixedKind::PutArray { scalar, count } => {
+                array_at(place, self.of_scalar(*scalar)?.times(*count))
             }
-            Op::External { .. } | Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => {
-                Err(NoBlockReason::External)
+            FixedKind::Copy { bytes } => {
+                let bytes = u64::from(*bytes);
+                match self.representation.padded(bytes) - bytes {
+                    0 => array_at(place, UniformRun::of(SwapWidth::One, bytes)),
+                    over => Err(NoBlockReason::Padded(over)),
+                }
             }
+            FixedKind::Blit { .. } => Err(NoBlockReason::Inside(None)),
         }
     }
 
@@ -258,7 +264,7 @@ impl<'a> BlockAnalysis<'a> {
         };
         let open = |op: &Op| match small(op) {
             Some((place, mut inner)) => {
-                for at in inner.iter_mut().filter_map(Op::place_mut) {
+                for at in inner.iter_mut().filter_map(place_mut) {
                     *at = place.then(at);
                 }
                 inner
@@ -273,7 +279,8 @@ impl<'a> BlockAnalysis<'a> {
         let is_struct = matches!(self.schema.type_def(id).kind, TypeKind::Struct(_));
         let is_block = self.types[id.0 as usize].is_some();
         let inner = (is_struct && !is_block).then(|| self.opened(body))?;
-        (inner.len() <= OPENED && inner.iter().all(Op::is_fixed)).then_some(inner)
+        let is_fixed = |op: &Op| matches!(op, Op::Reserve(_));
+        (inner.len() <= OPENED && inner.iter().all(is_fixed)).then_some(inner)
     }
 
     /// Why elements are no block.
@@ -297,7 +304,7 @@ impl<'a> BlockAnalysis<'a> {
             .offsets(layout.fields(self.schema).unwrap_or_default());
         let mut pieces: Vec<RecordSegment<'a>> = Vec::new();
         let mut end = 0;
-        for (op, place) in body.iter().filter_map(|op| Some((op, op.place()?))) {
+        for (op, place) in body.iter().filter_map(|op| Some((op, place_of(op)?))) {
             let (what, start) = (self.fit(op), self.start(layout, &starts, &place.0));
             let name = match layout.path(self.schema, place) {
                 path if path.is_empty() => "it".to_owned(),
@@ -363,7 +370,22 @@ struct AnalyzedRecord<'s> {
 
 /// The operations that move something.
 fn items(body: &Body) -> impl Iterator<Item = &Op> {
-    body.iter().filter(|op| op.place().is_some())
+    body.iter().filter(|op| place_of(op).is_some())
+}
+
+/// The place of what an operation moves. Blocks have one item yet, or are a hole.
+fn place_of(op: &Op) -> Option<&Place> {
+    match op {
+        Op::Reserve(block) => block.items().next().map(|item| &item.place),
+        op => op.place(),
+    }
+}
+
+fn place_mut(op: &mut Op) -> Option<&mut Place> {
+    match op {
+        Op::Reserve(block) => block.items_mut().next().map(|item| &mut item.place),
+        op => op.place_mut(),
+    }
 }
 
 fn array(element: Option<UniformRun>) -> NoBlockReason<'static> {

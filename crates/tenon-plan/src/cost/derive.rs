@@ -6,12 +6,14 @@ use super::equation::{ByteAmount, Choice, CostTerm, Equation, Equations, Variabl
 use super::places::QueryCache;
 use super::room::MemorySizes;
 use super::sites::CallSites;
+use super::steps::{self, CostStep};
 use super::symbol::{Direction, Engine, Symbol};
 use crate::layout::Layout;
 use crate::links::is_link;
 use crate::representation::Order;
 use crate::{
-    Arm, BoxedArms, Cluster, Mover, Op, Place, Plan, Plans, ProcedurePlan, Run, Scalar, Sizes, Unit,
+    Arm, BoxedArms, Cluster, FixedItem, FixedKind, Mover, Op, Place, Plan, Plans, ProcedurePlan,
+    ReservedBlock, Run, Scalar, Sizes, Unit,
 };
 
 /// Blocks of a known size that are shorter are moved number by number; kernels begin here.
@@ -306,48 +308,59 @@ impl<'a, 'd> TermBuilder<'a, 'd> {
     }
 
     pub(super) fn terms(&self, ops: &[Op]) -> Vec<CostTerm> {
-        let mut terms: Vec<CostTerm> = ops.iter().flat_map(|op| self.op(op)).collect();
-        terms.extend(self.put_in_place(ops));
-        if self.with.engine == Engine::Interpreter && !ops.is_empty() {
-            terms.insert(0, CostTerm::Times(ops.len() as u64, Symbol::Operation));
+        self.steps(&steps::of(ops))
+    }
+
+    pub(super) fn steps(&self, steps: &[CostStep<'_>]) -> Vec<CostTerm> {
+        let mut terms: Vec<CostTerm> = steps.iter().flat_map(|step| self.step(*step)).collect();
+        terms.extend(self.put_in_place(steps));
+        if self.with.engine == Engine::Interpreter && !steps.is_empty() {
+            terms.insert(0, CostTerm::Times(steps.len() as u64, Symbol::Operation));
         }
         terms
     }
 
+    fn step(&self, step: CostStep<'_>) -> Vec<CostTerm> {
+        match step {
+            CostStep::Check(block) => self.reserve(block),
+            CostStep::Hole => once([Symbol::Hole]),
+            CostStep::Item(item) => self.fixed(item),
+            CostStep::Op(op) => self.op(op),
+        }
+    }
+
+    fn reserve(&self, block: &ReservedBlock) -> Vec<CostTerm> {
+        let check = CostTerm::Times(1, Symbol::Check);
+        vec![check, CostTerm::Wire(block.bytes.into())]
+    }
+
+    fn fixed(&self, item: &FixedItem) -> Vec<CostTerm> {
+        let place = &item.place;
+        match &item.kind {
+            FixedKind::Put { scalar } => self.with.number(*scalar),
+            FixedKind::PutArray { scalar, count } => self.array(place, *scalar, *count),
+            FixedKind::Copy { bytes } => vec![self.with.run(Run {
+                unit: 1,
+                units: *bytes,
+            })],
+            FixedKind::Blit { item, count } => self.blit(place, item, *count),
+        }
+    }
+
     fn op(&self, op: &Op) -> Vec<CostTerm> {
         match op {
-            Op::Reserve { bytes } => {
-                vec![
-                    CostTerm::Times(1, Symbol::Check),
-                    CostTerm::Wire(u64::from(*bytes)),
-                ]
-            }
+            Op::Reserve(block) => self.reserve(block),
             Op::Align { to, before } => vec![CostTerm::Align {
                 to: *to,
                 before: *before,
             }],
-            Op::Zero { .. } => once([Symbol::Hole]),
-            Op::Put { scalar, .. } => self.with.number(*scalar),
-            Op::PutArray {
-                place,
-                scalar,
-                count,
-                ..
-            } => self.array(place, *scalar, *count),
-            Op::Copy { bytes, .. } => vec![self.with.run(Run {
-                unit: 1,
-                units: *bytes,
-            })],
-            Op::Blit {
-                place, item, count, ..
-            } => self.blit(place, item, *count),
             Op::BlitCounted { place, item, bound } => self.blit_counted(place, item, *bound),
             Op::PutElements {
                 place,
                 count,
                 element,
-                body,
-            } => self.put_elements(place, *count, element.bytes, body),
+                ..
+            } => self.put_elements(place, *count, element),
             Op::CopyCounted { place, bound, .. } => {
                 let padding = self.with.plans.representation.padding;
                 self.counted_block(place, *bound, Symbol::Copy, 1, padding)

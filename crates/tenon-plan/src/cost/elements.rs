@@ -4,8 +4,10 @@ use tenon_schema::TypeId;
 
 use super::derive::{TermBuilder, once};
 use super::equation::{ByteAmount, CostTerm, Variable};
+use super::steps;
 use super::symbol::{Engine, Symbol};
 use crate::representation::{COUNT_BYTES, Lists};
+use crate::reserved::ReservedBlock;
 use crate::{Blittable, Count, Mover, Moves, Op, Place, Run, Scalar, memory};
 
 /// Elements that compiled stubs first have room for in a list, if one has no more than
@@ -125,16 +127,16 @@ impl TermBuilder<'_, '_> {
         &self,
         place: &Place,
         count: Count,
-        bytes: u64,
-        ops: &[Op],
+        element: &ReservedBlock,
     ) -> Vec<CostTerm> {
         let mut terms = match count {
             Count::Fixed(_) => once([Symbol::Check, Symbol::Array]),
             Count::Counted(bound) => self.counted(place, bound, self.element_room(place)),
         };
-        let mut body = once([round(ops)]);
-        body.extend(self.inside(self.element(place), place).terms(ops));
-        body.push(CostTerm::Wire(bytes));
+        let mut body = once([round(Some(element))]);
+        let steps: Vec<_> = steps::of_parts(element).collect();
+        body.extend(self.inside(self.element(place), place).steps(&steps));
+        body.push(CostTerm::Wire(element.bytes.into()));
         terms.push(self.repeat(place, count, body));
         terms.extend(self.array_elsewhere(place, count));
         terms
@@ -151,7 +153,7 @@ impl TermBuilder<'_, '_> {
                 CostTerm::Wire(of_reserved(ops)),
             ],
             false => {
-                let mut body = once([round(ops)]);
+                let mut body = once([round(only_block(ops))]);
                 body.extend(self.left(ops));
                 body.extend(self.inside(self.element(place), place).terms(ops));
                 body
@@ -165,11 +167,11 @@ impl TermBuilder<'_, '_> {
     /// Returns whether compilers make a loop over numbers one over vectors, checks and all. When a stub encodes, a
     /// check may have to make room, and they do not.
     fn is_vector(&self, count: Count, ops: &[Op]) -> bool {
-        let [Op::Reserve { .. }, Op::Put { scalar, .. }] = ops else {
+        let Some((_, scalar)) = only_block(ops).and_then(ReservedBlock::only_scalar) else {
             return false;
         };
         let is_plain =
-            self.with.plans.moves == Moves::default() && self.with.block_unit(*scalar).is_some();
+            self.with.plans.moves == Moves::default() && self.with.block_unit(scalar).is_some();
         let is_known = matches!(count, Count::Fixed(_));
         is_plain && is_known && self.with.engine == Engine::Compiled && self.is_decoding()
     }
@@ -183,7 +185,7 @@ impl TermBuilder<'_, '_> {
             }
             ops => ops,
         };
-        let checks = ops.iter().filter(|op| matches!(op, Op::Reserve { .. }));
+        let checks = ops.iter().filter(|op| matches!(op, Op::Reserve(_)));
         let checks = checks.count() as u64;
         let is_inline =
             self.with.engine == Engine::Compiled && self.with.plans.moves.by == Mover::Inline;
@@ -282,15 +284,23 @@ impl TermBuilder<'_, '_> {
 /// Bytes that are checked for at the beginning.
 fn of_reserved(ops: &[Op]) -> u64 {
     match ops {
-        [Op::Reserve { bytes }, ..] => u64::from(*bytes),
+        [Op::Reserve(block), ..] => block.bytes.into(),
         _ => 0,
     }
 }
 
-/// Returns the symbol of one round: of a loop over numbers, each with a check or without, or of one over records.
-fn round(ops: &[Op]) -> Symbol {
+/// The one block that a body is.
+fn only_block(ops: &[Op]) -> Option<&ReservedBlock> {
     match ops {
-        [Op::Put { .. }] | [Op::Reserve { .. }, Op::Put { .. }] => Symbol::Loop,
-        _ => Symbol::Element,
+        [Op::Reserve(block)] => Some(block),
+        _ => None,
+    }
+}
+
+/// Returns the symbol of one round, in which there may be one block: of a loop over numbers, or of one over records.
+fn round(block: Option<&ReservedBlock>) -> Symbol {
+    match block.and_then(ReservedBlock::only_scalar) {
+        Some(_) => Symbol::Loop,
+        None => Symbol::Element,
     }
 }

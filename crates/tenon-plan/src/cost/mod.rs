@@ -24,6 +24,7 @@ mod price;
 mod room;
 mod shape;
 mod sites;
+mod steps;
 mod symbol;
 mod tally;
 

@@ -12,8 +12,9 @@ use tenon_schema::TypeId;
 
 use super::derive::{BLOCK_MIN, TermBuilder};
 use super::equation::{ByteAmount, CostTerm};
+use super::steps::CostStep;
 use super::symbol::{Engine, Symbol};
-use crate::{Count, Mover, Op, Place, Scalar};
+use crate::{BlockPart, Count, FixedItem, FixedKind, Mover, Op, Place, Scalar};
 
 /// Bytes of a value that a routine can give back in registers.
 const REGISTERS: u64 = 16;
@@ -78,19 +79,22 @@ impl TermBuilder<'_, '_> {
             Engine::Machine => self.operations(&plan.body) > MACHINE_MAX,
             Engine::Compiled if is_shared && self.is_decoding() => is_long(),
             Engine::Compiled if is_shared => self.is_branched(&plan.body) || is_long(),
-            Engine::Compiled => plan.body.len() > OFFERED_MAX && is_long(),
+            Engine::Compiled => {
+                let steps: usize = plan.body.iter().map(Op::steps).sum();
+                steps > OFFERED_MAX && is_long()
+            }
         }
     }
 
     /// Values that routines have made for a record, or arrays that were read before something else could
     /// fail.
-    pub(super) fn put_in_place(&self, ops: &[Op]) -> Vec<CostTerm> {
+    pub(super) fn put_in_place(&self, steps: &[CostStep<'_>]) -> Vec<CostTerm> {
         if !self.is_made_apart() {
             return Vec::new();
         }
-        let arrays = (0..ops.len()).flat_map(|at| self.array_in_place(ops, at));
+        let arrays = (0..steps.len()).flat_map(|at| self.array_in_place(steps, at));
         let mut terms: Vec<CostTerm> = arrays.collect();
-        if ops.iter().any(|op| self.is_handed(op)) {
+        if steps.iter().any(|step| self.is_handed(*step)) {
             terms.push(CostTerm::Times(1, Symbol::Hand));
         }
         terms
@@ -112,8 +116,8 @@ impl TermBuilder<'_, '_> {
     }
 
     /// Returns whether a routine makes a value that is too large for registers, and takes no memory for it.
-    fn is_handed(&self, op: &Op) -> bool {
-        let Op::Call { plan, .. } = op else {
+    fn is_handed(&self, step: CostStep<'_>) -> bool {
+        let CostStep::Op(Op::Call { plan, .. }) = step else {
             return false;
         };
         let is_large = self.facts.rooms.of_element(*plan) > REGISTERS;
@@ -139,9 +143,10 @@ impl TermBuilder<'_, '_> {
         ops.iter().any(|op| match op {
             Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::BlitCounted { .. } => true,
             Op::List { .. } => true,
-            Op::Loop { count, body, .. } | Op::PutElements { count, body, .. } => {
+            Op::Loop { count, body, .. } => {
                 matches!(count, Count::Counted(_)) || self.has_memory(body)
             }
+            Op::PutElements { count, .. } => matches!(count, Count::Counted(_)),
             Op::Optional { body, .. } => self.has_memory(body),
             Op::Switch { arms, default, .. } => {
                 let bodies = arms.iter().map(|arm| &arm.body).chain(default);
@@ -157,30 +162,16 @@ impl TermBuilder<'_, '_> {
 
     /// An array, if something can fail behind it: it is copied once if it is swapped, twice if it was read by a
     /// loop, and three times if it was read by a check of its own, with a value or an error as its result.
-    fn array_in_place(&self, ops: &[Op], at: usize) -> Vec<CostTerm> {
-        let (place, times, looped) = match &ops[at] {
-            Op::PutArray { place, count, .. } => (place, *count, false),
-            Op::Blit { place, count, .. } => (place, *count, false),
-            Op::Loop {
-                place,
-                count: Count::Fixed(count),
-                ..
-            }
-            | Op::PutElements {
-                place,
-                count: Count::Fixed(count),
-                ..
-            } => (place, *count, true),
-            Op::Copy { place, bytes, .. } => (place, *bytes, false),
-            _ => return Vec::new(),
+    fn array_in_place(&self, steps: &[CostStep<'_>], at: usize) -> Vec<CostTerm> {
+        let Some((bytes, looped)) = self.array_bytes(steps[at]) else {
+            return Vec::new();
         };
-        let bytes = self.bytes_at(place, times, &ops[at]);
-        let is_last = !ops[at + 1..].iter().any(can_fail);
+        let is_last = !steps[at + 1..].iter().any(|step| step.can_fail());
         if bytes < BLOCK_MIN || bytes > self.array_max || is_last {
             return Vec::new();
         }
-        let has_check = at > 0 && matches!(ops[at - 1], Op::Reserve { .. });
-        let is_alone = has_check && ops.get(at + 1).is_none_or(can_fail);
+        let has_check = at > 0 && matches!(steps[at - 1], CostStep::Check(_));
+        let is_alone = has_check && steps.get(at + 1).is_none_or(|step| step.can_fail());
         let copies = match (looped, is_alone) {
             (true, _) => 2,
             (false, true) => 3,
@@ -194,11 +185,32 @@ impl TermBuilder<'_, '_> {
         vec![copy; copies]
     }
 
-    fn bytes_at(&self, place: &Place, times: u32, op: &Op) -> u64 {
-        match op {
-            Op::Copy { bytes, .. } => u64::from(*bytes),
-            Op::Blit { item, count, .. } => item.bytes().saturating_mul(u64::from(*count)),
-            _ => self.element_room(place).saturating_mul(u64::from(times)),
+    /// Returns the bytes in memory of an array of fixed length, and whether it is read by a loop.
+    fn array_bytes(&self, step: CostStep<'_>) -> Option<(u64, bool)> {
+        let elements =
+            |place: &Place, count: u32| self.element_room(place).saturating_mul(u64::from(count));
+        match step {
+            CostStep::Item(FixedItem { place, kind, .. }) => match kind {
+                FixedKind::Put { .. } => None,
+                FixedKind::PutArray { count, .. } => Some((elements(place, *count), false)),
+                FixedKind::Copy { bytes } => Some((u64::from(*bytes), false)),
+                FixedKind::Blit { item, count } => {
+                    Some((item.bytes().saturating_mul(u64::from(*count)), false))
+                }
+            },
+            CostStep::Op(
+                Op::Loop {
+                    place,
+                    count: Count::Fixed(count),
+                    ..
+                }
+                | Op::PutElements {
+                    place,
+                    count: Count::Fixed(count),
+                    ..
+                },
+            ) => Some((elements(place, *count), true)),
+            CostStep::Check(_) | CostStep::Hole | CostStep::Op(_) => None,
         }
     }
 
@@ -221,7 +233,8 @@ impl TermBuilder<'_, '_> {
     /// Returns the number of operations and arms that machine code has for a type.
     fn operations(&self, ops: &[Op]) -> u32 {
         let of = |op: &Op| match op {
-            Op::PutElements { body, .. } | Op::Loop { body, .. } | Op::Optional { body, .. } => {
+            Op::PutElements { element, .. } => 1 + element.parts.len() as u32,
+            Op::Loop { body, .. } | Op::Optional { body, .. } => {
                 self.operations(body).saturating_add(1)
             }
             Op::Switch { arms, default, .. } => {
@@ -233,7 +246,7 @@ impl TermBuilder<'_, '_> {
             Op::Call { plan, .. } if !self.is_called(*plan) => {
                 self.asked(TypeQuery::Operations, *plan, |ops| self.operations(ops))
             }
-            _ => 1,
+            op => op.steps() as u32,
         };
         ops.iter().map(of).fold(0, u32::saturating_add)
     }
@@ -246,11 +259,15 @@ impl TermBuilder<'_, '_> {
 
     fn instructions_of(&self, op: &Op) -> u32 {
         match op {
-            Op::Put { .. } if self.with.plans.moves.by == Mover::Procedure => RUN_TIME,
-            Op::Put { scalar, .. } => self.check(*scalar).max(1),
-            Op::Zero { .. } | Op::Copy { .. } | Op::Blit { .. } => 2,
+            Op::Reserve(block) => {
+                let parts = block
+                    .parts
+                    .iter()
+                    .map(|part| self.instructions_in_block(part));
+                parts.fold(CHECKED, u32::saturating_add)
+            }
             Op::Align { .. } if !self.is_decoding() => 2,
-            Op::Align { .. } | Op::Reserve { .. } => CHECKED,
+            Op::Align { .. } => CHECKED,
             Op::Switch {
                 discriminant,
                 arms,
@@ -271,6 +288,15 @@ impl TermBuilder<'_, '_> {
         }
     }
 
+    fn instructions_in_block(&self, part: &BlockPart) -> u32 {
+        match part.item().map(|item| &item.kind) {
+            Some(FixedKind::Put { .. }) if self.with.plans.moves.by == Mover::Procedure => RUN_TIME,
+            Some(FixedKind::Put { scalar }) => self.check(*scalar).max(1),
+            Some(FixedKind::PutArray { .. }) => RUN_TIME,
+            Some(FixedKind::Copy { .. } | FixedKind::Blit { .. }) | None => 2,
+        }
+    }
+
     /// About how many instructions it takes to see whether it is a value.
     fn check(&self, scalar: Scalar) -> u32 {
         match self.with.plans.representation.is_checked(scalar) {
@@ -278,17 +304,4 @@ impl TermBuilder<'_, '_> {
             false => 0,
         }
     }
-}
-
-/// Returns whether an operation may find that bytes are missing, or a value that is none.
-fn can_fail(op: &Op) -> bool {
-    !matches!(
-        op,
-        Op::Put { .. }
-            | Op::PutArray { .. }
-            | Op::Copy { .. }
-            | Op::Blit { .. }
-            | Op::Zero { .. }
-            | Op::Align { .. }
-    )
 }

@@ -29,9 +29,7 @@ impl CallSites {
                 Op::Call { plan, .. } | Op::List { element: plan, .. } => {
                     self.0[plan.0 as usize] += 1;
                 }
-                Op::Loop { body, .. }
-                | Op::PutElements { body, .. }
-                | Op::Optional { body, .. } => self.count(body),
+                Op::Loop { body, .. } | Op::Optional { body, .. } => self.count(body),
                 Op::Switch { arms, default, .. } => {
                     arms.iter().for_each(|arm| self.count(&arm.body));
                     self.count(default.as_deref().unwrap_or_default());

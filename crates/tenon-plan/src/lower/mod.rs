@@ -11,10 +11,11 @@ mod checks;
 pub use checks::LowerError;
 
 use crate::graph::{self, StronglyConnectedComponents};
-use crate::item::{Place, Scalar};
+use crate::item::{Place, Scalar, TypeClass};
 use crate::links::{LinkedList, linked_list, memory_fields};
 use crate::op::{Arm, Body, Count, Moves, Op, Plan, Plans, ProcedurePlan, StreamPlans};
 use crate::representation::{COUNT_BYTES, Representation};
+use crate::reserved::{FixedKind, ReservedBlock};
 use crate::size::Sizes;
 
 /// Most bytes of one fixed-size item or block; a larger one fits into no message.
@@ -244,21 +245,20 @@ impl<'a> BodyBuilder<'a> {
             self.list(list, place);
             return Ok(());
         }
-        if let Some(scalar) = Scalar::of(schema, ty) {
-            self.scalar(scalar, place);
-            return Ok(());
-        }
-        match schema.resolve(ty) {
-            Type::Opaque(Length::Fixed(bytes)) => self.copy(*bytes, place)?,
-            Type::Opaque(Length::Counted(bound)) => self.copy_counted(*bound, false, place),
-            Type::String(bound) => self.copy_counted(*bound, true, place),
-            Type::Array(element, length) => self.array(element, *length, place)?,
-            Type::Optional(to) => {
+        match TypeClass::of(schema.resolve(ty)) {
+            TypeClass::Scalar(scalar) => self.scalar(scalar, place),
+            TypeClass::Opaque(Length::Fixed(bytes)) => self.copy(bytes, place)?,
+            TypeClass::Opaque(Length::Counted(bound)) => self.copy_counted(bound, false, place),
+            TypeClass::String(bound) => self.copy_counted(bound, true, place),
+            TypeClass::Array(element, length) => self.array(element, length, place)?,
+            TypeClass::Optional(to) => {
                 let body = self.inner(to)?;
                 self.body.push(Op::Optional { place, body });
             }
-            Type::Named(plan) => self.body.push(Op::Call { place, plan: *plan }),
-            scalar => unreachable!("{scalar:?} is a scalar"),
+            TypeClass::Named(id) => match Scalar::of(schema, ty) {
+                Some(scalar) => self.scalar(scalar, place),
+                None => self.body.push(Op::Call { place, plan: id }),
+            },
         }
         Ok(())
     }
@@ -289,23 +289,18 @@ impl<'a> BodyBuilder<'a> {
     }
 
     fn scalar(&mut self, scalar: Scalar, place: Place) {
-        self.body.push(Op::Reserve {
-            bytes: self.with.representation.bytes(scalar),
-        });
-        self.body.push(Op::Put {
-            place,
-            scalar,
-            offset: 0,
-        });
+        let bytes = self.with.representation.bytes(scalar);
+        let block = ReservedBlock::of(place, FixedKind::Put { scalar }, bytes);
+        self.body.push(Op::Reserve(block));
     }
 
     fn copy(&mut self, bytes: u32, place: Place) -> Result<(), LowerError> {
-        self.reserve(self.with.representation.padded(bytes.into()))?;
-        self.body.push(Op::Copy {
-            place,
-            bytes,
-            offset: 0,
-        });
+        let padded = self.with.representation.padded(bytes.into());
+        if padded > MAX_FIXED {
+            return Err(LowerError::TooLarge(self.name.to_owned(), padded));
+        }
+        let block = ReservedBlock::of(place, FixedKind::Copy { bytes }, padded as u32);
+        self.body.push(Op::Reserve(block));
         Ok(())
     }
 
@@ -337,16 +332,6 @@ impl<'a> BodyBuilder<'a> {
             bytes if bytes > MAX_FIXED => Err(LowerError::TooLarge(self.name.to_owned(), bytes)),
             _ => Ok(()),
         }
-    }
-
-    fn reserve(&mut self, bytes: u64) -> Result<(), LowerError> {
-        if bytes > MAX_FIXED {
-            return Err(LowerError::TooLarge(self.name.to_owned(), bytes));
-        }
-        self.body.push(Op::Reserve {
-            bytes: bytes as u32,
-        });
-        Ok(())
     }
 
     fn union(&mut self, union: &Union) -> Result<(), LowerError> {

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! align to          =   (nothing)                 if r is a multiple of `to`
-//! align to          =   reserve k; zero k @0      otherwise, k bytes short of the next multiple
+//! align to          =   reserve k: zero k @0      otherwise, k bytes short of the next multiple
 //! ```
 //!
 //! and with `before b`, `r + b` in the place of `r`. A plan begins at a multiple of its `align`, a
@@ -15,6 +15,7 @@ use tenon_schema::Schema;
 
 use crate::op::{Body, Op, Plan, Plans};
 use crate::position::MessagePosition;
+use crate::reserved::ReservedBlock;
 use crate::size::Sizes;
 
 /// Rewrites all plans.
@@ -39,7 +40,7 @@ fn fold_body(body: &mut Body, mut position: MessagePosition, sizes: &Sizes<'_>) 
         }
         match hole(&op, position) {
             Some(0) => {}
-            Some(bytes) => folded.extend([Op::Reserve { bytes }, Op::Zero { bytes, offset: 0 }]),
+            Some(bytes) => folded.push(Op::Reserve(ReservedBlock::hole(bytes))),
             None => folded.push(op),
         }
         position = behind;

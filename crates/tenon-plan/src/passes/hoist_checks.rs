@@ -5,41 +5,42 @@
 //! ```text
 //! loop es: <> of 8 bytes
 //!     reserve 8                =    elements es: <> of 8 bytes
-//!     put it.a: bool @0                 put it.a: bool @0
-//!     put it.b: i32 @4                  put it.b: i32 @4
+//!         put it.a: bool @0             put it.a: bool @0
+//!         put it.b: i32 @4              put it.b: i32 @4
 //! ```
 //!
 //! because `n` elements take `8 n` bytes, whatever they hold, so there is room for all of them or
 //! not. A message that ends inside an element is refused before the first one is looked at.
 
 use crate::op::{Body, ElementSize, Op, Plan, Plans};
+use crate::reserved::ReservedBlock;
 
 /// Most items of a struct that stand in the loop itself; a larger one is worth its own check.
 const MAX_ITEMS: usize = 16;
 
 /// Rewrites all plans.
 pub(super) fn rewrite(plans: &mut Plans) {
-    let blocks: Vec<Option<Body>> = plans.types.iter().map(one_block).collect();
+    let blocks: Vec<Option<ReservedBlock>> = plans.types.iter().map(of_type).collect();
     plans
         .plans_mut()
         .for_each(|plan| hoist(&mut plan.body, &blocks));
 }
 
-/// The items of a type that is one block.
-fn one_block(plan: &Plan) -> Option<Body> {
-    let items = items(&plan.body)?;
-    (!plan.recursive && items.len() <= MAX_ITEMS).then(|| items.to_vec())
+/// The block that a type is, if it is worth no check of its own.
+fn of_type(plan: &Plan) -> Option<ReservedBlock> {
+    let block = one_block(&plan.body)?;
+    (!plan.recursive && block.parts.len() <= MAX_ITEMS).then(|| block.clone())
 }
 
-/// Returns the items in the one block that a body consists of.
-fn items(body: &Body) -> Option<&[Op]> {
+/// The one block that a body consists of.
+fn one_block(body: &Body) -> Option<&ReservedBlock> {
     match body.as_slice() {
-        [Op::Reserve { .. }, items @ ..] => items.iter().all(Op::is_fixed).then_some(items),
+        [Op::Reserve(block)] => Some(block),
         _ => None,
     }
 }
 
-fn hoist(body: &mut Body, blocks: &[Option<Body>]) {
+fn hoist(body: &mut Body, blocks: &[Option<ReservedBlock>]) {
     for op in body {
         for inner in op.bodies_mut() {
             hoist(inner, blocks);
@@ -49,7 +50,7 @@ fn hoist(body: &mut Body, blocks: &[Option<Body>]) {
             count,
             element:
                 ElementSize {
-                    extent: Some(element),
+                    extent: Some(extent),
                     ..
                 },
             body,
@@ -57,16 +58,16 @@ fn hoist(body: &mut Body, blocks: &[Option<Body>]) {
         else {
             continue;
         };
-        let items = match body.as_slice() {
+        let element = match body.as_slice() {
             [Op::Call { plan, .. }] => blocks[plan.0 as usize].clone(),
-            _ => items(body).map(<[Op]>::to_vec),
+            _ => one_block(body).cloned(),
         };
-        if let Some(body) = items {
+        if let Some(element) = element {
             *op = Op::PutElements {
                 place: std::mem::take(place),
                 count: *count,
-                element: *element,
-                body,
+                align: extent.align,
+                element,
             };
         }
     }

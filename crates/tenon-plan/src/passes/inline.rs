@@ -5,8 +5,8 @@
 //!
 //! ```text
 //!                      reserve 8
-//! call p: point   =    put p.x: i32 @0
-//!                      put p.y: i32 @4
+//! call p: point   =        put p.x: i32 @0
+//!                          put p.y: i32 @4
 //! ```
 //!
 //! when the struct cannot contain itself (a call would count a level) and has only fixed-size
@@ -23,6 +23,7 @@ use crate::graph;
 use crate::item::Place;
 use crate::op::{Body, Op, Plan, Plans};
 use crate::representation::Representation;
+use crate::reserved::{BlockPart, FixedKind, ReservedBlock};
 
 /// Highest cost of the items of a struct that is not called, in items that cannot fail: as much
 /// code as a call takes with its room check and the test of its result. Measured on compiled
@@ -61,72 +62,43 @@ pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
     }
 }
 
-/// The body of a type that may be inlined, as one block.
-#[derive(Clone)]
-struct InlineCandidate {
-    items: Body,
-    bytes: u32,
-}
-
-impl InlineCandidate {
-    fn push(&mut self, mut op: Op, representation: &Representation) -> Option<()> {
-        let (_, bytes) = op.fixed(representation)?;
-        *op.offset_mut()? = self.bytes;
-        self.bytes += u32::try_from(bytes).ok()?;
-        self.items.push(op);
-        Some(())
-    }
-
-    /// The block, its items at `place`.
-    fn at<'a>(&'a self, place: &'a Place) -> impl Iterator<Item = Op> + 'a {
-        let items = self.items.iter().cloned().map(|mut op| {
-            if let Some(inner) = op.place_mut() {
-                *inner = place.then(inner);
-            }
-            op
-        });
-        [Op::Reserve { bytes: self.bytes }].into_iter().chain(items)
-    }
-}
-
-/// Of each type that has been seen, what may stand for a call of it.
+/// Of each type that has been seen, the block that may stand for a call of it.
 struct InlineCandidates {
     representation: Representation,
-    types: Vec<Option<InlineCandidate>>,
+    types: Vec<Option<ReservedBlock>>,
 }
 
 impl InlineCandidates {
-    fn candidate(&self, plan: &Plan) -> Option<InlineCandidate> {
-        let items = plan.body.iter().filter(|op| !op.is_reserve());
-        let cost = items.clone().map(|op| self.cost(op)).sum();
+    fn candidate(&self, plan: &Plan) -> Option<ReservedBlock> {
+        let mut block = ReservedBlock {
+            bytes: 0,
+            parts: Vec::new(),
+        };
+        for op in &plan.body {
+            let Op::Reserve(next) = op else { return None };
+            block.append(&mut next.clone(), u32::MAX)?;
+        }
+        let cost = block.parts.iter().map(|part| self.cost(part)).sum();
         let fits =
             (1..=MAX_COST).contains(&cost) && plan.size.max.is_some_and(|max| max <= MAX_BYTES);
-        if plan.recursive || !fits {
-            return None;
-        }
-        let mut candidate = InlineCandidate {
-            items: Body::new(),
-            bytes: 0,
+        (!plan.recursive && fits).then_some(block)
+    }
+
+    fn cost(&self, part: &BlockPart) -> u32 {
+        let is_checked = match part {
+            BlockPart::Hole(_) => false,
+            BlockPart::Item(item) => match item.kind {
+                FixedKind::Put { scalar } | FixedKind::PutArray { scalar, .. } => {
+                    self.representation.is_checked(scalar)
+                }
+                FixedKind::Copy { .. } => true,
+                FixedKind::Blit { .. } => false,
+            },
         };
-        let mut items = items.cloned();
-        items.try_for_each(|op| candidate.push(op, &self.representation))?;
-        Some(candidate)
+        if is_checked { CHECKED_COST } else { 1 }
     }
 
-    /// Returns the cost of an item that a block holds; nothing else is inlined.
-    fn cost(&self, op: &Op) -> u32 {
-        match op {
-            Op::Zero { .. } | Op::Blit { .. } => 1,
-            Op::Put { scalar, .. } | Op::PutArray { scalar, .. }
-                if !self.representation.is_checked(*scalar) =>
-            {
-                1
-            }
-            _ => CHECKED_COST,
-        }
-    }
-
-    fn called<'a>(&'a self, op: &'a Op) -> Option<(&'a InlineCandidate, &'a Place)> {
+    fn called<'a>(&'a self, op: &'a Op) -> Option<(&'a ReservedBlock, &'a Place)> {
         match op {
             Op::Call { place, plan } => Some((self.types[plan.0 as usize].as_ref()?, place)),
             _ => None,
@@ -134,16 +106,16 @@ impl InlineCandidates {
     }
 
     fn open(&self, body: &mut Body) {
-        let mut items = body.iter().filter(|op| !op.is_reserve()).count();
+        let mut items = body.iter().map(items).sum::<usize>();
         let mut opened = Body::with_capacity(body.len());
         for (index, op) in body.iter().enumerate() {
-            let candidate = self.called(op).filter(|(candidate, _)| {
-                self.has_neighbour(body, index) && items + candidate.items.len() - 1 <= MAX_BODY
+            let candidate = self.called(op).filter(|(block, _)| {
+                self.has_neighbour(body, index) && items + block.parts.len() - 1 <= MAX_BODY
             });
             match candidate {
-                Some((candidate, place)) => {
-                    items += candidate.items.len() - 1;
-                    opened.extend(candidate.at(place));
+                Some((block, place)) => {
+                    items += block.parts.len() - 1;
+                    opened.push(Op::Reserve(block.inside(place)));
                 }
                 None => opened.push(op.clone()),
             }
@@ -155,6 +127,14 @@ impl InlineCandidates {
     fn has_neighbour(&self, body: &Body, index: usize) -> bool {
         let before = index.checked_sub(1).and_then(|before| body.get(before));
         let mut around = before.into_iter().chain(body.get(index + 1));
-        around.any(|op| op.is_reserve() || op.is_fixed() || self.called(op).is_some())
+        around.any(|op| matches!(op, Op::Reserve(_)) || self.called(op).is_some())
+    }
+}
+
+/// The items that an operation moves.
+fn items(op: &Op) -> usize {
+    match op {
+        Op::Reserve(block) => block.parts.len(),
+        _ => 1,
     }
 }

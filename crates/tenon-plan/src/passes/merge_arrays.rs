@@ -4,11 +4,11 @@
 //!
 //! ```text
 //! loop ns: [9] of 4 bytes      =    reserve 36
-//!     reserve 4                     put ns: i32[9] @0
-//!     put it: i32 @0
+//!     reserve 4                         put ns: i32[9] @0
+//!         put it: i32 @0
 //! loop ns: <9> of 4 bytes      =    put ns: i32<9>
 //!     reserve 4
-//!     put it: i32 @0
+//!         put it: i32 @0
 //! ```
 //!
 //! because both move the same items one behind the other, and the bytes of all are known before
@@ -17,6 +17,7 @@
 use crate::item::{Place, Scalar};
 use crate::lower::MAX_FIXED;
 use crate::op::{Body, Count, Op, Plans};
+use crate::reserved::{FixedKind, ReservedBlock};
 
 /// Rewrites all plans.
 pub(super) fn rewrite(plans: &mut Plans) {
@@ -28,15 +29,15 @@ fn merge(body: &mut Body) {
     for mut op in body.drain(..) {
         op.bodies_mut().into_iter().for_each(merge);
         match array(&op) {
-            Some(array) => merged.extend(array),
+            Some(array) => merged.push(array),
             None => merged.push(op),
         }
     }
     *body = merged;
 }
 
-/// Returns the operations that move at once the numbers that a loop moves one by one.
-fn array(op: &Op) -> Option<Body> {
+/// Returns the operation that moves at once the numbers that a loop moves one by one.
+fn array(op: &Op) -> Option<Op> {
     let Op::Loop {
         place,
         count,
@@ -48,32 +49,26 @@ fn array(op: &Op) -> Option<Body> {
     };
     let (scalar, place) = (number(body)?, place.clone());
     match *count {
-        Count::Counted(bound) => Some(vec![Op::PutCounted {
+        Count::Counted(bound) => Some(Op::PutCounted {
             place,
             scalar,
             bound,
-        }]),
+        }),
         Count::Fixed(count) => {
             let bytes = element.extent?.bytes.checked_mul(count.into())?;
             let bytes = u32::try_from(bytes).ok();
-            let array = Op::PutArray {
-                place,
-                scalar,
-                count,
-                offset: 0,
-            };
             let bytes = bytes.filter(|bytes| u64::from(*bytes) <= MAX_FIXED)?;
-            Some(vec![Op::Reserve { bytes }, array])
+            let array = FixedKind::PutArray { scalar, count };
+            Some(Op::Reserve(ReservedBlock::of(place, array, bytes)))
         }
     }
 }
 
 /// The scalar that is all that a body moves.
 fn number(body: &Body) -> Option<Scalar> {
-    match body.as_slice() {
-        [Op::Reserve { .. }, Op::Put { place, scalar, .. }] if *place == Place::it() => {
-            Some(*scalar)
-        }
-        _ => None,
-    }
+    let [Op::Reserve(block)] = body.as_slice() else {
+        return None;
+    };
+    let (place, scalar) = block.only_scalar()?;
+    (*place == Place::it()).then_some(scalar)
 }

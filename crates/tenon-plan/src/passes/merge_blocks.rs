@@ -4,9 +4,10 @@
 //! looked at and there is no hole,
 //!
 //! ```text
-//! call p: point                 =    reserve 8; blit p: 2 of 4 @0
-//! loop ps: [9] of 8 bytes       =    reserve 72; blit ps: [9] 2 of 4 @0
-//!     call it: point
+//! call p: point                 =    reserve 8
+//!                                        blit p: 2 of 4 @0
+//! loop ps: [9] of 8 bytes       =    reserve 72
+//!     call it: point                     blit ps: [9] 2 of 4 @0
 //! loop ps: <9> of 8 bytes       =    blit ps: <9> 2 of 4
 //!     call it: point
 //! ```
@@ -22,6 +23,7 @@ use crate::layout::Layout;
 use crate::links::is_link;
 use crate::lower::MAX_FIXED;
 use crate::op::{Body, Op, Plans, StreamPlans};
+use crate::reserved::{FixedKind, ReservedBlock};
 
 /// Rewrites all plans.
 pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
@@ -32,7 +34,7 @@ pub(super) fn rewrite(schema: &Schema, plans: &mut Plans) {
     for id in (0..schema.types.len() as u32).map(TypeId) {
         let plan = plans.of_type_mut(id);
         match blocks.of_struct(id) {
-            Some(whole) => plan.body = whole,
+            Some(whole) => plan.body = vec![whole],
             None => blocks.body(&mut plan.body, Layout::of_type(schema, id)),
         }
     }
@@ -70,7 +72,7 @@ impl<'a> BlockMerger<'a> {
         }
     }
 
-    fn of_struct(&self, id: TypeId) -> Option<Body> {
+    fn of_struct(&self, id: TypeId) -> Option<Op> {
         match &self.schema.type_def(id).kind {
             TypeKind::Struct(fields) if !is_link(self.schema, id) => {
                 block(Place::it(), self.blittables.of_fields(fields)?, 1)
@@ -84,7 +86,7 @@ impl<'a> BlockMerger<'a> {
         for mut op in body.drain(..) {
             let at = op.place().and_then(|place| layout.at(self.schema, place));
             match at.and_then(|at| self.whole(&op, at)) {
-                Some(block) => merged.extend(block),
+                Some(block) => merged.push(block),
                 None => {
                     self.inside(&mut op, at.unwrap_or(Layout::Nothing));
                     merged.push(op);
@@ -94,8 +96,8 @@ impl<'a> BlockMerger<'a> {
         *body = merged;
     }
 
-    /// Returns the operations that move the item of `op` as a block, if it is one and not moved so already.
-    fn whole(&self, op: &Op, at: Layout<'a>) -> Option<Body> {
+    /// Returns the operation that moves the item of `op` as a block, if it is one and not moved so already.
+    fn whole(&self, op: &Op, at: Layout<'a>) -> Option<Op> {
         let Layout::Use(ty) = at else { return None };
         match (op, self.schema.resolve(ty)) {
             (Op::Call { place, .. }, _) => block(place.clone(), self.blittables.of(ty)?, 1),
@@ -103,11 +105,11 @@ impl<'a> BlockMerger<'a> {
                 block(place.clone(), self.blittables.of(element)?, *count)
             }
             (Op::Loop { place, .. }, Type::Array(element, Length::Counted(bound))) => {
-                Some(vec![Op::BlitCounted {
+                Some(Op::BlitCounted {
                     place: place.clone(),
                     item: self.blittables.of(element)?,
                     bound: *bound,
-                }])
+                })
             }
             _ => None,
         }
@@ -135,15 +137,10 @@ impl<'a> BlockMerger<'a> {
     }
 }
 
-fn block(place: Place, item: Blittable, count: u32) -> Option<Body> {
+fn block(place: Place, item: Blittable, count: u32) -> Option<Op> {
     let bytes = item.bytes().checked_mul(count.into())?;
     let bytes = u32::try_from(bytes).ok();
     let bytes = bytes.filter(|bytes| u64::from(*bytes) <= MAX_FIXED)?;
-    let blit = Op::Blit {
-        place,
-        item,
-        count,
-        offset: 0,
-    };
-    Some(vec![Op::Reserve { bytes }, blit])
+    let blit = FixedKind::Blit { item, count };
+    Some(Op::Reserve(ReservedBlock::of(place, blit, bytes)))
 }

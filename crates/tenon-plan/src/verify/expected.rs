@@ -1,12 +1,10 @@
-//! Items that a body still has to move, and the room that its reserved blocks still have.
+//! Items that a body still has to move.
 
 use tenon_schema::Schema;
 
 use super::VerifyErrorKind;
 use crate::item::Place;
 use crate::layout::Layout;
-use crate::op::Op;
-use crate::representation::Representation;
 use crate::size::Sizes;
 
 /// The items that are still to come. A struct may be moved as a whole or field by field.
@@ -95,59 +93,16 @@ pub(super) struct OpenStruct {
 }
 
 impl OpenStruct {
-    pub fn take(&mut self, op: &Op, place: &Place) -> Result<(), VerifyErrorKind> {
+    /// Takes an item at `place`, which lies in the present block or in none.
+    pub fn take(&mut self, place: &Place, in_block: bool) -> Result<(), VerifyErrorKind> {
         let position = match place.0.as_slice() {
             [] | [_] => None,
             [position, ..] => Some(*position),
         };
-        let in_block = op.is_fixed();
         if position.is_some() && position == self.position && !(in_block && self.in_block) {
             return Err(VerifyErrorKind::Split);
         }
         *self = Self { position, in_block };
-        Ok(())
-    }
-}
-
-/// The latest reserved block.
-#[derive(Default)]
-pub(super) struct ReservedBlock {
-    bytes: u64,
-    filled: u64,
-}
-
-impl ReservedBlock {
-    pub fn of(bytes: u64) -> Self {
-        Self { bytes, filled: 0 }
-    }
-
-    /// Opens a block, takes an item into it, or closes it in front of an operation that makes its
-    /// own check.
-    pub fn take(
-        &mut self,
-        op: &Op,
-        representation: &Representation,
-    ) -> Result<(), VerifyErrorKind> {
-        if let Op::Reserve { bytes } = op {
-            self.close()?;
-            *self = Self::of(u64::from(*bytes));
-            return Ok(());
-        }
-        let Some((offset, bytes)) = op.fixed(representation) else {
-            return self.close();
-        };
-        if u64::from(offset) != self.filled || self.filled + bytes > self.bytes {
-            return Err(VerifyErrorKind::Offset);
-        }
-        self.filled += bytes;
-        Ok(())
-    }
-
-    pub fn close(&mut self) -> Result<(), VerifyErrorKind> {
-        if self.filled != self.bytes {
-            return Err(VerifyErrorKind::Gap);
-        }
-        *self = Self::default();
         Ok(())
     }
 }

@@ -2,7 +2,6 @@
 
 use tenon_schema::{Field, Length, Type, TypeId, TypeKind, Union};
 
-use super::expected::ReservedBlock;
 use super::{PlanVerifier, VerifyError, VerifyErrorKind};
 use crate::item::{Blittable, Scalar};
 use crate::layout::Layout;
@@ -10,6 +9,7 @@ use crate::links::{is_link, linked_list};
 use crate::op::{Arm, Count, ElementSize, Op};
 use crate::position::MessagePosition;
 use crate::representation::WireExtent;
+use crate::reserved::{FixedKind, ReservedBlock};
 
 impl<'a> PlanVerifier<'a> {
     /// Holds an operation against the type of the item it moves.
@@ -21,8 +21,7 @@ impl<'a> PlanVerifier<'a> {
         position: MessagePosition,
     ) -> Result<(), VerifyError> {
         let fits = match item {
-            Layout::Nothing => false,
-            Layout::Record(fields) => self.is_whole_record(op, fields),
+            Layout::Nothing | Layout::Record(_) => false,
             Layout::Use(ty) => {
                 self.fits(op, ty, at, position)? && !matches!(op, Op::External { .. })
             }
@@ -36,12 +35,34 @@ impl<'a> PlanVerifier<'a> {
         }
     }
 
-    fn is_whole_record(&self, op: &Op, fields: &[Field]) -> bool {
-        match op {
-            Op::Blit { item, count: 1, .. } => {
+    /// Returns whether an item of a block fits the type of what it moves.
+    pub(super) fn fits_fixed(&self, kind: &FixedKind, item: Layout<'_>) -> bool {
+        match item {
+            Layout::Nothing => false,
+            Layout::Record(fields) => self.is_whole_record(kind, fields),
+            Layout::Use(ty) => self.is_fixed(kind, ty),
+            Layout::Definition(id) => self.is_fixed(kind, &Type::Named(id)),
+        }
+    }
+
+    fn is_whole_record(&self, kind: &FixedKind, fields: &[Field]) -> bool {
+        match kind {
+            FixedKind::Blit { item, count: 1 } => {
                 self.blittables.of_fields(fields).as_ref() == Some(item)
             }
             _ => false,
+        }
+    }
+
+    fn is_fixed(&self, kind: &FixedKind, ty: &Type) -> bool {
+        let resolved = self.schema.resolve(ty);
+        match kind {
+            FixedKind::Put { scalar } => self.is_scalar(ty, *scalar),
+            FixedKind::PutArray { scalar, count } => {
+                self.is_array_of(resolved, *scalar, Length::Fixed(*count))
+            }
+            FixedKind::Copy { bytes } => *resolved == Type::Opaque(Length::Fixed(*bytes)),
+            FixedKind::Blit { item, count } => self.is_blittable(ty, item, *count),
         }
     }
 
@@ -56,8 +77,7 @@ impl<'a> PlanVerifier<'a> {
         let resolved = self.schema.resolve(ty);
         let is = |expected: Type| *resolved == expected;
         Ok(match op {
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => false,
-            Op::Blit { item, count, .. } => self.is_blittable(ty, item, *count),
+            Op::Reserve(_) | Op::Align { .. } => false,
             Op::BlitCounted { item, bound, .. } => {
                 self.is_array_where(resolved, Length::Counted(*bound), |element| {
                     self.blittables.of(element).as_ref() == Some(item)
@@ -65,18 +85,13 @@ impl<'a> PlanVerifier<'a> {
             }
             Op::PutElements {
                 count,
+                align,
                 element,
-                body,
                 ..
-            } => self.is_loop_of_blocks(resolved, *count, *element, body)?,
-            Op::Put { scalar, .. } => self.is_scalar(ty, *scalar),
-            Op::PutArray { scalar, count, .. } => {
-                self.is_array_of(resolved, *scalar, Length::Fixed(*count))
-            }
+            } => self.is_loop_of_blocks(resolved, *count, *align, element)?,
             Op::PutCounted { scalar, bound, .. } => {
                 self.is_array_of(resolved, *scalar, Length::Counted(*bound))
             }
-            Op::Copy { bytes, .. } => is(Type::Opaque(Length::Fixed(*bytes))),
             Op::CopyCounted { bound, text, .. } => match text {
                 true => is(Type::String(*bound)),
                 false => is(Type::Opaque(Length::Counted(*bound))),
@@ -151,7 +166,7 @@ impl<'a> PlanVerifier<'a> {
         if element != self.sizes.element(of) {
             return Err(self.error(at, VerifyErrorKind::Element));
         }
-        self.body(body, Layout::Use(of), inside, ReservedBlock::default())?;
+        self.body(body, Layout::Use(of), inside)?;
         Ok(*length == length_of(count))
     }
 
@@ -159,21 +174,18 @@ impl<'a> PlanVerifier<'a> {
         &self,
         ty: &Type,
         count: Count,
-        element: WireExtent,
-        body: &[Op],
+        align: u32,
+        element: &ReservedBlock,
     ) -> Result<bool, VerifyError> {
         let Type::Array(of, length) = ty else {
             return Ok(false);
         };
-        let start = MessagePosition::aligned(element.align);
-        self.body(
-            body,
-            Layout::Use(of),
-            start,
-            ReservedBlock::of(element.bytes),
-        )?;
-        let is_fixed = self.sizes.fixed(of) == Some(element) && body.iter().all(Op::is_fixed);
-        Ok(*length == length_of(count) && is_fixed)
+        self.element(element, Layout::Use(of), MessagePosition::aligned(align))?;
+        let extent = WireExtent {
+            bytes: element.bytes.into(),
+            align,
+        };
+        Ok(*length == length_of(count) && self.sizes.fixed(of) == Some(extent))
     }
 
     fn is_optional(
@@ -186,7 +198,7 @@ impl<'a> PlanVerifier<'a> {
         let Type::Optional(to) = resolved else {
             return Ok(false);
         };
-        self.body(body, Layout::Use(to), inside, ReservedBlock::default())?;
+        self.body(body, Layout::Use(to), inside)?;
         Ok(linked_list(self.schema, ty).is_none())
     }
 
@@ -233,12 +245,7 @@ impl<'a> PlanVerifier<'a> {
         field: Option<&Field>,
         inside: MessagePosition,
     ) -> Result<(), VerifyError> {
-        self.body(
-            body,
-            Layout::of_arm(field),
-            inside,
-            ReservedBlock::default(),
-        )
+        self.body(body, Layout::of_arm(field), inside)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Checks that each hole between items has a purpose.
 
+use std::cmp::Ordering;
+
 use super::VerifyErrorKind;
-use crate::op::Op;
 use crate::position::MessagePosition;
 use crate::representation::MESSAGE_ALIGN;
 
@@ -29,32 +30,46 @@ impl PendingPadding {
         self.due = self.due.max(align);
     }
 
-    /// Takes an operation at `position` that may pad, or does nothing there.
+    /// Takes a hole at `position` in a block.
     ///
     /// # Errors
-    /// A struct has no hole behind it, or nothing can be aligned so.
-    pub fn pad(&mut self, op: &Op, position: MessagePosition) -> Result<(), VerifyErrorKind> {
-        let due = position
-            .hole(self.due, 0)
-            .ok_or(VerifyErrorKind::Alignment)?;
-        match *op {
+    /// A struct cannot be known to have a hole behind it.
+    pub fn hole(&mut self, bytes: u32, position: MessagePosition) -> Result<(), VerifyErrorKind> {
+        let due = self.due_at(position)?;
+        match bytes.cmp(&due) {
             // A struct inside another may have ended with it: then they have a hole each.
-            Op::Zero { bytes, .. } if bytes < due => return Ok(()),
-            Op::Zero { bytes, .. } if bytes > due => {
-                self.grow(position.plus(due.into()), |_| bytes - due)
-            }
-            Op::Align { to, before } if !matches!(to, 2 | 4 | 8) || before >= to => {
-                return Err(VerifyErrorKind::Alignment);
-            }
-            Op::Align { .. } if due > 0 => return Err(VerifyErrorKind::Alignment),
-            Op::Align { to, before } if position.hole(to, before) != Some(0) => {
-                self.grow(position, |at| at.hole(to, before).unwrap_or(0));
-            }
-            Op::Zero { .. } | Op::Align { .. } => {}
-            _ => return Ok(()),
+            Ordering::Less => return Ok(()),
+            Ordering::Equal => {}
+            Ordering::Greater => self.grow(position.plus(due.into()), |_| bytes - due),
         }
         self.due = 1;
         Ok(())
+    }
+
+    /// Takes an alignment at `position`.
+    ///
+    /// # Errors
+    /// A struct has no hole behind it, or nothing can be aligned so.
+    pub fn align(
+        &mut self,
+        (to, before): (u32, u32),
+        position: MessagePosition,
+    ) -> Result<(), VerifyErrorKind> {
+        let is_due = self.due_at(position)? > 0;
+        if !matches!(to, 2 | 4 | 8) || before >= to || is_due {
+            return Err(VerifyErrorKind::Alignment);
+        }
+        if position.hole(to, before) != Some(0) {
+            self.grow(position, |at| at.hole(to, before).unwrap_or(0));
+        }
+        self.due = 1;
+        Ok(())
+    }
+
+    /// Returns the bytes that have to be padded at `position` for what has ended.
+    fn due_at(&self, position: MessagePosition) -> Result<u32, VerifyErrorKind> {
+        let due = position.hole(self.due, 0);
+        due.ok_or(VerifyErrorKind::Alignment)
     }
 
     /// Takes padding that begins at `position`, or behind what is there already; `bytes` says how many
@@ -70,11 +85,11 @@ impl PendingPadding {
 
     /// Returns whether what comes next may begin at `position`, and no earlier.
     pub fn close(
-        &mut self,
+        self,
         position: MessagePosition,
         is_aligned: impl Fn(MessagePosition) -> bool,
     ) -> bool {
-        let Self { due, before } = std::mem::replace(self, Self::none());
+        let Self { due, before } = self;
         let is_early = |(begin, bytes): (MessagePosition, u32)| {
             // Alignments come again and again behind so many.
             let mut earlier = 0..bytes.min(MESSAGE_ALIGN);

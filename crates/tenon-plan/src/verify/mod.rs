@@ -3,6 +3,7 @@
 //! It knows nothing of how plans are made. Each body is held against the types of the schema,
 //! field by field in the order of the wire, and each reserved block against the items in it.
 
+mod body;
 mod expected;
 mod fits;
 mod holes;
@@ -10,16 +11,15 @@ mod holes;
 use tenon_schema::{Field, Procedure, Schema, Type, TypeId};
 use thiserror::Error;
 
-use expected::{ExpectedItems, OpenStruct, ReservedBlock};
-use holes::PendingPadding;
+use body::BodyVerifier;
 
 use crate::blittable::BlittableTypes;
 use crate::graph;
-use crate::item::Blittable;
 use crate::layout::Layout;
-use crate::op::{Count, Op, Plan, Plans, ProcedurePlan, WireSize};
+use crate::op::{Op, Plan, Plans, ProcedurePlan, WireSize};
 use crate::position::MessagePosition;
-use crate::representation::{COUNT_BYTES, Lists, Representation, WireExtent};
+use crate::representation::{Representation, WireExtent};
+use crate::reserved::ReservedBlock;
 use crate::size::Sizes;
 
 /// A plan is wrong: a bug of Tenon, not of the interface.
@@ -61,15 +61,15 @@ pub enum VerifyErrorKind {
     /// The item may lie at a position that its type does not allow.
     #[error("the position of this is not aligned as it must be")]
     Alignment,
-    /// The item does not lie in a reserved block right behind the item before it.
-    #[error("the item does not follow the one before it in a reserved block")]
+    /// The item does not lie right behind the item before it in its reserved block, or not in the block at all.
+    #[error("the item does not follow the one before it in its reserved block")]
     Offset,
     /// The fields of a struct inside a record are not all in one block: the struct could not be read
     /// as a whole.
     #[error("the struct that this is a part of is not moved in one block")]
     Split,
     /// A block is not filled.
-    #[error("a reserved block in front of this is not filled")]
+    #[error("the reserved block that this ends is not filled")]
     Gap,
 }
 
@@ -202,7 +202,7 @@ impl<'a> PlanVerifier<'a> {
             return Err(self.error("", VerifyErrorKind::Recursion));
         }
         let start = MessagePosition::aligned(plan.align);
-        self.body(&plan.body, layout, start, ReservedBlock::default())
+        self.body(&plan.body, layout, start)
     }
 
     /// Of what a body is about, if all such values have the same size.
@@ -220,109 +220,22 @@ impl<'a> PlanVerifier<'a> {
         &self,
         body: &[Op],
         layout: Layout<'_>,
-        mut position: MessagePosition,
-        mut block: ReservedBlock,
+        position: MessagePosition,
     ) -> Result<(), VerifyError> {
-        let mut expected = ExpectedItems::new(self.schema, self.sizes, layout);
-        let mut opened = OpenStruct::default();
-        let mut holes = PendingPadding::none();
-        for op in body {
-            let at = op.place().map(|place| layout.path(self.schema, place));
-            let at = at.unwrap_or_else(|| "padding".to_owned());
-            let error = |problem| self.error(&at, problem);
-            block.take(op, &self.representation).map_err(error)?;
-            holes.owe(expected.ended());
-            if let Some(place) = op.place() {
-                let next = expected.take(place);
-                let begins = next.map_or(1, |(_, align)| align);
-                let align = self.align_of(op, layout).max(begins);
-                let is_aligned =
-                    |at: MessagePosition| at.is_multiple_of(align) && self.is_aligned(op, at);
-                if !holes.close(position, is_aligned) {
-                    return Err(error(VerifyErrorKind::Alignment));
-                }
-                opened.take(op, place).map_err(error)?;
-                let (item, _) = next.ok_or_else(|| error(VerifyErrorKind::Order))?;
-                self.item(op, item, &at, position)?;
-            } else {
-                holes.pad(op, position).map_err(error)?;
-                opened.in_block &= !op.is_reserve();
-            }
-            position = position.behind(op, self.sizes);
-        }
-        block
-            .close()
-            .map_err(|problem| self.error("end", problem))?;
-        holes.owe(expected.ended());
-        if let Some(place) = expected.next() {
-            return Err(self.error(&layout.path(self.schema, &place), VerifyErrorKind::Missing));
-        }
-        let align = self.extent(layout).map_or(1, |extent| extent.align);
-        match holes.close(position, |at| at.is_multiple_of(align)) {
-            true => Ok(()),
-            false => Err(self.error("end", VerifyErrorKind::Alignment)),
-        }
+        let mut held = BodyVerifier::new(self, layout, position);
+        body.iter().try_for_each(|op| held.op(op))?;
+        held.end()
     }
 
-    /// Returns the alignment of the position of the item of an operation, by its type alone.
-    fn align_of(&self, op: &Op, layout: Layout<'_>) -> u32 {
-        match op.place().and_then(|place| layout.at(self.schema, place)) {
-            Some(Layout::Use(ty)) => self.sizes.align(ty),
-            _ => 1,
-        }
+    /// Holds a block that begins at `position` against the element that it is.
+    fn element(
+        &self,
+        block: &ReservedBlock,
+        layout: Layout<'_>,
+        position: MessagePosition,
+    ) -> Result<(), VerifyError> {
+        let mut held = BodyVerifier::new(self, layout, position);
+        held.block(block)?;
+        held.end()
     }
-
-    /// Returns whether what an operation moves may lie at a position.
-    fn is_aligned(&self, op: &Op, position: MessagePosition) -> bool {
-        if !self.representation.aligned {
-            return true;
-        }
-        let count = self.representation.count_align();
-        let counted = |align: u32| {
-            position.is_multiple_of(count) && position.hole(align, COUNT_BYTES) == Some(0)
-        };
-        match op {
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Copy { .. } => true,
-            Op::Put { scalar, .. } | Op::PutArray { scalar, .. } => {
-                position.is_multiple_of(self.representation.align(*scalar))
-            }
-            Op::Blit { item, .. } => position.is_multiple_of(unit_max(item)),
-            Op::CopyCounted { .. } => position.is_multiple_of(count),
-            Op::PutCounted { scalar, .. } => counted(self.representation.align(*scalar)),
-            Op::BlitCounted { item, .. } => counted(unit_max(item)),
-            Op::PutElements { count, element, .. } => match count {
-                Count::Counted(_) => counted(element.align),
-                Count::Fixed(_) => position.is_multiple_of(element.align),
-            },
-            Op::Loop { count, element, .. } => {
-                let align = element.extent.map_or(1, |extent| extent.align);
-                match count {
-                    Count::Counted(_) => counted(align),
-                    Count::Fixed(_) => position.is_multiple_of(align),
-                }
-            }
-            Op::Switch { discriminant, .. } => {
-                position.is_multiple_of(self.representation.align(*discriminant))
-            }
-            Op::Optional { .. } => true,
-            Op::List {
-                first_bare,
-                element,
-                ..
-            } => match (self.representation.lists, first_bare) {
-                (Lists::Counted, _) => position.is_multiple_of(count),
-                (Lists::Flagged, false) => true,
-                (Lists::Flagged, true) => {
-                    position.is_multiple_of(self.sizes.align_of_named(*element))
-                }
-            },
-            Op::Call { plan, .. } => position.is_multiple_of(self.sizes.align_of_named(*plan)),
-            Op::External { ty, .. } => position.is_multiple_of(self.sizes.align_of_named(*ty)),
-        }
-    }
-}
-
-/// Returns the alignment of the position of a block of numbers.
-fn unit_max(item: &Blittable) -> u32 {
-    item.runs.iter().map(|run| run.unit).max().unwrap_or(1)
 }

@@ -28,9 +28,9 @@ fn each_pass_is_shown_and_those_that_change_nothing_are_named() {
         == as lowered
         struct point: 8 bytes
             reserve 4
-            put x: i32 @0
+                put x: i32 @0
             reserve 4
-            put y: i32 @0
+                put y: i32 @0
 
         == fold_aligns changes nothing
 
@@ -39,7 +39,7 @@ fn each_pass_is_shown_and_those_that_change_nothing_are_named() {
         == after merge_blocks
         struct point: 8 bytes
             reserve 8
-            blit it: 2 of 4 @0
+                blit it: 2 of 4 @0
 
         == inline changes nothing
 

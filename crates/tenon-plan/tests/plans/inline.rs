@@ -2,7 +2,9 @@
 
 use crate::support::schema;
 use expect_test::{Expect, expect};
-use tenon_plan::{Op, Pass, Representation, VerifyErrorKind, explain, lower, specialize, verify};
+use tenon_plan::{
+    Op, Pass, Representation, ReservedBlock, VerifyErrorKind, explain, lower, specialize, verify,
+};
 
 /// The plan of the type `name` after `passes`.
 fn after(passes: &[Pass], definitions: &str, name: &str) -> String {
@@ -29,7 +31,7 @@ fn a_small_struct_beside_fixed_items_is_moved_by_its_fields() {
         struct drawing: 36 bytes or more
             call first: line
             reserve 8
-            put id: u64 @0
+                put id: u64 @0
             copy title: string<>
             call at: point
     "#]]
@@ -40,12 +42,12 @@ fn a_small_struct_beside_fixed_items_is_moved_by_its_fields() {
         expect![[r#"
             struct drawing: 36 bytes or more
                 reserve 16
-                put first.from.x: i32 @0
-                put first.from.y: i32 @4
-                put first.to.x: i32 @8
-                put first.to.y: i32 @12
+                    put first.from.x: i32 @0
+                    put first.from.y: i32 @4
+                    put first.to.x: i32 @8
+                    put first.to.y: i32 @12
                 reserve 8
-                put id: u64 @0
+                    put id: u64 @0
                 copy title: string<>
                 call at: point
         "#]],
@@ -57,11 +59,11 @@ fn merging_then_makes_one_check_of_it() {
     expect![[r#"
         struct drawing: 36 bytes or more
             reserve 24
-            put first.from.x: i32 @0
-            put first.from.y: i32 @4
-            put first.to.x: i32 @8
-            put first.to.y: i32 @12
-            put id: u64 @16
+                put first.from.x: i32 @0
+                put first.from.y: i32 @4
+                put first.to.x: i32 @8
+                put first.to.y: i32 @12
+                put id: u64 @16
             copy title: string<>
             call at: point
     "#]]
@@ -82,10 +84,10 @@ fn arguments_are_a_record_too() {
             procedure MOVE = 1 of V = 1, P = 536870913
             arguments: 16 bytes
                 reserve 8
-                put arg1.x: i32 @0
-                put arg1.y: i32 @4
+                    put arg1.x: i32 @0
+                    put arg1.y: i32 @4
                 reserve 8
-                put arg2: i64 @0
+                    put arg2: i64 @0
             result: 0 bytes
         "#]],
     );
@@ -120,13 +122,13 @@ fn what_can_contain_itself_or_varies_in_size_stays_called() {
         expect![[r#"
             struct mixed: 24 bytes or more
                 reserve 4
-                put a: i32 @0
+                    put a: i32 @0
                 call b: tree
                 reserve 4
-                put c: i32 @0
+                    put c: i32 @0
                 call d: text
                 reserve 4
-                put e: i32 @0
+                    put e: i32 @0
         "#]],
     );
 }
@@ -171,13 +173,17 @@ fn a_struct_that_is_not_in_one_block_is_a_mistake() {
     let mut plans = lower(&schema, Representation::XDR).expect("types that end");
     assert_eq!(specialize(&schema, &mut plans, &[Pass::Inline]), Ok(()));
     let body = &mut plans.types[1].body;
-    for op in &mut body[2..] {
-        match op {
-            Op::Reserve { bytes } => *bytes = 4,
-            op => *op.offset_mut().expect("an item of a block") = 0,
-        }
-    }
-    body.insert(4, Op::Reserve { bytes: 4 });
+    let Some(Op::Reserve(first)) = body.get_mut(1) else {
+        panic!("{body:?}")
+    };
+    let last = first.parts.pop().expect("`at.y`");
+    first.bytes = 4;
+    let mut second = ReservedBlock {
+        bytes: 0,
+        parts: Vec::new(),
+    };
+    second.push(last, 4);
+    body.push(Op::Reserve(second));
     let error = verify(&schema, &plans).expect_err("`at` is in two blocks");
     assert_eq!(
         (error.at.as_str(), error.problem),

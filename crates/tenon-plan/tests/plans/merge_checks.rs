@@ -18,7 +18,7 @@ fn blocks(definitions: &str) -> Vec<u32> {
     let plans = merged(&schema);
     let body = plans.types.last().map(|plan| plan.body.iter());
     let bytes = body.into_iter().flatten().filter_map(|op| match op {
-        Op::Reserve { bytes } => Some(*bytes),
+        Op::Reserve(block) => Some(block.bytes),
         _ => None,
     });
     bytes.collect()
@@ -32,23 +32,23 @@ fn a_run_of_fixed_items_has_one_check() {
     expect![[r#"
         struct record: 76 bytes or more
             reserve 8
-            put id: i64 @0
+                put id: i64 @0
             reserve 4
-            put small: i16 @0
+                put small: i16 @0
             reserve 4
-            put set: bool @0
+                put set: bool @0
             reserve 4
-            put ink: color @0
+                put ink: color @0
             reserve 8
-            copy sum: opaque[6] @0
+                copy sum: opaque[6] @0
             loop numbers: [3] of 4 bytes
                 reserve 4
-                put it: i32 @0
+                    put it: i32 @0
             copy data: opaque<16>
             copy name: string<>
             loop reals: <4> of 8 bytes
                 reserve 8
-                put it: f64 @0
+                    put it: f64 @0
             loop corners: [2] of 8 bytes
                 call it: point
             loop path: <> of 8 bytes
@@ -56,18 +56,18 @@ fn a_run_of_fixed_items_has_one_check() {
             loop rows: <7> of 12 bytes
                 loop it: [3] of 4 bytes
                     reserve 4
-                    put it: i32 @0
+                        put it: i32 @0
     "#]]
     .assert_eq(&before);
     expect![[r#"
         struct record: 76 bytes or more
             reserve 40
-            put id: i64 @0
-            put small: i16 @8
-            put set: bool @12
-            put ink: color @16
-            copy sum: opaque[6] @20
-            put numbers: i32[3] @28
+                put id: i64 @0
+                put small: i16 @8
+                put set: bool @12
+                put ink: color @16
+                copy sum: opaque[6] @20
+                put numbers: i32[3] @28
             copy data: opaque<16>
             copy name: string<>
             put reals: f64<4>
@@ -77,7 +77,7 @@ fn a_run_of_fixed_items_has_one_check() {
                 call it: point
             loop rows: <7> of 12 bytes
                 reserve 12
-                put it: i32[3] @0
+                    put it: i32[3] @0
     "#]]
     .assert_eq(&text(&merged(&schema)));
 }
@@ -93,12 +93,12 @@ fn checks_inside_loops_and_arms_are_merged_too() {
     expect![[r#"
         typedef sum: 4 bytes
             reserve 4
-            copy it: opaque[4] @0
+                copy it: opaque[4] @0
 
         struct point: 8 bytes
             reserve 8
-            put x: i32 @0
-            put y: i32 @4
+                put x: i32 @0
+                put y: i32 @4
 
         union u: 12 to 16 bytes
             switch it: i32
@@ -107,7 +107,7 @@ fn checks_inside_loops_and_arms_are_merged_too() {
                 default: b
                     loop it: [3] of 4 bytes
                         reserve 4
-                        copy it: opaque[4] @0
+                            copy it: opaque[4] @0
     "#]]
     .assert_eq(&text);
 }

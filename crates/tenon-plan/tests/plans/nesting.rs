@@ -38,7 +38,7 @@ fn numbers_of_one_size_are_one_run_however_many() {
         expect![[r#"
             struct s23: 33554432 bytes
                 reserve 33554432
-                blit it: 8388608 of 4 @0
+                    blit it: 8388608 of 4 @0
         "#]],
     );
 }

@@ -33,9 +33,9 @@ fn an_element_of_a_list_ends_where_its_like_may_begin() {
             list element link: 16 bytes
                 align 8
                 reserve 8
-                put a: i64 @0
+                    put a: i64 @0
                 reserve 1
-                put b: bool @0
+                    put b: bool @0
                 align 8
         "#]],
     );
@@ -51,27 +51,27 @@ fn what_may_have_to_be_aligned_is_as_lowered() {
         expect![[r#"
             struct mixed: 32 bytes or more
                 reserve 1
-                put a: bool @0
+                    put a: bool @0
                 align 8
                 reserve 8
-                put b: i64 @0
+                    put b: i64 @0
                 align 2
                 reserve 2
-                put c: i16 @0
+                    put c: i16 @0
                 align 4
                 copy d: string<>
                 align 8
                 reserve 8
-                put e: i64 @0
+                    put e: i64 @0
                 align 8 before 4
                 loop f: <> of 8 bytes
                     reserve 8
-                    put it: f64 @0
+                        put it: f64 @0
                 reserve 1
-                put g: bool @0
+                    put g: bool @0
                 align 4
                 reserve 4
-                put h: i32 @0
+                    put h: i32 @0
         "#]],
     );
 }
@@ -87,30 +87,30 @@ fn positions_that_the_interface_fixes_need_no_look() {
         expect![[r#"
             struct mixed: 32 bytes or more
                 reserve 1
-                put a: bool @0
+                    put a: bool @0
                 reserve 7
-                zero 7 @0
+                    zero 7 @0
                 reserve 8
-                put b: i64 @0
+                    put b: i64 @0
                 reserve 2
-                put c: i16 @0
+                    put c: i16 @0
                 reserve 2
-                zero 2 @0
+                    zero 2 @0
                 copy d: string<>
                 align 8
                 reserve 8
-                put e: i64 @0
+                    put e: i64 @0
                 reserve 4
-                zero 4 @0
+                    zero 4 @0
                 loop f: <> of 8 bytes
                     reserve 8
-                    put it: f64 @0
+                        put it: f64 @0
                 reserve 1
-                put g: bool @0
+                    put g: bool @0
                 reserve 3
-                zero 3 @0
+                    zero 3 @0
                 reserve 4
-                put h: i32 @0
+                    put h: i32 @0
         "#]],
     );
 }
@@ -126,21 +126,21 @@ fn xdr_aligns_nothing() {
         expect![[r#"
             struct mixed: 40 bytes or more
                 reserve 4
-                put a: bool @0
+                    put a: bool @0
                 reserve 8
-                put b: i64 @0
+                    put b: i64 @0
                 reserve 4
-                put c: i16 @0
+                    put c: i16 @0
                 copy d: string<>
                 reserve 8
-                put e: i64 @0
+                    put e: i64 @0
                 loop f: <> of 8 bytes
                     reserve 8
-                    put it: f64 @0
+                        put it: f64 @0
                 reserve 4
-                put g: bool @0
+                    put g: bool @0
                 reserve 4
-                put h: i32 @0
+                    put h: i32 @0
         "#]],
     );
 }
@@ -157,9 +157,9 @@ fn the_hole_at_the_end_of_a_record_is_filled() {
         expect![[r#"
             struct tail: 16 bytes
                 reserve 16
-                put a: i64 @0
-                put b: bool @8
-                zero 7 @9
+                    put a: i64 @0
+                    put b: bool @8
+                    zero 7 @9
         "#]],
     );
     check(
@@ -172,7 +172,7 @@ fn the_hole_at_the_end_of_a_record_is_filled() {
                 loop t: [2] of 16 bytes
                     call it: tail
                 reserve 4
-                zero 4 @0
+                    zero 4 @0
                 loop u: <> of 16 bytes
                     call it: tail
         "#]],
@@ -198,17 +198,17 @@ fn what_has_no_hole_is_a_block() {
         expect![[r#"
         struct all: 196 to 304 bytes
             reserve 12
-            blit p: 3 of 4 @0
+                blit p: 3 of 4 @0
             reserve 108
-            blit ps: [9] 3 of 4 @0
+                blit ps: [9] 3 of 4 @0
             blit qs: <9> 3 of 4
             reserve 32
-            blit pairs: [2] 1 of 8, 2 of 4 @0
+                blit pairs: [2] 1 of 8, 2 of 4 @0
             call h: hole
             reserve 24
-            blit sums: [3] 8 of 1 @0
+                blit sums: [3] 8 of 1 @0
             reserve 4
-            put set: bool @0
+                put set: bool @0
     "#]],
     );
     check(
@@ -219,7 +219,7 @@ fn what_has_no_hole_is_a_block() {
         expect![[r#"
         struct pair: 16 bytes
             reserve 16
-            blit it: 1 of 8, 2 of 4 @0
+                blit it: 1 of 8, 2 of 4 @0
     "#]],
     );
 }
@@ -237,7 +237,7 @@ fn in_lean_small_numbers_are_blocks_too() {
         expect![[r#"
             struct s: 8 bytes
                 reserve 8
-                blit it: 2 of 2, 4 of 1 @0
+                    blit it: 2 of 2, 4 of 1 @0
         "#]],
     );
     check(
@@ -248,11 +248,11 @@ fn in_lean_small_numbers_are_blocks_too() {
         expect![[r#"
             struct t: 8 bytes
                 reserve 2
-                put a: i16 @0
+                    put a: i16 @0
                 reserve 2
-                zero 2 @0
+                    zero 2 @0
                 reserve 4
-                put b: i32 @0
+                    put b: i32 @0
         "#]],
     );
     check(
@@ -263,12 +263,12 @@ fn in_lean_small_numbers_are_blocks_too() {
         expect![[r#"
             struct s: 24 bytes
                 reserve 4
-                put a: i16 @0
+                    put a: i16 @0
                 reserve 4
-                put b: u16 @0
+                    put b: u16 @0
                 loop c: [4] of 4 bytes
                     reserve 4
-                    put it: i8 @0
+                        put it: i8 @0
         "#]],
     );
 }
@@ -285,9 +285,9 @@ fn what_is_too_large_to_lie_inside_of_something_breaks_a_block() {
         expect![[r#"
             struct s: 4104 bytes
                 reserve 4
-                put a: i32 @0
+                    put a: i32 @0
                 reserve 4100
-                blit large: [1025] 1 of 4 @0
+                    blit large: [1025] 1 of 4 @0
         "#]],
     );
 }
@@ -400,14 +400,14 @@ fn arrays_of_numbers_are_moved_at_once() {
         struct s: 16 bytes or more
             loop set: [2] of 4 bytes
                 reserve 4
-                put it: bool @0
+                    put it: bool @0
             loop reals: <7> of 8 bytes
                 reserve 8
-                put it: f64 @0
+                    put it: f64 @0
             loop rows: <> of 12 bytes
                 loop it: [3] of 4 bytes
                     reserve 4
-                    put it: i32 @0
+                        put it: i32 @0
     "#]],
     );
     check(
@@ -418,11 +418,11 @@ fn arrays_of_numbers_are_moved_at_once() {
         expect![[r#"
         struct s: 16 bytes or more
             reserve 8
-            put set: bool[2] @0
+                put set: bool[2] @0
             put reals: f64<7>
             loop rows: <> of 12 bytes
                 reserve 12
-                put it: i32[3] @0
+                    put it: i32[3] @0
     "#]],
     );
 }
@@ -438,9 +438,9 @@ fn a_fixed_array_of_what_varies_begins_where_its_elements_may() {
             struct names: 11 bytes or more
                 loop known: [3] of 1 bytes
                     reserve 1
-                    put it: bool @0
+                        put it: bool @0
                 reserve 1
-                zero 1 @0
+                    zero 1 @0
                 loop names: [2] of at least 4 bytes
                     align 4
                     copy it: string<>

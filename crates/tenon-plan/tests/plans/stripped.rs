@@ -33,16 +33,16 @@ fn nobody_goes_through_elements_without_bytes() {
         expect![[r#"
         struct all: 28 bytes or more
             reserve 4
-            put first: i32 @0
+                put first: i32 @0
             reserve 0
-            blit c: [9] 0 of 4 @0
+                blit c: [9] 0 of 4 @0
             loop g: <> of 0 bytes
             loop h: <7> of 0 bytes
             loop i: <> of 0 bytes
             loop j: <> of 0 bytes
             optional k
             reserve 4
-            put last: i32 @0
+                put last: i32 @0
     "#]],
     );
 }

@@ -24,41 +24,41 @@ fn scalars() {
         expect![[r#"
             enum color: 4 bytes
                 reserve 4
-                put it: color @0
+                    put it: color @0
 
             typedef paint: 4 bytes
                 reserve 4
-                put it: color @0
+                    put it: color @0
 
             struct scalars: 80 bytes
                 reserve 4
-                put a: i32 @0
+                    put a: i32 @0
                 reserve 4
-                put b: u32 @0
+                    put b: u32 @0
                 reserve 8
-                put c: i64 @0
+                    put c: i64 @0
                 reserve 8
-                put d: u64 @0
+                    put d: u64 @0
                 reserve 4
-                put e: i16 @0
+                    put e: i16 @0
                 reserve 4
-                put f: u16 @0
+                    put f: u16 @0
                 reserve 4
-                put g: i8 @0
+                    put g: i8 @0
                 reserve 4
-                put h: u8 @0
+                    put h: u8 @0
                 reserve 4
-                put i: f32 @0
+                    put i: f32 @0
                 reserve 8
-                put j: f64 @0
+                    put j: f64 @0
                 reserve 16
-                put k: f128 @0
+                    put k: f128 @0
                 reserve 4
-                put l: bool @0
+                    put l: bool @0
                 reserve 4
-                put m: color @0
+                    put m: color @0
                 reserve 4
-                put n: color @0
+                    put n: color @0
         "#]],
     );
 }
@@ -70,7 +70,7 @@ fn bytes_and_strings() {
         expect![[r#"
             struct bytes: 24 bytes or more
                 reserve 8
-                copy a: opaque[5] @0
+                    copy a: opaque[5] @0
                 copy b: opaque<5>
                 copy c: opaque<>
                 copy d: string<7>
@@ -91,24 +91,24 @@ fn arrays() {
         expect![[r#"
             struct point: 4 bytes
                 reserve 4
-                put x: i32 @0
+                    put x: i32 @0
 
             typedef row: 12 bytes
                 loop it: [3] of 4 bytes
                     reserve 4
-                    put it: i32 @0
+                        put it: i32 @0
 
             struct arrays: 56 bytes or more
                 loop fixed: [2] of 8 bytes
                     reserve 8
-                    put it: i64 @0
+                        put it: i64 @0
                 loop counted: <2> of 4 bytes
                     reserve 4
-                    put it: bool @0
+                        put it: bool @0
                 loop rows: [2] of 12 bytes
                     loop it: [3] of 4 bytes
                         reserve 4
-                        put it: i32 @0
+                            put it: i32 @0
                 copy texts: string<9>
                 loop points: <> of 4 bytes
                     call it: point
@@ -124,9 +124,9 @@ fn structs_in_structs() {
         expect![[r#"
             struct point: 8 bytes
                 reserve 4
-                put x: i32 @0
+                    put x: i32 @0
                 reserve 4
-                put y: i32 @0
+                    put y: i32 @0
 
             struct line: 16 bytes
                 call from: point
@@ -150,13 +150,13 @@ fn unions() {
         expect![[r#"
             enum status: 4 bytes
                 reserve 4
-                put it: status @0
+                    put it: status @0
 
             union reply: 4 bytes or more
                 switch it: status
                     case OK (0): size
                         reserve 8
-                        put it: i64 @0
+                            put it: i64 @0
                     case WRONG (5), LATE (6): why
                         copy it: string<>
                     default: void
@@ -166,7 +166,7 @@ fn unions() {
                     case TRUE (1): a
                         loop it: [2] of 4 bytes
                             reserve 4
-                            put it: i32 @0
+                                put it: i32 @0
                     case FALSE (0): void
         "#]],
     );
@@ -179,23 +179,23 @@ fn optional_data() {
         expect![[r#"
             struct point: 4 bytes
                 reserve 4
-                put x: i32 @0
+                    put x: i32 @0
 
             typedef maybe: 4 to 8 bytes
                 optional it
                     reserve 4
-                    put it: i32 @0
+                        put it: i32 @0
 
             struct o: 12 to 28 bytes
                 optional a
                     call it: point
                 optional b
                     reserve 4
-                    put it: i32 @0
+                        put it: i32 @0
                 optional c
                     optional it
                         reserve 4
-                        put it: i32 @0
+                            put it: i32 @0
         "#]],
     );
 }
@@ -209,7 +209,7 @@ fn linked_lists() {
         expect![[r#"
             list element entry: 4 bytes
                 reserve 4
-                put id: i32 @0
+                    put id: i32 @0
 
             typedef entries: 4 bytes or more
                 list it: entry
@@ -237,7 +237,7 @@ fn recursion() {
                 optional right
                     call it: tree
                 reserve 4
-                put value: i32 @0
+                    put value: i32 @0
 
             struct folder: 4 bytes or more, recursive
                 loop inside: <> of at least 4 bytes
@@ -257,7 +257,7 @@ fn external_types() {
         expect![[r#"
             struct uses: 4 bytes or more
                 reserve 4
-                put id: i32 @0
+                    put id: i32 @0
                 call what: foreign_thing
 
             external foreign_thing: 0 bytes or more
@@ -283,7 +283,7 @@ fn procedures() {
                 call it: folder
             copy name: string<>
             reserve 4
-            put arg3: color @0
+                put arg3: color @0
         result: 4 bytes or more
             call it: answer
 

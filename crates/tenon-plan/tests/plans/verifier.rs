@@ -3,8 +3,8 @@
 
 use crate::support::{sample, schema};
 use tenon_plan::{
-    Body, Count, Op, Pass, Place, Plan, Plans, Representation, Scalar, VerifyErrorKind, lower,
-    specialize, verify,
+    BlockPart, Body, Count, FixedKind, Op, Pass, Place, Plan, Plans, Representation, ReservedBlock,
+    Scalar, VerifyErrorKind, lower, specialize, verify,
 };
 use tenon_schema::{Schema, TypeId};
 
@@ -20,9 +20,6 @@ const SPOILS: &[Spoil] = &[
     ("at another place", |body, at| another_place(&mut body[at])),
     ("inside another place", |body, at| {
         inner_place(&mut body[at])
-    }),
-    ("at another offset", |body, at| {
-        another_offset(&mut body[at])
     }),
     ("of another length", |body, at| {
         another_length(&mut body[at])
@@ -41,15 +38,81 @@ const SPOILS: &[Spoil] = &[
     }),
 ];
 
+/// A way to spoil the part at a position of a block.
+type SpoilPart = (&'static str, fn(&mut Vec<BlockPart>, usize));
+
+const SPOILS_OF_PARTS: &[SpoilPart] = &[
+    ("left out", |parts, at| drop(parts.remove(at))),
+    ("twice", |parts, at| parts.insert(at, parts[at].clone())),
+    ("before its predecessor", |parts, at| {
+        parts.swap(at.saturating_sub(1), at)
+    }),
+    ("at another place", |parts, at| {
+        if let BlockPart::Item(item) = &mut parts[at]
+            && let Some(last) = item.place.0.last_mut()
+        {
+            *last += 1;
+        }
+    }),
+    ("inside another place", |parts, at| {
+        if let BlockPart::Item(item) = &mut parts[at] {
+            item.place.0.push(0);
+        }
+    }),
+    ("at another offset", |parts, at| {
+        *part_offset(&mut parts[at]) += 4;
+    }),
+    ("of another length", |parts, at| {
+        part_of_another_length(&mut parts[at])
+    }),
+    ("of another type", |parts, at| {
+        part_of_another_type(&mut parts[at])
+    }),
+];
+
+fn part_offset(part: &mut BlockPart) -> &mut u32 {
+    match part {
+        BlockPart::Hole(hole) => &mut hole.offset,
+        BlockPart::Item(item) => &mut item.offset,
+    }
+}
+
+fn part_of_another_length(part: &mut BlockPart) {
+    match part {
+        BlockPart::Hole(hole) => hole.bytes += 4,
+        BlockPart::Item(item) => match &mut item.kind {
+            FixedKind::Put { .. } => {}
+            FixedKind::PutArray { count, .. } | FixedKind::Blit { count, .. } => *count += 1,
+            FixedKind::Copy { bytes } => *bytes += 1,
+        },
+    }
+}
+
+fn part_of_another_type(part: &mut BlockPart) {
+    let BlockPart::Item(item) = part else { return };
+    match &mut item.kind {
+        FixedKind::Put { scalar } | FixedKind::PutArray { scalar, .. } => {
+            *scalar = another_scalar(*scalar);
+        }
+        FixedKind::Blit { item, .. } => item.runs[0].unit = item.runs[0].unit % 8 * 2 + 1,
+        FixedKind::Copy { .. } => {}
+    }
+}
+
+fn another_scalar(scalar: Scalar) -> Scalar {
+    match scalar {
+        Scalar::I32 => Scalar::U32,
+        Scalar::I64 => Scalar::F64,
+        Scalar::F64 => Scalar::I64,
+        _ => Scalar::I32,
+    }
+}
+
 fn place(op: &mut Op) -> Option<&mut Place> {
     match op {
-        Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => None,
-        Op::Put { place, .. }
-        | Op::PutArray { place, .. }
-        | Op::Blit { place, .. }
-        | Op::BlitCounted { place, .. }
+        Op::Reserve(_) | Op::Align { .. } => None,
+        Op::BlitCounted { place, .. }
         | Op::PutElements { place, .. }
-        | Op::Copy { place, .. }
         | Op::CopyCounted { place, .. }
         | Op::PutCounted { place, .. }
         | Op::Loop { place, .. }
@@ -73,20 +136,11 @@ fn inner_place(op: &mut Op) {
     }
 }
 
-fn another_offset(op: &mut Op) {
-    if let Some(offset) = op.offset_mut() {
-        *offset += 4;
-    }
-}
-
 fn another_length(op: &mut Op) {
     match op {
-        Op::Reserve { bytes } | Op::Zero { bytes, .. } => *bytes += 4,
+        Op::Reserve(block) => block.bytes += 4,
         Op::Align { to, .. } => *to /= 2,
-        Op::Blit { count, .. } => *count += 1,
         Op::BlitCounted { bound, .. } => *bound ^= 1,
-        Op::PutArray { count, .. } => *count += 1,
-        Op::Copy { bytes, .. } => *bytes += 1,
         Op::CopyCounted { bound, .. } | Op::PutCounted { bound, .. } => *bound ^= 1,
         Op::Loop { count, .. } | Op::PutElements { count, .. } => {
             *count = match *count {
@@ -100,28 +154,21 @@ fn another_length(op: &mut Op) {
 }
 
 fn aligned_to_more(op: &mut Op) {
-    if let Op::Align { to, .. } = op {
-        *to *= 2;
+    match op {
+        Op::Align { to, .. } => *to *= 2,
+        Op::PutElements { align, .. } => *align *= 2,
+        _ => {}
     }
 }
 
 fn another_type(op: &mut Op) {
     match op {
-        Op::Put { scalar, .. }
-        | Op::PutArray { scalar, .. }
-        | Op::PutCounted { scalar, .. }
+        Op::PutCounted { scalar, .. }
         | Op::Switch {
             discriminant: scalar,
             ..
-        } => {
-            *scalar = match *scalar {
-                Scalar::I32 => Scalar::U32,
-                Scalar::I64 => Scalar::F64,
-                Scalar::F64 => Scalar::I64,
-                _ => Scalar::I32,
-            }
-        }
-        Op::Blit { item, .. } | Op::BlitCounted { item, .. } => {
+        } => *scalar = another_scalar(*scalar),
+        Op::BlitCounted { item, .. } => {
             item.runs[0].unit = item.runs[0].unit % 8 * 2 + 1;
         }
         Op::CopyCounted { text, .. } => *text = !*text,
@@ -169,25 +216,48 @@ fn with_operation(body: &mut Body, number: &mut usize, f: fn(&mut Body, usize)) 
             return true;
         }
         *number -= 1;
-        let inner: Vec<&mut Body> = match &mut body[at] {
-            Op::Loop { body, .. } | Op::PutElements { body, .. } | Op::Optional { body, .. } => {
-                vec![body]
-            }
-            Op::Switch { arms, default, .. } => arms
-                .iter_mut()
-                .map(|arm| &mut arm.body)
-                .chain(default)
-                .collect(),
-            _ => Vec::new(),
-        };
-        if inner
-            .into_iter()
-            .any(|body| with_operation(body, number, f))
-        {
+        let mut inner = bodies(&mut body[at]).into_iter();
+        if inner.any(|body| with_operation(body, number, f)) {
             return true;
         }
     }
     false
+}
+
+/// Runs `f` on the part of a block with number `*number`, counting those inside of operations too.
+fn with_part(body: &mut Body, number: &mut usize, f: fn(&mut Vec<BlockPart>, usize)) -> bool {
+    for op in body {
+        if let Some(block) = block(op) {
+            if *number < block.parts.len() {
+                f(&mut block.parts, *number);
+                return true;
+            }
+            *number -= block.parts.len();
+        }
+        let mut inner = bodies(op).into_iter();
+        if inner.any(|body| with_part(body, number, f)) {
+            return true;
+        }
+    }
+    false
+}
+
+fn block(op: &mut Op) -> Option<&mut ReservedBlock> {
+    match op {
+        Op::Reserve(block) | Op::PutElements { element: block, .. } => Some(block),
+        _ => None,
+    }
+}
+
+fn bodies(op: &mut Op) -> Vec<&mut Body> {
+    match op {
+        Op::Loop { body, .. } | Op::Optional { body, .. } => vec![body],
+        Op::Switch { arms, default, .. } => {
+            let arms = arms.iter_mut().map(|arm| &mut arm.body);
+            arms.chain(default).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn plans_of(plans: &mut Plans) -> Vec<&mut Plan> {
@@ -209,6 +279,18 @@ fn spoilt(good: &Plans) -> Vec<(Plans, String)> {
                 }
                 if plans != *good {
                     found.push((plans, format!("plan {position}, operation {number} {how}")));
+                }
+            }
+        }
+        for (how, spoil) in SPOILS_OF_PARTS {
+            for number in 0.. {
+                let mut plans = good.clone();
+                let body = &mut plans_of(&mut plans)[position].body;
+                if !with_part(body, &mut number.clone(), *spoil) {
+                    break;
+                }
+                if plans != *good {
+                    found.push((plans, format!("plan {position}, part {number} {how}")));
                 }
             }
         }
@@ -350,26 +432,25 @@ fn every_spoilt_hole_of_an_inlined_struct_is_refused() {
     assert!(changed > 30, "{changed}");
 }
 
-/// Makes the operation with this number so much larger, and what is behind it in its block lie as much
-/// further, if it fills a hole that is large enough. `None`: there are fewer operations.
+/// Makes the part with this number so much larger, and what is behind it in its block lie as much
+/// further, if it fills a hole that is large enough. `None`: there are fewer parts.
 fn with_hole_changed(body: &mut Body, number: usize, change: i32) -> Option<bool> {
-    let Op::Zero { bytes, .. } = body.get_mut(number)? else {
+    let mut number = number;
+    let block = body.iter_mut().filter_map(block).find_map(|block| {
+        let is_here = number < block.parts.len();
+        number -= if is_here { 0 } else { block.parts.len() };
+        is_here.then_some(block)
+    })?;
+    let BlockPart::Hole(hole) = &mut block.parts[number] else {
         return Some(false);
     };
-    let Some(changed) = bytes.checked_add_signed(change) else {
+    let Some(changed) = hole.bytes.checked_add_signed(change) else {
         return Some(false);
     };
-    *bytes = changed;
-    let mut behind = body[number + 1..].iter_mut();
-    while let Some(offset) = behind.next().and_then(Op::offset_mut) {
+    hole.bytes = changed;
+    for offset in block.parts[number + 1..].iter_mut().map(part_offset) {
         *offset = offset.checked_add_signed(change).expect("it is behind");
     }
-    let mut before = body[..number].iter_mut().rev();
-    let reserved = before.find_map(|op| match op {
-        Op::Reserve { bytes } => Some(bytes),
-        _ => None,
-    });
-    let reserved = reserved.expect("a block");
-    *reserved = reserved.checked_add_signed(change).expect("it is in it");
+    block.bytes = block.bytes.checked_add_signed(change).expect("it is in it");
     Some(true)
 }

@@ -4,12 +4,11 @@ use std::cell::Cell;
 
 use tenon_plan::links::is_link;
 use tenon_plan::{Body, BoxedArms, Order, Place, Plan, Plans, Representation, Scalar};
-use tenon_schema::written::{WrittenType, WrittenUnion};
-use tenon_schema::{Field, TypeId, TypeKind, Union};
+use tenon_schema::{Field, TypeId};
 
 use super::chunks::CFunction;
 use crate::c::Interface;
-use crate::c::spot::CLvalue;
+use crate::c::spot::{CLvalue, UnionDefinition};
 use crate::writer::{SourceWriter, literal};
 
 /// The direction in which values are moved.
@@ -241,18 +240,9 @@ impl<'a> CodecWriter<'a> {
         self.loops.set(depth);
     }
 
-    /// The union at `spot` and how it is written.
-    pub fn union(&self, spot: &CLvalue<'a>) -> (&'a Union, &'a WrittenUnion) {
-        let id = spot.union(self.of);
-        match (&self.of.schema.type_def(id).kind, self.of.written_type(id)) {
-            (TypeKind::Union(union), WrittenType::Union(written)) => (union, written),
-            _ => unreachable!("the plan switches by unions"),
-        }
-    }
-
     /// The discriminant of the union at `here`.
     pub fn discriminant(&self, here: &LabelledLvalue<'a>) -> LabelledLvalue<'a> {
-        let (union, written) = self.union(&here.spot);
+        let UnionDefinition { union, written, .. } = here.spot.union(self.of);
         let ty = &union.discriminant_type;
         let spot = here
             .spot
@@ -302,12 +292,7 @@ pub fn write_switch<'a>(
     otherwise: &str,
     arm: impl Fn(&mut SourceWriter, &ArmValue<'a>, &'a Body),
 ) {
-    let id = here.spot.union(of);
-    let (TypeKind::Union(union), WrittenType::Union(written)) =
-        (&of.schema.type_def(id).kind, of.written_type(id))
-    else {
-        unreachable!("the plan switches by unions")
-    };
+    let UnionDefinition { id, union, written } = here.spot.union(of);
     let ty = &union.discriminant_type;
     let discriminant = here
         .spot

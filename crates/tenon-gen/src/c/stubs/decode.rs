@@ -1,43 +1,31 @@
 //! Decoding: the C code that reads for each operation of the plan.
 
-use tenon_plan::{Blittable, Body, Count, Op, Scalar};
+use tenon_plan::{Blittable, Body, Count, FixedKind, Op, ReservedBlock, Scalar};
 use tenon_schema::TypeId;
 
 use super::codec::{CodecDirection, CodecWriter, LabelledLvalue, get_number, plus, refuse_if};
 use super::encode::{bound_text, plain, times};
-use crate::c::xdr::pieces::{BodyStep, steps};
+use crate::c::names::no_quadruple;
 use crate::writer::SourceWriter;
 
 impl<'a> CodecWriter<'a> {
     /// Reads the value at `here`.
     pub fn decode(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, body: &'a Body) {
-        for step in steps(body) {
-            match step {
-                BodyStep::Block(bytes, block) => self.decode_block(w, here, bytes, block),
-                BodyStep::Op(op) => self.decode_op(w, here, op),
-            }
-        }
+        body.iter().for_each(|op| self.decode_op(w, here, op));
     }
 
-    fn decode_block(
-        &self,
-        w: &mut SourceWriter,
-        here: &LabelledLvalue<'a>,
-        bytes: u32,
-        block: &'a [Op],
-    ) {
+    fn decode_block(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, block: &ReservedBlock) {
+        let bytes = block.bytes;
         if bytes == 0 {
             return;
         }
         let label = self.block_label(here, block);
         let take = format!("tenon_take (in, {bytes}, {label})");
-        if block.iter().all(|op| matches!(op, Op::Zero { .. })) {
+        if block.items().next().is_none() {
             return refuse_if(w, &format!("{take} == NULL"));
         }
         self.take(w, &take);
-        for op in block {
-            self.decode_item(w, here, op);
-        }
+        self.decode_items(w, here, block);
     }
 
     fn take(&self, w: &mut SourceWriter, call: &str) {
@@ -46,59 +34,45 @@ impl<'a> CodecWriter<'a> {
         refuse_if(w, "from == NULL");
     }
 
-    /// Reads an item in the block at `from`. The content of a hole does not matter.
-    fn decode_item(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, op: &'a Op) {
-        let Some(place) = op.place() else { return };
-        let at = here.at(self.of, place);
-        match op {
-            Op::Put { scalar, offset, .. } => {
-                self.decode_scalar(w, *scalar, &at, &plus("from", u64::from(*offset)));
-            }
-            Op::PutArray {
-                scalar,
-                count,
-                offset,
-                ..
-            } => {
-                let from = plus("from", u64::from(*offset));
-                match plain(self.representation(), *scalar) {
-                    Some(unit) => {
-                        let (item, to) = (Blittable::uniform(unit, 1), at.spot.address(self.of));
-                        let swapped = self.swapped_of(&item);
-                        self.move_fixed(w, (&to, &from), &item, *count, swapped);
-                    }
-                    None => self.decode_each(w, &at, *scalar, &count.to_string(), &from),
+    /// Reads the items of the block at `from`. The content of a hole does not matter.
+    fn decode_items(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, block: &ReservedBlock) {
+        for item in block.items() {
+            let (at, from) = (
+                here.at(self.of, &item.place),
+                plus("from", item.offset.into()),
+            );
+            self.decode_item(w, &at, &item.kind, &from);
+        }
+    }
+
+    fn decode_item(
+        &self,
+        w: &mut SourceWriter,
+        at: &LabelledLvalue<'a>,
+        kind: &FixedKind,
+        from: &str,
+    ) {
+        match kind {
+            FixedKind::Put { scalar } => self.decode_scalar(w, *scalar, at, from),
+            FixedKind::PutArray { scalar, count } => match plain(self.representation(), *scalar) {
+                Some(unit) => {
+                    let (item, to) = (Blittable::uniform(unit, 1), at.spot.address(self.of));
+                    let swapped = self.swapped_of(&item);
+                    self.move_fixed(w, (&to, from), &item, *count, swapped);
                 }
-            }
-            Op::Copy { bytes, offset, .. } => {
-                let (to, from) = (at.spot.address(self.of), plus("from", u64::from(*offset)));
+                None => self.decode_each(w, at, *scalar, &count.to_string(), from),
+            },
+            FixedKind::Copy { bytes } => {
+                let to = at.spot.address(self.of);
                 if *bytes > 0 {
                     w.line(format!("memcpy ({to}, {from}, {bytes});"));
                 }
             }
-            Op::Blit {
-                item,
-                count,
-                offset,
-                ..
-            } => {
-                let (to, from) = (at.spot.address(self.of), plus("from", u64::from(*offset)));
+            FixedKind::Blit { item, count } => {
+                let to = at.spot.address(self.of);
                 let swapped = self.swapped_of(item);
-                self.move_fixed(w, (&to, &from), item, *count, swapped);
+                self.move_fixed(w, (&to, from), item, *count, swapped);
             }
-            Op::Zero { .. }
-            | Op::Reserve { .. }
-            | Op::Align { .. }
-            | Op::BlitCounted { .. }
-            | Op::PutElements { .. }
-            | Op::CopyCounted { .. }
-            | Op::PutCounted { .. }
-            | Op::Loop { .. }
-            | Op::Switch { .. }
-            | Op::Optional { .. }
-            | Op::List { .. }
-            | Op::Call { .. }
-            | Op::External { .. } => unreachable!("{op:?} lies in no block"),
         }
     }
 
@@ -169,22 +143,21 @@ impl<'a> CodecWriter<'a> {
                     w.line(format!("{to} = ({ty}) number;"));
                 });
             }
-            Scalar::F128 => unreachable!("C has no quadruple precision: refused"),
+            Scalar::F128 => no_quadruple(),
         };
         w.line(format!("{} = {value};", at.spot.value()));
     }
 
     fn decode_op(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, op: &'a Op) {
-        if let Op::Align { to, before } = op {
-            let label = here.name();
-            return refuse_if(w, &format!("!tenon_skip (in, {to}, {before}, {label})"));
-        }
-        let Some(place) = op.place() else {
-            unreachable!("every other operation has a place")
-        };
-        let at = here.at(self.of, place);
+        let at = |place| here.at(self.of, place);
         match op {
-            Op::BlitCounted { item, bound, .. } => {
+            Op::Reserve(block) => self.decode_block(w, here, block),
+            Op::Align { to, before } => {
+                let label = here.name();
+                refuse_if(w, &format!("!tenon_skip (in, {to}, {before}, {label})"));
+            }
+            Op::BlitCounted { place, item, bound } => {
+                let at = at(place);
                 self.count(w, &at, *bound, item.bytes());
                 self.when_there(w, &at, "tenon_unset", |w| {
                     self.counted(w, &at, item.bytes());
@@ -193,7 +166,12 @@ impl<'a> CodecWriter<'a> {
                     self.move_counted(w, (&to, "from"), item, &length, swapped);
                 });
             }
-            Op::PutCounted { scalar, bound, .. } => {
+            Op::PutCounted {
+                place,
+                scalar,
+                bound,
+            } => {
+                let at = at(place);
                 let bytes = self.representation().bytes(*scalar);
                 self.count(w, &at, *bound, bytes.into());
                 self.when_there(w, &at, "tenon_unset", |w| {
@@ -209,48 +187,50 @@ impl<'a> CodecWriter<'a> {
                     }
                 });
             }
-            Op::CopyCounted { bound, text, .. } => self.decode_bytes(w, &at, *bound, *text),
+            Op::CopyCounted { place, bound, text } => {
+                self.decode_bytes(w, &at(place), *bound, *text);
+            }
             Op::PutElements {
+                place,
                 count,
                 element,
-                body,
                 ..
             } => {
+                let at = at(place);
+                let stride = u64::from(element.bytes);
                 let each = |w: &mut SourceWriter, length: &str| {
                     self.with_index(|index| {
                         let head = format!(
-                            "for (uint32_t {index} = 0; {index} < {length}; {index}++, from += {})",
-                            element.bytes
+                            "for (uint32_t {index} = 0; {index} < {length}; {index}++, from += {stride})"
                         );
                         w.braces(&head, |w| {
                             let item = at.inside(at.spot.element(self.of, index));
-                            for op in body.iter().filter(|op| !op.is_reserve()) {
-                                self.decode_item(w, &item, op);
-                            }
+                            self.decode_items(w, &item, element);
                         });
                     });
                 };
                 match count {
                     Count::Fixed(count) => {
-                        let bytes = element.bytes * u64::from(*count);
+                        let bytes = stride * u64::from(*count);
                         self.take(w, &format!("tenon_take (in, {bytes}, {})", at.name()));
                         each(w, &count.to_string());
                     }
                     Count::Counted(bound) => {
-                        self.count(w, &at, *bound, element.bytes);
+                        self.count(w, &at, *bound, stride);
                         self.when_there(w, &at, "tenon_unset", |w| {
-                            self.counted(w, &at, element.bytes);
+                            self.counted(w, &at, stride);
                             each(w, &at.spot.length(self.of));
                         });
                     }
                 }
             }
             Op::Loop {
+                place,
                 count,
                 element,
                 body,
-                ..
             } => {
+                let at = at(place);
                 let each = |w: &mut SourceWriter, length: &str| {
                     if body.is_empty() {
                         return;
@@ -275,11 +255,12 @@ impl<'a> CodecWriter<'a> {
                 }
             }
             Op::Switch {
+                place,
                 discriminant,
                 arms,
                 default,
-                ..
             } => {
+                let at = at(place);
                 let on = self.discriminant(&at);
                 let bytes = self.representation().bytes(*discriminant);
                 self.take(w, &format!("tenon_take (in, {bytes}, {})", on.name()));
@@ -296,7 +277,8 @@ impl<'a> CodecWriter<'a> {
                     self.decode(w, &holds.here, body);
                 });
             }
-            Op::Optional { body, .. } => {
+            Op::Optional { place, body } => {
+                let at = at(place);
                 let bytes = self.representation().bytes(Scalar::Bool);
                 self.take(w, &format!("tenon_take (in, {bytes}, {})", at.name()));
                 let swapped = match bytes {
@@ -310,22 +292,15 @@ impl<'a> CodecWriter<'a> {
                 });
             }
             Op::List {
+                place,
                 element,
                 first_bare,
-                ..
-            } => self.decode_list(w, &at, *element, *first_bare),
-            Op::Call { plan, .. } | Op::External { ty: plan, .. } => {
+            } => self.decode_list(w, &at(place), *element, *first_bare),
+            Op::Call { place, plan } | Op::External { place, ty: plan } => {
                 let call = self.call(CodecDirection::Decode, *plan);
-                let pointer = at.spot.pointer();
+                let pointer = at(place).spot.pointer();
                 refuse_if(w, &format!("!{call} (in, {pointer})"));
             }
-            Op::Align { .. }
-            | Op::Reserve { .. }
-            | Op::Zero { .. }
-            | Op::Put { .. }
-            | Op::PutArray { .. }
-            | Op::Copy { .. }
-            | Op::Blit { .. } => unreachable!("{op:?} lies in a block"),
         }
     }
 

@@ -1,11 +1,13 @@
 //! Encoding: the C code that writes for each operation of the plan.
 
-use tenon_plan::{Blittable, Body, Count, Op, Scalar};
+use tenon_plan::{
+    Blittable, BlockPart, Body, Count, FixedItem, FixedKind, Op, ReservedBlock, Scalar,
+};
 use tenon_schema::{TypeId, TypeKind};
 
 use super::codec::{CodecDirection, CodecWriter, LabelledLvalue, plus, put_number, refuse_if};
 use super::messages::message_name;
-use crate::c::xdr::pieces::{BodyStep, steps};
+use crate::c::names::no_quadruple;
 use crate::writer::SourceWriter;
 
 /// Bytes of a block up to which its numbers are written out.
@@ -14,36 +16,24 @@ pub const FEW_BYTES: u64 = 64;
 impl<'a> CodecWriter<'a> {
     /// Writes the value at `here`.
     pub fn encode(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, body: &'a Body) {
-        for step in steps(body) {
-            match step {
-                BodyStep::Block(bytes, block) => self.encode_block(w, here, bytes, block),
-                BodyStep::Op(op) => self.encode_op(w, here, op),
-            }
-        }
+        body.iter().for_each(|op| self.encode_op(w, here, op));
     }
 
-    fn encode_block(
-        &self,
-        w: &mut SourceWriter,
-        here: &LabelledLvalue<'a>,
-        bytes: u32,
-        block: &'a [Op],
-    ) {
+    fn encode_block(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, block: &ReservedBlock) {
+        let bytes = block.bytes;
         if bytes == 0 {
             return;
         }
         let label = self.block_label(here, block);
         self.room(w, &format!("tenon_room (out, {bytes}, {label})"));
-        for op in block {
-            self.encode_item(w, here, op);
-        }
+        self.encode_parts(w, here, block);
     }
 
     /// Returns the label of a block in errors: that of its only item, or of the value that it is part of.
-    pub fn block_label(&self, here: &LabelledLvalue<'a>, block: &'a [Op]) -> String {
-        let mut places = block.iter().filter_map(Op::place);
-        match (places.next(), places.next()) {
-            (Some(only), None) => here.at(self.of, only).name(),
+    pub fn block_label(&self, here: &LabelledLvalue<'a>, block: &ReservedBlock) -> String {
+        let mut items = block.items();
+        match (items.next(), items.next()) {
+            (Some(only), None) => here.at(self.of, &only.place).name(),
             _ => here.name(),
         }
     }
@@ -54,73 +44,55 @@ impl<'a> CodecWriter<'a> {
         refuse_if(w, "to == NULL");
     }
 
-    /// An item in the block at `to`.
-    fn encode_item(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, op: &'a Op) {
-        if let Op::Zero { bytes, offset } = op {
-            let to = plus("to", u64::from(*offset));
-            return w.line(format!("memset ({to}, 0, {bytes});"));
-        }
-        let Some(place) = op.place() else {
-            unreachable!("every other item has a place")
-        };
-        let at = here.at(self.of, place);
-        match op {
-            Op::Put { scalar, offset, .. } => {
-                self.encode_scalar(w, *scalar, &at, &plus("to", u64::from(*offset)));
-            }
-            Op::PutArray {
-                scalar,
-                count,
-                offset,
-                ..
-            } => {
-                let to = plus("to", u64::from(*offset));
-                match plain(self.representation(), *scalar) {
-                    Some(unit) => {
-                        let (item, from) = (Blittable::uniform(unit, 1), at.spot.address(self.of));
-                        let swapped = self.swapped(CodecDirection::Encode);
-                        self.move_fixed(w, (&to, &from), &item, *count, swapped);
-                    }
-                    None => self.encode_each(w, &at, *scalar, &count.to_string(), &to),
+    /// The parts of the block at `to`.
+    fn encode_parts(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, block: &ReservedBlock) {
+        for part in &block.parts {
+            let to = plus("to", part.offset().into());
+            match part {
+                BlockPart::Hole(hole) => w.line(format!("memset ({to}, 0, {});", hole.bytes)),
+                BlockPart::Item(item) => {
+                    let at = here.at(self.of, &item.place);
+                    self.encode_item(w, &at, item, &to);
                 }
             }
-            Op::Copy { bytes, offset, .. } => {
+        }
+    }
+
+    /// An item of a block.
+    fn encode_item(
+        &self,
+        w: &mut SourceWriter,
+        at: &LabelledLvalue<'a>,
+        item: &FixedItem,
+        to: &str,
+    ) {
+        match &item.kind {
+            FixedKind::Put { scalar } => self.encode_scalar(w, *scalar, at, to),
+            FixedKind::PutArray { scalar, count } => match plain(self.representation(), *scalar) {
+                Some(unit) => {
+                    let (item, from) = (Blittable::uniform(unit, 1), at.spot.address(self.of));
+                    let swapped = self.swapped(CodecDirection::Encode);
+                    self.move_fixed(w, (to, &from), &item, *count, swapped);
+                }
+                None => self.encode_each(w, at, *scalar, &count.to_string(), to),
+            },
+            FixedKind::Copy { bytes } => {
                 let from = at.spot.address(self.of);
-                let to = plus("to", u64::from(*offset));
                 if *bytes > 0 {
                     w.line(format!("memcpy ({to}, {from}, {bytes});"));
                 }
                 let padded = self.representation().padded(u64::from(*bytes));
                 let zeros = padded - u64::from(*bytes);
                 if zeros > 0 {
-                    let behind = plus("to", u64::from(*offset) + u64::from(*bytes));
+                    let behind = plus("to", u64::from(item.offset) + u64::from(*bytes));
                     w.line(format!("memset ({behind}, 0, {zeros});"));
                 }
             }
-            Op::Blit {
-                item,
-                count,
-                offset,
-                ..
-            } => {
+            FixedKind::Blit { item, count } => {
                 let from = at.spot.address(self.of);
                 let swapped = self.swapped(CodecDirection::Encode);
-                let to = plus("to", u64::from(*offset));
-                self.move_fixed(w, (&to, &from), item, *count, swapped);
+                self.move_fixed(w, (to, &from), item, *count, swapped);
             }
-            Op::Zero { .. }
-            | Op::Reserve { .. }
-            | Op::Align { .. }
-            | Op::BlitCounted { .. }
-            | Op::PutElements { .. }
-            | Op::CopyCounted { .. }
-            | Op::PutCounted { .. }
-            | Op::Loop { .. }
-            | Op::Switch { .. }
-            | Op::Optional { .. }
-            | Op::List { .. }
-            | Op::Call { .. }
-            | Op::External { .. } => unreachable!("{op:?} lies in no block"),
         }
     }
 
@@ -268,29 +240,33 @@ impl<'a> CodecWriter<'a> {
                 });
                 format!("(uint32_t) {value}")
             }
-            Scalar::F128 => unreachable!("C has no quadruple precision: refused"),
+            Scalar::F128 => no_quadruple(),
         };
         let swapped = self.swapped(CodecDirection::Encode);
         w.line(format!("{};", put_number(bytes, to, &value, swapped)));
     }
 
     fn encode_op(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, op: &'a Op) {
-        if let Op::Align { to, before } = op {
-            let label = here.name();
-            return refuse_if(w, &format!("!tenon_align (out, {to}, {before}, {label})"));
-        }
-        let Some(place) = op.place() else {
-            unreachable!("every other operation has a place")
-        };
-        let at = here.at(self.of, place);
+        let at = |place| here.at(self.of, place);
         match op {
-            Op::BlitCounted { item, bound, .. } => {
+            Op::Reserve(block) => self.encode_block(w, here, block),
+            Op::Align { to, before } => {
+                let label = here.name();
+                refuse_if(w, &format!("!tenon_align (out, {to}, {before}, {label})"));
+            }
+            Op::BlitCounted { place, item, bound } => {
+                let at = at(place);
                 self.begin(w, &at, *bound, item.bytes());
                 let (length, from) = (at.spot.length(self.of), at.spot.elements(self.of));
                 let swapped = self.swapped(CodecDirection::Encode);
                 self.move_counted(w, ("to", &from), item, &length, swapped);
             }
-            Op::PutCounted { scalar, bound, .. } => {
+            Op::PutCounted {
+                place,
+                scalar,
+                bound,
+            } => {
+                let at = at(place);
                 let bytes = self.representation().bytes(*scalar);
                 self.begin(w, &at, *bound, bytes.into());
                 let (length, from) = (at.spot.length(self.of), at.spot.elements(self.of));
@@ -303,38 +279,42 @@ impl<'a> CodecWriter<'a> {
                     None => self.encode_each(w, &at, *scalar, &length, "to"),
                 }
             }
-            Op::CopyCounted { bound, text, .. } => self.encode_bytes(w, &at, *bound, *text),
+            Op::CopyCounted { place, bound, text } => {
+                self.encode_bytes(w, &at(place), *bound, *text);
+            }
             Op::PutElements {
+                place,
                 count,
                 element,
-                body,
                 ..
             } => {
+                let at = at(place);
+                let stride = u64::from(element.bytes);
                 let length = match count {
                     Count::Fixed(count) => {
-                        let bytes = element.bytes * u64::from(*count);
+                        let bytes = stride * u64::from(*count);
                         self.room(w, &format!("tenon_room (out, {bytes}, {})", at.name()));
                         count.to_string()
                     }
                     Count::Counted(bound) => {
-                        self.begin(w, &at, *bound, element.bytes);
+                        self.begin(w, &at, *bound, stride);
                         at.spot.length(self.of)
                     }
                 };
                 self.with_index(|index| {
                     let head = format!(
-                        "for (uint32_t {index} = 0; {index} < {length}; {index}++, to += {})",
-                        element.bytes
+                        "for (uint32_t {index} = 0; {index} < {length}; {index}++, to += {stride})"
                     );
                     w.braces(&head, |w| {
                         let item = at.inside(at.spot.element(self.of, index));
-                        for op in body.iter().filter(|op| !op.is_reserve()) {
-                            self.encode_item(w, &item, op);
-                        }
+                        self.encode_parts(w, &item, element);
                     });
                 });
             }
-            Op::Loop { count, body, .. } => {
+            Op::Loop {
+                place, count, body, ..
+            } => {
+                let at = at(place);
                 let length = match count {
                     Count::Fixed(count) => count.to_string(),
                     Count::Counted(bound) => {
@@ -355,11 +335,12 @@ impl<'a> CodecWriter<'a> {
                 });
             }
             Op::Switch {
+                place,
                 discriminant,
                 arms,
                 default,
-                ..
             } => {
+                let at = at(place);
                 let on = self.discriminant(&at);
                 let bytes = self.representation().bytes(*discriminant);
                 self.room(w, &format!("tenon_room (out, {bytes}, {})", on.name()));
@@ -376,7 +357,8 @@ impl<'a> CodecWriter<'a> {
                     self.encode(w, &holds.here, body);
                 });
             }
-            Op::Optional { body, .. } => {
+            Op::Optional { place, body } => {
+                let at = at(place);
                 let pointer = at.spot.value();
                 let bytes = self.representation().bytes(Scalar::Bool);
                 self.room(w, &format!("tenon_room (out, {bytes}, {})", at.name()));
@@ -390,22 +372,15 @@ impl<'a> CodecWriter<'a> {
                 }
             }
             Op::List {
+                place,
                 element,
                 first_bare,
-                ..
-            } => self.encode_list(w, &at, *element, *first_bare),
-            Op::Call { plan, .. } | Op::External { ty: plan, .. } => {
+            } => self.encode_list(w, &at(place), *element, *first_bare),
+            Op::Call { place, plan } | Op::External { place, ty: plan } => {
                 let call = self.call(CodecDirection::Encode, *plan);
-                let pointer = at.spot.pointer();
+                let pointer = at(place).spot.pointer();
                 refuse_if(w, &format!("!{call} (out, {pointer})"));
             }
-            Op::Align { .. }
-            | Op::Reserve { .. }
-            | Op::Zero { .. }
-            | Op::Put { .. }
-            | Op::PutArray { .. }
-            | Op::Copy { .. }
-            | Op::Blit { .. } => unreachable!("{op:?} lies in a block"),
         }
     }
 

@@ -10,7 +10,6 @@ use super::messages::message_name;
 use crate::c::Interface;
 use crate::c::spot::{CLvalue, link};
 use crate::c::xdr::free::HeapOwnership;
-use crate::c::xdr::pieces::{BodyStep, steps};
 use crate::writer::SourceWriter;
 
 /// Writes the functions that free.
@@ -119,12 +118,8 @@ impl<'a> FreeWriter<'a> {
 
     /// Frees what the value at `here` owns, inside of so many loops.
     fn free(&self, w: &mut SourceWriter, here: &LabelledLvalue<'a>, body: &'a Body, loops: usize) {
-        for step in steps(body) {
-            if let BodyStep::Op(op) = step
-                && self.owners.owns_op(op)
-            {
-                self.free_op(w, here, op, loops);
-            }
+        for op in body.iter().filter(|op| self.owners.owns_op(op)) {
+            self.free_op(w, here, op, loops);
         }
     }
 
@@ -172,8 +167,7 @@ impl<'a> FreeWriter<'a> {
             Op::Call { plan, .. } | Op::External { ty: plan, .. } => {
                 self.free_named(w, &at, *plan);
             }
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => {}
-            Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {}
+            Op::Reserve(_) | Op::Align { .. } => {}
         }
     }
 

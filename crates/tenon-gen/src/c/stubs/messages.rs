@@ -8,7 +8,7 @@ use super::streams::{StubStreams, has_streams};
 use crate::c::Interface;
 use crate::c::declare::{CDeclaration, spaced};
 use crate::c::procedures::VersionedProcedure;
-use crate::c::spot::CLvalue;
+use crate::c::spot::{CLvalue, no_such};
 
 /// The table of the functions of a type.
 pub fn message_name(ty: &str) -> String {
@@ -355,9 +355,7 @@ impl StubParameter {
         match &self.passed {
             PassMode::Value(_) | PassMode::Pointer(_) => format!("&{}", self.name),
             PassMode::Behind(_) | PassMode::Vector(_) => self.name.clone(),
-            PassMode::Elements(..) | PassMode::Counted(_) => {
-                unreachable!("an array without a name is part of a record")
-            }
+            PassMode::Elements(..) | PassMode::Counted(_) => self.not_alone(),
         }
     }
 
@@ -382,10 +380,14 @@ impl StubParameter {
             PassMode::Value(ty) | PassMode::Vector(ty) => format!("*({}*) arguments", spaced(ty)),
             PassMode::Pointer(to) => format!("*({}**) arguments", spaced(to)),
             PassMode::Behind(ty) => format!("({}*) arguments", spaced(ty)),
-            PassMode::Elements(..) | PassMode::Counted(_) => {
-                unreachable!("an array without a name is part of a record")
-            }
+            PassMode::Elements(..) | PassMode::Counted(_) => self.not_alone(),
         }
+    }
+
+    /// Takes the place of an argument by itself that is an array without a name.
+    fn not_alone(&self) -> ! {
+        let name = &self.name;
+        unreachable!("the array {name} is of no type of its own, so a record is around it")
     }
 }
 
@@ -402,5 +404,5 @@ fn pointed_at(of: Interface<'_>, ty: &Type) -> String {
         }
         at = to;
     }
-    unreachable!("it is a pointer")
+    no_such("pointer")
 }

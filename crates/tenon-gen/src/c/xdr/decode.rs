@@ -1,11 +1,12 @@
 //! Decoding: the C code that reads for each operation of the plan.
 
-use tenon_plan::{Body, Count, Op, Scalar};
+use tenon_plan::{Blittable, Body, Count, FixedItem, FixedKind, Op, ReservedBlock, Scalar};
 use tenon_schema::TypeId;
 
-use super::emit::{WORD, XdrDirection, bytes_of, position, refuse_if, swap};
-use super::pieces::{BlockPiece, BodyStep, NumberLayout, extent, narrow, numbers, pieces, steps};
+use super::emit::{WORD, XdrDirection, bytes_of, no_alignment, position, refuse_if, swap};
+use super::pieces::{BlockPiece, NumberLayout, narrow, numbers, pieces, size};
 use super::routine::RoutineWriter;
+use crate::c::names::no_quadruple;
 use crate::c::spot::CLvalue;
 use crate::writer::SourceWriter;
 
@@ -14,47 +15,47 @@ const WAY: XdrDirection = XdrDirection::Decode;
 impl<'a> RoutineWriter<'a> {
     /// Reads the value at `spot`.
     pub fn decode(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, body: &'a [Op]) {
-        let steps = steps(body);
-        for (index, step) in steps.iter().enumerate() {
-            match step {
-                BodyStep::Block(_, block) => {
-                    let behind = self.word_of(WAY, spot, steps.get(index + 1));
-                    self.decode_block(w, spot, block, behind);
-                }
-                BodyStep::Op(op) => self.decode_op(w, spot, op),
-            }
+        for (index, op) in body.iter().enumerate() {
+            self.decode_op(w, spot, op, body.get(index + 1));
         }
     }
 
     /// Items of fixed size, with one check for them and so many bytes `behind` them.
-    fn decode_block(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, block: &'a [Op], behind: u32) {
+    fn decode_block(
+        &self,
+        w: &mut SourceWriter,
+        spot: &CLvalue<'a>,
+        block: &ReservedBlock,
+        behind: u32,
+    ) {
         let pieces = pieces(block);
         let last = pieces.len().saturating_sub(1);
         for (index, piece) in pieces.into_iter().enumerate() {
             match piece {
-                BlockPiece::Items { start, bytes, ops } => {
+                BlockPiece::Items {
+                    start,
+                    bytes,
+                    items,
+                } => {
                     let behind = if index == last { behind } else { 0 };
                     self.need(w, WAY, bytes + behind);
-                    for op in ops {
-                        self.decode_item(w, spot, op, extent(op).0 - start);
+                    for item in items {
+                        self.decode_item(w, spot, item, item.offset - start);
                     }
                     self.step(w, bytes);
                 }
-                BlockPiece::Large(op) => self.decode_large(w, spot, op),
+                BlockPiece::Large(item) => self.decode_large(w, spot, item),
             }
         }
     }
 
     /// An item that lies so many bytes behind the position.
-    fn decode_item(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op, offset: u32) {
-        let Some(place) = op.place() else {
-            unreachable!("xdr has no holes")
-        };
-        let at = spot.at(self.of, place);
+    fn decode_item(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, item: &FixedItem, offset: u32) {
+        let at = spot.at(self.of, &item.place);
         let from = position(offset);
-        match op {
-            Op::Put { scalar, .. } => self.decode_scalar(w, *scalar, &at, &from),
-            Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
+        match &item.kind {
+            FixedKind::Put { scalar } => self.decode_scalar(w, *scalar, &at, &from),
+            FixedKind::PutArray { scalar, count } => match numbers(self.of, &at, *scalar) {
                 NumberLayout::Plain(unit) => {
                     let (swap, to) = (swap(unit, (*count).into()), at.address(self.of));
                     w.line(format!("{swap} ({to}, {from}, {count});"));
@@ -64,11 +65,11 @@ impl<'a> RoutineWriter<'a> {
                     self.decode_scalar(w, *scalar, &at.element(self.of, index), &from);
                 }),
             },
-            Op::Copy { bytes, .. } => {
+            FixedKind::Copy { bytes } => {
                 let to = at.address(self.of);
                 w.line(format!("memcpy ({to}, {from}, {bytes});"));
             }
-            Op::Blit { item, count, .. } => {
+            FixedKind::Blit { item, count } => {
                 let to = at.address(self.of);
                 let total = item.bytes() * u64::from(*count);
                 match item.unit() {
@@ -80,19 +81,6 @@ impl<'a> RoutineWriter<'a> {
                     _ => w.line(format!("memcpy ({to}, {from}, {total});")),
                 }
             }
-            Op::Reserve { .. }
-            | Op::Align { .. }
-            | Op::Zero { .. }
-            | Op::BlitCounted { .. }
-            | Op::PutElements { .. }
-            | Op::CopyCounted { .. }
-            | Op::PutCounted { .. }
-            | Op::Loop { .. }
-            | Op::Switch { .. }
-            | Op::Optional { .. }
-            | Op::List { .. }
-            | Op::Call { .. }
-            | Op::External { .. } => unreachable!("no item of a block of xdr"),
         }
     }
 
@@ -113,21 +101,18 @@ impl<'a> RoutineWriter<'a> {
             Scalar::I8 => format!("(char) {number}"),
             Scalar::U8 => format!("(u_char) {number}"),
             Scalar::Enum(_) => format!("({}) {number}", to.own_type(self.of)),
-            Scalar::F128 => unreachable!("C has no quadruple precision: refused"),
+            Scalar::F128 => no_quadruple(),
         };
         w.line(format!("{} = {value};", to.value()));
     }
 
     /// An item that is too large for a space.
-    fn decode_large(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op) {
-        let Some(place) = op.place() else {
-            unreachable!("xdr has no holes")
-        };
-        let at = spot.at(self.of, place);
+    fn decode_large(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, item: &FixedItem) {
+        let at = spot.at(self.of, &item.place);
         let to = at.address(self.of);
-        let total = extent(op).1;
-        let unit = match op {
-            Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
+        let total = size(item);
+        let unit = match &item.kind {
+            FixedKind::PutArray { scalar, count } => match numbers(self.of, &at, *scalar) {
                 NumberLayout::Plain(unit) => Some(unit),
                 NumberLayout::Single => {
                     self.for_each(w, &format!("{count}u"), |w, index| {
@@ -136,16 +121,16 @@ impl<'a> RoutineWriter<'a> {
                     return self.forget();
                 }
             },
-            Op::Blit { item, .. } => item.unit(),
-            _ => None,
+            FixedKind::Blit { item, .. } => item.unit(),
+            FixedKind::Put { .. } | FixedKind::Copy { .. } => None,
         };
-        match (unit, op) {
+        match (unit, &item.kind) {
             (Some(unit @ (4 | 8)), _) => {
                 let numbers = total / unit;
                 let call = format!("tenon_get_numbers (_s, _at, {to}, {numbers}, {unit})");
                 self.must(w, &call);
             }
-            (_, Op::Copy { bytes, .. }) => self.decode_opaque(w, &to, *bytes),
+            (_, FixedKind::Copy { bytes }) => self.decode_opaque(w, &to, *bytes),
             _ => self.decode_opaque(w, &to, total),
         }
     }
@@ -164,67 +149,63 @@ impl<'a> RoutineWriter<'a> {
         self.must(w, &call);
     }
 
-    fn decode_op(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op) {
-        let at = op.place().map(|place| spot.at(self.of, place));
-        let Some(at) = at else {
-            unreachable!("xdr aligns nothing")
-        };
+    fn decode_op(
+        &self,
+        w: &mut SourceWriter,
+        spot: &CLvalue<'a>,
+        op: &'a Op,
+        next: Option<&'a Op>,
+    ) {
+        let at = |place| spot.at(self.of, place);
         match op {
-            Op::BlitCounted { item, bound, .. } => match item.unit() {
-                Some(unit @ (4 | 8)) => self.decode_array(w, &at, *bound, (item.bytes(), unit)),
-                _ => {
-                    let bytes = narrow(item.bytes());
-                    self.decode_each(w, &at, (Count::Counted(*bound), bytes), |w, spot| {
-                        self.decode_opaque(w, &spot.pointer(), bytes);
-                    });
-                }
-            },
-            Op::PutCounted { scalar, bound, .. } => match numbers(self.of, &at, *scalar) {
-                NumberLayout::Plain(unit) => self.decode_array(w, &at, *bound, (unit.into(), unit)),
-                NumberLayout::Single => {
-                    let count = Count::Counted(*bound);
-                    self.decode_each(w, &at, (count, bytes_of(*scalar)), |w, spot| {
-                        self.decode_single(w, *scalar, spot);
-                    });
-                }
-            },
-            Op::CopyCounted { bound, text, .. } => self.decode_bytes(w, &at, *bound, *text),
+            Op::Reserve(block) => {
+                self.decode_block(w, spot, block, self.word_of(WAY, spot, next));
+            }
+            Op::Align { .. } => no_alignment(),
+            Op::BlitCounted { place, item, bound } => {
+                self.decode_blits(w, &at(place), item, *bound);
+            }
+            Op::PutCounted {
+                place,
+                scalar,
+                bound,
+            } => self.decode_numbers(w, &at(place), *scalar, *bound),
+            Op::CopyCounted { place, bound, text } => {
+                self.decode_bytes(w, &at(place), *bound, *text);
+            }
             Op::PutElements {
+                place,
                 count,
                 element,
-                body,
                 ..
-            } => {
-                let fewest = narrow(element.bytes);
-                self.decode_each(w, &at, (*count, fewest), |w, spot| {
-                    self.decode_block(w, spot, body, 0);
-                });
-            }
+            } => self.decode_each(w, &at(place), (*count, element.bytes), |w, spot| {
+                self.decode_block(w, spot, element, 0);
+            }),
             Op::Loop {
+                place,
                 count: Count::Counted(bound),
                 body,
                 ..
             } if body.is_empty() => {
                 // Elements that take no bytes, neither there nor here.
                 self.need(w, WAY, WORD);
-                w.braces_below(|w| self.decode_count(w, &at, "", *bound, 0));
+                w.braces_below(|w| self.decode_count(w, &at(place), "", *bound, 0));
             }
             Op::Loop {
+                place,
                 count,
                 element,
                 body,
-                ..
-            } => {
-                self.decode_each(w, &at, (*count, element.min), |w, spot| {
-                    self.decode(w, spot, body);
-                });
-            }
+            } => self.decode_each(w, &at(place), (*count, element.min), |w, spot| {
+                self.decode(w, spot, body);
+            }),
             Op::Switch {
+                place,
                 discriminant,
                 arms,
                 default,
-                ..
             } => {
+                let at = at(place);
                 self.decode_discriminant(w, &at, *discriminant);
                 self.switch(w, &at, "return NULL;", |w, selected, holds| {
                     self.forget();
@@ -232,21 +213,38 @@ impl<'a> RoutineWriter<'a> {
                 });
                 self.forget();
             }
-            Op::Optional { body, .. } => self.decode_optional(w, &at, body),
+            Op::Optional { place, body } => self.decode_optional(w, &at(place), body),
             Op::List {
+                place,
                 element,
                 first_bare,
-                ..
-            } => self.decode_list(w, &at, *element, *first_bare),
-            Op::Call { plan, .. } => self.call(w, WAY, &at, *plan),
-            Op::External { .. } => self.external(w, &at),
-            Op::Reserve { .. }
-            | Op::Align { .. }
-            | Op::Zero { .. }
-            | Op::Put { .. }
-            | Op::PutArray { .. }
-            | Op::Copy { .. }
-            | Op::Blit { .. } => unreachable!("it lies in a block"),
+            } => self.decode_list(w, &at(place), *element, *first_bare),
+            Op::Call { place, plan } => self.call(w, WAY, &at(place), *plan),
+            Op::External { place, .. } => self.external(w, &at(place)),
+        }
+    }
+
+    /// A counted array of what lies in memory as on the wire, but for the order of bytes.
+    fn decode_blits(&self, w: &mut SourceWriter, at: &CLvalue<'a>, item: &Blittable, bound: u32) {
+        if let Some(unit @ (4 | 8)) = item.unit() {
+            return self.decode_array(w, at, bound, (item.bytes(), unit));
+        }
+        let bytes = narrow(item.bytes());
+        self.decode_each(w, at, (Count::Counted(bound), bytes), |w, spot| {
+            self.decode_opaque(w, &spot.pointer(), bytes);
+        });
+    }
+
+    /// A counted array of numbers.
+    fn decode_numbers(&self, w: &mut SourceWriter, at: &CLvalue<'a>, scalar: Scalar, bound: u32) {
+        match numbers(self.of, at, scalar) {
+            NumberLayout::Plain(unit) => self.decode_array(w, at, bound, (unit.into(), unit)),
+            NumberLayout::Single => {
+                let count = Count::Counted(bound);
+                self.decode_each(w, at, (count, bytes_of(scalar)), |w, spot| {
+                    self.decode_single(w, scalar, spot);
+                });
+            }
         }
     }
 

@@ -4,7 +4,6 @@ use tenon_plan::{Count, Op, Scalar};
 use tenon_schema::TypeId;
 
 use super::generic;
-use super::pieces::BodyStep;
 use super::routine::RoutineWriter;
 use crate::c::spot::CLvalue;
 use crate::writer::SourceWriter;
@@ -90,13 +89,8 @@ impl<'a> RoutineWriter<'a> {
     }
 
     /// Bytes that an operation wants at hand before it begins, beside those of the block in front of it.
-    pub fn word_of(
-        &self,
-        way: XdrDirection,
-        spot: &CLvalue<'a>,
-        step: Option<&BodyStep<'a>>,
-    ) -> u32 {
-        let Some(BodyStep::Op(op)) = step else {
+    pub fn word_of(&self, way: XdrDirection, spot: &CLvalue<'a>, next: Option<&'a Op>) -> u32 {
+        let Some(op) = next else {
             return 0;
         };
         let has_word = match op {
@@ -140,6 +134,11 @@ impl XdrDirection {
             Self::Decode => "decode",
         }
     }
+}
+
+/// Takes the place of code for an alignment.
+pub fn no_alignment() -> ! {
+    unreachable!("routines are made of plans of XDR, whose representation aligns nothing")
 }
 
 /// `if (condition) return NULL;`

@@ -1,11 +1,12 @@
 //! Encoding: the C code that writes for each operation of the plan.
 
-use tenon_plan::{Count, Op, Scalar};
+use tenon_plan::{Blittable, Count, FixedItem, FixedKind, Op, ReservedBlock, Scalar};
 use tenon_schema::TypeId;
 
-use super::emit::{WORD, XdrDirection, bytes_of, position, refuse_if, swap};
-use super::pieces::{BlockPiece, BodyStep, NumberLayout, extent, numbers, pieces, steps};
+use super::emit::{WORD, XdrDirection, bytes_of, no_alignment, position, refuse_if, swap};
+use super::pieces::{BlockPiece, NumberLayout, numbers, pieces, size};
 use super::routine::RoutineWriter;
+use crate::c::names::no_quadruple;
 use crate::c::spot::CLvalue;
 use crate::writer::SourceWriter;
 
@@ -14,47 +15,47 @@ const WAY: XdrDirection = XdrDirection::Encode;
 impl<'a> RoutineWriter<'a> {
     /// Writes the value at `spot`.
     pub fn encode(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, body: &'a [Op]) {
-        let steps = steps(body);
-        for (index, step) in steps.iter().enumerate() {
-            match step {
-                BodyStep::Block(_, block) => {
-                    let behind = self.word_of(WAY, spot, steps.get(index + 1));
-                    self.encode_block(w, spot, block, behind);
-                }
-                BodyStep::Op(op) => self.encode_op(w, spot, op),
-            }
+        for (index, op) in body.iter().enumerate() {
+            self.encode_op(w, spot, op, body.get(index + 1));
         }
     }
 
     /// Items of fixed size, with one check for them and so many bytes `behind` them.
-    fn encode_block(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, block: &'a [Op], behind: u32) {
+    fn encode_block(
+        &self,
+        w: &mut SourceWriter,
+        spot: &CLvalue<'a>,
+        block: &ReservedBlock,
+        behind: u32,
+    ) {
         let pieces = pieces(block);
         let last = pieces.len().saturating_sub(1);
         for (index, piece) in pieces.into_iter().enumerate() {
             match piece {
-                BlockPiece::Items { start, bytes, ops } => {
+                BlockPiece::Items {
+                    start,
+                    bytes,
+                    items,
+                } => {
                     let behind = if index == last { behind } else { 0 };
                     self.need(w, WAY, bytes + behind);
-                    for op in ops {
-                        self.encode_item(w, spot, op, extent(op).0 - start);
+                    for item in items {
+                        self.encode_item(w, spot, item, item.offset - start);
                     }
                     self.step(w, bytes);
                 }
-                BlockPiece::Large(op) => self.encode_large(w, spot, op),
+                BlockPiece::Large(item) => self.encode_large(w, spot, item),
             }
         }
     }
 
     /// An item that lies so many bytes behind the position.
-    fn encode_item(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op, offset: u32) {
-        let Some(place) = op.place() else {
-            unreachable!("xdr has no holes")
-        };
-        let at = spot.at(self.of, place);
+    fn encode_item(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, item: &FixedItem, offset: u32) {
+        let at = spot.at(self.of, &item.place);
         let to = position(offset);
-        match op {
-            Op::Put { scalar, .. } => encode_scalar(w, *scalar, &at.value(), &to),
-            Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
+        match &item.kind {
+            FixedKind::Put { scalar } => encode_scalar(w, *scalar, &at.value(), &to),
+            FixedKind::PutArray { scalar, count } => match numbers(self.of, &at, *scalar) {
                 NumberLayout::Plain(unit) => {
                     let (swap, from) = (swap(unit, (*count).into()), at.address(self.of));
                     w.line(format!("{swap} ({to}, {from}, {count});"));
@@ -65,7 +66,7 @@ impl<'a> RoutineWriter<'a> {
                     encode_scalar(w, *scalar, &value, &to);
                 }),
             },
-            Op::Copy { bytes, .. } => {
+            FixedKind::Copy { bytes } => {
                 if bytes % WORD != 0 {
                     let last = position(offset + bytes / WORD * WORD);
                     w.line(format!("tenon_put4 ({last}, 0);"));
@@ -73,7 +74,7 @@ impl<'a> RoutineWriter<'a> {
                 let from = at.address(self.of);
                 w.line(format!("memcpy ({to}, {from}, {bytes});"));
             }
-            Op::Blit { item, count, .. } => {
+            FixedKind::Blit { item, count } => {
                 let from = at.address(self.of);
                 let total = item.bytes() * u64::from(*count);
                 match item.unit() {
@@ -85,47 +86,31 @@ impl<'a> RoutineWriter<'a> {
                     _ => w.line(format!("memcpy ({to}, {from}, {total});")),
                 }
             }
-            Op::Reserve { .. }
-            | Op::Align { .. }
-            | Op::Zero { .. }
-            | Op::BlitCounted { .. }
-            | Op::PutElements { .. }
-            | Op::CopyCounted { .. }
-            | Op::PutCounted { .. }
-            | Op::Loop { .. }
-            | Op::Switch { .. }
-            | Op::Optional { .. }
-            | Op::List { .. }
-            | Op::Call { .. }
-            | Op::External { .. } => unreachable!("no item of a block of xdr"),
         }
     }
 
     /// An item that is too large for a space.
-    fn encode_large(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op) {
-        let Some(place) = op.place() else {
-            unreachable!("xdr has no holes")
-        };
-        let at = spot.at(self.of, place);
+    fn encode_large(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, item: &FixedItem) {
+        let at = spot.at(self.of, &item.place);
         let from = at.address(self.of);
-        let total = extent(op).1;
-        let unit = match op {
-            Op::PutArray { scalar, count, .. } => match numbers(self.of, &at, *scalar) {
+        let total = size(item);
+        let unit = match &item.kind {
+            FixedKind::PutArray { scalar, count } => match numbers(self.of, &at, *scalar) {
                 NumberLayout::Plain(unit) => Some(unit),
                 NumberLayout::Single => {
                     return self.encode_singles(w, &at, *scalar, &format!("{count}u"));
                 }
             },
-            Op::Blit { item, .. } => item.unit(),
-            _ => None,
+            FixedKind::Blit { item, .. } => item.unit(),
+            FixedKind::Put { .. } | FixedKind::Copy { .. } => None,
         };
-        match (unit, op) {
+        match (unit, &item.kind) {
             (Some(unit @ (4 | 8)), _) => {
                 let numbers = total / unit;
                 let call = format!("tenon_put_numbers (_s, _at, {from}, {numbers}, {unit})");
                 self.must(w, &call);
             }
-            (_, Op::Copy { bytes, .. }) => self.encode_opaque(w, &from, *bytes),
+            (_, FixedKind::Copy { bytes }) => self.encode_opaque(w, &from, *bytes),
             _ => self.encode_opaque(w, &from, total),
         }
     }
@@ -135,36 +120,46 @@ impl<'a> RoutineWriter<'a> {
         self.must(w, &call);
     }
 
-    fn encode_op(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, op: &'a Op) {
-        let at = op.place().map(|place| spot.at(self.of, place));
-        let Some(at) = at else {
-            unreachable!("xdr aligns nothing")
-        };
+    fn encode_op(
+        &self,
+        w: &mut SourceWriter,
+        spot: &CLvalue<'a>,
+        op: &'a Op,
+        next: Option<&'a Op>,
+    ) {
+        let at = |place| spot.at(self.of, place);
         match op {
-            Op::BlitCounted { item, bound, .. } => match item.unit() {
-                Some(unit @ (4 | 8)) => self.encode_array(w, &at, *bound, (item.bytes(), unit)),
-                _ => {
-                    self.encode_count(w, &at, *bound);
-                    self.encode_each(w, &at, &at.length(self.of), |w, spot| {
-                        self.encode_opaque(w, &spot.pointer(), item.bytes() as u32);
-                    });
-                }
-            },
-            Op::PutCounted { scalar, bound, .. } => match numbers(self.of, &at, *scalar) {
-                NumberLayout::Plain(unit) => self.encode_array(w, &at, *bound, (unit.into(), unit)),
-                NumberLayout::Single => {
-                    self.encode_count(w, &at, *bound);
-                    self.encode_singles(w, &at, *scalar, &at.length(self.of));
-                }
-            },
-            Op::CopyCounted { bound, text, .. } => self.encode_bytes(w, &at, *bound, *text),
-            Op::PutElements { count, body, .. } => {
+            Op::Reserve(block) => {
+                self.encode_block(w, spot, block, self.word_of(WAY, spot, next));
+            }
+            Op::Align { .. } => no_alignment(),
+            Op::BlitCounted { place, item, bound } => {
+                self.encode_blits(w, &at(place), item, *bound);
+            }
+            Op::PutCounted {
+                place,
+                scalar,
+                bound,
+            } => self.encode_numbers(w, &at(place), *scalar, *bound),
+            Op::CopyCounted { place, bound, text } => {
+                self.encode_bytes(w, &at(place), *bound, *text);
+            }
+            Op::PutElements {
+                place,
+                count,
+                element,
+                ..
+            } => {
+                let at = at(place);
                 let length = self.encode_length(w, &at, *count);
                 self.encode_each(w, &at, &length, |w, spot| {
-                    self.encode_block(w, spot, body, 0);
+                    self.encode_block(w, spot, element, 0);
                 });
             }
-            Op::Loop { count, body, .. } => {
+            Op::Loop {
+                place, count, body, ..
+            } => {
+                let at = at(place);
                 let length = self.encode_length(w, &at, *count);
                 if body.is_empty() {
                     // The count of elements that take no bytes.
@@ -173,11 +168,12 @@ impl<'a> RoutineWriter<'a> {
                 self.encode_each(w, &at, &length, |w, spot| self.encode(w, spot, body));
             }
             Op::Switch {
+                place,
                 discriminant,
                 arms,
                 default,
-                ..
             } => {
+                let at = at(place);
                 self.encode_discriminant(w, &at, *discriminant);
                 self.switch(w, &at, "return NULL;", |w, selected, holds| {
                     self.forget();
@@ -185,7 +181,8 @@ impl<'a> RoutineWriter<'a> {
                 });
                 self.forget();
             }
-            Op::Optional { body, .. } => {
+            Op::Optional { place, body } => {
+                let at = at(place);
                 let pointer = at.value();
                 self.encode_word(w, &format!("{pointer} != NULL"));
                 w.braces(&format!("if ({pointer} != NULL)"), |w| {
@@ -194,19 +191,34 @@ impl<'a> RoutineWriter<'a> {
                 self.forget();
             }
             Op::List {
+                place,
                 element,
                 first_bare,
-                ..
-            } => self.encode_list(w, &at, *element, *first_bare),
-            Op::Call { plan, .. } => self.call(w, WAY, &at, *plan),
-            Op::External { .. } => self.external(w, &at),
-            Op::Reserve { .. }
-            | Op::Align { .. }
-            | Op::Zero { .. }
-            | Op::Put { .. }
-            | Op::PutArray { .. }
-            | Op::Copy { .. }
-            | Op::Blit { .. } => unreachable!("it lies in a block"),
+            } => self.encode_list(w, &at(place), *element, *first_bare),
+            Op::Call { place, plan } => self.call(w, WAY, &at(place), *plan),
+            Op::External { place, .. } => self.external(w, &at(place)),
+        }
+    }
+
+    /// A counted array of what lies in memory as on the wire, but for the order of bytes.
+    fn encode_blits(&self, w: &mut SourceWriter, at: &CLvalue<'a>, item: &Blittable, bound: u32) {
+        if let Some(unit @ (4 | 8)) = item.unit() {
+            return self.encode_array(w, at, bound, (item.bytes(), unit));
+        }
+        self.encode_count(w, at, bound);
+        self.encode_each(w, at, &at.length(self.of), |w, spot| {
+            self.encode_opaque(w, &spot.pointer(), item.bytes() as u32);
+        });
+    }
+
+    /// A counted array of numbers.
+    fn encode_numbers(&self, w: &mut SourceWriter, at: &CLvalue<'a>, scalar: Scalar, bound: u32) {
+        match numbers(self.of, at, scalar) {
+            NumberLayout::Plain(unit) => self.encode_array(w, at, bound, (unit.into(), unit)),
+            NumberLayout::Single => {
+                self.encode_count(w, at, bound);
+                self.encode_singles(w, at, scalar, &at.length(self.of));
+            }
         }
     }
 
@@ -335,6 +347,6 @@ fn encode_scalar(w: &mut SourceWriter, scalar: Scalar, value: &str, to: &str) {
             format!("tenon_put4 ({to}, (uint32_t) {value});")
         }
         Scalar::Enum(_) => format!("tenon_put4 ({to}, (uint32_t) {value});"),
-        Scalar::F128 => unreachable!("C has no quadruple precision: refused"),
+        Scalar::F128 => no_quadruple(),
     });
 }

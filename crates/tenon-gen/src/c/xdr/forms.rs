@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use tenon_plan::{Body, Count, Op};
+use tenon_plan::{Body, Count, FixedKind, Op, ReservedBlock};
 use tenon_schema::{Schema, Type, TypeId, TypeKind};
 
 use super::PlanVariants;
@@ -194,17 +194,16 @@ impl<'a> ItemEstimator<'a> {
 
     fn op(&mut self, op: &Op) -> u32 {
         match op {
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => 0,
-            Op::Put { .. } | Op::Copy { .. } | Op::External { .. } => 1,
-            Op::PutArray { count, .. } => *count,
-            Op::Blit { item, count, .. } => {
-                let bytes = item.bytes().saturating_mul((*count).into());
-                let numbers = bytes / u64::from(item.unit().unwrap_or(1).max(1));
-                u32::try_from(numbers).unwrap_or(MANY)
-            }
+            Op::Reserve(block) => items_in(block),
+            Op::Align { .. } => 0,
+            Op::External { .. } => 1,
             // Bytes and numbers are moved all at once by procedural routines, too.
             Op::CopyCounted { .. } | Op::BlitCounted { .. } | Op::PutCounted { .. } => 2,
-            Op::PutElements { count, body, .. } | Op::Loop { count, body, .. } => match count {
+            Op::PutElements { count, element, .. } => match count {
+                Count::Fixed(count) => count.saturating_mul(items_in(element)),
+                Count::Counted(_) => MANY,
+            },
+            Op::Loop { count, body, .. } => match count {
                 Count::Fixed(count) => count.saturating_mul(self.body(body)),
                 Count::Counted(_) => MANY,
             },
@@ -217,6 +216,20 @@ impl<'a> ItemEstimator<'a> {
             Op::Call { plan, .. } => self.of_type(*plan),
         }
     }
+}
+
+/// The numbers and opaque values in a block.
+fn items_in(block: &ReservedBlock) -> u32 {
+    let items = block.items().map(|item| match &item.kind {
+        FixedKind::Put { .. } | FixedKind::Copy { .. } => 1,
+        FixedKind::PutArray { count, .. } => *count,
+        FixedKind::Blit { item, count } => {
+            let bytes = item.bytes().saturating_mul((*count).into());
+            let numbers = bytes / u64::from(item.unit().unwrap_or(1).max(1));
+            u32::try_from(numbers).unwrap_or(MANY)
+        }
+    });
+    items.fold(0, u32::saturating_add)
 }
 
 /// The uses of types by functions that are specialised.
@@ -269,7 +282,7 @@ impl TypeUses<'_> {
                     parts.push((*element, true));
                     self.bare.extend(first_bare.then_some(*element));
                 }
-                Op::Loop { count, body, .. } | Op::PutElements { count, body, .. } => {
+                Op::Loop { count, body, .. } => {
                     let is_counted = matches!(count, Count::Counted(_));
                     self.body(body, repeated || is_counted, parts);
                 }
@@ -282,8 +295,7 @@ impl TypeUses<'_> {
                     each.chain(default)
                         .for_each(|body| self.body(body, repeated, parts));
                 }
-                Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => {}
-                Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {}
+                Op::Reserve(_) | Op::Align { .. } | Op::PutElements { .. } => {}
                 Op::BlitCounted { .. } | Op::CopyCounted { .. } | Op::PutCounted { .. } => {}
                 Op::External { .. } => {}
             }

@@ -4,7 +4,6 @@ use tenon_plan::links::is_link;
 use tenon_plan::{Body, Count, Op, Plans};
 use tenon_schema::{Type, TypeId, TypeKind};
 
-use super::pieces::{BodyStep, steps};
 use super::routine::RoutineWriter;
 use crate::c::planned::LoweringSchema;
 use crate::c::spot::CLvalue;
@@ -74,8 +73,7 @@ impl HeapOwnership {
     /// Returns whether a value that an operation moves owns memory.
     pub fn owns_op(&self, op: &Op) -> bool {
         match op {
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => false,
-            Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => false,
+            Op::Reserve(_) | Op::Align { .. } => false,
             Op::BlitCounted { .. } | Op::CopyCounted { .. } | Op::PutCounted { .. } => true,
             Op::PutElements { count, .. } => matches!(count, Count::Counted(_)),
             Op::Loop { count, body, .. } => {
@@ -94,12 +92,8 @@ impl HeapOwnership {
 impl<'a> RoutineWriter<'a> {
     /// Frees what the value at `spot` owns. A value that `ends` is not looked at again.
     pub fn free(&self, w: &mut SourceWriter, spot: &CLvalue<'a>, body: &'a [Op], ends: bool) {
-        for step in steps(body) {
-            if let BodyStep::Op(op) = step
-                && self.owners.owns_op(op)
-            {
-                self.free_op(w, spot, op, ends);
-            }
+        for op in body.iter().filter(|op| self.owners.owns_op(op)) {
+            self.free_op(w, spot, op, ends);
         }
     }
 
@@ -138,8 +132,7 @@ impl<'a> RoutineWriter<'a> {
                 w.line(format!("tenon_free_{name} (xdrs, {});", at.pointer()));
             }
             Op::External { .. } => self.free_external(w, &at),
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => {}
-            Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {}
+            Op::Reserve(_) | Op::Align { .. } => {}
         }
     }
 

@@ -156,17 +156,17 @@ impl<'a> XdrFile<'a> {
             return None;
         }
         let body = &self.plans.items.of_type(id).body;
-        match body.as_slice() {
-            [Op::Reserve { .. }, Op::Put { scalar, .. }] => Some(match scalar {
-                Scalar::Enum(_) => "xdr_enum (xdrs, (enum_t *) objp)".to_owned(),
-                _ => self.generic.call(spot, "xdrs"),
-            }),
-            [Op::External { .. } | Op::Call { .. } | Op::CopyCounted { .. }] => {
-                Some(self.generic.call(spot, "xdrs"))
+        let is_call = match body.as_slice() {
+            [Op::Reserve(block)] if block.only_scalar().is_some() => {
+                if let Some((_, Scalar::Enum(_))) = block.only_scalar() {
+                    return Some("xdr_enum (xdrs, (enum_t *) objp)".to_owned());
+                }
+                true
             }
-            _ if counts_nothing(body) || self.forms.of(id) != RoutineForm::Procedural => None,
-            _ => Some(self.generic.call(spot, "xdrs")),
-        }
+            [Op::External { .. } | Op::Call { .. } | Op::CopyCounted { .. }] => true,
+            _ => !counts_nothing(body) && self.forms.of(id) == RoutineForm::Procedural,
+        };
+        is_call.then(|| self.generic.call(spot, "xdrs"))
     }
 
     /// The type `id`, as its functions take it.
@@ -250,16 +250,16 @@ fn collect(body: &Body, called: &mut BTreeSet<TypeId>) {
             Op::List { element, .. } => {
                 called.insert(*element);
             }
-            Op::Loop { body, .. } | Op::PutElements { body, .. } | Op::Optional { body, .. } => {
-                collect(body, called);
-            }
+            Op::Loop { body, .. } | Op::Optional { body, .. } => collect(body, called),
             Op::Switch { arms, default, .. } => {
                 let bodies = arms.iter().map(|arm| &arm.body).chain(default);
                 bodies.for_each(|body| collect(body, called));
             }
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => {}
-            Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } | Op::BlitCounted { .. } => {}
-            Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::External { .. } => {}
+            Op::Reserve(_) | Op::Align { .. } | Op::PutElements { .. } => {}
+            Op::BlitCounted { .. }
+            | Op::CopyCounted { .. }
+            | Op::PutCounted { .. }
+            | Op::External { .. } => {}
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Blocks of fixed size, cut into what a routine asks a stream for at once.
 
-use tenon_plan::{Body, Op, Place, Representation, Scalar};
+use tenon_plan::{
+    Blittable, Body, FixedItem, FixedKind, Op, Place, Representation, ReservedBlock, Scalar,
+};
 use tenon_schema::Type;
 use tenon_schema::written::Spelling;
 
@@ -20,18 +22,15 @@ pub enum BlockPiece<'p> {
         /// Bytes.
         bytes: u32,
         /// The items.
-        ops: Vec<&'p Op>,
+        items: Vec<&'p FixedItem>,
     },
     /// One that is too large for a space.
-    Large(&'p Op),
+    Large(&'p FixedItem),
 }
 
-/// Returns the offset of an item in its block, and its bytes.
-pub fn extent(op: &Op) -> (u32, u32) {
-    match op.fixed(&Representation::XDR) {
-        Some((offset, bytes)) => (offset, narrow(bytes)),
-        None => unreachable!("the item lies in a block"),
-    }
+/// Returns the bytes of an item.
+pub fn size(item: &FixedItem) -> u32 {
+    narrow(item.bytes(&Representation::XDR))
 }
 
 /// Bytes of an item: fewer than 2^30, or the plan refuses it.
@@ -39,61 +38,33 @@ pub fn narrow(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// Cuts a block up.
-pub fn pieces(block: &[Op]) -> Vec<BlockPiece<'_>> {
+/// Cuts a block up. Blocks of XDR have no holes.
+pub fn pieces(block: &ReservedBlock) -> Vec<BlockPiece<'_>> {
     let mut pieces: Vec<BlockPiece<'_>> = Vec::new();
-    for op in block {
-        let (offset, size) = extent(op);
+    for item in block.items() {
+        let size = size(item);
         match pieces.last_mut() {
             _ if size == 0 => {}
-            _ if size > SPACE_MAX => pieces.push(BlockPiece::Large(op)),
-            Some(BlockPiece::Items { bytes, ops, .. }) if *bytes + size <= SPACE_MAX => {
+            _ if size > SPACE_MAX => pieces.push(BlockPiece::Large(item)),
+            Some(BlockPiece::Items { bytes, items, .. }) if *bytes + size <= SPACE_MAX => {
                 *bytes += size;
-                ops.push(op);
+                items.push(item);
             }
             _ => pieces.push(BlockPiece::Items {
-                start: offset,
+                start: item.offset,
                 bytes: size,
-                ops: vec![op],
+                items: vec![item],
             }),
         }
     }
     pieces
 }
 
-/// A step of a body: a block of fixed size, or an operation that makes its own check.
-pub enum BodyStep<'p> {
-    /// A block of so many bytes.
-    Block(u32, &'p [Op]),
-    /// An operation.
-    Op(&'p Op),
-}
-
-/// The steps of a body.
-pub fn steps(body: &[Op]) -> Vec<BodyStep<'_>> {
-    let mut steps = Vec::new();
-    let mut rest = body;
-    while let [first, behind @ ..] = rest {
-        let items = behind.iter().take_while(|op| op.is_fixed()).count();
-        rest = match first {
-            Op::Reserve { bytes } => {
-                steps.push(BodyStep::Block(*bytes, &behind[..items]));
-                &behind[items..]
-            }
-            op => {
-                steps.push(BodyStep::Op(op));
-                behind
-            }
-        };
-    }
-    steps
-}
-
 /// Returns whether a body moves anything: operations may do nothing, as those of no bytes.
 pub fn moves(body: &[Op]) -> bool {
-    steps(body).iter().any(|step| match step {
-        BodyStep::Block(_, block) => !pieces(block).is_empty(),
-        BodyStep::Op(_) => true,
+    body.iter().any(|op| match op {
+        Op::Reserve(block) => !pieces(block).is_empty(),
+        _ => true,
     })
 }
 
@@ -133,38 +104,50 @@ pub fn suits<'a>(of: Interface<'a>, spot: &CLvalue<'a>, body: &Body) -> bool {
     body.iter().all(|op| {
         let at = |place: &Place| spot.at(of, place);
         match op {
-            Op::Blit { place, item, .. } | Op::BlitCounted { place, item, .. } => {
-                item.unit().is_some_and(|unit| unit != 2) && !at(place).has_long(of)
+            Op::Reserve(block) => suits_block(of, spot, block),
+            Op::BlitCounted { place, item, .. } => is_like_c(of, &at(place), item),
+            Op::PutElements { place, element, .. } => {
+                suits_block(of, &at(place).element(of, "0"), element)
             }
-            Op::Loop { place, body, .. } | Op::PutElements { place, body, .. } => {
-                suits(of, &at(place).element(of, "0"), body)
-            }
+            Op::Loop { place, body, .. } => suits(of, &at(place).element(of, "0"), body),
             Op::Optional { place, body } => suits(of, &at(place).target(of), body),
             Op::Switch { arms, default, .. } => {
                 // Arms hold few numbers; those of a block are worth less than telling them apart.
                 let mut bodies = arms.iter().map(|arm| &arm.body).chain(default);
-                !bodies.any(has_blocks)
+                !bodies.any(has_blits)
             }
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => true,
-            Op::PutArray { .. } | Op::Copy { .. } | Op::CopyCounted { .. } => true,
-            Op::PutCounted { .. } | Op::List { .. } | Op::Call { .. } | Op::External { .. } => true,
+            Op::Align { .. } | Op::CopyCounted { .. } | Op::PutCounted { .. } => true,
+            Op::List { .. } | Op::Call { .. } | Op::External { .. } => true,
         }
     })
 }
 
-fn has_blocks(body: &Body) -> bool {
+fn suits_block<'a>(of: Interface<'a>, spot: &CLvalue<'a>, block: &ReservedBlock) -> bool {
+    block.items().all(|item| match &item.kind {
+        FixedKind::Blit { item: blit, .. } => is_like_c(of, &spot.at(of, &item.place), blit),
+        FixedKind::Put { .. } | FixedKind::PutArray { .. } | FixedKind::Copy { .. } => true,
+    })
+}
+
+/// Returns whether the numbers of a block lie in C's memory as the plan assumes.
+fn is_like_c<'a>(of: Interface<'a>, at: &CLvalue<'a>, item: &Blittable) -> bool {
+    item.unit().is_some_and(|unit| unit != 2) && !at.has_long(of)
+}
+
+/// Returns whether a body has anything that is moved as it lies in memory.
+fn has_blits(body: &Body) -> bool {
     body.iter().any(|op| match op {
-        Op::Blit { .. } | Op::BlitCounted { .. } => true,
-        Op::Loop { body, .. } | Op::PutElements { body, .. } | Op::Optional { body, .. } => {
-            has_blocks(body)
-        }
+        Op::Reserve(block) | Op::PutElements { element: block, .. } => block
+            .items()
+            .any(|item| matches!(item.kind, FixedKind::Blit { .. })),
+        Op::BlitCounted { .. } => true,
+        Op::Loop { body, .. } | Op::Optional { body, .. } => has_blits(body),
         Op::Switch { arms, default, .. } => arms
             .iter()
             .map(|arm| &arm.body)
             .chain(default)
-            .any(has_blocks),
-        Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => false,
-        Op::PutArray { .. } | Op::Copy { .. } | Op::CopyCounted { .. } => false,
-        Op::PutCounted { .. } | Op::List { .. } | Op::Call { .. } | Op::External { .. } => false,
+            .any(has_blits),
+        Op::Align { .. } | Op::CopyCounted { .. } | Op::PutCounted { .. } => false,
+        Op::List { .. } | Op::Call { .. } | Op::External { .. } => false,
     })
 }

@@ -3,15 +3,15 @@
 use std::cell::Cell;
 
 use tenon_plan::{Arm, Body, Op, Plan};
-use tenon_schema::written::{Spelling, WrittenType, WrittenUnion};
-use tenon_schema::{Field, TypeId, TypeKind, Union};
+use tenon_schema::written::Spelling;
+use tenon_schema::{Field, TypeId};
 
 use super::emit::refuse_if;
 use super::forms::{RoutineForm, RoutineForms};
 use super::free::HeapOwnership;
 use super::generic::RoutineCalls;
 use super::pieces::moves;
-use crate::c::spot::{CLvalue, link};
+use crate::c::spot::{CLvalue, UnionDefinition, link};
 use crate::c::{Interface, planned};
 use crate::writer::SourceWriter;
 
@@ -403,18 +403,9 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
         self.loops.set(self.loops.get() - 1);
     }
 
-    /// The union at `spot` and how it is written.
-    pub fn union(&self, spot: &CLvalue<'a>) -> (&'a Union, &'a WrittenUnion) {
-        let id = spot.union(self.of);
-        match (&self.of.schema.type_def(id).kind, self.of.written_type(id)) {
-            (TypeKind::Union(union), WrittenType::Union(written)) => (union, written),
-            _ => unreachable!("the plan switches by unions"),
-        }
-    }
-
     /// Returns whether the discriminant of the union at `spot` is moved by a routine of its own.
     pub fn is_left_to_c(&self, spot: &CLvalue<'a>) -> bool {
-        planned::is_left_to_c(self.of.schema, self.union(spot).0)
+        planned::is_left_to_c(self.of.schema, spot.union(self.of).union)
     }
 
     /// Returns the bound on elements or bytes: any number, if there is no bound.
@@ -432,7 +423,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
         otherwise: &str,
         arm: impl Fn(&mut SourceWriter, SelectedArm, &CLvalue<'a>),
     ) {
-        let (union, written) = self.union(spot);
+        let UnionDefinition { union, written, .. } = spot.union(self.of);
         let discriminant = self.discriminant(spot);
         w.line(format!("switch ({}) {{", discriminant.value()));
         let held = |field: Option<&'a Field>, spelling: Option<&'a Spelling>| {
@@ -466,7 +457,7 @@ tenon_whole_free_{name} (XDR *xdrs, void *_value)
 
     /// The discriminant of the union at `spot`.
     pub fn discriminant(&self, spot: &CLvalue<'a>) -> CLvalue<'a> {
-        let (union, written) = self.union(spot);
+        let UnionDefinition { union, written, .. } = spot.union(self.of);
         let ty = &union.discriminant_type;
         spot.discriminant(&union.discriminant, ty, &written.discriminant)
     }

@@ -1,14 +1,12 @@
 //! Operations as expressions that read from `input`.
 
-use std::iter;
-
-use tenon_plan::{Body, Count, Op, Plan, Scalar};
+use tenon_plan::{
+    BlockHole, Body, Count, ElementSize, FixedItem, FixedKind, Op, Plan, ReservedBlock, Scalar,
+};
 use tenon_schema::TypeId;
 
-use super::encode::element;
-use super::read::{BLOCK, ReadExpr, block_names, local_name};
-use super::steps::{self, BlockContents, MarshalStep};
-use super::{ItemOperand, MarshalGenerator, PlaceBindings, bound_text, nested};
+use super::read::{BLOCK, BlockNames, ReadExpr, local_name};
+use super::{ItemOperand, MarshalGenerator, PlaceBindings, bound_text, nested, switch_of};
 use crate::rust::code::{BlockExpr, Expr, Statement};
 use crate::rust::shape::TypeShape;
 use crate::rust::variants::{UnionVariant, UnionVariants};
@@ -100,24 +98,15 @@ impl MarshalGenerator<'_> {
 
     /// The body of `decode` for a union.
     pub fn decode_union(self, plan: &Plan, variants: &UnionVariants) -> BlockExpr {
-        let Some(Op::Switch {
-            discriminant,
-            arms,
-            default,
-            ..
-        }) = plan.body.first()
-        else {
-            unreachable!("the plan of a union begins with a switch")
-        };
-        let bodies: Vec<&Body> = arms.iter().map(|arm| &arm.body).chain(default).collect();
-        let on = self.discriminant(*discriminant, variants);
+        let (discriminant, bodies) = switch_of(plan);
+        let on = self.discriminant(discriminant, variants);
         let mut cases: Vec<_> = variants
             .variants
             .iter()
             .map(|variant| self.case(variant, &bodies))
             .collect();
         if !variants.is_total {
-            cases.push(("other".to_owned(), self.refused(*discriminant)));
+            cases.push(("other".to_owned(), self.refused(discriminant)));
         }
         let statements = match (on, cases.as_mut_slice()) {
             (on, [(pattern, only)]) => {
@@ -214,7 +203,7 @@ impl MarshalGenerator<'_> {
         self.each_in(
             body,
             subject,
-            &mut block_names(),
+            &mut BlockNames::numbered(),
             &mut statements,
             &mut |statements, item, read| {
                 let value = match read.leaves {
@@ -250,7 +239,7 @@ impl MarshalGenerator<'_> {
         statements: &mut Vec<Statement>,
         with: With<'_>,
     ) {
-        let mut names = iter::repeat(BLOCK.to_owned());
+        let mut names = BlockNames::alike();
         self.each_in(body, subject, &mut names, statements, with);
     }
 
@@ -259,28 +248,74 @@ impl MarshalGenerator<'_> {
         self,
         body: &Body,
         subject: &PlaceBindings,
-        names: &mut dyn Iterator<Item = String>,
+        names: &mut BlockNames,
         statements: &mut Vec<Statement>,
         with: With<'_>,
     ) {
-        for step in steps::of(body) {
-            match step {
-                MarshalStep::Block(bytes, inside) => {
-                    self.block((bytes, &inside), subject, names, statements, with);
+        for op in body {
+            let read = |place, read: &dyn Fn(&TypeShape) -> Expr| {
+                let item = subject.item(self.rust, place);
+                let read = read(item.shape.real());
+                (item, read)
+            };
+            let (item, read) = match op {
+                Op::Reserve(block) => {
+                    self.block(block, subject, names, statements, with);
+                    continue;
                 }
-                MarshalStep::Op(Op::Align { to, before }) => {
+                Op::Align { to, before } => {
                     let skip = Expr::text(format!("input.align({to}, {before})"));
                     statements.push(self.attempt(skip, subject.label.as_ref()));
+                    continue;
                 }
-                MarshalStep::Op(op) => {
-                    let item = match op.place() {
-                        Some(place) => subject.item(self.rust, place),
-                        None => unreachable!("{op:?} moves nothing"),
-                    };
-                    let read = self.operation(op, &item.shape).labelled(self, &item);
-                    with(statements, &item, read);
+                Op::CopyCounted { place, bound, text } => {
+                    read(place, &|_| self.bytes(*bound, *text))
                 }
-            }
+                Op::PutCounted {
+                    place,
+                    scalar,
+                    bound,
+                } if self.is_checked(*scalar) => read(place, &|shape| {
+                    let words = Expr::call("input.get_counted_words", [bound_text(*bound)]);
+                    self.in_cow(words, shape)
+                }),
+                Op::PutCounted { place, bound, .. } | Op::BlitCounted { place, bound, .. } => {
+                    read(place, &|shape| self.counted(*bound, shape))
+                }
+                Op::PutElements {
+                    place,
+                    count,
+                    element,
+                    ..
+                } => read(place, &|shape| {
+                    self.in_cow(self.blocks(*count, element, shape), shape)
+                }),
+                Op::Loop {
+                    place,
+                    count,
+                    element,
+                    body,
+                } => read(place, &|shape| {
+                    self.in_cow(self.elements((*count, *element), body, shape), shape)
+                }),
+                Op::Optional { place, body } => read(place, &|shape| self.optional(body, shape)),
+                Op::List {
+                    place,
+                    first_bare,
+                    element,
+                } => read(place, &|shape| {
+                    self.in_cow(self.list(*first_bare, *element), shape)
+                }),
+                Op::Call { place, plan: id } | Op::External { place, ty: id } => {
+                    read(place, &|shape| self.named(*id, shape))
+                }
+                // The function of a union switches.
+                Op::Switch { place, .. } => {
+                    read(place, &|shape| self.named(shape.definition(), shape))
+                }
+            };
+            let read = ReadExpr::fallible(read).labelled(self, &item);
+            with(statements, &item, read);
         }
     }
 
@@ -290,218 +325,191 @@ impl MarshalGenerator<'_> {
 
     fn block(
         self,
-        (bytes, inside): (u32, &BlockContents<'_>),
+        block: &ReservedBlock,
         subject: &PlaceBindings,
-        names: &mut dyn Iterator<Item = String>,
+        names: &mut BlockNames,
         statements: &mut Vec<Statement>,
         with: With<'_>,
     ) {
-        if let Some(read) = inside.only().and_then(|op| self.only(op, subject)) {
-            let (item, read) = read;
+        if let Some((item, read)) = block.only().and_then(|only| self.only(only, subject)) {
             let read = read.labelled(self, &item);
             return with(statements, &item, read);
         }
-        let label = match inside.only().and_then(Op::place) {
-            Some(place) => subject.item(self.rust, place).label,
+        let label = match block.only() {
+            Some(only) => subject.item(self.rust, &only.place).label,
             None => subject.label.clone(),
         };
-        let block = Expr::text(format!("input.block::<{bytes}>()"));
-        let block = Expr::Try(Box::new(self.labelled(block, label.as_ref())));
-        let Some(name) = names.next() else {
-            unreachable!("names have no end")
-        };
-        statements.push(Statement::Let(name.clone(), block));
-        self.inside((&name, inside), subject, statements, with);
+        let take = Expr::text(format!("input.block::<{}>()", block.bytes));
+        let take = Expr::Try(Box::new(self.labelled(take, label.as_ref())));
+        let name = names.next();
+        statements.push(Statement::Let(name.clone(), take));
+        self.inside((&name, block), subject, statements, with);
     }
 
-    /// The items of a block that is there.
+    /// The items of a block that is there. Its holes come first: one may lie within a struct that is moved field by
+    /// field.
     fn inside(
         self,
-        (block, inside): (&str, &BlockContents<'_>),
+        (name, block): (&str, &ReservedBlock),
         subject: &PlaceBindings,
         statements: &mut Vec<Statement>,
         with: With<'_>,
     ) {
-        for (offset, bytes) in &inside.holes {
-            let skip = Expr::text(format!("{block}.zero({offset}, {bytes})"));
+        for BlockHole { offset, bytes } in block.holes() {
+            let skip = Expr::text(format!("{name}.zero({offset}, {bytes})"));
             statements.push(self.attempt(skip, subject.label.as_ref()));
         }
-        for ops in inside.items.chunk_by(|one, next| subject.is_one(one, next)) {
-            let Some(place) = ops[0].place() else {
-                unreachable!("holes stand apart")
-            };
+        let items: Vec<&FixedItem> = block.items().collect();
+        for parts in items.chunk_by(|one, next| subject.is_one(one, next)) {
+            let place = &parts[0].place;
             let (item, inside) = subject.outer(place);
             let depth = place.0.len() - inside.len();
-            with(statements, item, self.fields(block, ops, depth, item));
+            with(statements, item, self.fields(name, parts, depth, item));
         }
     }
 
     /// The item that a block consists of, if it can be read without a block.
-    fn only(self, op: &Op, subject: &PlaceBindings) -> Option<(ItemOperand, ReadExpr)> {
-        let place = op.place()?;
-        let (outer, inside) = subject.outer(place);
-        if !inside.is_empty() {
+    fn only(self, only: &FixedItem, subject: &PlaceBindings) -> Option<(ItemOperand, ReadExpr)> {
+        let (outer, inside) = subject.outer(&only.place);
+        if !inside.is_empty() || matches!(outer.shape.real(), TypeShape::Boxed(_)) {
             return None;
         }
-        let method = match (op, outer.shape.real()) {
-            (_, TypeShape::Boxed(_)) => return None,
-            (Op::Put { scalar, .. }, _) if self.is_checked(*scalar) => "input.get_word()",
-            (Op::PutArray { scalar, .. }, _) if self.is_checked(*scalar) => return None,
-            (Op::Copy { bytes, .. }, _) if self.is_padded(*bytes) => return None,
+        let method = match &only.kind {
+            FixedKind::Put { scalar } if self.is_checked(*scalar) => "input.get_word()",
+            FixedKind::PutArray { scalar, .. } if self.is_checked(*scalar) => return None,
+            FixedKind::Copy { bytes } if self.is_padded(*bytes) => return None,
             _ => "input.get()",
         };
         Some((outer.clone(), ReadExpr::fallible(Expr::text(method))))
     }
 
     /// Returns the expression for the item in `block` that `depth` fields lead to: of its operation, or of its fields.
-    fn fields(self, block: &str, ops: &[&Op], depth: usize, item: &ItemOperand) -> ReadExpr {
-        let is_inside = |op: &Op| op.place().is_some_and(|place| place.0.len() > depth);
-        match ops {
-            [op] if !is_inside(op) => self.fixed(block, op, &item.shape).labelled(self, item),
-            _ => self.structure(block, ops, depth, item),
+    fn fields(
+        self,
+        block: &str,
+        parts: &[&FixedItem],
+        depth: usize,
+        item: &ItemOperand,
+    ) -> ReadExpr {
+        match parts {
+            [only] if only.place.0.len() <= depth => {
+                self.fixed(block, only, &item.shape).labelled(self, item)
+            }
+            _ => self.structure(block, parts, depth, item),
         }
     }
 
     /// A literal of a struct that is moved field by field.
-    fn structure(self, block: &str, ops: &[&Op], depth: usize, item: &ItemOperand) -> ReadExpr {
-        let TypeShape::Named(id) = item.shape.real() else {
-            unreachable!("{:?} has no fields", item.shape)
-        };
+    fn structure(
+        self,
+        block: &str,
+        parts: &[&FixedItem],
+        depth: usize,
+        item: &ItemOperand,
+    ) -> ReadExpr {
+        let name = self.rust.type_name(item.shape.definition());
         let mut leaves = false;
-        let fields = ops.chunk_by(|one, next| is_together(one, next, depth));
-        let fields = fields.filter_map(|ops| {
-            let part = item.part(self.rust, ops[0].place()?.0[depth]);
-            let read = self.fields(block, ops, depth + 1, &part);
+        let fields = parts.chunk_by(|one, next| is_together(one, next, depth));
+        let fields = fields.map(|parts| {
+            let part = item.part(self.rust, parts[0].place.0[depth]);
+            let read = self.fields(block, parts, depth + 1, &part);
             leaves |= read.leaves;
-            Some((part.name, read.value()))
+            (part.name, read.value())
         });
-        let name = self.rust.type_name(*id);
         let literal = Expr::Struct(name, fields.collect());
         ReadExpr::value_of(literal, leaves)
     }
 
     /// An item in `block`.
-    fn fixed(self, block: &str, op: &Op, shape: &TypeShape) -> ReadExpr {
-        let is_boxed = matches!(shape.real(), TypeShape::Boxed(_));
-        let (method, offset) = match op {
-            Op::Put { scalar, offset, .. } if self.is_checked(*scalar) => ("get_word", offset),
-            Op::PutArray { scalar, offset, .. } if self.is_checked(*scalar) => match is_boxed {
-                true => ("get_boxed_words", offset),
-                false => ("get_word_array", offset),
-            },
-            Op::Copy { bytes, offset, .. } if self.is_padded(*bytes) => match is_boxed {
-                true => ("get_boxed_bytes", offset),
-                false => ("get_byte_array", offset),
-            },
-            Op::Put { offset, .. }
-            | Op::PutArray { offset, .. }
-            | Op::Copy { offset, .. }
-            | Op::Blit { offset, .. } => match is_boxed {
-                true => ("get_boxed", offset),
-                false => return ReadExpr::sure(Expr::text(format!("{block}.get({offset})"))),
-            },
-            Op::Zero { .. } => unreachable!("holes stand apart"),
-            Op::Reserve { .. }
-            | Op::Align { .. }
-            | Op::BlitCounted { .. }
-            | Op::PutElements { .. }
-            | Op::CopyCounted { .. }
-            | Op::PutCounted { .. }
-            | Op::Loop { .. }
-            | Op::Switch { .. }
-            | Op::Optional { .. }
-            | Op::List { .. }
-            | Op::Call { .. }
-            | Op::External { .. } => unreachable!("{op:?} lies in no block"),
+    fn fixed(self, block: &str, item: &FixedItem, shape: &TypeShape) -> ReadExpr {
+        let (offset, is_boxed) = (item.offset, matches!(shape.real(), TypeShape::Boxed(_)));
+        let method = match (&item.kind, is_boxed) {
+            (FixedKind::Put { scalar }, _) if self.is_checked(*scalar) => "get_word",
+            (FixedKind::PutArray { scalar, .. }, true) if self.is_checked(*scalar) => {
+                "get_boxed_words"
+            }
+            (FixedKind::PutArray { scalar, .. }, false) if self.is_checked(*scalar) => {
+                "get_word_array"
+            }
+            (FixedKind::Copy { bytes }, true) if self.is_padded(*bytes) => "get_boxed_bytes",
+            (FixedKind::Copy { bytes }, false) if self.is_padded(*bytes) => "get_byte_array",
+            (_, true) => "get_boxed",
+            (_, false) => return ReadExpr::sure(Expr::text(format!("{block}.get({offset})"))),
         };
         let input = if is_boxed { ", input" } else { "" };
         ReadExpr::fallible(Expr::text(format!("{block}.{method}({offset}{input})")))
     }
 
-    /// An operation that makes its own check.
-    fn operation(self, op: &Op, shape: &TypeShape) -> ReadExpr {
-        let shape = shape.real();
-        let read = match op {
-            Op::CopyCounted { bound, text, .. } => {
-                let is_utf8 = self.rust.options.utf8_strings;
-                let method = match (text, self.view) {
-                    (true, false) if is_utf8 => "input.get_utf8",
-                    (true, true) if is_utf8 => "input.get_utf8_ref",
-                    (true, false) => "input.get_string",
-                    (false, false) => "input.get_opaque",
-                    (true, true) => "input.get_str_ref",
-                    (false, true) => "input.get_opaque_ref",
-                };
-                Expr::call(method, [bound_text(*bound)])
-            }
-            Op::PutCounted { scalar, bound, .. } if self.is_checked(*scalar) => {
-                Expr::call("input.get_counted_words", [bound_text(*bound)])
-            }
-            Op::PutCounted { bound, .. } | Op::BlitCounted { bound, .. } => {
-                let method = match self.is_cow(shape) {
-                    true => "input.view_counted",
-                    false => "input.get_counted",
-                };
-                return ReadExpr::fallible(Expr::call(method, [bound_text(*bound)]));
-            }
-            Op::PutElements {
-                count,
-                element: of,
-                body,
-                ..
-            } => self.blocks(*count, of.bytes, body, shape),
-            Op::Loop {
-                count,
-                element: bytes,
-                body,
-                ..
-            } => {
-                let decode = self.element_decoder(body, &element(shape));
-                match (count, shape) {
-                    (Count::Counted(bound), _) => {
-                        let min = Expr::text(bytes.min.to_string());
-                        Expr::call("input.get_vec", [bound_text(*bound), min, decode])
-                    }
-                    (Count::Fixed(_), TypeShape::Boxed(_)) => {
-                        Expr::call("input.get_boxed_elements", [decode])
-                    }
-                    (Count::Fixed(_), _) => Expr::call("input.get_elements", [decode]),
-                }
-            }
-            Op::Optional { body, .. } => match shape {
-                TypeShape::Boxed(inner) => self.boxed(op, inner),
-                _ => {
-                    let decode = self.element_decoder(body, &element(shape));
-                    Expr::call("input.get_optional", [decode])
-                }
-            },
-            Op::List {
-                first_bare,
-                element,
-                ..
-            } => self.list(*first_bare, *element),
-            Op::Call { plan: id, .. } | Op::External { ty: id, .. } => {
-                let reader = self.reader(*id);
-                match shape {
-                    TypeShape::Boxed(_) => Expr::call("input.get_boxed", [Expr::text(reader)]),
-                    _ => Expr::text(format!("{reader}(input)")),
-                }
-            }
-            Op::Switch { .. } => unreachable!("a union is moved by its own plan"),
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => {
-                unreachable!("handled before")
-            }
-            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {
-                unreachable!("items of fixed size lie in a block")
-            }
+    fn bytes(self, bound: u32, text: bool) -> Expr {
+        let is_utf8 = self.rust.options.utf8_strings;
+        let method = match (text, self.view) {
+            (true, false) if is_utf8 => "input.get_utf8",
+            (true, true) if is_utf8 => "input.get_utf8_ref",
+            (true, false) => "input.get_string",
+            (false, false) => "input.get_opaque",
+            (true, true) => "input.get_str_ref",
+            (false, true) => "input.get_opaque_ref",
         };
-        ReadExpr::fallible(match self.is_cow(shape) {
-            true => {
-                self.rust.uses(&["wire::Cow"]);
-                Expr::Then(Box::new(read), "map(Cow::Owned)")
+        Expr::call(method, [bound_text(bound)])
+    }
+
+    /// A counted array of what is blittable.
+    fn counted(self, bound: u32, shape: &TypeShape) -> Expr {
+        let method = match self.is_cow(shape) {
+            true => "input.view_counted",
+            false => "input.get_counted",
+        };
+        Expr::call(method, [bound_text(bound)])
+    }
+
+    fn elements(
+        self,
+        (count, element): (Count, ElementSize),
+        body: &Body,
+        shape: &TypeShape,
+    ) -> Expr {
+        let decode = self.element_decoder(body, shape.element());
+        match (count, shape) {
+            (Count::Counted(bound), _) => {
+                let min = Expr::text(element.min.to_string());
+                Expr::call("input.get_vec", [bound_text(bound), min, decode])
             }
-            false => read,
-        })
+            (Count::Fixed(_), TypeShape::Boxed(_)) => {
+                Expr::call("input.get_boxed_elements", [decode])
+            }
+            (Count::Fixed(_), _) => Expr::call("input.get_elements", [decode]),
+        }
+    }
+
+    fn optional(self, body: &Body, shape: &TypeShape) -> Expr {
+        match shape {
+            TypeShape::Boxed(inner) => {
+                let inner = BlockExpr::value(self.optional(body, inner.real()));
+                Expr::call("input.get_boxed", [Expr::closure("|input|", inner)])
+            }
+            _ => {
+                let decode = self.element_decoder(body, shape.element());
+                Expr::call("input.get_optional", [decode])
+            }
+        }
+    }
+
+    /// A value of a named type, by the function of that.
+    fn named(self, id: TypeId, shape: &TypeShape) -> Expr {
+        let reader = self.reader(id);
+        match shape {
+            TypeShape::Boxed(_) => Expr::call("input.get_boxed", [Expr::text(reader)]),
+            _ => Expr::text(format!("{reader}(input)")),
+        }
+    }
+
+    /// Puts an array that is read as one of its own into a `Cow`, if it has to be one.
+    fn in_cow(self, read: Expr, shape: &TypeShape) -> Expr {
+        if !self.is_cow(shape) {
+            return read;
+        }
+        self.rust.uses(&["wire::Cow"]);
+        Expr::Then(Box::new(read), "map(Cow::Owned)")
     }
 
     /// Returns whether the array is read as a `Cow`: one that may be borrowed, in a view.
@@ -517,11 +525,6 @@ impl MarshalGenerator<'_> {
         };
         self.rust.uses(&[import]);
         path
-    }
-
-    fn boxed(self, op: &Op, inner: &TypeShape) -> Expr {
-        let body = BlockExpr::value(self.operation(op, inner).result());
-        Expr::call("input.get_boxed", [Expr::closure("|input|", body)])
     }
 
     fn list(self, first_bare: bool, element: TypeId) -> Expr {
@@ -540,12 +543,12 @@ impl MarshalGenerator<'_> {
     }
 
     /// Elements of one size.
-    fn blocks(self, count: Count, stride: u64, body: &Body, shape: &TypeShape) -> Expr {
-        let held = element(shape);
+    fn blocks(self, count: Count, element: &ReservedBlock, shape: &TypeShape) -> Expr {
+        let (stride, held) = (element.bytes, shape.element());
         let subject = PlaceBindings::whole(ItemOperand::behind("item", held.clone(), None));
         let mut read = BlockExpr::default();
         self.inside(
-            ("block", &steps::element(body)),
+            (BLOCK, element),
             &subject,
             &mut read.statements,
             &mut |_, _, item| read.value = Some(item.result()),
@@ -582,26 +585,23 @@ impl MarshalGenerator<'_> {
 
 /// Returns whether nothing but items is in the midst of a body.
 fn is_together_alone(body: &Body) -> bool {
-    let mut steps = steps::of(body).into_iter();
     let mut in_midst = false;
-    steps.all(|step| {
-        let is_item = match &step {
-            MarshalStep::Block(_, inside) => {
-                inside.only().is_some_and(|op| matches!(op, Op::Put { .. }))
-            }
-            MarshalStep::Op(Op::Align { .. }) => false,
-            MarshalStep::Op(_) => true,
+    body.iter().all(|op| {
+        let is_item = match op {
+            Op::Reserve(block) => block.only_scalar().is_some(),
+            Op::Align { .. } => false,
+            _ => true,
         };
         let fits = is_item || !in_midst;
-        in_midst |= !matches!(step, MarshalStep::Op(Op::Align { .. }));
+        in_midst |= !matches!(op, Op::Align { .. });
         fits
     })
 }
 
-/// Returns whether two operations move parts of one item that is `depth` fields deep inside another.
-pub(super) fn is_together(one: &Op, next: &Op, depth: usize) -> bool {
-    let item = |op: &Op| {
-        let path = &op.place()?.0;
+/// Returns whether two items are parts of one that is `depth` fields deep inside another.
+pub(super) fn is_together(one: &FixedItem, next: &FixedItem, depth: usize) -> bool {
+    let item = |part: &FixedItem| {
+        let path = &part.place.0;
         (path.len() > depth + 1).then(|| path[..=depth].to_vec())
     };
     item(one).is_some_and(|item_of_one| item(next) == Some(item_of_one))

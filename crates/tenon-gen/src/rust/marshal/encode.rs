@@ -1,9 +1,10 @@
 //! Operations as statements that append to `out`.
 
-use tenon_plan::{Body, Count, Op, Plan, Scalar};
+use tenon_plan::{
+    BlockHole, BlockPart, Body, Count, FixedItem, FixedKind, Op, Place, Plan, ReservedBlock, Scalar,
+};
 
-use super::steps::{self, BlockContents, MarshalStep};
-use super::{ItemOperand, MarshalGenerator, PlaceBindings, bound_text, nested};
+use super::{ItemOperand, MarshalGenerator, PlaceBindings, bound_text, nested, switch_of};
 use crate::rust::code::{BlockExpr, Expr, Statement};
 use crate::rust::shape::TypeShape;
 use crate::rust::variants::{UnionVariant, UnionVariants};
@@ -48,21 +49,8 @@ impl MarshalGenerator<'_> {
     /// The body of `encode` for a union.
     pub fn encode_union(self, plan: &Plan, variants: &UnionVariants) -> BlockExpr {
         let mut encoding = EncodeBuilder::new(self);
-        for op in &plan.body {
-            match op {
-                Op::Switch {
-                    discriminant,
-                    arms,
-                    default,
-                    ..
-                } => {
-                    let bodies = arms.iter().map(|arm| &arm.body).chain(default);
-                    let bodies: Vec<&Body> = bodies.collect();
-                    encoding.switch(*discriminant, &bodies, variants);
-                }
-                other => unreachable!("{other:?} in the plan of a union"),
-            }
-        }
+        let (discriminant, bodies) = switch_of(plan);
+        encoding.switch(discriminant, &bodies, variants);
         match plan.recursive {
             true => nested("out", encoding.statements(), Expr::text("Ok(())")),
             false => encoding.result(),
@@ -72,20 +60,22 @@ impl MarshalGenerator<'_> {
     /// Returns whether the whole item of a body is blittable, as one value.
     pub fn is_one_blit(self, body: &Body) -> bool {
         match body.as_slice() {
-            [Op::Reserve { .. }, op] => {
-                self.is_blit(op) && op.place().is_some_and(|place| place.0.is_empty())
-            }
+            [Op::Reserve(block)] => block.only().is_some_and(|only| {
+                let is_whole = only.place.0.is_empty();
+                is_whole && self.is_blit(&only.kind)
+            }),
             _ => false,
         }
     }
 
     /// Returns whether the item is blittable, as one value.
-    fn is_blit(self, op: &Op) -> bool {
-        match op {
-            Op::Put { scalar, .. } | Op::PutArray { scalar, .. } => !self.is_checked(*scalar),
-            Op::Copy { bytes, .. } => !self.is_padded(*bytes),
-            Op::Blit { .. } => true,
-            _ => false,
+    fn is_blit(self, kind: &FixedKind) -> bool {
+        match kind {
+            FixedKind::Put { scalar } | FixedKind::PutArray { scalar, .. } => {
+                !self.is_checked(*scalar)
+            }
+            FixedKind::Copy { bytes } => !self.is_padded(*bytes),
+            FixedKind::Blit { .. } => true,
         }
     }
 }
@@ -144,100 +134,74 @@ impl<'a> EncodeBuilder<'a> {
         }
     }
 
-    fn item(&self, op: &Op, subject: &PlaceBindings) -> ItemOperand {
-        match op.place() {
-            Some(place) => subject.item(self.with.rust, place),
-            None => unreachable!("{op:?} moves nothing"),
-        }
+    fn item(&self, place: &Place, subject: &PlaceBindings) -> ItemOperand {
+        subject.item(self.with.rust, place)
     }
 
     fn operations(&mut self, body: &Body, subject: &PlaceBindings) {
-        for step in steps::of(body) {
-            match step {
-                MarshalStep::Block(bytes, inside) => self.block(bytes, &inside, subject),
-                MarshalStep::Op(op) => self.operation(op, subject),
-            }
-        }
+        body.iter().for_each(|op| self.operation(op, subject));
     }
 
     /// A block: a variable, unless only one item is in it.
-    fn block(&mut self, bytes: u32, inside: &BlockContents<'_>, subject: &PlaceBindings) {
-        if let Some(only) = inside.only() {
-            return self.only(bytes, only, subject);
-        }
-        let block = format!("out.block::<{bytes}>()");
-        match (inside.items.as_slice(), inside.holes.as_slice()) {
-            ([], []) => {}
-            ([], [(offset, bytes)]) => {
-                let zero = format!("{block}.zero({offset}, {bytes})");
-                self.infallible(Expr::text(zero));
-            }
+    fn block(&mut self, block: &ReservedBlock, subject: &PlaceBindings) {
+        let path = format!("out.block::<{}>()", block.bytes);
+        match block.parts.as_slice() {
+            [] => {}
+            [BlockPart::Item(only)] => self.only(&path, only, subject),
+            [BlockPart::Hole(hole)] => self.hole(&path, *hole),
             _ => {
-                let block = Expr::text(block);
-                self.statement(Statement::Let("mut block".to_owned(), block));
-                self.inside("block", inside, subject);
+                self.statement(Statement::Let("mut block".to_owned(), Expr::text(path)));
+                self.inside("block", block, subject);
             }
         }
     }
 
     /// The item that a block consists of.
-    fn only(&mut self, bytes: u32, op: &Op, subject: &PlaceBindings) {
-        let item = self.item(op, subject);
-        match op {
-            Op::Put { scalar, .. } if self.with.is_checked(*scalar) => {
+    fn only(&mut self, block: &str, only: &FixedItem, subject: &PlaceBindings) {
+        let item = self.item(&only.place, subject);
+        match &only.kind {
+            FixedKind::Put { scalar } if self.with.is_checked(*scalar) => {
                 self.call("out.put_word", [&item.value]);
             }
-            Op::Put { .. } => self.call("out.put", [&item.value]),
-            op if self.with.is_blit(op) => self.call("out.blit", [&whole(&item)]),
-            op => self.fixed(&format!("out.block::<{bytes}>()"), op, &item),
+            FixedKind::Put { .. } => self.call("out.put", [&item.value]),
+            kind if self.with.is_blit(kind) => self.call("out.blit", [&whole(&item)]),
+            _ => self.fixed(block, only, &item),
         }
     }
 
-    fn inside(&mut self, block: &str, inside: &BlockContents<'_>, subject: &PlaceBindings) {
-        for op in &inside.items {
-            let item = self.item(op, subject);
-            self.fixed(block, op, &item);
+    /// The items of a block, and behind them its holes: one may lie within a struct that is moved field by field.
+    fn inside(&mut self, variable: &str, block: &ReservedBlock, subject: &PlaceBindings) {
+        for item in block.items() {
+            let operand = self.item(&item.place, subject);
+            self.fixed(variable, item, &operand);
         }
-        for (offset, bytes) in &inside.holes {
-            let zero = format!("{block}.zero({offset}, {bytes})");
-            self.infallible(Expr::text(zero));
-        }
+        block.holes().for_each(|hole| self.hole(variable, hole));
+    }
+
+    fn hole(&mut self, block: &str, hole: BlockHole) {
+        let zero = format!("{block}.zero({}, {})", hole.offset, hole.bytes);
+        self.infallible(Expr::text(zero));
     }
 
     /// An item in a block.
-    fn fixed(&mut self, block: &str, op: &Op, item: &ItemOperand) {
-        let (method, offset, value) = match op {
-            Op::Put { scalar, offset, .. } => {
-                let method = match self.with.is_checked(*scalar) {
-                    true => "put_word",
-                    false => "put",
-                };
-                (method, offset, item.value.clone())
+    fn fixed(&mut self, block: &str, item: &FixedItem, operand: &ItemOperand) {
+        let (method, value) = match &item.kind {
+            FixedKind::Put { scalar } if self.with.is_checked(*scalar) => {
+                ("put_word", operand.value.clone())
             }
-            Op::PutArray { scalar, offset, .. } if self.with.is_checked(*scalar) => {
-                ("put_words", offset, slice(item))
+            FixedKind::Put { .. } => ("put", operand.value.clone()),
+            FixedKind::PutArray { scalar, .. } if self.with.is_checked(*scalar) => {
+                ("put_words", slice(operand))
             }
-            Op::Copy { bytes, offset, .. } if self.with.is_padded(*bytes) => {
-                ("put_bytes", offset, slice(item))
+            FixedKind::Copy { bytes } if self.with.is_padded(*bytes) => {
+                ("put_bytes", slice(operand))
             }
-            Op::PutArray { offset, .. } | Op::Copy { offset, .. } | Op::Blit { offset, .. } => {
-                ("blit", offset, whole(item))
+            FixedKind::PutArray { .. } | FixedKind::Copy { .. } | FixedKind::Blit { .. } => {
+                ("blit", whole(operand))
             }
-            Op::Zero { .. } => unreachable!("holes stand apart"),
-            Op::Reserve { .. }
-            | Op::Align { .. }
-            | Op::BlitCounted { .. }
-            | Op::PutElements { .. }
-            | Op::CopyCounted { .. }
-            | Op::PutCounted { .. }
-            | Op::Loop { .. }
-            | Op::Switch { .. }
-            | Op::Optional { .. }
-            | Op::List { .. }
-            | Op::Call { .. }
-            | Op::External { .. } => unreachable!("{op:?} lies in no block"),
         };
-        self.call(&format!("{block}.{method}"), [&offset.to_string(), &value]);
+        let offset = item.offset.to_string();
+        self.call(&format!("{block}.{method}"), [&offset, &value]);
     }
 
     /// A call that cannot fail.
@@ -245,49 +209,56 @@ impl<'a> EncodeBuilder<'a> {
         self.infallible(Expr::call(path, arguments.into_iter().map(Expr::text)));
     }
 
-    /// An operation that makes its own check.
     fn operation(&mut self, op: &Op, subject: &PlaceBindings) {
-        if let Op::Align { to, before } = op {
-            return self.infallible(Expr::text(format!("out.align({to}, {before})")));
-        }
-        let item = self.item(op, subject);
+        let rust = self.with.rust;
+        let item = |place| subject.item(rust, place);
         match op {
-            Op::CopyCounted { bound, .. } => self.bytes(&item, *bound),
-            Op::PutCounted { scalar, bound, .. } => {
+            Op::Reserve(block) => self.block(block, subject),
+            Op::Align { to, before } => {
+                self.infallible(Expr::text(format!("out.align({to}, {before})")));
+            }
+            Op::CopyCounted { place, bound, .. } => self.bytes(&item(place), *bound),
+            Op::PutCounted {
+                place,
+                scalar,
+                bound,
+            } => {
                 let method = match self.with.is_checked(*scalar) {
                     true => "out.put_counted_words",
                     false => "out.put_counted",
                 };
-                self.counted(method, &item, *bound);
+                self.counted(method, &item(place), *bound);
             }
-            Op::BlitCounted { bound, .. } => self.counted("out.put_counted", &item, *bound),
+            Op::BlitCounted { place, bound, .. } => {
+                self.counted("out.put_counted", &item(place), *bound);
+            }
             Op::PutElements {
+                place,
                 count,
-                element: of,
-                body,
+                element,
                 ..
-            } => self.blocks(&item, *count, of.bytes, body),
-            Op::Loop { count, body, .. } => self.elements(&item, *count, body),
-            Op::Optional { body, .. } => self.optional(&item, body),
-            Op::List { first_bare, .. } => {
+            } => self.blocks(&item(place), *count, element),
+            Op::Loop {
+                place, count, body, ..
+            } => self.elements(&item(place), *count, body),
+            Op::Optional { place, body } => self.optional(&item(place), body),
+            Op::List {
+                place, first_bare, ..
+            } => {
                 let method = match first_bare {
                     true => "out.put_bare_list",
                     false => "out.put_list",
                 };
+                let item = item(place);
                 let items = Expr::text(&item.reference);
                 self.fallible(Expr::call(method, [items]), &item);
             }
-            Op::Call { .. } | Op::External { .. } => {
-                self.with.rust.uses(&["wire::Marshal"]);
+            // The function of a union switches.
+            Op::Call { place, .. } | Op::External { place, .. } | Op::Switch { place, .. } => {
+                rust.uses(&["wire::Marshal"]);
+                let item = item(place);
                 let path = format!("{}.encode", item.receiver);
                 self.fallible(Expr::call(path, [Expr::text("out")]), &item);
-            }
-            Op::Switch { .. } => unreachable!("a union is moved by its own plan"),
-            Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } => {
-                unreachable!("handled before")
-            }
-            Op::Put { .. } | Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } => {
-                unreachable!("items of fixed size lie in a block")
             }
         }
     }
@@ -308,7 +279,7 @@ impl<'a> EncodeBuilder<'a> {
     }
 
     fn elements(&mut self, item: &ItemOperand, count: Count, body: &Body) {
-        let encode = self.element_function(body, &element(&item.shape));
+        let encode = self.element_function(body, item.shape.element());
         let items = Expr::text(slice(item));
         let call = match count {
             Count::Fixed(_) => Expr::call("out.put_elements", [items, encode]),
@@ -318,10 +289,11 @@ impl<'a> EncodeBuilder<'a> {
     }
 
     /// Elements of one size.
-    fn blocks(&mut self, item: &ItemOperand, count: Count, stride: u64, body: &Body) {
-        let subject = PlaceBindings::whole(ItemOperand::behind("item", element(&item.shape), None));
+    fn blocks(&mut self, item: &ItemOperand, count: Count, block: &ReservedBlock) {
+        let (stride, shape) = (block.bytes, item.shape.element().clone());
+        let subject = PlaceBindings::whole(ItemOperand::behind("item", shape, None));
         let mut encoding = EncodeBuilder::new(self.with);
-        encoding.inside("block", &steps::element(body), &subject);
+        encoding.inside("block", block, &subject);
         let mut write = encoding.statements();
         if let ([Statement::Do(only)], None) = (write.statements.as_slice(), &write.value) {
             write = BlockExpr::value(only.clone());
@@ -342,24 +314,24 @@ impl<'a> EncodeBuilder<'a> {
 
     fn optional(&mut self, item: &ItemOperand, body: &Body) {
         if item.is_lent {
-            let held = match element(&item.shape).real() {
-                TypeShape::Boxed(inner) => (**inner).clone(),
-                _ => element(&item.shape),
+            let held = match item.shape.element().real() {
+                TypeShape::Boxed(inner) => inner,
+                _ => item.shape.element(),
             };
             let value = Expr::text(&item.receiver);
-            let encode = self.element_function(body, &held);
+            let encode = self.element_function(body, held);
             return self.fallible(Expr::call("out.put_optional", [value, encode]), item);
         }
         let (receiver, held) = match item.shape.real() {
-            TypeShape::Boxed(option) => (format!("(**{})", item.receiver), element(option)),
-            shape => (item.receiver.clone(), element(shape)),
+            TypeShape::Boxed(option) => (format!("(**{})", item.receiver), option.element()),
+            shape => (item.receiver.clone(), shape.element()),
         };
         let (method, held) = match held.real() {
-            TypeShape::Boxed(inner) => ("as_deref", (**inner).clone()),
+            TypeShape::Boxed(inner) => ("as_deref", &**inner),
             _ => ("as_ref", held),
         };
         let value = Expr::text(format!("{receiver}.{method}()"));
-        let encode = self.element_function(body, &held);
+        let encode = self.element_function(body, held);
         self.fallible(Expr::call("out.put_optional", [value, encode]), item);
     }
 
@@ -441,16 +413,5 @@ fn slice(item: &ItemOperand) -> String {
     match item.shape.real() {
         TypeShape::Boxed(_) => format!("&{}[..]", item.receiver),
         _ => item.reference.clone(),
-    }
-}
-
-/// The shape of the elements of an array, or of what an option holds.
-pub(super) fn element(shape: &TypeShape) -> TypeShape {
-    match shape.real() {
-        TypeShape::Array(element, _) | TypeShape::Vec(element) | TypeShape::Option(element) => {
-            (**element).clone()
-        }
-        TypeShape::Boxed(inner) => element(inner),
-        other => unreachable!("{other:?} has no elements"),
     }
 }

@@ -6,10 +6,9 @@ mod decode;
 mod encode;
 mod parts;
 mod read;
-mod steps;
 
 use tenon_plan::links::is_link;
-use tenon_plan::{Body, Op, Place, Plan, Scalar};
+use tenon_plan::{Body, FixedItem, FixedKind, Op, Place, Plan, Scalar};
 use tenon_schema::{TypeId, TypeKind};
 
 use super::code::{BlockExpr, Expr, FunctionSignature, Statement};
@@ -93,11 +92,9 @@ impl ItemOperand {
 
     /// A field of the item, which is a struct.
     fn part(&self, rust: &RustFile<'_>, position: u32) -> Self {
-        let TypeShape::Named(id) = self.shape.real() else {
-            unreachable!("{:?} has no fields", self.shape)
-        };
-        let name = &rust.names.of_type(*id).parts[position as usize];
-        let (field, shape) = rust.shapes.fields(*id).swap_remove(position as usize);
+        let id = self.shape.definition();
+        let name = &rust.names.of_type(id).parts[position as usize];
+        let (field, shape) = rust.shapes.fields(id).swap_remove(position as usize);
         let label = self.label.as_ref();
         let label = label.map(|label| format!("{label}.{}", field.name));
         Self::owned(format!("{}.{name}", self.receiver), name, shape, label)
@@ -130,9 +127,9 @@ impl PlaceBindings {
         inside.iter().fold(item.clone(), part)
     }
 
-    /// Returns whether two operations move parts of one item.
-    fn is_one(&self, one: &Op, next: &Op) -> bool {
-        let is_part = |op: &Op| op.place().is_some_and(|place| !place.0.is_empty());
+    /// Returns whether two items are parts of one.
+    fn is_one(&self, one: &FixedItem, next: &FixedItem) -> bool {
+        let is_part = |item: &FixedItem| !item.place.0.is_empty();
         match self.fields {
             Some(_) => decode::is_together(one, next, 0),
             None => is_part(one) && is_part(next),
@@ -372,10 +369,29 @@ impl$generics$ Marshal<$marker$> for $name$ {
     }
 }
 
+/// Returns the discriminant of a union that has this plan, and the bodies of its arms, that of the default one last.
+fn switch_of(plan: &Plan) -> (Scalar, Vec<&Body>) {
+    let [
+        Op::Switch {
+            discriminant,
+            arms,
+            default,
+            ..
+        },
+    ] = plan.body.as_slice()
+    else {
+        unreachable!("the plan of a union is a switch, or the verifier refuses it")
+    };
+    let bodies = arms.iter().map(|arm| &arm.body).chain(default);
+    (*discriminant, bodies.collect())
+}
+
 /// Returns whether a plan moves its value as one block of memory.
 pub fn is_block(plan: &Plan) -> bool {
     match plan.body.as_slice() {
-        [Op::Reserve { .. }, Op::Blit { place, .. }] => place.0.is_empty(),
+        [Op::Reserve(block)] => block.only().is_some_and(|only| {
+            only.place.0.is_empty() && matches!(only.kind, FixedKind::Blit { .. })
+        }),
         _ => false,
     }
 }
@@ -383,15 +399,13 @@ pub fn is_block(plan: &Plan) -> bool {
 /// Returns the number of operations of a body, nested ones included.
 fn operations(body: &Body) -> usize {
     let inside = body.iter().map(|op| match op {
-        Op::Loop { body, .. } | Op::PutElements { body, .. } | Op::Optional { body, .. } => {
-            1 + operations(body)
-        }
+        Op::Loop { body, .. } | Op::Optional { body, .. } => 1 + operations(body),
+        Op::PutElements { element, .. } => 1 + element.parts.len(),
         Op::Switch { arms, default, .. } => {
             let arms = arms.iter().map(|arm| &arm.body).chain(default);
             1 + arms.map(operations).sum::<usize>()
         }
-        Op::Reserve { .. } | Op::Align { .. } | Op::Zero { .. } | Op::Put { .. } => 1,
-        Op::PutArray { .. } | Op::Copy { .. } | Op::Blit { .. } | Op::BlitCounted { .. } => 1,
+        Op::Reserve(_) | Op::Align { .. } | Op::BlitCounted { .. } => op.steps(),
         Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::List { .. } => 1,
         Op::Call { .. } | Op::External { .. } => 1,
     });

@@ -3,7 +3,7 @@
 //!
 //! No struct is inlined into a body of so many items, so a cut goes through none.
 
-use tenon_plan::{Body, Op, Plan, Representation};
+use tenon_plan::{BlockPart, Body, Op, Plan, Representation, ReservedBlock};
 use tenon_schema::TypeId;
 
 use super::MarshalGenerator;
@@ -97,35 +97,54 @@ fn statements(mut lines: Vec<String>, nested_in: Option<&str>, value: &str) -> B
 
 /// Cuts a body into bodies of at most [`PART`] items, each with checks of its own.
 fn cut(body: &Body, representation: &Representation) -> Vec<Body> {
-    let mut parts: Vec<Body> = Vec::new();
-    let (mut items, mut block) = (PART, None);
-    for op in body.iter().filter(|op| !op.is_reserve()) {
-        if items == PART {
-            parts.push(Body::new());
-            (items, block) = (0, None);
+    let mut parts = BodyParts {
+        representation,
+        bodies: Vec::new(),
+        items: PART,
+    };
+    for op in body {
+        match op {
+            Op::Reserve(block) => block.parts.iter().for_each(|part| parts.push_fixed(part)),
+            op => parts.next().push(op.clone()),
         }
-        if let Some(part) = parts.last_mut() {
-            push(part, &mut block, op.clone(), representation);
-        }
-        items += 1;
     }
-    parts
+    parts.bodies
 }
 
-/// Appends `op` to a part, an item of fixed size to the block that begins at `block`.
-fn push(part: &mut Body, block: &mut Option<usize>, mut op: Op, representation: &Representation) {
-    let Some((_, size)) = op.fixed(representation) else {
-        *block = None;
-        return part.push(op);
-    };
-    let start = *block.get_or_insert_with(|| {
-        part.push(Op::Reserve { bytes: 0 });
-        part.len() - 1
-    });
-    if let (Op::Reserve { bytes }, Some(offset)) = (&mut part[start], op.offset_mut()) {
-        *offset = *bytes;
-        *bytes += size as u32;
-        block.take_if(|_| *bytes > BLOCK_MAX);
+/// The parts that a body has been cut into so far.
+struct BodyParts<'a> {
+    representation: &'a Representation,
+    bodies: Vec<Body>,
+    /// The number of items of the last part.
+    items: usize,
+}
+
+impl BodyParts<'_> {
+    /// Returns the part that the next item belongs to.
+    fn next(&mut self) -> &mut Body {
+        if self.items == PART {
+            self.bodies.push(Body::new());
+            self.items = 0;
+        }
+        self.items += 1;
+        let last = self.bodies.len() - 1;
+        &mut self.bodies[last]
     }
-    part.push(op);
+
+    /// Appends a part of a block, to the block that the last operation is if there is room in it.
+    fn push_fixed(&mut self, part: &BlockPart) {
+        let bytes = part.bytes(self.representation) as u32;
+        let body = self.next();
+        if let Some(Op::Reserve(block)) = body.last_mut()
+            && block.bytes <= BLOCK_MAX
+        {
+            return block.push(part.clone(), bytes);
+        }
+        let mut block = ReservedBlock {
+            bytes: 0,
+            parts: Vec::new(),
+        };
+        block.push(part.clone(), bytes);
+        body.push(Op::Reserve(block));
+    }
 }

@@ -1,7 +1,5 @@
 //! Expressions that read an item, and the names of variables around it.
 
-use std::iter;
-
 use super::{ItemOperand, MarshalGenerator};
 use crate::rust::code::Expr;
 
@@ -59,10 +57,36 @@ impl ReadExpr {
     }
 }
 
-/// Names of the variables for the blocks of a body, of which all are at hand to its end.
-pub fn block_names() -> impl Iterator<Item = String> {
-    let further = (2..).map(|number: usize| format!("{BLOCK}_{number}"));
-    iter::once(BLOCK.to_owned()).chain(further)
+/// Names of the variables for the blocks of a body.
+pub struct BlockNames {
+    /// The number of names that were given; none if all are alike.
+    given: Option<usize>,
+}
+
+impl BlockNames {
+    /// A name for each block: all of them are at hand to the end of the body.
+    pub fn numbered() -> Self {
+        Self { given: Some(0) }
+    }
+
+    /// The same name for each block, which hides the one before.
+    pub fn alike() -> Self {
+        Self { given: None }
+    }
+
+    /// Returns the name of the next block.
+    pub fn next(&mut self) -> String {
+        match &mut self.given {
+            None => BLOCK.to_owned(),
+            Some(given) => {
+                *given += 1;
+                match *given {
+                    1 => BLOCK.to_owned(),
+                    number => format!("{BLOCK}_{number}"),
+                }
+            }
+        }
+    }
 }
 
 /// The prefix of the name of a variable for a block.

@@ -171,18 +171,13 @@ fn error(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> String {
 
 /// A value of a parameter, made of the variable `name` which lends it.
 fn owned(rust: &RustFile<'_>, shape: &TypeShape, name: &str) -> String {
-    match ArgumentMode::of(rust, shape) {
-        ArgumentMode::Value(_) => name.to_owned(),
-        ArgumentMode::Bytes | ArgumentMode::Reference(_) => match shape.real() {
-            TypeShape::Boxed(to) => boxed(rust, to, name),
-            TypeShape::Opaque | TypeShape::Vec(_) => format!("{name}.to_vec()"),
-            TypeShape::Text => format!("{name}.into()"),
-            _ => copied(rust, shape, name),
-        },
-        ArgumentMode::Option(_) => match shape.real() {
-            TypeShape::Option(to) => format!("{name}{}", map_owned(rust, to)),
-            _ => unreachable!("only options are lent so"),
-        },
+    match (ArgumentMode::of(rust, shape), shape.real()) {
+        (ArgumentMode::Value(_), _) => name.to_owned(),
+        (_, TypeShape::Option(to)) => format!("{name}{}", map_owned(rust, to)),
+        (_, TypeShape::Boxed(to)) => boxed(rust, to, name),
+        (_, TypeShape::Opaque | TypeShape::Vec(_)) => format!("{name}.to_vec()"),
+        (_, TypeShape::Text) => format!("{name}.into()"),
+        _ => copied(rust, shape, name),
     }
 }
 
