@@ -15,7 +15,8 @@ use std::path::PathBuf;
 use design::{DESIGNS, StubEngine};
 use tenon_gen::rust::{self, Form, Marker};
 use tenon_idl::Style;
-use tenon_plan::{Moves, Representation};
+use tenon_plan::cost::{Mover, Moves, Unit};
+use tenon_plan::{Plans, Representation};
 
 const INTERFACE: &str = "study.x";
 
@@ -40,12 +41,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             design.plans(&schema, Representation::LEAN)?,
         ];
         let name = design.word();
-        let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
+        let moves = design.movement.moves();
+        let forms: Vec<_> = plans
+            .iter()
+            .filter_map(|plans| form(plans, moves))
+            .collect();
         fs::write(
             out(&format!("{name}.rs"))?,
             rust::generate(&schema, &forms, &options)?,
         )?;
-        let way = way(design.movement.moves());
+        let way = way(moves);
         writeln!(modules, "stubs!({name}, \"/{name}.rs\", {way});")?;
         write!(names, "{name} ")?;
     }
@@ -60,7 +65,27 @@ fn way(moves: Moves) -> String {
         path: "R".to_owned(),
         ..Marker::xdr()
     };
-    any.moved(moves).path
+    moved(any, moves).path
+}
+
+/// Returns the form of stubs that move single numbers in some way.
+fn form(plans: &Plans, moves: Moves) -> Option<Form<'_>> {
+    let marker = moved(Marker::of(&plans.representation)?, moves);
+    Some(Form { plans, marker })
+}
+
+/// Returns the representation with single numbers moved in some way: types of `src/moving.rs`.
+fn moved(mut marker: Marker, moves: Moves) -> Marker {
+    let ways = [
+        (moves.unit == Unit::Byte, "Bytewise", "wire::Bytewise"),
+        (moves.by == Mover::Procedure, "Called", "wire::Called"),
+    ];
+    for (_, name, import) in ways.into_iter().filter(|(is_so, ..)| *is_so) {
+        marker.path = format!("{name}<{}>", marker.path);
+        marker.imports.push(import);
+        marker.suffix = format!("{}_{}", marker.suffix, name.to_lowercase());
+    }
+    marker
 }
 
 fn out(name: &str) -> Result<PathBuf, env::VarError> {

@@ -50,7 +50,10 @@ pub mod random;
 mod value;
 
 pub use amplification::{AmplifyingType, amplifying_types};
-pub use frame::{CMessage, CValue, CValues, CValuesError, Frame, Message, MessageId, Slot};
+pub use frame::{
+    CMessage, CValue, CValues, CValuesError, Frame, Message, MessageId, NumberMover, Slot,
+    WholeNumberMover,
+};
 pub use interface::Interface;
 pub use procedure::{FindError, Procedure, RaisedError};
 pub use value::{Union, Value};

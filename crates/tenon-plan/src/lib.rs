@@ -49,8 +49,7 @@ pub use item::{Blittable, Place, Run, Scalar, TypeClass};
 pub use layout::Layout;
 pub use lower::{LowerError, lower};
 pub use op::{
-    Arm, Body, Count, ElementSize, Mover, Moves, Op, Plan, Plans, ProcedurePlan, StreamPlans, Unit,
-    WireSize,
+    Arm, Body, Count, ElementSize, Op, Plan, Plans, ProcedurePlan, StreamPlans, WireSize,
 };
 pub use passes::{Pass, PlanError, specialize};
 pub use representation::{COUNT_BYTES, Lists, Order, Representation, WireExtent};

@@ -12,43 +12,10 @@ use crate::reserved::ReservedBlock;
 pub struct Plans {
     /// Wire representation of the items.
     pub representation: Representation,
-    /// The way in which a single number is moved.
-    pub moves: Moves,
     /// One per [`tenon_schema::Schema::types`], in the same order.
     pub types: Vec<Plan>,
     /// One per procedure, in the order of the interface.
     pub procedures: Vec<ProcedurePlan>,
-}
-
-/// The way in which engines and back ends move a single number: the design choices for stubs in the
-/// study of Chung et al. that are no matter of operations. The default is the fast way.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Moves {
-    /// The code that moves it.
-    pub by: Mover,
-    /// The unit that is moved at once.
-    pub unit: Unit,
-}
-
-/// The code that moves a number.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Mover {
-    /// The stub itself.
-    #[default]
-    Inline,
-    /// A procedure that is called through a pointer, so that a representation may be chosen when a
-    /// program is bound.
-    Procedure,
-}
-
-/// The unit that is moved at once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Unit {
-    /// The number.
-    #[default]
-    Item,
-    /// Each of its bytes.
-    Byte,
 }
 
 /// The two messages of a procedure.

@@ -38,8 +38,10 @@ pub fn generate(folder: &Path) -> Result<(), Box<dyn Error>> {
             let all = [Representation::XDR, Representation::LEAN];
             let [xdr, lean] = all.map(|representation| design.plans(&schema, representation));
             let (xdr, lean) = (xdr?, lean?);
-            let way = crate::way(xdr.moves);
-            let forms: Vec<Form<'_>> = [&xdr, &lean].into_iter().filter_map(Form::of).collect();
+            let moves = design.movement.moves();
+            let way = crate::way(moves);
+            let forms = [&xdr, &lean].map(|plans| crate::form(plans, moves));
+            let forms: Vec<Form<'_>> = forms.into_iter().flatten().collect();
             let options = rust::Options {
                 source: file.to_owned(),
                 tenon: "crate::cost::run_time".to_owned(),

@@ -1,8 +1,9 @@
 //! The designs of stubs that are compared. Each is a way to run plans and what the plans are made
-//! by; nothing is written for the study alone. `build.rs` reads this table, too: it makes the
-//! stubs of the designs that are compiled.
+//! by; only the slower ways of moving a number (`moving.rs`) are of the study alone. `build.rs` reads
+//! this table, too: it makes the stubs of the designs that are compiled.
 
-use tenon_plan::{Mover, Moves, Pass, PlanError, Plans, Representation, Unit, lower, specialize};
+use tenon_plan::cost::{Mover, Moves, Unit};
+use tenon_plan::{Pass, PlanError, Plans, Representation};
 use tenon_schema::Schema;
 
 /// A way to make and run stubs.
@@ -91,10 +92,7 @@ impl StubDesign {
         schema: &Schema,
         representation: Representation,
     ) -> Result<Plans, PlanError> {
-        let mut plans = lower(schema, representation)?;
-        plans.moves = self.movement.moves();
-        specialize(schema, &mut plans, self.passes())?;
-        Ok(plans)
+        Plans::new(schema, representation, self.passes())
     }
 }
 

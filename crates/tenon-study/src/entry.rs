@@ -1,14 +1,17 @@
 //! How stubs and engines are called wherever they are timed, by the study and for the cost model.
 
 use std::hint::black_box;
+use std::marker::PhantomData;
 use std::mem::needs_drop;
 
-use tenon_exec::{Frame, Message};
+use tenon_exec::{Frame, Message, NumberMover, WholeNumberMover};
+use tenon_plan::cost::{Mover, Moves, Unit};
 use tenon_wire::{
     Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Limits, Marshal, Representation,
 };
 
 use crate::measure::{BenchmarkGroup, STEP};
+use crate::moving::{Bytewise, Called};
 
 /// Bytes of a value that is not kept: to move it takes as long as to make it.
 const LARGE: usize = 256;
@@ -134,16 +137,16 @@ pub trait FrameCodec: 'static {
     ) -> Result<Frame<'a>, String>;
 }
 
-/// The interpreter.
-pub struct InterpreterCodec;
+/// The interpreter, which moves single numbers by `N`.
+pub struct InterpreterCodec<N>(PhantomData<N>);
 
-impl FrameCodec for InterpreterCodec {
+impl<N: NumberMover + 'static> FrameCodec for InterpreterCodec<N> {
     #[inline]
     fn encode<R: Representation>(
         frame: &Frame<'_>,
         out: &mut Encoder<'_, R>,
     ) -> Result<(), String> {
-        let done = frame.encode_by_interpreter(out);
+        let done = frame.encode_moving::<N, R>(out);
         done.map_err(|error| error.to_string())
     }
 
@@ -152,8 +155,27 @@ impl FrameCodec for InterpreterCodec {
         message: Message<'a>,
         input: &mut Decoder<'_, R>,
     ) -> Result<Frame<'a>, String> {
-        let frame = message.decode_by_interpreter(input);
+        let frame = message.decode_moving::<N, R>(input);
         frame.map_err(|error| error.to_string())
+    }
+}
+
+/// Work with an engine that is chosen when the program runs.
+pub trait WithCodec {
+    /// The outcome.
+    type Output;
+
+    /// Does the work with the engine `E`.
+    fn with<E: FrameCodec>(self) -> Self::Output;
+}
+
+/// Does some work with the interpreter that moves single numbers in some way.
+pub fn with_interpreter<W: WithCodec>(moves: Moves, work: W) -> W::Output {
+    match (moves.by, moves.unit) {
+        (Mover::Inline, Unit::Item) => work.with::<InterpreterCodec<WholeNumberMover>>(),
+        (Mover::Inline, Unit::Byte) => work.with::<InterpreterCodec<Bytewise>>(),
+        (Mover::Procedure, Unit::Item) => work.with::<InterpreterCodec<Called<WholeNumberMover>>>(),
+        (Mover::Procedure, Unit::Byte) => work.with::<InterpreterCodec<Called<Bytewise>>>(),
     }
 }
 

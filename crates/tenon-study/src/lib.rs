@@ -13,6 +13,7 @@ mod engine;
 mod entry;
 pub mod measure;
 mod model;
+mod moving;
 mod pace;
 mod paper;
 mod report;

@@ -3,7 +3,7 @@
 //! under Ultrix 2.0.
 
 use tenon_plan::cost::Symbol;
-use tenon_plan::{Mover, Moves, Unit};
+use tenon_plan::cost::{Mover, Moves, Unit};
 
 use crate::design::{DataMovement, StubDesign, StubEngine};
 use crate::work::Workload;

@@ -53,5 +53,5 @@ pub use error::{
 pub use kernels::{Blittable, boxed_array, boxed_copy, map_boxed};
 pub use marshal::{Marshal, View};
 pub use members::ByNumber;
-pub use representation::{Bytewise, Called, Lean, Native, Order, Representation, Swapped, Xdr};
+pub use representation::{Lean, Native, Order, Representation, Swapped, Xdr};
 pub use word::Word;

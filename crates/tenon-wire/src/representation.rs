@@ -4,6 +4,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use crate::kernels::{self, Blittable};
+
 /// A representation of items on the wire. The plan says which of them are aligned, not the cursor.
 ///
 /// A new one needs no more than a type with these constants, a plan made for it, and the generator
@@ -28,12 +30,23 @@ pub trait Representation: fmt::Debug + Copy + 'static {
     /// a count like an array.
     const FLAGGED_LISTS: bool;
 
-    /// True if a single number is moved byte by byte. Slower, for comparison.
-    const BYTEWISE: bool = false;
+    /// Writes a single number. A representation may have a way of its own, as long as the bytes are the same.
+    ///
+    /// # Panics
+    /// If it does not fill `to` exactly.
+    #[inline(always)]
+    fn put_number<T: Blittable>(number: &T, to: &mut [u8]) {
+        kernels::put_one(number, to, Self::SWAPPED);
+    }
 
-    /// True if a procedure is called through a pointer to move a single number. Slower, for
-    /// comparison.
-    const CALLED: bool = false;
+    /// Reads a single number, as [`put_number`](Self::put_number) writes it.
+    ///
+    /// # Panics
+    /// If it does not fill `from` exactly.
+    #[inline(always)]
+    fn take_number<T: Blittable>(from: &[u8]) -> T {
+        kernels::get(from, Self::SWAPPED)
+    }
 
     /// Bytes that `length` bytes of opaque data take with their padding.
     #[inline(always)]
@@ -88,33 +101,4 @@ pub struct Swapped;
 
 impl Order for Swapped {
     const SWAPPED: bool = true;
-}
-
-/// `R`, each byte of a single number moved by itself, as the study of stubs wants to compare it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Bytewise<R = Xdr>(PhantomData<R>);
-
-impl<R: Representation> Representation for Bytewise<R> {
-    const SWAPPED: bool = R::SWAPPED;
-    const WORDS: bool = R::WORDS;
-    const ALIGNED: bool = R::ALIGNED;
-    const PADDING: usize = R::PADDING;
-    const FLAGGED_LISTS: bool = R::FLAGGED_LISTS;
-    const BYTEWISE: bool = true;
-    const CALLED: bool = R::CALLED;
-}
-
-/// `R`, single numbers moved by procedures that are called through pointers, as the study of stubs
-/// wants to compare it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Called<R = Xdr>(PhantomData<R>);
-
-impl<R: Representation> Representation for Called<R> {
-    const SWAPPED: bool = R::SWAPPED;
-    const WORDS: bool = R::WORDS;
-    const ALIGNED: bool = R::ALIGNED;
-    const PADDING: usize = R::PADDING;
-    const FLAGGED_LISTS: bool = R::FLAGGED_LISTS;
-    const BYTEWISE: bool = R::BYTEWISE;
-    const CALLED: bool = true;
 }

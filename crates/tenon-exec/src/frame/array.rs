@@ -373,7 +373,7 @@ mod tests {
     use tenon_wire::{DecodeMode, Lean, Limits, Native, Swapped, Xdr};
 
     use super::*;
-    use crate::frame::interp::{self, DecodeSource, EncodeSink};
+    use crate::frame::interp::{self, DecodeSource, EncodeSink, WholeNumberMover};
     use crate::random::Random;
     use crate::{Frame, Interface, Message};
 
@@ -398,7 +398,7 @@ mod tests {
                 depth_left,
                 limit: interp::NO_LIMIT,
             };
-            let by_steps = interp::encode(program, entry, frame.as_ptr(), sink);
+            let by_steps = interp::encode::<WholeNumberMover>(program, entry, frame.as_ptr(), sink);
             [
                 entry.array.encode(&frame.storage, &mut out),
                 by_steps.is_ok(),
@@ -426,7 +426,8 @@ mod tests {
         let (root, arena) = walked.storage.parts();
         // SAFETY: there is room for a value of the message.
         let (done, by_steps) = unsafe {
-            let by_steps = interp::decode(program, entry, root, arena, source);
+            let by_steps =
+                interp::decode::<WholeNumberMover, _>(program, entry, root, arena, source);
             (
                 entry.array.decode(&mut at_once.storage, &mut input),
                 by_steps,

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::free::free;
 use super::heap::{self, CHeap, MemoryContent};
-use super::interp::{self, DecodeSource, EncodeSink};
+use super::interp::{self, DecodeSource, EncodeSink, WholeNumberMover};
 use super::message::MessageId;
 use crate::Interface;
 use crate::interface::ResolvedInterface;
@@ -208,7 +208,7 @@ impl<'a> CMessage<'a> {
             limit: limit.min(interp::NO_LIMIT - 1),
         };
         // SAFETY: the caller's promise.
-        unsafe { interp::encode(program, &self.codec.entry, value, out) }
+        unsafe { interp::encode::<WholeNumberMover>(program, &self.codec.entry, value, out) }
     }
 
     /// As [`encode`](Self::encode) by machine code. `false`, and nothing appended: there is none, or it refuses.
@@ -282,8 +282,15 @@ impl<'a> CMessage<'a> {
         let program = &self.resolved.program;
         let source = DecodeSource::of(input, program);
         // SAFETY: the caller's promise.
-        let read =
-            unsafe { interp::decode(program, &self.codec.entry, value, &mut target.heap, source) };
+        let read = unsafe {
+            interp::decode::<WholeNumberMover, _>(
+                program,
+                &self.codec.entry,
+                value,
+                &mut target.heap,
+                source,
+            )
+        };
         match read {
             Ok((left, memory_left)) => {
                 target.heap.keep();

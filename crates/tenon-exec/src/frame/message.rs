@@ -4,8 +4,8 @@ use tenon_plan::{Layout, links};
 use tenon_schema::TypeId;
 use tenon_wire::{DecodeError, DecodeErrorKind, Decoder, EncodeError, Representation};
 
-use super::Frame;
 use super::write::FrameWriter;
+use super::{Frame, NumberMover};
 use crate::interface::ResolvedInterface;
 #[cfg(feature = "jit")]
 use crate::jit::{CompileTrigger, CompiledDecoder, CompiledEncoder};
@@ -119,6 +119,21 @@ impl<'a> Message<'a> {
     ) -> Result<Frame<'a>, DecodeError> {
         let mut frame = Frame::room(self);
         frame.fill_by_interpreter(input)?;
+        Ok(frame)
+    }
+
+    /// Reads a value into a frame by the interpreter, single numbers moved by `N`: those that are no part of a block of
+    /// memory.
+    ///
+    /// # Errors
+    /// As [`decode_by_interpreter`](Self::decode_by_interpreter).
+    #[inline]
+    pub fn decode_moving<N: NumberMover, R: Representation>(
+        self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<Frame<'a>, DecodeError> {
+        let mut frame = Frame::room(self);
+        frame.fill_moving::<N, R>(input)?;
         Ok(frame)
     }
 

@@ -32,6 +32,7 @@ use crate::Value;
 use crate::jit::{CompileTrigger, SpareCapacity};
 use arena::FrameArena;
 use interp::{DecodeSource, EncodeSink, NO_LIMIT};
+pub use interp::{NumberMover, WholeNumberMover};
 use message::RootLayout;
 use read::FrameReader;
 
@@ -206,6 +207,15 @@ impl<'a> Frame<'a> {
         &mut self,
         input: &mut Decoder<'_, R>,
     ) -> Result<(), DecodeError> {
+        self.fill_moving::<WholeNumberMover, R>(input)
+    }
+
+    /// The same with single numbers moved by `N`.
+    #[inline(always)]
+    fn fill_moving<N: NumberMover, R: Representation>(
+        &mut self,
+        input: &mut Decoder<'_, R>,
+    ) -> Result<(), DecodeError> {
         let (program, entry) = self.message.program();
         // SAFETY: the frame has room for a value of this message.
         if unsafe { entry.array.decode(&mut self.storage, input) } {
@@ -214,7 +224,8 @@ impl<'a> Frame<'a> {
         let source = DecodeSource::of(input, program);
         let (root, arena) = self.storage.parts();
         // SAFETY: the frame has room for a value of this message.
-        let (left, memory_left) = unsafe { interp::decode(program, entry, root, arena, source)? };
+        let (left, memory_left) =
+            unsafe { interp::decode::<N, _>(program, entry, root, arena, source)? };
         input.catch_up(left, memory_left);
         Ok(())
     }
@@ -282,6 +293,18 @@ impl<'a> Frame<'a> {
         &self,
         out: &mut Encoder<'_, R>,
     ) -> Result<(), EncodeError> {
+        self.encode_moving::<WholeNumberMover, R>(out)
+    }
+
+    /// Appends the value by the interpreter, single numbers moved by `N`: those that are no part of a block of memory.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    #[inline]
+    pub fn encode_moving<N: NumberMover, R: Representation>(
+        &self,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), EncodeError> {
         let (program, entry) = self.message.program();
         // SAFETY: the frame is filled as the layout of its message says.
         if unsafe { entry.array.encode(&self.storage, out) } {
@@ -296,7 +319,7 @@ impl<'a> Frame<'a> {
             limit: NO_LIMIT,
         };
         // SAFETY: the frame is filled as the layout of its message says.
-        unsafe { interp::encode(program, entry, self.as_ptr(), out) }
+        unsafe { interp::encode::<N>(program, entry, self.as_ptr(), out) }
     }
 
     /// Appends the value by machine code alone. `false`, and nothing appended: there can be no

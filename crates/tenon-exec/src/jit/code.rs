@@ -54,12 +54,9 @@ struct JitCompiler {
 
 impl InterfaceCode {
     /// Returns the code of interfaces that are equal to this one. `None` if no frame can hold its values, or its plans
-    /// demand a method of moving that is for comparison only, or a padding that is not supported here.
+    /// demand a padding that is not supported here.
     pub fn of(interface: &Interface) -> Option<Arc<Self>> {
         let plans = interface.plans().stripped();
-        if plans.moves != tenon_plan::Moves::default() {
-            return None;
-        }
         OpaqueHelpers::of(OpaqueForm::Frame, plans.representation.padding, false)?;
         let layouts = interface.layouts().ok()?;
         let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);

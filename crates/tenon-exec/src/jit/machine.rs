@@ -432,13 +432,4 @@ mod tests {
         drop(other);
         assert!(weak.upgrade().is_none());
     }
-
-    #[test]
-    fn slow_ways_of_moving_numbers_are_not_compiled() {
-        let slow = interface("struct slow { int number; };");
-        let mut plans = slow.plans().clone();
-        plans.moves.unit = tenon_plan::Unit::Byte;
-        let slow = Interface::with_plans(slow.schema().clone(), plans).expect("plans that fit");
-        assert!(!slow.compile());
-    }
 }

@@ -96,7 +96,6 @@ impl InterpreterProgram {
             members: Vec::new(),
             flag: NumberFormat::of(Scalar::Bool, representation, MemoryModel::Frame, |_| 0),
             padding: representation.padding,
-            moves: plans.moves,
             swaps_sent,
             swaps_received,
         }
@@ -260,7 +259,11 @@ impl<'a> ProgramBuilder<'a> {
         let (_, at) = self.locate(inside, &item.place);
         let offset = item.offset;
         let step = match &item.kind {
-            FixedKind::Put { scalar } => self.put(*scalar, at, offset),
+            FixedKind::Put { scalar } => ProgramStep::Put {
+                number: self.number(*scalar),
+                at,
+                offset,
+            },
             FixedKind::PutArray { scalar, count } => ProgramStep::PutArray {
                 number: self.number(*scalar),
                 at,
@@ -427,14 +430,6 @@ impl<'a> ProgramBuilder<'a> {
             }
         };
         self.emit(step, name);
-    }
-
-    fn put(&mut self, scalar: Scalar, at: u32, offset: u32) -> ProgramStep {
-        let number = self.number(scalar);
-        match self.plans.moves == Default::default() {
-            true => ProgramStep::Put { number, at, offset },
-            false => ProgramStep::PutSlowly { number, at, offset },
-        }
     }
 
     fn list(&mut self, element: TypeId, first_bare: bool, at: u32) -> ProgramStep {

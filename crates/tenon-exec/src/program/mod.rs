@@ -8,7 +8,7 @@ mod make;
 mod number;
 mod owned;
 
-use tenon_plan::{Count, Moves, Run, Scalar};
+use tenon_plan::{Count, Run, Scalar};
 use tenon_schema::TypeId;
 
 pub(crate) use number::{EnumValueSet, NumberFormat};
@@ -42,8 +42,6 @@ pub(crate) struct InterpreterProgram {
     pub flag: NumberFormat,
     /// Opaque data is padded to a multiple of this.
     pub padding: u32,
-    /// Method of moving a single number.
-    pub moves: Moves,
     /// Set if messages are sent in another byte order than that of memory.
     pub swaps_sent: bool,
     /// Byte order of received messages, as far as it is known.
@@ -107,12 +105,6 @@ pub(crate) enum ProgramStep {
         offset: u32,
     },
     Put {
-        number: NumberFormat,
-        at: u32,
-        offset: u32,
-    },
-    /// [`Put`](Self::Put), but not in the fast way.
-    PutSlowly {
         number: NumberFormat,
         at: u32,
         offset: u32,

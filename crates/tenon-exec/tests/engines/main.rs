@@ -11,7 +11,6 @@ mod jit_frames;
 mod jit_representations;
 mod json;
 mod known_bytes;
-mod moves;
 mod nothing;
 mod procedures;
 mod random_schemas;

@@ -1,6 +1,6 @@
 //! The representations that stubs are made for, as generated code names them.
 
-use tenon_plan::{Mover, Moves, Plans, Representation, Unit};
+use tenon_plan::{Plans, Representation};
 
 /// The plans of an interface in one representation, and its name in generated code.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub struct Marker {
 impl<'a> Form<'a> {
     /// Plans of a representation that the run time has a type for.
     pub fn of(plans: &'a Plans) -> Option<Self> {
-        let marker = Marker::of(&plans.representation)?.moved(plans.moves);
+        let marker = Marker::of(&plans.representation)?;
         Some(Self { plans, marker })
     }
 }
@@ -73,27 +73,6 @@ impl Marker {
         }
     }
 
-    /// Of the same representation with single numbers moved as `moves` says.
-    #[must_use]
-    pub fn moved(self, moves: Moves) -> Self {
-        let by_unit = match moves.unit {
-            Unit::Item => self,
-            Unit::Byte => self.inside("Bytewise", "wire::Bytewise"),
-        };
-        match moves.by {
-            Mover::Inline => by_unit,
-            Mover::Procedure => by_unit.inside("Called", "wire::Called"),
-        }
-    }
-
-    /// As the parameter of another type.
-    fn inside(mut self, name: &str, import: &'static str) -> Self {
-        self.path = format!("{name}<{}>", self.path);
-        self.imports.push(import);
-        self.suffix = format!("{}_{}", self.suffix, name.to_lowercase());
-        self
-    }
-
     /// Returns whether it is the one that need not be named.
     pub(super) fn is_default(&self) -> bool {
         *self == Self::xdr()
@@ -131,20 +110,5 @@ impl Marker {
             true => format!("{name}<{lifetime}>"),
             false => format!("{name}<{lifetime}, {}>", self.path),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn how_numbers_are_moved_is_a_part_of_the_type() {
-        let moved = |by, unit| Marker::lean().moved(Moves { by, unit });
-        assert_eq!(moved(Mover::Inline, Unit::Item), Marker::lean());
-        let slow = moved(Mover::Procedure, Unit::Byte);
-        assert_eq!(slow.path, "Called<Bytewise<Lean<O>>>");
-        assert_eq!(slow.suffix, "_lean_bytewise_called");
-        assert!(slow.imports.contains(&"wire::Called"), "{slow:?}");
     }
 }

@@ -3,6 +3,7 @@
 use tenon_schema::{Field, Schema, TypeId, TypeKind, Union};
 
 use super::equation::{ByteAmount, Choice, CostTerm, Equation, Equations, Variable};
+use super::moves::{Mover, Moves, Unit};
 use super::places::QueryCache;
 use super::room::MemorySizes;
 use super::sites::CallSites;
@@ -12,8 +13,8 @@ use crate::layout::Layout;
 use crate::links::is_link;
 use crate::representation::Order;
 use crate::{
-    Arm, BoxedArms, Cluster, FixedItem, FixedKind, Mover, Op, Place, Plan, Plans, ProcedurePlan,
-    ReservedBlock, Run, Scalar, Sizes, Unit,
+    Arm, BoxedArms, Cluster, FixedItem, FixedKind, Op, Place, Plan, Plans, ProcedurePlan,
+    ReservedBlock, Run, Scalar, Sizes,
 };
 
 /// Blocks of a known size that are shorter are moved number by number; kernels begin here.
@@ -39,6 +40,8 @@ pub struct Deriving<'a> {
     pub engine: Engine,
     /// Direction of the messages.
     pub direction: Direction,
+    /// The way in which the engine moves a single number.
+    pub moves: Moves,
 }
 
 impl<'a> Deriving<'a> {
@@ -128,7 +131,7 @@ impl<'a> Deriving<'a> {
 
     /// Returns the terms of moving one number.
     pub(super) fn number(&self, scalar: Scalar) -> Vec<CostTerm> {
-        let moves = self.plans.moves;
+        let moves = self.moves;
         let mut symbols = vec![match moves.unit {
             Unit::Item => Symbol::Item,
             Unit::Byte => Symbol::Bytewise,

@@ -4,11 +4,12 @@ use tenon_schema::TypeId;
 
 use super::derive::{TermBuilder, once};
 use super::equation::{ByteAmount, CostTerm, Variable};
+use super::moves::{Mover, Moves};
 use super::steps;
 use super::symbol::{Engine, Symbol};
 use crate::representation::{COUNT_BYTES, Lists};
 use crate::reserved::ReservedBlock;
-use crate::{Blittable, Count, Mover, Moves, Op, Place, Run, Scalar, memory};
+use crate::{Blittable, Count, Op, Place, Run, Scalar, memory};
 
 /// Elements that compiled stubs first have room for in a list, if one has no more than
 /// [`FIRST_ROOM_MAX`] bytes, as `tenon-wire` does.
@@ -171,7 +172,7 @@ impl TermBuilder<'_, '_> {
             return false;
         };
         let is_plain =
-            self.with.plans.moves == Moves::default() && self.with.block_unit(scalar).is_some();
+            self.with.moves == Moves::default() && self.with.block_unit(scalar).is_some();
         let is_known = matches!(count, Count::Fixed(_));
         is_plain && is_known && self.with.engine == Engine::Compiled && self.is_decoding()
     }
@@ -187,8 +188,7 @@ impl TermBuilder<'_, '_> {
         };
         let checks = ops.iter().filter(|op| matches!(op, Op::Reserve(_)));
         let checks = checks.count() as u64;
-        let is_inline =
-            self.with.engine == Engine::Compiled && self.with.plans.moves.by == Mover::Inline;
+        let is_inline = self.with.engine == Engine::Compiled && self.with.moves.by == Mover::Inline;
         let is_left = is_inline && self.is_decoding() && checks > 1;
         is_left.then_some(CostTerm::Times(checks, Symbol::Left))
     }

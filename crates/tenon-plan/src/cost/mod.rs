@@ -18,6 +18,7 @@
 mod derive;
 mod elements;
 mod equation;
+mod moves;
 mod pieces;
 mod places;
 mod price;
@@ -30,6 +31,7 @@ mod tally;
 
 pub use derive::Deriving;
 pub use equation::{ByteAmount, Choice, CostTerm, Equation, Equations, Variable};
+pub use moves::{Mover, Moves, Unit};
 pub use price::{Level, Levels, Parameters, Share};
 pub use shape::{Assumed, Assumptions, Shape};
 pub use symbol::{Direction, Engine, Symbol};

@@ -12,9 +12,10 @@ use tenon_schema::TypeId;
 
 use super::derive::{BLOCK_MIN, TermBuilder};
 use super::equation::{ByteAmount, CostTerm};
+use super::moves::Mover;
 use super::steps::CostStep;
 use super::symbol::{Engine, Symbol};
-use crate::{BlockPart, Count, FixedItem, FixedKind, Mover, Op, Place, Scalar};
+use crate::{BlockPart, Count, FixedItem, FixedKind, Op, Place, Scalar};
 
 /// Bytes of a value that a routine can give back in registers.
 const REGISTERS: u64 = 16;
@@ -290,7 +291,7 @@ impl TermBuilder<'_, '_> {
 
     fn instructions_in_block(&self, part: &BlockPart) -> u32 {
         match part.item().map(|item| &item.kind) {
-            Some(FixedKind::Put { .. }) if self.with.plans.moves.by == Mover::Procedure => RUN_TIME,
+            Some(FixedKind::Put { .. }) if self.with.moves.by == Mover::Procedure => RUN_TIME,
             Some(FixedKind::Put { scalar }) => self.check(*scalar).max(1),
             Some(FixedKind::PutArray { .. }) => RUN_TIME,
             Some(FixedKind::Copy { .. } | FixedKind::Blit { .. }) | None => 2,

@@ -13,7 +13,7 @@ pub use checks::LowerError;
 use crate::graph::{self, StronglyConnectedComponents};
 use crate::item::{Place, Scalar, TypeClass};
 use crate::links::{LinkedList, linked_list, memory_fields};
-use crate::op::{Arm, Body, Count, Moves, Op, Plan, Plans, ProcedurePlan, StreamPlans};
+use crate::op::{Arm, Body, Count, Op, Plan, Plans, ProcedurePlan, StreamPlans};
 use crate::representation::{COUNT_BYTES, Representation};
 use crate::reserved::{FixedKind, ReservedBlock};
 use crate::size::Sizes;
@@ -43,7 +43,6 @@ pub fn lower(schema: &Schema, representation: Representation) -> Result<Plans, L
     let types = ids.map(|id| named_plan(with, &components, id));
     Ok(Plans {
         representation,
-        moves: Moves::default(),
         types: types.collect::<Result<_, _>>()?,
         procedures: procedure_plans(with)?,
     })

@@ -3,10 +3,10 @@
 use crate::support::schema;
 use expect_test::{Expect, expect};
 use tenon_plan::cost::{
-    Assumed, Assumptions, Deriving, Direction, Engine, Equation, Equations, Level, Levels,
-    Parameters, Symbol, Tally,
+    Assumed, Assumptions, Deriving, Direction, Engine, Equation, Equations, Level, Levels, Mover,
+    Moves, Parameters, Symbol, Tally, Unit,
 };
-use tenon_plan::{Mover, Moves, Pass, Plans, Representation, Unit, lower, specialize};
+use tenon_plan::{Pass, Plans, Representation};
 use tenon_schema::{Schema, TypeId};
 
 const NFS: &str = include_str!("../../../../interfaces/nfs3.x");
@@ -20,21 +20,30 @@ const PAPER: &str = "
     struct structure { int a; int b; int c; int numbers<256>; pair pairs[86]; int n; string s<1024>; };
 ";
 
-fn plans(schema: &Schema, representation: Representation, passes: &[Pass], moves: Moves) -> Plans {
-    let mut plans = lower(schema, representation).expect("types that end");
-    plans.moves = moves;
-    specialize(schema, &mut plans, passes).expect("passes that are right");
-    plans
+fn plans(schema: &Schema, representation: Representation, passes: &[Pass]) -> Plans {
+    Plans::new(schema, representation, passes).expect("passes that are right")
 }
 
 /// All equations of `name`, a type or a procedure.
 fn equations(schema: &Schema, plans: &Plans, engine: Engine, name: &str) -> String {
+    equations_by(Moves::default(), schema, plans, engine, name)
+}
+
+/// The same with single numbers moved in some way.
+fn equations_by(
+    moves: Moves,
+    schema: &Schema,
+    plans: &Plans,
+    engine: Engine,
+    name: &str,
+) -> String {
     let directions = Direction::ALL.map(|direction| {
         let deriving = Deriving {
             schema,
             plans,
             engine,
             direction,
+            moves,
         };
         let equations = deriving.equations();
         let texts = messages(&deriving, &equations, name);
@@ -55,8 +64,14 @@ fn messages(deriving: &Deriving<'_>, equations: &Equations, name: &str) -> Vec<E
 
 fn check(text: &str, passes: &[Pass], moves: Moves, name: &str, expect: Expect) {
     let schema = schema(text);
-    let plans = plans(&schema, Representation::XDR, passes, moves);
-    expect.assert_eq(&equations(&schema, &plans, Engine::Compiled, name));
+    let plans = plans(&schema, Representation::XDR, passes);
+    expect.assert_eq(&equations_by(
+        moves,
+        &schema,
+        &plans,
+        Engine::Compiled,
+        name,
+    ));
 }
 
 #[test]
@@ -266,7 +281,7 @@ fn the_demonstration() {
 #[test]
 fn an_interpreter_finds_out_about_operations() {
     let schema = schema(NFS);
-    let plans = plans(&schema, Representation::XDR, Pass::ALL, Moves::default());
+    let plans = plans(&schema, Representation::XDR, Pass::ALL);
     expect![[r#"
         -- encode
         wcc_data = B + 2 e + 2 k + pre_op_attr + post_op_attr
@@ -294,7 +309,7 @@ fn an_interpreter_moves_a_message_that_is_an_array_at_once() {
     ";
     let schema = schema(text);
     let names = ["ints", "many", "flags", "text", "more"];
-    let plans = plans(&schema, Representation::XDR, Pass::ALL, Moves::default());
+    let plans = plans(&schema, Representation::XDR, Pass::ALL);
     let all = names.map(|name| equations(&schema, &plans, Engine::Interpreter, name));
     expect![[r#"
         -- encode
@@ -324,7 +339,7 @@ fn an_interpreter_moves_a_message_that_is_an_array_at_once() {
 #[test]
 fn lean_numbers_are_copied_and_not_swapped() {
     let schema = schema(PAPER);
-    let plans = plans(&schema, Representation::LEAN, Pass::ALL, Moves::default());
+    let plans = plans(&schema, Representation::LEAN, Pass::ALL);
     expect![[r#"
         -- encode
         structure = B + 4 c + 6 L_i + A + 2 n + b(4 |numbers|) + b(688) + b(|s|)
@@ -340,12 +355,13 @@ fn decoding<'a>(schema: &'a Schema, plans: &'a Plans) -> Deriving<'a> {
         plans,
         engine: Engine::Compiled,
         direction: Direction::Decode,
+        moves: Moves::default(),
     }
 }
 
 fn tally(text: &str, representation: Representation, name: &str, assumed: &Assumptions) -> Tally {
     let schema = schema(text);
-    let plans = plans(&schema, representation, Pass::ALL, Moves::default());
+    let plans = plans(&schema, representation, Pass::ALL);
     let deriving = decoding(&schema, &plans);
     let equations = deriving.equations();
     let all = messages(&deriving, &equations, name);
@@ -519,7 +535,7 @@ fn arrays_of_types_within_themselves_have_memory_of_their_own_sooner() {
         typedef node nodes<>;
         typedef flat flats<>;";
     let schema = schema(text);
-    let plans = plans(&schema, Representation::XDR, Pass::ALL, Moves::default());
+    let plans = plans(&schema, Representation::XDR, Pass::ALL);
     let texts_of = |name| {
         let deriving = decoding(&schema, &plans);
         let equations = deriving.equations();

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::support::schema;
 use expect_test::{Expect, expect};
-use tenon_plan::cost::{Assumed, Assumptions, Deriving, Direction, Engine, Symbol, Tally};
+use tenon_plan::cost::{Assumed, Assumptions, Deriving, Direction, Engine, Moves, Symbol, Tally};
 use tenon_plan::{Pass, Plans, Representation, explain};
 use tenon_schema::{Schema, TypeId};
 
@@ -77,6 +77,7 @@ fn in_a_frame(schema: &Schema) -> String {
         plans: &plans,
         engine: Engine::Interpreter,
         direction: Direction::Decode,
+        moves: Moves::default(),
     };
     let top = schema.types.iter().position(|def| def.name == "top");
     let equation = deriving.message(TypeId(top.expect("a type called top") as u32));
@@ -94,6 +95,7 @@ fn allocated(schema: &Schema) -> f64 {
         plans: &plans,
         engine: Engine::Compiled,
         direction: Direction::Decode,
+        moves: Moves::default(),
     };
     let top = schema.types.iter().position(|def| def.name == "top");
     let equation = deriving.message(TypeId(top.expect("a type called top") as u32));

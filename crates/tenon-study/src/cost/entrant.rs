@@ -9,7 +9,8 @@ use tenon_wire::{Buffer, Encoder, Lean, Representation, Xdr};
 use super::planned::PlannedInterface;
 use super::{CostError, compiled};
 use crate::entry::{
-    CodecBenchmarks, EncodeBuffer, FrameCodec, InterpreterCodec, MachineCodec, decoder, write_frame,
+    CodecBenchmarks, EncodeBuffer, FrameCodec, MachineCodec, WithCodec, decoder, with_interpreter,
+    write_frame,
 };
 
 /// A message of a type.
@@ -91,21 +92,14 @@ impl<'a> CodecBenchmarks<'a> {
         planned: &'a PlannedInterface,
         message: &'a EncodedMessage,
     ) -> Option<()> {
-        let is_machine = planned.engine == Engine::Machine;
-        match (is_machine, planned.interface.plans().representation) {
-            (true, plan::Representation::XDR) => {
-                self.enter_by::<MachineCodec, Xdr>(planned, message)
-            }
-            (true, plan::Representation::LEAN) => {
-                self.enter_by::<MachineCodec, Lean>(planned, message)
-            }
-            (false, plan::Representation::XDR) => {
-                self.enter_by::<InterpreterCodec, Xdr>(planned, message)
-            }
-            (false, plan::Representation::LEAN) => {
-                self.enter_by::<InterpreterCodec, Lean>(planned, message)
-            }
-            _ => None,
+        let entry = MessageEntry {
+            contests: self,
+            planned,
+            message,
+        };
+        match planned.engine {
+            Engine::Machine => entry.with::<MachineCodec>(),
+            _ => with_interpreter(planned.design.movement.moves(), entry),
         }
     }
 
@@ -126,5 +120,29 @@ impl<'a> CodecBenchmarks<'a> {
         }
         self.enter_frame::<E, R>(name, (message, frame), bytes);
         Some(())
+    }
+}
+
+/// A message that an engine enters with.
+struct MessageEntry<'e, 'a> {
+    contests: &'e mut CodecBenchmarks<'a>,
+    planned: &'a PlannedInterface,
+    message: &'a EncodedMessage,
+}
+
+impl WithCodec for MessageEntry<'_, '_> {
+    type Output = Option<()>;
+
+    fn with<E: FrameCodec>(self) -> Self::Output {
+        let Self {
+            contests,
+            planned,
+            message,
+        } = self;
+        match planned.interface.plans().representation {
+            plan::Representation::XDR => contests.enter_by::<E, Xdr>(planned, message),
+            plan::Representation::LEAN => contests.enter_by::<E, Lean>(planned, message),
+            _ => None,
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! their values.
 
 use tenon_plan::cost::{
-    Assumed, Assumptions, Deriving, Direction, Engine, Equation, Equations, Share, Tally,
+    Assumed, Assumptions, Deriving, Direction, Engine, Equation, Equations, Moves, Share, Tally,
 };
 use tenon_plan::{Representation, UnknownName};
 use tenon_schema::{Schema, TypeId};
@@ -88,6 +88,7 @@ pub fn verify_names(
         plans: &plans,
         engine,
         direction: Direction::ALL[0],
+        moves: Moves::default(),
     };
     let equations = deriving.equations();
     verify_parts(&assumptions, &equations)?;
@@ -140,6 +141,7 @@ pub fn estimate(
             plans: &plans,
             engine,
             direction,
+            moves: Moves::default(),
         };
         (deriving, deriving.equations())
     });

@@ -39,7 +39,7 @@ use crate::measure::MeasurementEffort;
 
 /// The run-time items that the generated stubs use, by the names that they use.
 mod run_time {
-    pub use tenon_wire as wire;
+    pub use crate::moving::wire;
 }
 
 /// Effort of measuring figures that are to be kept. Turns are short, so that a yardstick is as fast or slow as the

@@ -75,7 +75,7 @@ impl PlannedInterface {
         let plans = design.plans(schema, representation)?;
         let interface = Interface::with_plans(schema.clone(), plans)?;
         let equations =
-            Direction::ALL.map(|direction| deriving(&interface, engine, direction).equations());
+            Direction::ALL.map(|direction| deriving(&interface, design, direction).equations());
         Ok(Self {
             engine,
             design,
@@ -92,14 +92,14 @@ impl PlannedInterface {
 
     /// Returns the number of uses of each parameter, for a value of a type as a message.
     pub fn tally(&self, direction: Direction, id: TypeId, value: &Value) -> Tally {
-        let message = deriving(&self.interface, self.engine, direction).message(id);
+        let message = deriving(&self.interface, self.design, direction).message(id);
         let equations = &self.equations[direction as usize];
         Tally::of(equations, &message, KnownValue::new(value))
     }
 
     /// Returns the equation of a type as a message, without a name, and those of the types in it.
     pub fn equation(&self, direction: Direction, id: TypeId) -> String {
-        let message = deriving(&self.interface, self.engine, direction).message(id);
+        let message = deriving(&self.interface, self.design, direction).message(id);
         let below = self.equations[direction as usize].below(&message);
         let below = below.iter().map(|it| format!("; {} = {it}", it.owner));
         message.to_string() + &below.collect::<String>()
@@ -222,11 +222,12 @@ struct MeasurementSession {
     taken: Vec<f64>,
 }
 
-fn deriving(interface: &Interface, engine: Engine, direction: Direction) -> Deriving<'_> {
+fn deriving(interface: &Interface, design: StubDesign, direction: Direction) -> Deriving<'_> {
     Deriving {
         schema: interface.schema(),
         plans: interface.plans(),
-        engine,
+        engine: in_model(design.engine),
         direction,
+        moves: design.movement.moves(),
     }
 }

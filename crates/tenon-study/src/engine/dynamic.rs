@@ -7,7 +7,8 @@ use tenon_wire::{Lean, Representation, Xdr};
 use super::{PreparedWorkload, check_bytes, check_value};
 use crate::design::{DESIGNS, StubDesign, StubEngine};
 use crate::entry::{
-    CodecBenchmarks, EncodeBuffer, FrameCodec, InterpreterCodec, MachineCodec, decoder, write_frame,
+    CodecBenchmarks, EncodeBuffer, FrameCodec, MachineCodec, WithCodec, decoder, with_interpreter,
+    write_frame,
 };
 use crate::study::{StudyError, WireFormat};
 
@@ -58,7 +59,12 @@ pub fn enter_interpreted<'a>(
     stage: &PreparedWorkload<'a>,
     contests: &mut CodecBenchmarks<'a>,
 ) -> Result<(), String> {
-    enter::<InterpreterCodec>(design, stage, contests)
+    let entry = DesignEntry {
+        design,
+        stage,
+        contests,
+    };
+    with_interpreter(design.movement.moves(), entry)
 }
 
 /// Lets machine code enter the contests with the plans of a design.
@@ -67,17 +73,34 @@ pub fn enter_machine<'a>(
     stage: &PreparedWorkload<'a>,
     contests: &mut CodecBenchmarks<'a>,
 ) -> Result<(), String> {
-    enter::<MachineCodec>(design, stage, contests)
+    let entry = DesignEntry {
+        design,
+        stage,
+        contests,
+    };
+    entry.with::<MachineCodec>()
 }
 
-fn enter<'a, E: FrameCodec>(
-    design: &StubDesign,
-    stage: &PreparedWorkload<'a>,
-    contests: &mut CodecBenchmarks<'a>,
-) -> Result<(), String> {
-    match stage.wire {
-        WireFormat::Xdr => enter_as::<E, Xdr>(design, stage, contests),
-        WireFormat::Lean => enter_as::<E, Lean>(design, stage, contests),
+/// A design that enters the contests.
+struct DesignEntry<'d, 'a> {
+    design: &'d StubDesign,
+    stage: &'d PreparedWorkload<'a>,
+    contests: &'d mut CodecBenchmarks<'a>,
+}
+
+impl WithCodec for DesignEntry<'_, '_> {
+    type Output = Result<(), String>;
+
+    fn with<E: FrameCodec>(self) -> Self::Output {
+        let Self {
+            design,
+            stage,
+            contests,
+        } = self;
+        match stage.wire {
+            WireFormat::Xdr => enter_as::<E, Xdr>(design, stage, contests),
+            WireFormat::Lean => enter_as::<E, Lean>(design, stage, contests),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ mod dynamic;
 
 /// The run-time items that the generated stubs use, by the names that they use.
 mod run_time {
-    pub use tenon_wire as wire;
+    pub use crate::moving::wire;
 }
 
 use crate::design::{StubDesign, StubEngine};

@@ -1,6 +1,6 @@
 //! The figures of the paper's tables, from what was measured.
 
-use tenon_plan::{Mover, Moves, Unit};
+use tenon_plan::cost::{Mover, Moves, Unit};
 
 use crate::design::{DataMovement, INLINE_ITEM, StubDesign, StubEngine};
 use crate::measure::QuartileSummary;

@@ -1,7 +1,7 @@
 //! The paper's tables 1 to 6 in Markdown that is also readable as it is.
 
 use tenon_plan::cost::Symbol;
-use tenon_plan::{Mover, Moves, Unit};
+use tenon_plan::cost::{Mover, Moves, Unit};
 
 use super::figures::{BASELINE, PaperComparison, movements, procedural};
 use crate::DESIGNS;

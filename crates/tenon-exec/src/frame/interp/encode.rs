@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
+use std::marker::PhantomData;
 use std::ptr;
 
 use tenon_plan::Count;
 use tenon_wire::{Buffer, EncodeError, EncodeErrorKind};
 
-use super::{ErrorRecorded, StepResult, number};
+use super::{ErrorRecorded, NumberMover, StepResult, number};
 use crate::layout::CountedArray;
 use crate::program::{InterpreterProgram, ListStep, NumberFormat, ProgramEntry, ProgramStep};
 
@@ -34,16 +35,17 @@ pub(in crate::frame) const NO_LIMIT: usize = usize::MAX;
 /// # Safety
 /// A value as `entry` moves it lies at `from`, with all that it points to.
 #[inline(always)]
-pub(in crate::frame) unsafe fn encode(
+pub(in crate::frame) unsafe fn encode<N: NumberMover>(
     program: &InterpreterProgram,
     entry: &ProgramEntry,
     from: *const u8,
     out: EncodeSink<'_>,
 ) -> Result<(), EncodeError> {
-    let mut encoding = EncodeInterpreter {
+    let mut encoding = EncodeInterpreter::<N> {
         program,
         out,
         fault: None,
+        numbers: PhantomData,
     };
     // SAFETY: the caller's promise.
     let done = unsafe {
@@ -55,17 +57,18 @@ pub(in crate::frame) unsafe fn encode(
     done.map_err(|ErrorRecorded| encoding.error(entry))
 }
 
-struct EncodeInterpreter<'p, 'o> {
+struct EncodeInterpreter<'p, 'o, N> {
     program: &'p InterpreterProgram,
     out: EncodeSink<'o>,
     /// The error and its step; without a step, it is in the whole value.
     fault: Option<(EncodeErrorKind, Option<&'p ProgramStep>)>,
+    numbers: PhantomData<N>,
 }
 
 /// The block of a body that has none yet. It is never written.
 const NO_BLOCK: *mut u8 = ptr::dangling_mut();
 
-impl<'p> EncodeInterpreter<'p, '_> {
+impl<'p, N: NumberMover> EncodeInterpreter<'p, '_, N> {
     #[cold]
     fn error(&self, entry: &ProgramEntry) -> EncodeError {
         let Some((kind, step)) = self.fault else {
@@ -143,14 +146,7 @@ impl<'p> EncodeInterpreter<'p, '_> {
                     }
                     ProgramStep::Put { number, at, offset } => {
                         let (from, to) = (it.add(at as usize), block.add(offset as usize));
-                        if !number::move_plain::<SWAP>(number, from, to) {
-                            self.put::<SWAP>(number, from, to, step)?;
-                        }
-                    }
-                    ProgramStep::PutSlowly { number, at, offset } => {
-                        let (from, to) = (it.add(at as usize), block.add(offset as usize));
-                        let moves = self.program.moves;
-                        if !number::move_slowly::<SWAP>(moves, number, from, to) {
+                        if !number::move_plain::<N, SWAP>(number, from, to) {
                             self.put::<SWAP>(number, from, to, step)?;
                         }
                     }
@@ -297,7 +293,9 @@ impl<'p> EncodeInterpreter<'p, '_> {
         Ok(self.out.buffer.room(bytes).as_mut_ptr())
     }
 
-    /// Refuses what the message may not hold, or the system has no memory for.
+    /// Refuses what the message may not hold, or the system has no memory for. It stands apart, as few messages have a
+    /// limit.
+    #[inline(never)]
     fn check_room(&mut self, bytes: usize, step: &'p ProgramStep) -> StepResult {
         let limit = self.out.limit;
         let before = self.out.buffer.len() - self.out.start;

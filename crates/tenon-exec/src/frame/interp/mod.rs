@@ -13,6 +13,7 @@ pub(super) use decode::{DecodeSource, decode};
 pub(crate) use encode::chain_length;
 pub(super) use encode::{EncodeSink, NO_LIMIT, encode};
 pub(super) use number::discriminant;
+pub use number::{NumberMover, WholeNumberMover};
 
 /// Something was refused; the error is recorded in the interpreter.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
-use tenon_plan::{Mover, Moves, Scalar, Unit};
+use tenon_plan::Scalar;
 use tenon_wire::kernels::{self, Blittable};
 use tenon_wire::{DecodeErrorKind, EncodeErrorKind};
 
@@ -25,85 +25,39 @@ unsafe fn copy<const N: usize, const SWAP: bool>(from: *const u8, to: *mut u8) {
     }
 }
 
-/// [`copy`], each byte by itself, so that the compiler does not merge them into one move.
+/// Moves single numbers of 1, 2, 4 or 8 bytes, of which every pattern of bytes is a value, for the interpreter.
 ///
 /// # Safety
-/// As there.
-unsafe fn copy_bytes<const N: usize, const SWAP: bool>(from: *const u8, to: *mut u8) {
-    for at in 0..N {
-        let behind = if SWAP { N - 1 - at } else { at };
-        // SAFETY: the caller's promise.
-        unsafe { to.add(behind).write_volatile(from.add(at).read()) };
+/// All bytes of a number must be written, as they are read then.
+pub unsafe trait NumberMover {
+    /// Moves a number of `N` bytes between memory and a message, in the other order of bytes if `SWAP`.
+    fn move_number<const N: usize, const SWAP: bool>(from: &[u8; N], to: &mut [MaybeUninit<u8>; N]);
+}
+
+/// Moves a number at once.
+#[derive(Debug, Clone, Copy)]
+pub struct WholeNumberMover;
+
+// SAFETY: all bytes are written.
+unsafe impl NumberMover for WholeNumberMover {
+    #[inline(always)]
+    fn move_number<const N: usize, const SWAP: bool>(
+        from: &[u8; N],
+        to: &mut [MaybeUninit<u8>; N],
+    ) {
+        // SAFETY: there are so many bytes at both, and the references do not overlap.
+        unsafe { copy::<N, SWAP>(from.as_ptr(), to.as_mut_ptr().cast()) }
     }
 }
 
-/// Moves a number of 1, 2, 4 or 8 bytes.
-type CopyFn = unsafe fn(*const u8, *mut u8);
-
-/// By the logarithm of the number's bytes.
-type CopyFns = [CopyFn; 4];
-
-/// In the same order, and in the other.
-const BY_ITEM: [CopyFns; 2] = [
-    [
-        copy::<1, false>,
-        copy::<2, false>,
-        copy::<4, false>,
-        copy::<8, false>,
-    ],
-    [
-        copy::<1, true>,
-        copy::<2, true>,
-        copy::<4, true>,
-        copy::<8, true>,
-    ],
-];
-const BY_BYTE: [CopyFns; 2] = [
-    [
-        copy_bytes::<1, false>,
-        copy_bytes::<2, false>,
-        copy_bytes::<4, false>,
-        copy_bytes::<8, false>,
-    ],
-    [
-        copy_bytes::<1, true>,
-        copy_bytes::<2, true>,
-        copy_bytes::<4, true>,
-        copy_bytes::<8, true>,
-    ],
-];
-
-/// Moves a plain number of `unit` bytes as the stub study wants it. Returns whether it was one.
+/// Moves a number of `N` bytes as `M` does.
 ///
 /// # Safety
-/// As [`put`] and [`get`].
-pub(super) unsafe fn move_slowly<const SWAP: bool>(
-    moves: Moves,
-    number: NumberFormat,
-    from: *const u8,
-    to: *mut u8,
-) -> bool {
-    static TABLES: [[CopyFns; 2]; 2] = [BY_ITEM, BY_BYTE];
-    let Some(unit) = number.unit().filter(|_| number != NumberFormat::Sixteen) else {
-        return false;
-    };
-    // SAFETY: the caller's promise: there are so many bytes.
-    unsafe {
-        match (moves.by, moves.unit, unit) {
-            (Mover::Procedure, by, _) => {
-                let table = &TABLES[usize::from(by == Unit::Byte)][usize::from(SWAP)];
-                table[unit.trailing_zeros() as usize & 3](from, to);
-            }
-            (Mover::Inline, Unit::Byte, 2) => copy_bytes::<2, SWAP>(from, to),
-            (Mover::Inline, Unit::Byte, 4) => copy_bytes::<4, SWAP>(from, to),
-            (Mover::Inline, Unit::Byte, 8) => copy_bytes::<8, SWAP>(from, to),
-            (Mover::Inline, _, 2) => copy::<2, SWAP>(from, to),
-            (Mover::Inline, _, 4) => copy::<4, SWAP>(from, to),
-            (Mover::Inline, _, 8) => copy::<8, SWAP>(from, to),
-            (Mover::Inline, ..) => copy::<1, false>(from, to),
-        }
-    }
-    true
+/// As [`copy`], and that both do not overlap.
+#[inline(always)]
+unsafe fn move_by<M: NumberMover, const N: usize, const SWAP: bool>(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise; arrays of bytes lie anywhere.
+    unsafe { M::move_number::<N, SWAP>(&*from.cast(), &mut *to.cast()) }
 }
 
 /// Moves a number of which every pattern of bytes is a value, as long on both sides. Returns whether it was one.
@@ -111,7 +65,7 @@ pub(super) unsafe fn move_slowly<const SWAP: bool>(
 /// # Safety
 /// As [`put`] and [`get`].
 #[inline(always)]
-pub(super) unsafe fn move_plain<const SWAP: bool>(
+pub(super) unsafe fn move_plain<M: NumberMover, const SWAP: bool>(
     number: NumberFormat,
     from: *const u8,
     to: *mut u8,
@@ -119,10 +73,10 @@ pub(super) unsafe fn move_plain<const SWAP: bool>(
     // SAFETY: the caller's promise.
     unsafe {
         match number {
-            NumberFormat::One => copy::<1, false>(from, to),
-            NumberFormat::Two => copy::<2, SWAP>(from, to),
-            NumberFormat::Four => copy::<4, SWAP>(from, to),
-            NumberFormat::Eight => copy::<8, SWAP>(from, to),
+            NumberFormat::One => move_by::<M, 1, false>(from, to),
+            NumberFormat::Two => move_by::<M, 2, SWAP>(from, to),
+            NumberFormat::Four => move_by::<M, 4, SWAP>(from, to),
+            NumberFormat::Eight => move_by::<M, 8, SWAP>(from, to),
             NumberFormat::Sixteen => copy::<16, false>(from, to),
             NumberFormat::I8Word
             | NumberFormat::U8Word
@@ -338,7 +292,7 @@ unsafe fn move_block<const SWAP: bool>(
 /// # Safety
 /// `bytes`, whole items, lie at `from` where such items may, and there is room for them at `to`,
 /// in initialised memory.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn put_block<const SWAP: bool>(
     program: &InterpreterProgram,
     item: BlockItem,
@@ -375,7 +329,7 @@ unsafe fn put_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
 /// # Safety
 /// `bytes`, whole items, can be read at `from`, and there is room for them at `to`, where such
 /// items may lie.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn get_block<const SWAP: bool>(
     program: &InterpreterProgram,
     item: BlockItem,
@@ -405,5 +359,91 @@ unsafe fn get_swapped(unit: u32, from: *const u8, to: *mut u8, bytes: usize) {
             8 => of::<u64>(from, to, bytes),
             _ => of::<u8>(from, to, bytes),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tenon_plan::{Order, Pass, Plans, Representation};
+    use tenon_schema::{Type, TypeId};
+    use tenon_wire::{Buffer, Decoder, Encoder};
+
+    use super::*;
+    use crate::Interface;
+    use crate::random::Random;
+
+    thread_local! {
+        /// Bytes that this thread has moved one by one.
+        static MOVED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Moves numbers byte by byte, and counts these.
+    struct CountingMover;
+
+    // SAFETY: each byte is written.
+    unsafe impl NumberMover for CountingMover {
+        fn move_number<const N: usize, const SWAP: bool>(
+            from: &[u8; N],
+            to: &mut [MaybeUninit<u8>; N],
+        ) {
+            MOVED.set(MOVED.get() + N);
+            for (at, byte) in from.iter().enumerate() {
+                let behind = if SWAP { N - 1 - at } else { at };
+                to[behind].write(*byte);
+            }
+        }
+    }
+
+    const TEXT: &str = "
+        enum color { RED, GREEN };
+        struct plain { int a; hyper b; short c; unsigned char d; float e; double f; bool g; color h; };
+        struct nested { plain first; opaque gap[3]; plain all<>; int last; string name<>; };
+        union chosen switch (color of) { case RED: hyper one; case GREEN: nested other; };
+    ";
+
+    fn check(representation: Representation) {
+        let parsed = tenon_idl::parse_text("moved.x", TEXT, &Default::default());
+        let schema = parsed.schema.expect("an interface");
+        for passes in [&[][..], Pass::ALL] {
+            let plans = Plans::new(&schema, representation, passes).expect("plans that fit");
+            let interface = Interface::with_plans(schema.clone(), plans).expect("plans that fit");
+            let mut moved = [0, 0];
+            for (id, seed) in (0..4).flat_map(|id| (0..8).map(move |seed| (TypeId(id), seed))) {
+                let message = interface.message(id).expect("a layout");
+                let value = Random::new(seed).value(&schema, &Type::Named(id), 60);
+                let frame = message.frame(&value).expect("a value of the type");
+                let [mut expected, mut buffer] = [Buffer::default(), Buffer::default()];
+                let usual = frame.encode_by_interpreter(&mut Encoder::new(&mut expected));
+                MOVED.set(0);
+                let done = frame.encode_moving::<CountingMover, _>(&mut Encoder::new(&mut buffer));
+                moved[0] += MOVED.replace(0);
+                assert_eq!((done, buffer.as_slice()), (usual, expected.as_slice()));
+                let mut input = Decoder::new(buffer.as_slice());
+                let read = message.decode_moving::<CountingMover, _>(&mut input);
+                moved[1] += MOVED.get();
+                assert_eq!(read.map(|frame| frame.value()), Ok(value));
+            }
+            assert!(moved[0] > 0, "nothing was moved by the mover");
+            assert_eq!(moved[0], moved[1], "both directions move the same numbers");
+        }
+    }
+
+    #[test]
+    fn numbers_move_as_one_likes_in_xdr() {
+        check(Representation::XDR);
+    }
+
+    #[test]
+    fn numbers_move_as_one_likes_in_memory_order() {
+        let order = match cfg!(target_endian = "little") {
+            true => Order::Little,
+            false => Order::Big,
+        };
+        check(Representation {
+            order,
+            ..Representation::LEAN
+        });
     }
 }

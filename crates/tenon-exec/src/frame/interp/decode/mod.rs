@@ -6,12 +6,13 @@
 
 mod source;
 
+use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 use tenon_plan::Count;
 use tenon_wire::{DecodeError, DecodeErrorKind};
 
-use super::{ErrorRecorded, StepResult, number};
+use super::{ErrorRecorded, NumberMover, StepResult, number};
 use crate::frame::arena::FrameArena;
 use crate::frame::heap::{CHeap, MemoryContent};
 use crate::layout::CountedArray;
@@ -30,7 +31,7 @@ pub(in crate::frame) use source::DecodeSource;
 /// # Safety
 /// There is room for a value as `entry` moves it at `to`.
 #[inline(always)]
-pub(in crate::frame) unsafe fn decode<M: ValueMemory>(
+pub(in crate::frame) unsafe fn decode<N: NumberMover, M: ValueMemory>(
     program: &InterpreterProgram,
     entry: &ProgramEntry,
     to: *mut u8,
@@ -38,11 +39,12 @@ pub(in crate::frame) unsafe fn decode<M: ValueMemory>(
     source: DecodeSource<'_>,
 ) -> Result<(usize, usize), DecodeError> {
     memory.forget();
-    let mut decoding = DecodeInterpreter {
+    let mut decoding = DecodeInterpreter::<M, N> {
         program,
         source,
         memory,
         fault: None,
+        numbers: PhantomData,
     };
     // SAFETY: the caller's promise.
     let done = unsafe {
@@ -98,17 +100,18 @@ impl ValueMemory for CHeap {
     }
 }
 
-struct DecodeInterpreter<'p, 'i, 'm, M> {
+struct DecodeInterpreter<'p, 'i, 'm, M, N> {
     program: &'p InterpreterProgram,
     source: DecodeSource<'i>,
     memory: &'m mut M,
     fault: Option<DecodeRefusal<'p>>,
+    numbers: PhantomData<N>,
 }
 
 /// The block of a body that has none yet. It is never read.
 const NO_BLOCK: *const u8 = ptr::dangling();
 
-impl<'p, M: ValueMemory> DecodeInterpreter<'p, '_, '_, M> {
+impl<'p, M: ValueMemory, N: NumberMover> DecodeInterpreter<'p, '_, '_, M, N> {
     #[inline(always)]
     unsafe fn entry<const SWAP: bool>(
         &mut self,
@@ -168,14 +171,7 @@ impl<'p, M: ValueMemory> DecodeInterpreter<'p, '_, '_, M> {
                     }
                     ProgramStep::Put { number, at, offset } => {
                         let (to, from) = (it.add(at as usize), block.add(offset as usize));
-                        if !number::move_plain::<SWAP>(number, from, to) {
-                            self.get::<SWAP>(number, from, to, step)?;
-                        }
-                    }
-                    ProgramStep::PutSlowly { number, at, offset } => {
-                        let (to, from) = (it.add(at as usize), block.add(offset as usize));
-                        let moves = self.program.moves;
-                        if !number::move_slowly::<SWAP>(moves, number, from, to) {
+                        if !number::move_plain::<N, SWAP>(number, from, to) {
                             self.get::<SWAP>(number, from, to, step)?;
                         }
                     }

@@ -55,7 +55,7 @@ pub(super) struct DecodeRefusal<'p> {
     step: Option<&'p ProgramStep>,
 }
 
-impl<'p, M: ValueMemory> DecodeInterpreter<'p, '_, '_, M> {
+impl<'p, M: ValueMemory, N> DecodeInterpreter<'p, '_, '_, M, N> {
     /// The next `bytes`, if they are there.
     #[inline]
     pub(super) fn take(
