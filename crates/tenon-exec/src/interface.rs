@@ -13,6 +13,7 @@ use crate::frame::MessageId;
 use crate::jit::MachineCode;
 use crate::layout::{LayoutError, MemoryModel, TypeLayouts};
 use crate::program::InterpreterProgram;
+use crate::resolved::ResolvedPlans;
 
 /// A schema and its plans.
 #[derive(Debug, Clone)]
@@ -32,10 +33,13 @@ struct InterfaceCache {
     machine: OnceLock<MachineCode>,
 }
 
-/// The plans resolved onto memory: the input of the interpreter.
+/// The plans resolved onto memory: the input of the engines.
 #[derive(Debug)]
 pub(crate) struct ResolvedInterface {
     pub layouts: TypeLayouts,
+    /// What the program was made of, and machine code is.
+    #[cfg(feature = "jit")]
+    pub plans: Arc<ResolvedPlans>,
     pub program: InterpreterProgram,
 }
 
@@ -172,19 +176,19 @@ impl Interface {
         }
     }
 
-    /// The memory layouts of its values in a frame.
-    #[cfg(feature = "jit")]
-    pub(crate) fn layouts(&self) -> Result<&TypeLayouts, &LayoutError> {
-        self.resolved().map(|resolved| &resolved.layouts)
-    }
-
-    /// Returns the layouts and the program for the interpreter, which are made when they are first needed.
+    /// Returns the layouts, the plans resolved onto them, and the program for the interpreter, which are made when they
+    /// are first needed.
     #[inline]
     pub(crate) fn resolved(&self) -> Result<&ResolvedInterface, &LayoutError> {
         let make = || {
             let layouts = TypeLayouts::in_model(&self.schema, self.model)?;
-            let program = InterpreterProgram::new(&self.schema, &self.plans.stripped(), &layouts);
-            Ok(ResolvedInterface { layouts, program })
+            let plans = ResolvedPlans::new(&self.schema, &self.plans.stripped(), &layouts);
+            Ok(ResolvedInterface {
+                layouts,
+                program: InterpreterProgram::new(&plans),
+                #[cfg(feature = "jit")]
+                plans: Arc::new(plans),
+            })
         };
         self.cache.resolved.get_or_init(make).as_ref()
     }

@@ -47,6 +47,7 @@ pub mod layout;
 mod procedure;
 mod program;
 pub mod random;
+mod resolved;
 mod value;
 
 pub use amplification::{AmplifyingType, amplifying_types};

@@ -1,8 +1,6 @@
 //! The values of an enum as a processor looks for one among them: a comparison and a mask of bits for those that
 //! lie near to each other.
 
-use tenon_schema::EnumMember;
-
 /// Values of an enum that lie near to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cluster {
@@ -15,9 +13,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The values of these members, in their order.
-    pub fn of(members: &[EnumMember]) -> Vec<Self> {
-        let mut values: Vec<i32> = members.iter().map(|member| member.value).collect();
+    /// The clusters of these values, in the order of the values.
+    pub fn of(values: impl IntoIterator<Item = i32>) -> Vec<Self> {
+        let mut values: Vec<i32> = values.into_iter().collect();
         values.sort_unstable();
         values.dedup();
         Self::all(&values)

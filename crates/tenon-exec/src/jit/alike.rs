@@ -3,23 +3,22 @@
 
 use std::collections::HashMap;
 
-use tenon_plan::links::is_link;
-use tenon_plan::{
-    Blittable, BlockPart, Count, FixedKind, Layout, Op, Place, Plan, Plans, ReservedBlock, Scalar,
-};
-use tenon_schema::{Schema, TypeId, TypeKind};
+use tenon_plan::{Blittable, Count, FixedKind, Scalar};
+use tenon_schema::TypeId;
 
-use crate::layout::TypeLayouts;
+use crate::resolved::{
+    ResolvedArm, ResolvedBlock, ResolvedItem, ResolvedKind, ResolvedOp, ResolvedPart, ResolvedPlan,
+    ResolvedPlans,
+};
 
 /// Finds for each type the first one that is moved like it.
-pub(super) fn alike(schema: &Schema, plans: &Plans, layouts: &TypeLayouts) -> Vec<TypeId> {
+pub(super) fn alike(plans: &ResolvedPlans) -> Vec<TypeId> {
     let mut firsts = HashMap::new();
     let mut alike = Vec::new();
     for (index, plan) in plans.types.iter().enumerate() {
         let id = TypeId(index as u32);
         let mut signature = StructuralSignature {
-            schema,
-            layouts,
+            plans,
             alike: &alike,
             words: Vec::new(),
         };
@@ -34,153 +33,136 @@ pub(super) fn alike(schema: &Schema, plans: &Plans, layouts: &TypeLayouts) -> Ve
 
 /// All that the code of a type depends on, as words. Its methods return `None` if it depends on more.
 struct StructuralSignature<'a> {
-    schema: &'a Schema,
-    layouts: &'a TypeLayouts,
+    plans: &'a ResolvedPlans,
     /// Result for the types before.
     alike: &'a [TypeId],
     words: Vec<u64>,
 }
 
-impl<'a> StructuralSignature<'a> {
-    fn plan(&mut self, id: TypeId, plan: &Plan) -> Option<()> {
+impl StructuralSignature<'_> {
+    fn plan(&mut self, id: TypeId, plan: &ResolvedPlan) -> Option<()> {
         if plan.recursive {
             return None;
         }
-        let layout = Layout::of_type(self.schema, id);
-        let is_c = self.layouts.model().is_c();
-        self.words.push(self.layouts.named(id).size);
-        if is_c && is_link(self.schema, id) {
-            self.words.push(self.layouts.link_offset(id));
+        self.words.push(plan.bytes.into());
+        if self.plans.model.is_c() {
+            self.words.extend(plan.link.map(u64::from));
         }
-        self.words.extend([plan.size.min, plan.align.into()]);
-        if let TypeKind::Enum(members) = &self.schema.type_def(id).kind {
-            let mut values: Vec<i32> = members.iter().map(|member| member.value).collect();
+        self.words.extend([plan.fewest, plan.align.into()]);
+        let members = &self.plans.members[id.0 as usize];
+        if !members.is_empty() {
+            let mut values = members.to_vec();
             values.sort_unstable();
             values.dedup();
             self.words
                 .extend(values.into_iter().map(|value| value as u64));
             return Some(());
         }
-        self.body(&plan.body, layout)
+        self.body(&plan.body)
     }
 
-    fn body(&mut self, body: &[Op], layout: Layout<'a>) -> Option<()> {
+    fn body(&mut self, body: &[ResolvedOp]) -> Option<()> {
         self.words.push(body.len() as u64);
-        body.iter().try_for_each(|op| self.op(op, layout))
+        body.iter().try_for_each(|op| match op {
+            ResolvedOp::Reserve(block) => {
+                self.words.push(0);
+                self.block(block)
+            }
+            ResolvedOp::Align { to, before } => {
+                self.words.extend([1, (*to).into(), (*before).into()]);
+                Some(())
+            }
+            ResolvedOp::Item(item) => self.item(item),
+        })
     }
 
-    fn op(&mut self, op: &Op, layout: Layout<'a>) -> Option<()> {
-        let at = match op.place() {
-            Some(place) => self.place(layout, place)?,
-            None => Layout::Nothing,
-        };
-        match op {
-            Op::Reserve(block) => {
-                self.words.push(0);
-                self.block(block, layout)?;
-            }
-            Op::Align { to, before } => self.words.extend([1, (*to).into(), (*before).into()]),
-            Op::BlitCounted { item, bound, .. } => {
+    fn item(&mut self, item: &ResolvedItem) -> Option<()> {
+        self.words.push(item.at.into());
+        match &item.kind {
+            ResolvedKind::BlitCounted { item, bound } => {
                 self.words.extend([7, (*bound).into()]);
                 self.blittable(item);
             }
-            Op::PutElements { count, element, .. } => {
+            ResolvedKind::PutElements {
+                count,
+                stride,
+                element,
+            } => {
                 self.words.push(8);
-                let of = self.repeated(*count, at)?;
-                self.block(element, of)?;
+                self.repeated(*count, *stride);
+                self.block(element)?;
             }
-            Op::CopyCounted { bound, text, .. } => {
+            ResolvedKind::CopyCounted { bound, text } => {
                 // In a frame, strings are counted as opaque data is.
-                let is_text = *text && self.layouts.model().is_c();
+                let is_text = *text && self.plans.model.is_c();
                 self.words.extend([9, (*bound).into(), is_text.into()]);
             }
-            Op::PutCounted { scalar, bound, .. } => {
+            ResolvedKind::PutCounted { scalar, bound } => {
                 self.words.extend([10, (*bound).into()]);
                 self.scalar(*scalar)?;
             }
-            Op::Loop {
+            ResolvedKind::Loop {
                 count,
-                element,
+                fewest,
+                stride,
                 body,
-                ..
             } => {
-                self.words.extend([11, element.min.into()]);
-                self.elements(*count, body, at)?;
+                self.words.extend([11, (*fewest).into()]);
+                self.repeated(*count, *stride);
+                self.body(body)?;
             }
-            Op::Switch {
-                discriminant,
-                arms,
-                default,
-                ..
-            } => {
-                let (id, union) = at.named(self.schema).zip(at.union(self.schema))?;
-                let offset = self.layouts.arms_offset(id);
-                self.words.extend([12, offset, arms.len() as u64]);
-                self.scalar(*discriminant)?;
-                let held = union.alternatives().map(Layout::of_arm).enumerate();
-                let behind = held.map(|(position, arm)| {
-                    let boxed = self.layouts.boxed_arm(self.schema, id, position, arm);
-                    boxed.map_or(0, |bytes| bytes + 1)
-                });
-                self.words.extend(behind);
-                for (arm, definition) in arms.iter().zip(&union.arms) {
-                    self.words.push(arm.values.len() as u64);
-                    self.words
-                        .extend(arm.values.iter().map(|value| *value as u64));
-                    self.body(&arm.body, Layout::of_arm(definition.field.as_ref()))?;
-                }
-                self.words.push(default.is_some().into());
-                if let Some(body) = default {
-                    let field = union.default.as_ref().and_then(Option::as_ref);
-                    self.body(body, Layout::of_arm(field))?;
-                }
+            ResolvedKind::Switch(switch) => {
+                let arms = switch.arms.len() as u64;
+                self.words.extend([12, switch.arms_at.into(), arms]);
+                self.scalar(switch.discriminant)?;
+                self.words.push(switch.default.is_some().into());
+                switch.all_arms().try_for_each(|arm| self.arm(arm))?;
             }
-            Op::Optional { body, .. } => {
-                self.words.push(13);
-                self.elements(Count::Fixed(1), body, at)?;
+            ResolvedKind::Optional { bytes, body } => {
+                self.words.extend([13, (*bytes).into()]);
+                self.body(body)?;
             }
-            Op::List {
+            ResolvedKind::List {
                 first_bare,
                 element,
-                ..
             } => {
                 self.words.extend([14, (*first_bare).into()]);
                 self.named(*element)?;
             }
-            Op::Call { plan, .. } => {
+            ResolvedKind::Call { plan } => {
                 self.words.push(15);
                 self.named(*plan)?;
             }
-            Op::External { .. } => return None,
+            ResolvedKind::External => return None,
         }
         Some(())
     }
 
-    fn place(&mut self, layout: Layout<'a>, place: &Place) -> Option<Layout<'a>> {
-        let (at, offset) = self.layouts.locate(self.schema, layout, place)?;
-        self.words.push(offset);
-        Some(at)
+    fn arm(&mut self, arm: &ResolvedArm) -> Option<()> {
+        self.words
+            .push(arm.boxed.map_or(0, |bytes| u64::from(bytes) + 1));
+        self.words.push(arm.values.len() as u64);
+        self.words
+            .extend(arm.values.iter().map(|value| *value as u64));
+        self.body(&arm.body)
     }
 
-    fn block(&mut self, block: &ReservedBlock, layout: Layout<'a>) -> Option<()> {
+    fn block(&mut self, block: &ResolvedBlock) -> Option<()> {
         self.words
             .extend([block.bytes.into(), block.parts.len() as u64]);
-        block
-            .parts
-            .iter()
-            .try_for_each(|part| self.part(part, layout))
+        block.parts.iter().try_for_each(|part| self.part(part))
     }
 
-    fn part(&mut self, part: &BlockPart, layout: Layout<'a>) -> Option<()> {
+    fn part(&mut self, part: &ResolvedPart) -> Option<()> {
         self.words.push(part.offset().into());
         let item = match part {
-            BlockPart::Hole(hole) => {
+            ResolvedPart::Hole(hole) => {
                 self.words.extend([2, hole.bytes.into()]);
                 return Some(());
             }
-            BlockPart::Item(item) => item,
+            ResolvedPart::Item(item) => item,
         };
-        self.place(layout, &item.place)?;
+        self.words.push(item.at.into());
         match &item.kind {
             FixedKind::Put { scalar } => {
                 self.words.push(3);
@@ -199,21 +181,14 @@ impl<'a> StructuralSignature<'a> {
         Some(())
     }
 
-    fn elements(&mut self, count: Count, body: &[Op], at: Layout<'a>) -> Option<()> {
-        let element = self.repeated(count, at)?;
-        self.body(body, element)
-    }
-
-    /// Adds how many elements there are; returns one.
-    fn repeated(&mut self, count: Count, at: Layout<'a>) -> Option<Layout<'a>> {
-        let element = at.element(self.schema)?;
+    /// Adds how many elements there are, and how far they lie from each other.
+    fn repeated(&mut self, count: Count, stride: u32) {
         let (is_fixed, count) = match count {
             Count::Fixed(count) => (true, count),
             Count::Counted(bound) => (false, bound),
         };
-        let stride = self.layouts.extent(self.schema, element).size;
-        self.words.extend([is_fixed.into(), count.into(), stride]);
-        Some(element)
+        self.words
+            .extend([u64::from(is_fixed), count.into(), stride.into()]);
     }
 
     fn blittable(&mut self, item: &Blittable) {
@@ -258,6 +233,7 @@ mod tests {
     use tenon_plan::{Pass, Representation, lower, specialize};
 
     use super::*;
+    use crate::layout::TypeLayouts;
 
     #[test]
     fn names_and_docs_make_no_difference_and_all_else_does() {
@@ -281,7 +257,7 @@ mod tests {
             let mut plans = lower(&schema, representation).expect("types that end");
             specialize(&schema, &mut plans, Pass::ALL).expect("good passes");
             let layouts = TypeLayouts::new(&schema).expect("a layout");
-            let firsts = alike(&schema, &plans, &layouts);
+            let firsts = alike(&ResolvedPlans::new(&schema, &plans, &layouts));
             let firsts: Vec<u32> = firsts.into_iter().map(|id| id.0).collect();
             assert_eq!(firsts, [0, 0, 2, 3, 3, 5, 6, 7, 7, 9, 10, 10, 12, 13]);
         }

@@ -53,25 +53,20 @@ struct JitCompiler {
 }
 
 impl InterfaceCode {
-    /// Returns the code of interfaces that are equal to this one. `None` if no frame can hold its values, or its plans
-    /// demand a padding that is not supported here.
+    /// Returns the code of interfaces with plans that are resolved to the same as those of this one. `None` if no frame
+    /// can hold its values, or its plans demand a padding that is not supported here.
     pub fn of(interface: &Interface) -> Option<Arc<Self>> {
-        let plans = interface.plans().stripped();
+        let plans = &interface.resolved().ok()?.plans;
         OpaqueHelpers::of(OpaqueForm::Frame, plans.representation.padding, false)?;
-        let layouts = interface.layouts().ok()?;
         let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|code| code.strong_count() > 0);
         let known = codes.iter().filter_map(Weak::upgrade);
-        let is_equal = |code: &Arc<Self>| {
-            code.given.plans == plans
-                && code.given.layouts == *layouts
-                && code.given.schema == *interface.schema()
-        };
+        let is_equal = |code: &Arc<Self>| code.given.plans == *plans;
         if let Some(code) = known.into_iter().find(is_equal) {
             return Some(code);
         }
         let code = Arc::new(Self {
-            given: CompilationInput::new(interface.schema().clone(), plans, layouts.clone()),
+            given: CompilationInput::new(Arc::clone(plans)),
             compiler: Mutex::new(CompilerState::NotStarted),
         });
         codes.push(Arc::downgrade(&code));

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value, types};
 use cranelift_frontend::Switch;
-use tenon_plan::{Arm, Body, Layout, Scalar};
+use tenon_plan::Scalar;
 
 use super::emit::{FunctionEmitter, MemoryOperand};
 use super::given::MarshalDirection;
+use crate::resolved::{ResolvedArm, ResolvedSwitch};
 
 /// Fixed arrays of so many items at most are unrolled.
 const MAX_UNROLLED: u32 = 4;
@@ -140,58 +141,46 @@ impl<'a> FunctionEmitter<'a, '_> {
         given
     }
 
-    /// Runs the arm that `value` selects of the union at `at`, of which `layout` is the layout.
-    pub fn arms(
-        &mut self,
-        (scalar, value): (Scalar, Value),
-        arms: &'a [Arm],
-        default: Option<&'a Body>,
-        (layout, at): (Layout<'a>, MemoryOperand),
-    ) {
-        let union = layout.named(self.schema()).zip(layout.union(self.schema()));
-        let Some((id, definition)) = union else {
-            unreachable!("the verifier has looked for every union");
-        };
-        if let Scalar::Enum(of) = scalar {
-            let mut values = arms.iter().flat_map(|arm| &arm.values);
+    /// Runs the arm that `value` selects of the union at `at`.
+    pub fn arms(&mut self, union: &'a ResolvedSwitch, value: Value, at: MemoryOperand) {
+        if let Scalar::Enum(of) = union.discriminant {
+            let mut values = union.arms.iter().flat_map(|arm| &arm.values);
+            let has_others = !values.all(|value| self.given.is_member(of, *value));
             // Without a default arm, a value that selects an arm is a member.
-            if default.is_some() || !values.all(|value| self.given.is_member(of, *value)) {
+            if union.default.is_some() || has_others {
                 self.check_member(of, value);
                 self.settle();
             }
         }
-        let held = at.plus(self.given.arms_offset(id));
+        let held = at.plus(union.arms_at.into());
         let after = self.builder.create_block();
-        let mut bodies = Vec::new();
-        let mut target = |this: &mut Self, body: &'a Body, (position, field)| {
-            let layout = Layout::of_arm(field);
-            let boxed = this.given.boxed_arm(id, position, layout);
-            if body.is_empty() && boxed.is_none() {
+        let mut blocks = Vec::new();
+        let mut target = |this: &mut Self, arm: &'a ResolvedArm| {
+            if arm.body.is_empty() && arm.boxed.is_none() {
                 return after;
             }
             let block = this.builder.create_block();
-            bodies.push((block, body, layout, boxed));
+            blocks.push((block, arm));
             block
         };
         let mut entries = BTreeMap::new();
-        for (position, (arm, of)) in arms.iter().zip(&definition.arms).enumerate() {
-            let block = target(self, &arm.body, (position, of.field.as_ref()));
+        for arm in &union.arms {
+            let block = target(self, arm);
             for value in &arm.values {
                 entries.entry(*value as u32).or_insert(block);
             }
         }
-        let otherwise = match default {
-            Some(body) => {
-                let field = definition.default.as_ref().and_then(Option::as_ref);
-                target(self, body, (definition.arms.len(), field))
-            }
+        let otherwise = match &union.default {
+            Some(arm) => target(self, arm),
             None => self.refusal(),
         };
-        self.select((scalar, value), &entries, otherwise);
-        for (block, body, layout, boxed) in bodies {
+        self.select((union.discriminant, value), &entries, otherwise);
+        for (block, arm) in blocks {
             self.go_on(block);
-            let at = boxed.map_or(held, |bytes| self.behind(held, bytes));
-            self.body(body, layout, at);
+            let at = arm
+                .boxed
+                .map_or(held, |bytes| self.behind(held, bytes.into()));
+            self.body(&arm.body, at);
             self.builder.ins().jump(after, &[]);
         }
         self.go_on(after);

@@ -4,10 +4,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
-use tenon_plan::{
-    Blittable, BlockPart, COUNT_BYTES, Count, FixedItem, FixedKind, Layout, Lists, Op,
-    ReservedBlock, Scalar,
-};
+use tenon_plan::{Blittable, COUNT_BYTES, Count, FixedKind, Lists, Scalar};
 use tenon_schema::TypeId;
 
 use super::blit::CoalescedCopies;
@@ -15,109 +12,75 @@ use super::c_helpers::{TAKE_BYTES_IN_C, TAKE_IN_C, TAKE_ITEMS_IN_C};
 use super::emit::{FunctionEmitter, MemoryOperand};
 use super::helpers::{ARE_ZERO, GrowingList, HelperFunction, NEXT, TAKE};
 use crate::layout::CountedArray;
+use crate::resolved::{ResolvedBlock, ResolvedFixedItem, ResolvedKind, ResolvedOp, ResolvedPart};
 
 /// Bytes of an element above which counting them could overflow. No frame holds one.
 const MAX_ELEMENT: u64 = 1 << 31;
 
 impl<'a> FunctionEmitter<'a, '_> {
     /// Reads the items of `body` to the value at `it`.
-    pub fn decode(&mut self, body: &'a [Op], layout: Layout<'a>, it: MemoryOperand) {
+    pub fn decode(&mut self, body: &'a [ResolvedOp], it: MemoryOperand) {
         for op in body {
-            self.get_op(op, layout, it);
+            self.get_op(op, it);
         }
     }
 
     /// Emits the code of an operation.
-    fn get_op(&mut self, op: &'a Op, layout: Layout<'a>, it: MemoryOperand) {
+    fn get_op(&mut self, op: &'a ResolvedOp, it: MemoryOperand) {
         match op {
-            Op::Reserve(block) => {
+            ResolvedOp::Reserve(block) => {
                 let from = self.next_bytes(block.bytes.into());
-                self.get_items(block, layout, it, from);
+                self.get_items(block, it, from);
             }
-            Op::Align { to, before } => self.get_hole(*to, *before),
-            Op::BlitCounted { place, item, bound } => {
-                let (_, to) = self.locate(layout, place, it);
-                self.get_blitted(item, *bound, to);
-            }
-            Op::PutElements {
-                place,
+            ResolvedOp::Align { to, before } => self.get_hole(*to, *before),
+            ResolvedOp::Item(item) => self.get_alone(&item.kind, it.plus(item.at.into())),
+        }
+    }
+
+    /// Emits the code of an item that is in no block.
+    fn get_alone(&mut self, kind: &'a ResolvedKind, to: MemoryOperand) {
+        match kind {
+            ResolvedKind::BlitCounted { item, bound } => self.get_blitted(item, *bound, to),
+            ResolvedKind::PutElements {
                 count,
+                stride,
                 element,
-                ..
-            } => {
-                let (layout, to) = self.locate(layout, place, it);
-                self.get_elements(*count, element, layout, to);
-            }
-            Op::CopyCounted { place, bound, text } => {
-                let (_, to) = self.locate(layout, place, it);
-                self.get_opaque(*bound, *text, to);
-            }
-            Op::PutCounted {
-                place,
-                scalar,
-                bound,
-            } => {
-                let (_, to) = self.locate(layout, place, it);
-                self.get_counted(*scalar, *bound, to);
-            }
-            Op::Loop {
-                place,
+            } => self.get_elements((*count, (*stride).into()), element, to),
+            ResolvedKind::CopyCounted { bound, text } => self.get_opaque(*bound, *text, to),
+            ResolvedKind::PutCounted { scalar, bound } => self.get_counted(*scalar, *bound, to),
+            ResolvedKind::Loop {
                 count,
-                element,
+                fewest,
+                stride,
                 body,
-            } => {
-                let (layout, to) = self.locate(layout, place, it);
-                self.get_loop(*count, element.min, body, layout, to);
-            }
-            Op::Switch {
-                place,
-                discriminant,
-                arms,
-                default,
-            } => {
-                let union = self.locate(layout, place, it);
-                let from = self.next_bytes(self.wire_bytes(*discriminant));
-                let value = self.get_discriminant(*discriminant, from, union.1);
+            } => self.get_loop((*count, (*stride).into()), *fewest, body, to),
+            ResolvedKind::Switch(switch) => {
+                let from = self.next_bytes(self.wire_bytes(switch.discriminant));
+                let value = self.get_discriminant(switch.discriminant, from, to);
                 self.settle();
-                self.arms((*discriminant, value), arms, default.as_ref(), union);
+                self.arms(switch, value, to);
             }
-            Op::Optional { place, body } => {
-                let (layout, to) = self.locate(layout, place, it);
-                self.get_optional(body, layout, to);
+            ResolvedKind::Optional { bytes, body } => {
+                self.get_optional((*bytes).into(), body, to);
             }
-            Op::List {
-                place,
+            ResolvedKind::List {
                 first_bare,
                 element,
-            } => {
-                let (_, to) = self.locate(layout, place, it);
-                self.get_list(*first_bare, *element, to);
-            }
-            Op::Call { place, plan } => {
-                let (_, to) = self.locate(layout, place, it);
-                self.call_type(*plan, to);
-            }
-            Op::External { .. } => self.refuse_always(),
+            } => self.get_list(*first_bare, *element, to),
+            ResolvedKind::Call { plan } => self.call_type(*plan, to),
+            ResolvedKind::External => self.refuse_always(),
         }
     }
 
     /// Reads items of fixed size from the block at `from`.
-    fn get_items(
-        &mut self,
-        block: &'a ReservedBlock,
-        layout: Layout<'a>,
-        it: MemoryOperand,
-        from: MemoryOperand,
-    ) {
+    fn get_items(&mut self, block: &'a ResolvedBlock, it: MemoryOperand, from: MemoryOperand) {
         let mut plain = CoalescedCopies::none(self.way.swapped());
         for part in &block.parts {
-            let offset = u64::from(part.offset());
+            let from = from.plus(part.offset().into());
             match part {
-                BlockPart::Hole(hole) => self.get_zeros(hole.bytes, from.plus(offset)),
-                BlockPart::Item(item) => {
-                    let (_, memory) = self.place(layout, &item.place);
-                    let (from, to) = (from.plus(offset), it.plus(memory));
-                    self.get_item(item, memory, (from, to), &mut plain);
+                ResolvedPart::Hole(hole) => self.get_zeros(hole.bytes, from),
+                ResolvedPart::Item(item) => {
+                    self.get_item(item, (from, it.plus(item.at.into())), &mut plain);
                 }
             }
         }
@@ -128,12 +91,11 @@ impl<'a> FunctionEmitter<'a, '_> {
     /// Reads an item of a block, or adds it to those that are copied together.
     fn get_item(
         &mut self,
-        item: &FixedItem,
-        memory: u64,
+        item: &ResolvedFixedItem,
         (from, to): (MemoryOperand, MemoryOperand),
         plain: &mut CoalescedCopies,
     ) {
-        let offset = item.offset.into();
+        let (memory, offset) = (item.at.into(), item.offset.into());
         match &item.kind {
             FixedKind::Put { scalar } => match self.plain(*scalar) {
                 Some(item) => plain.add(memory, offset, &item, 1),
@@ -196,7 +158,7 @@ impl<'a> FunctionEmitter<'a, '_> {
         match self.given.plans.representation.lists {
             Lists::Flagged => self.get_flagged(first_bare, element, to),
             Lists::Counted => {
-                let fewest = self.given.plans.of_type(element).size.min;
+                let fewest = self.given.plans.of_type(element).fewest;
                 let stride = self.list_element(element);
                 let (count, items) = self.get_elements_count(u32::MAX, fewest, stride, to);
                 if first_bare {
@@ -239,7 +201,7 @@ impl<'a> FunctionEmitter<'a, '_> {
         let is_flagged = self.given.plans.representation.lists == Lists::Flagged;
         let left = self.builder.declare_var(types::I64);
         if !is_flagged {
-            let fewest = self.given.plans.of_type(element).size.min;
+            let fewest = self.given.plans.of_type(element).fewest;
             let count = self.get_count(u32::MAX);
             self.check_elements(count, fewest);
             let mut count = count;
@@ -477,16 +439,14 @@ impl<'a> FunctionEmitter<'a, '_> {
 
     fn get_elements(
         &mut self,
-        count: Count,
-        block: &'a ReservedBlock,
-        layout: Layout<'a>,
+        (count, stride): (Count, u64),
+        block: &'a ResolvedBlock,
         to: MemoryOperand,
     ) {
         let bytes = u64::from(block.bytes);
-        let (element, stride) = self.element(layout);
         let steps = [bytes, stride];
         let inside = |this: &mut Self, [from, to]: [MemoryOperand; 2]| {
-            this.get_items(block, element, to, from);
+            this.get_items(block, to, from);
         };
         match count {
             Count::Fixed(count) => {
@@ -503,13 +463,11 @@ impl<'a> FunctionEmitter<'a, '_> {
 
     fn get_loop(
         &mut self,
-        count: Count,
+        (count, stride): (Count, u64),
         fewest: u32,
-        body: &'a [Op],
-        layout: Layout<'a>,
+        body: &'a [ResolvedOp],
         to: MemoryOperand,
     ) {
-        let (element, stride) = self.element(layout);
         let (count, items) = match count {
             Count::Fixed(count) => (self.word(count.into()), to),
             Count::Counted(bound) => self.get_elements_count(bound, fewest.into(), stride, to),
@@ -517,19 +475,18 @@ impl<'a> FunctionEmitter<'a, '_> {
         // Of elements without bytes there is a count alone.
         if !body.is_empty() {
             self.each_of(count, [items], [stride], |this, [item]| {
-                this.decode(body, element, item);
+                this.decode(body, item);
             });
         }
     }
 
-    fn get_optional(&mut self, body: &'a [Op], layout: Layout<'a>, to: MemoryOperand) {
-        let (element, room) = self.element(layout);
+    fn get_optional(&mut self, room: u64, body: &'a [ResolvedOp], to: MemoryOperand) {
         let is_some = self.get_flag();
         let none = self.word(0);
         self.store(none, to);
         self.when(is_some, |this| {
             let held = this.get_boxed(to, room);
-            this.decode(body, element, held);
+            this.decode(body, held);
         });
     }
 

@@ -9,13 +9,14 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
-use tenon_plan::{Body, Layout, Place, Plan, Scalar};
-use tenon_schema::{Schema, TypeId};
+use tenon_plan::Scalar;
+use tenon_schema::TypeId;
 
 use super::context::{ContextHeader, DecodeContext};
 use super::given::{CompilationInput, MarshalDirection};
 use super::helpers::{HelperFunction, OpaqueForm, OpaqueHelpers, REFUSED};
 use super::linker::{JitLinker, RoutineId, RoutinePart};
+use crate::resolved::{ResolvedOp, ResolvedPlan};
 
 /// A place in memory: an address and an offset.
 #[derive(Debug, Clone, Copy)]
@@ -133,10 +134,6 @@ impl<'a, 'f> FunctionEmitter<'a, 'f> {
         self.builder.finalize();
     }
 
-    pub fn schema(&self) -> &'a Schema {
-        &self.given.schema
-    }
-
     /// Emits all of a function `(context, it, at) -> at`, which returns null if it refuses. The caller of an encoder
     /// has made room if [`room_for`](CompilationInput::room_for) says how much.
     pub fn inside(mut self, parameters: &[Value], routine: RoutineId) {
@@ -153,36 +150,34 @@ impl<'a, 'f> FunctionEmitter<'a, 'f> {
 
     /// Moves the value of a routine.
     pub fn routine(&mut self, routine: RoutineId, it: MemoryOperand) {
-        let (plan, layout) = self.given.routine(routine);
         match (routine, self.way) {
             (RoutineId::List(id), MarshalDirection::Encode { .. }) => self.put_list(true, id, it),
             (RoutineId::List(id), MarshalDirection::Decode { .. }) => self.get_list(true, id, it),
-            _ => self.plan(plan, layout, it),
+            _ => self.plan(self.given.routine(routine), it),
         }
     }
 
     /// Moves the value of `plan`, one level deeper if it is recursive.
-    pub fn plan(&mut self, plan: &'a Plan, layout: Layout<'a>, it: MemoryOperand) {
+    pub fn plan(&mut self, plan: &'a ResolvedPlan, it: MemoryOperand) {
         let outside = plan.recursive.then(|| self.enter());
-        self.body(&plan.body, layout, it);
+        self.body(&plan.body, it);
         if let Some(depth) = outside {
             self.store_field(offset_of!(ContextHeader, depth_left), depth);
         }
     }
 
     /// Moves the items of `body` of the value at `it`.
-    pub fn body(&mut self, body: &'a Body, layout: Layout<'a>, it: MemoryOperand) {
+    pub fn body(&mut self, body: &'a [ResolvedOp], it: MemoryOperand) {
         match self.way {
-            MarshalDirection::Encode { .. } => self.encode(body, layout, it),
-            MarshalDirection::Decode { .. } => self.decode(body, layout, it),
+            MarshalDirection::Encode { .. } => self.encode(body, it),
+            MarshalDirection::Decode { .. } => self.decode(body, it),
         }
     }
 
     /// Moves a value of a named type.
     pub fn call_type(&mut self, id: TypeId, it: MemoryOperand) {
-        let plan = self.given.plans.of_type(id);
         if self.given.is_inlined(id) {
-            return self.plan(plan, Layout::of_type(self.schema(), id), it);
+            return self.plan(self.given.plans.of_type(id), it);
         }
         let routine = self.given.target(RoutineId::Type(id));
         self.call_routine(routine, it);
@@ -214,34 +209,6 @@ impl<'a, 'f> FunctionEmitter<'a, 'f> {
         let inside = self.builder.ins().iadd_imm(depth, -1);
         self.store_field(offset, inside);
         depth
-    }
-
-    /// The layout and the address of the item at `place` of the value at `it`.
-    pub fn locate(
-        &mut self,
-        layout: Layout<'a>,
-        place: &Place,
-        it: MemoryOperand,
-    ) -> (Layout<'a>, MemoryOperand) {
-        let (layout, offset) = self.place(layout, place);
-        (layout, it.plus(offset))
-    }
-
-    /// Returns the layout of the item at `place`, and its offset in the value that has `layout`.
-    pub fn place(&mut self, layout: Layout<'a>, place: &Place) -> (Layout<'a>, u64) {
-        let found = self.linker.places.locate(self.given, layout, place);
-        let Some(found) = found else {
-            unreachable!("the verifier has looked for every place");
-        };
-        found
-    }
-
-    /// Layout of the element of an array or pointer, and its size.
-    pub fn element(&self, layout: Layout<'a>) -> (Layout<'a>, u64) {
-        let Some(element) = layout.element(self.schema()) else {
-            unreachable!("the verifier has looked for every element");
-        };
-        (element, self.given.bytes(element))
     }
 
     /// The helpers for counted bytes, or for a string; `None` if no code is made for their padding.

@@ -4,10 +4,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use tenon_plan::{
-    Blittable, BlockPart, COUNT_BYTES, Count, FixedItem, FixedKind, Layout, Lists, Op,
-    ReservedBlock, Scalar,
-};
+use tenon_plan::{Blittable, COUNT_BYTES, Count, FixedKind, Lists, Scalar};
 use tenon_schema::TypeId;
 
 use super::blit::CoalescedCopies;
@@ -16,10 +13,11 @@ use super::emit::{ContextLocation, ContextRegisters, FunctionEmitter, MemoryOper
 use super::given::{HOLE_BYTES, MAX_COVERED};
 use super::helpers::{GROW, GROW_BUFFER};
 use crate::layout::CountedArray;
+use crate::resolved::{ResolvedBlock, ResolvedFixedItem, ResolvedKind, ResolvedOp, ResolvedPart};
 
 impl<'a> FunctionEmitter<'a, '_> {
     /// Appends the items of `body` of the value at `it`.
-    pub fn encode(&mut self, body: &'a [Op], layout: Layout<'a>, it: MemoryOperand) {
+    pub fn encode(&mut self, body: &'a [ResolvedOp], it: MemoryOperand) {
         let mut covered = 0;
         for (index, op) in body.iter().enumerate() {
             if covered == 0 && !self.covered {
@@ -27,14 +25,14 @@ impl<'a> FunctionEmitter<'a, '_> {
             }
             let outside = self.covered;
             self.covered |= covered > 0;
-            self.put_op(op, layout, it);
+            self.put_op(op, it);
             covered = covered.saturating_sub(1);
             self.covered = outside;
         }
     }
 
     /// Makes room for as many of the next operations as are worth one check, and returns their number.
-    fn cover(&mut self, ops: &[Op]) -> usize {
+    fn cover(&mut self, ops: &[ResolvedOp]) -> usize {
         let (mut covered, mut bytes) = (0, 0);
         for op in ops {
             let Some(more) = self.given.most(op) else {
@@ -47,111 +45,77 @@ impl<'a> FunctionEmitter<'a, '_> {
             bytes += more;
             covered += 1;
         }
-        match (ops, covered) {
+        if let ([ResolvedOp::Item(item), ..], 1) = (ops, covered)
+            && let ResolvedKind::CopyCounted { .. } = item.kind
+        {
             // It makes its own check.
-            ([Op::CopyCounted { .. }, ..], 1) => return 0,
-            _ if bytes == 0 => {}
-            _ => {
-                let bytes = self.word(bytes);
-                self.make_room(bytes);
-            }
+            return 0;
+        }
+        if bytes > 0 {
+            let bytes = self.word(bytes);
+            self.make_room(bytes);
         }
         covered
     }
 
     /// Emits the code of an operation.
-    fn put_op(&mut self, op: &'a Op, layout: Layout<'a>, it: MemoryOperand) {
+    fn put_op(&mut self, op: &'a ResolvedOp, it: MemoryOperand) {
         match op {
-            Op::Reserve(block) => {
+            ResolvedOp::Reserve(block) => {
                 let to = self.room(block.bytes.into());
-                self.put_items(block, layout, it, to);
+                self.put_items(block, it, to);
             }
-            Op::Align { to, before } => self.put_hole(*to, *before),
-            Op::BlitCounted { place, item, bound } => {
-                let (_, from) = self.locate(layout, place, it);
-                self.put_blitted(item, *bound, from);
-            }
-            Op::PutElements {
-                place,
+            ResolvedOp::Align { to, before } => self.put_hole(*to, *before),
+            ResolvedOp::Item(item) => self.put_alone(&item.kind, it.plus(item.at.into())),
+        }
+    }
+
+    /// Emits the code of an item that is in no block.
+    fn put_alone(&mut self, kind: &'a ResolvedKind, from: MemoryOperand) {
+        match kind {
+            ResolvedKind::BlitCounted { item, bound } => self.put_blitted(item, *bound, from),
+            ResolvedKind::PutElements {
                 count,
+                stride,
                 element,
+            } => self.put_elements((*count, (*stride).into()), element, from),
+            ResolvedKind::CopyCounted { bound, text } => self.put_opaque(*bound, *text, from),
+            ResolvedKind::PutCounted { scalar, bound } => self.put_counted(*scalar, *bound, from),
+            ResolvedKind::Loop {
+                count,
+                stride,
+                body,
                 ..
-            } => {
-                let (layout, from) = self.locate(layout, place, it);
-                self.put_elements(*count, element, layout, from);
+            } => self.put_loop((*count, (*stride).into()), body, from),
+            ResolvedKind::Switch(switch) => {
+                let to = self.room(self.wire_bytes(switch.discriminant));
+                let value = self.put_discriminant(switch.discriminant, from, to);
+                self.arms(switch, value, from);
             }
-            Op::CopyCounted { place, bound, text } => {
-                let (_, from) = self.locate(layout, place, it);
-                self.put_opaque(*bound, *text, from);
-            }
-            Op::PutCounted {
-                place,
-                scalar,
-                bound,
-            } => {
-                let (_, from) = self.locate(layout, place, it);
-                self.put_counted(*scalar, *bound, from);
-            }
-            Op::Loop {
-                place, count, body, ..
-            } => {
-                let (layout, from) = self.locate(layout, place, it);
-                self.put_loop(*count, body, layout, from);
-            }
-            Op::Switch {
-                place,
-                discriminant,
-                arms,
-                default,
-            } => {
-                let union = self.locate(layout, place, it);
-                let to = self.room(self.wire_bytes(*discriminant));
-                let value = self.put_discriminant(*discriminant, union.1, to);
-                self.arms((*discriminant, value), arms, default.as_ref(), union);
-            }
-            Op::Optional { place, body } => {
-                let (layout, from) = self.locate(layout, place, it);
-                let (element, _) = self.element(layout);
+            ResolvedKind::Optional { body, .. } => {
                 let held = self.load(types::I64, from);
                 let is_some = self.builder.ins().icmp_imm(IntCC::NotEqual, held, 0);
                 self.put_flag(is_some);
-                self.when(is_some, |this| {
-                    this.body(body, element, MemoryOperand::at(held))
-                });
+                self.when(is_some, |this| this.body(body, MemoryOperand::at(held)));
             }
-            Op::List {
-                place,
+            ResolvedKind::List {
                 first_bare,
                 element,
-            } => {
-                let (_, from) = self.locate(layout, place, it);
-                self.put_list(*first_bare, *element, from);
-            }
-            Op::Call { place, plan } => {
-                let (_, from) = self.locate(layout, place, it);
-                self.call_type(*plan, from);
-            }
-            Op::External { .. } => self.refuse_always(),
+            } => self.put_list(*first_bare, *element, from),
+            ResolvedKind::Call { plan } => self.call_type(*plan, from),
+            ResolvedKind::External => self.refuse_always(),
         }
     }
 
     /// Writes items of fixed size to the block at `to`.
-    fn put_items(
-        &mut self,
-        block: &'a ReservedBlock,
-        layout: Layout<'a>,
-        it: MemoryOperand,
-        to: MemoryOperand,
-    ) {
+    fn put_items(&mut self, block: &'a ResolvedBlock, it: MemoryOperand, to: MemoryOperand) {
         let mut plain = CoalescedCopies::none(self.way.swapped());
         for part in &block.parts {
-            let offset = u64::from(part.offset());
+            let to = to.plus(part.offset().into());
             match part {
-                BlockPart::Hole(hole) => self.put_zeros(hole.bytes, to.plus(offset)),
-                BlockPart::Item(item) => {
-                    let (_, memory) = self.place(layout, &item.place);
-                    let (from, to) = (it.plus(memory), to.plus(offset));
-                    self.put_item(item, memory, (from, to), &mut plain);
+                ResolvedPart::Hole(hole) => self.put_zeros(hole.bytes, to),
+                ResolvedPart::Item(item) => {
+                    self.put_item(item, (it.plus(item.at.into()), to), &mut plain);
                 }
             }
         }
@@ -162,12 +126,11 @@ impl<'a> FunctionEmitter<'a, '_> {
     /// Writes an item of a block, or adds it to those that are copied together.
     fn put_item(
         &mut self,
-        item: &FixedItem,
-        memory: u64,
+        item: &ResolvedFixedItem,
         (from, to): (MemoryOperand, MemoryOperand),
         plain: &mut CoalescedCopies,
     ) {
-        let offset = item.offset.into();
+        let (memory, offset) = (item.at.into(), item.offset.into());
         match &item.kind {
             FixedKind::Put { scalar } => match self.plain(*scalar) {
                 Some(item) => plain.add(memory, offset, &item, 1),
@@ -287,7 +250,7 @@ impl<'a> FunctionEmitter<'a, '_> {
             first = self.load(types::I64, MemoryOperand::at(first).plus(link));
         }
         if !is_flagged {
-            let fewest = self.given.plans.of_type(element).size.min;
+            let fewest = self.given.plans.of_type(element).fewest;
             let [offset, fewest] = [link, fewest].map(|value| self.word(value));
             let arguments = [self.context(), first, offset, fewest];
             let count = self.ask_helper(CHAIN_LENGTH, &arguments);
@@ -448,16 +411,14 @@ impl<'a> FunctionEmitter<'a, '_> {
 
     fn put_elements(
         &mut self,
-        count: Count,
-        block: &'a ReservedBlock,
-        layout: Layout<'a>,
+        (count, stride): (Count, u64),
+        block: &'a ResolvedBlock,
         from: MemoryOperand,
     ) {
         let bytes = u64::from(block.bytes);
-        let (element, stride) = self.element(layout);
         let steps = [stride, bytes];
         let inside = |this: &mut Self, [from, to]: [MemoryOperand; 2]| {
-            this.put_items(block, element, from, to);
+            this.put_items(block, from, to);
         };
         match count {
             Count::Fixed(count) => {
@@ -472,9 +433,13 @@ impl<'a> FunctionEmitter<'a, '_> {
         }
     }
 
-    fn put_loop(&mut self, count: Count, body: &'a [Op], layout: Layout<'a>, from: MemoryOperand) {
-        let (element, stride) = self.element(layout);
-        let inside = |this: &mut Self, [item]: [MemoryOperand; 1]| this.encode(body, element, item);
+    fn put_loop(
+        &mut self,
+        (count, stride): (Count, u64),
+        body: &'a [ResolvedOp],
+        from: MemoryOperand,
+    ) {
+        let inside = |this: &mut Self, [item]: [MemoryOperand; 1]| this.encode(body, item);
         match count {
             Count::Fixed(count) => {
                 let count = self.word(count.into());

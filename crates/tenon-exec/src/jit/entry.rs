@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
-use tenon_plan::{Body, Count, Op, Plan};
+use tenon_plan::Count;
 
 use super::context::{ContextHeader, DecodeContext, EncodeContext};
 use super::emit::{ContextLocation, ContextRegisters, FunctionEmitter, MemoryOperand};
@@ -16,6 +16,7 @@ use crate::frame::arena::FrameArena;
 use crate::frame::array::ArrayMessage;
 use crate::frame::{CSource, CTarget, FrameStorage};
 use crate::layout::CountedArray;
+use crate::resolved::{ResolvedItem, ResolvedKind, ResolvedOp, ResolvedPlan};
 
 /// Words that an entry takes.
 pub(super) const PARAMETERS: usize = 6;
@@ -274,7 +275,7 @@ impl CompilationInput {
         let is_list = matches!(routine, RoutineId::List(_));
         // What C holds may be too large to be sent, which the context says.
         let is_limited = self.is_c() && matches!(way, MarshalDirection::Encode { .. });
-        if !is_list && !is_limited && self.is_alone(way, self.routine(routine).0) {
+        if !is_list && !is_limited && self.is_alone(way, self.routine(routine)) {
             return EntryStrategy::Registers;
         }
         match self.is_called(routine) {
@@ -290,21 +291,16 @@ impl CompilationInput {
         if matches!(routine, RoutineId::List(_)) || self.is_c() {
             return None;
         }
-        let (plan, layout) = self.routine(routine);
-        let [op] = plan.body.as_slice() else {
+        let plan = self.routine(routine);
+        let [ResolvedOp::Item(ResolvedItem { at: 0, kind, .. })] = plan.body.as_slice() else {
             return None;
         };
-        let (place, bound, item) = match op {
-            Op::BlitCounted { place, item, bound } => (place, *bound, item.clone()),
-            Op::PutCounted {
-                place,
-                scalar,
-                bound,
-            } => (place, *bound, self.plain(*scalar)?),
+        let (bound, item) = match kind {
+            ResolvedKind::BlitCounted { item, bound } => (*bound, item.clone()),
+            ResolvedKind::PutCounted { scalar, bound } => (*bound, self.plain(*scalar)?),
             _ => return None,
         };
-        let (_, offset) = self.layouts.locate(&self.schema, layout, place)?;
-        let is_all = offset == 0 && bytes as usize == size_of::<CountedArray>();
+        let is_all = bytes as usize == size_of::<CountedArray>();
         let stride = u32::try_from(item.bytes()).ok()?;
         if plan.recursive || !is_all || stride == 0 {
             return None;
@@ -323,30 +319,34 @@ impl CompilationInput {
 
     /// Returns whether a plan can be carried out without a context: no function that needs one is called, no memory is
     /// taken, and no levels are counted.
-    fn is_alone(&self, way: MarshalDirection, plan: &Plan) -> bool {
+    fn is_alone(&self, way: MarshalDirection, plan: &ResolvedPlan) -> bool {
         !plan.recursive && self.are_alone(way, &plan.body)
     }
 
-    fn are_alone(&self, way: MarshalDirection, body: &Body) -> bool {
+    fn are_alone(&self, way: MarshalDirection, body: &[ResolvedOp]) -> bool {
         let takes_memory = matches!(way, MarshalDirection::Decode { .. });
         let is_fixed = |count: &Count| matches!(count, Count::Fixed(_));
-        body.iter().all(|op| match op {
-            Op::Reserve(_) | Op::Align { .. } => true,
-            Op::BlitCounted { .. } | Op::PutCounted { .. } => !takes_memory,
-            Op::PutElements { count, .. } => is_fixed(count) || !takes_memory,
-            Op::Loop { count, body, .. } => {
-                (is_fixed(count) || !takes_memory) && self.are_alone(way, body)
+        body.iter().all(|op| {
+            let ResolvedOp::Item(item) = op else {
+                return true;
+            };
+            match &item.kind {
+                ResolvedKind::BlitCounted { .. } | ResolvedKind::PutCounted { .. } => !takes_memory,
+                ResolvedKind::PutElements { count, .. } => is_fixed(count) || !takes_memory,
+                ResolvedKind::Loop { count, body, .. } => {
+                    (is_fixed(count) || !takes_memory) && self.are_alone(way, body)
+                }
+                ResolvedKind::Switch(switch) => {
+                    let mut arms = switch.all_arms();
+                    arms.all(|arm| self.are_alone(way, &arm.body))
+                }
+                ResolvedKind::Optional { body, .. } => !takes_memory && self.are_alone(way, body),
+                ResolvedKind::Call { plan } => {
+                    self.is_inlined(*plan) && self.is_alone(way, self.plans.of_type(*plan))
+                }
+                ResolvedKind::CopyCounted { .. } | ResolvedKind::List { .. } => false,
+                ResolvedKind::External => true,
             }
-            Op::Switch { arms, default, .. } => {
-                let mut bodies = arms.iter().map(|arm| &arm.body).chain(default);
-                bodies.all(|body| self.are_alone(way, body))
-            }
-            Op::Optional { body, .. } => !takes_memory && self.are_alone(way, body),
-            Op::Call { plan, .. } => {
-                self.is_inlined(*plan) && self.is_alone(way, self.plans.of_type(*plan))
-            }
-            Op::CopyCounted { .. } | Op::List { .. } => false,
-            Op::External { .. } => true,
         })
     }
 }

@@ -1,16 +1,15 @@
 //! Input of the compilation: all that the functions of an interface are made from.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
-use tenon_plan::{
-    Blittable, COUNT_BYTES, Cluster, Count, Layout, Op, Place, Plan, Plans, Scalar, links,
-};
-use tenon_schema::{EnumMember, Schema, TypeId, TypeKind};
+use tenon_plan::{Blittable, COUNT_BYTES, Cluster, Count, Scalar};
+use tenon_schema::TypeId;
 
 use super::alike::alike;
 use super::linker::RoutineId;
 use crate::frame::MessageId;
-use crate::layout::{CountedArray, TypeLayouts};
+use crate::layout::CountedArray;
+use crate::resolved::{ResolvedItem, ResolvedKind, ResolvedOp, ResolvedPlan, ResolvedPlans};
 
 /// Most operations of a type that is inlined and not called.
 const MAX_INLINED: usize = 6;
@@ -49,9 +48,7 @@ impl MarshalDirection {
 /// An interface, as far as machine code depends on it.
 #[derive(Debug)]
 pub(super) struct CompilationInput {
-    pub schema: Schema,
-    pub plans: Plans,
-    pub layouts: TypeLayouts,
+    pub plans: Arc<ResolvedPlans>,
     /// Of the named types: the number of operations that one comes down to, or none if it is always called.
     inlined: Vec<Option<usize>>,
     /// Of the named types, the first one that is moved alike.
@@ -64,16 +61,14 @@ pub(super) struct CompilationInput {
 }
 
 impl CompilationInput {
-    /// Analyses plans that were [stripped](Plans::stripped).
-    pub fn new(schema: Schema, plans: Plans, layouts: TypeLayouts) -> Self {
+    /// Analyses resolved plans.
+    pub fn new(plans: Arc<ResolvedPlans>) -> Self {
         let mut given = Self {
             inlined: vec![None; plans.types.len()],
-            alike: alike(&schema, &plans, &layouts),
+            alike: alike(&plans),
             called: vec![false; plans.types.len()],
             room: vec![None; plans.types.len()],
-            schema,
             plans,
-            layouts,
         };
         // A type that is called is an operation for those that call it, so one round decides about
         // types that come after what they use, and more rounds find no more worth having.
@@ -85,7 +80,7 @@ impl CompilationInput {
         given
     }
 
-    fn small(&self, plan: &Plan) -> Option<usize> {
+    fn small(&self, plan: &ResolvedPlan) -> Option<usize> {
         let weight = self.weight(&plan.body);
         (!plan.recursive && weight <= MAX_INLINED).then_some(weight)
     }
@@ -96,23 +91,32 @@ impl CompilationInput {
     }
 
     /// Number of operations and arms of a body.
-    fn weight(&self, body: &[Op]) -> usize {
+    fn weight(&self, body: &[ResolvedOp]) -> usize {
         let weights = body.iter().map(|op| match op {
-            Op::PutElements { element, .. } => 1 + element.parts.len(),
-            Op::Loop { body, .. } | Op::Optional { body, .. } => 1 + self.weight(body),
-            Op::Switch { arms, default, .. } => {
-                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
-                bodies.map(|body| 1 + self.weight(body)).sum()
-            }
-            Op::Call { plan, .. } => self.inlined[plan.0 as usize].unwrap_or(1),
-            Op::Reserve(_) | Op::Align { .. } => op.steps(),
-            Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::BlitCounted { .. } => 1,
-            Op::List { .. } | Op::External { .. } => 1,
+            ResolvedOp::Reserve(_) | ResolvedOp::Align { .. } => op.steps(),
+            ResolvedOp::Item(item) => self.weight_of(&item.kind),
         });
         weights.sum()
     }
 
-    fn few(&self, plan: &Plan) -> Option<u64> {
+    fn weight_of(&self, kind: &ResolvedKind) -> usize {
+        match kind {
+            ResolvedKind::PutElements { element, .. } => 1 + element.parts.len(),
+            ResolvedKind::Loop { body, .. } | ResolvedKind::Optional { body, .. } => {
+                1 + self.weight(body)
+            }
+            ResolvedKind::Switch(switch) => {
+                let arms = switch.all_arms();
+                arms.map(|arm| 1 + self.weight(&arm.body)).sum()
+            }
+            ResolvedKind::Call { plan } => self.inlined[plan.0 as usize].unwrap_or(1),
+            ResolvedKind::CopyCounted { .. } | ResolvedKind::PutCounted { .. } => 1,
+            ResolvedKind::BlitCounted { .. } | ResolvedKind::List { .. } => 1,
+            ResolvedKind::External => 1,
+        }
+    }
+
+    fn few(&self, plan: &ResolvedPlan) -> Option<u64> {
         match plan.recursive {
             true => None,
             false => self.most_of(&plan.body),
@@ -120,7 +124,16 @@ impl CompilationInput {
     }
 
     /// The most bytes that an operation appends, if they are few or always so many.
-    pub fn most(&self, op: &Op) -> Option<u64> {
+    pub fn most(&self, op: &ResolvedOp) -> Option<u64> {
+        let bytes = match op {
+            ResolvedOp::Reserve(block) => return Some(block.bytes.into()),
+            ResolvedOp::Align { .. } => HOLE_BYTES,
+            ResolvedOp::Item(item) => self.most_of_item(&item.kind)?,
+        };
+        (bytes <= MAX_COVERED).then_some(bytes)
+    }
+
+    fn most_of_item(&self, kind: &ResolvedKind) -> Option<u64> {
         let representation = &self.plans.representation;
         let counted = |bound: u32, bytes: u64| {
             let bytes = bytes.checked_mul(bound.into())?;
@@ -130,39 +143,32 @@ impl CompilationInput {
             Count::Fixed(count) => bytes.checked_mul(count.into()),
             Count::Counted(bound) => counted(bound, bytes),
         };
-        let bytes = match op {
-            Op::Reserve(block) => return Some(block.bytes.into()),
-            Op::Align { .. } => HOLE_BYTES,
-            Op::CopyCounted { bound, .. } => {
-                u64::from(COUNT_BYTES) + representation.padded((*bound).into())
+        match kind {
+            ResolvedKind::CopyCounted { bound, .. } => {
+                Some(u64::from(COUNT_BYTES) + representation.padded((*bound).into()))
             }
-            Op::PutCounted { scalar, bound, .. } => {
-                counted(*bound, representation.bytes(*scalar).into())?
+            ResolvedKind::PutCounted { scalar, bound } => {
+                counted(*bound, representation.bytes(*scalar).into())
             }
-            Op::BlitCounted { item, bound, .. } => counted(*bound, item.bytes())?,
-            Op::PutElements { count, element, .. } => repeated(*count, element.bytes.into())?,
-            Op::Loop { count, body, .. } => repeated(*count, self.most_of(body)?)?,
-            Op::Optional { body, .. } => {
-                u64::from(representation.bytes(Scalar::Bool)) + self.most_of(body)?
+            ResolvedKind::BlitCounted { item, bound } => counted(*bound, item.bytes()),
+            ResolvedKind::PutElements { count, element, .. } => {
+                repeated(*count, element.bytes.into())
             }
-            Op::Switch {
-                discriminant,
-                arms,
-                default,
-                ..
-            } => {
-                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
-                let mut held = bodies.map(|body| self.most_of(body));
+            ResolvedKind::Loop { count, body, .. } => repeated(*count, self.most_of(body)?),
+            ResolvedKind::Optional { body, .. } => {
+                Some(u64::from(representation.bytes(Scalar::Bool)) + self.most_of(body)?)
+            }
+            ResolvedKind::Switch(switch) => {
+                let mut held = switch.all_arms().map(|arm| self.most_of(&arm.body));
                 let held = held.try_fold(0, |most, bytes| Some(bytes?.max(most)));
-                u64::from(representation.bytes(*discriminant)) + held?
+                Some(u64::from(representation.bytes(switch.discriminant)) + held?)
             }
-            Op::Call { plan, .. } => self.room[plan.0 as usize]?,
-            Op::List { .. } | Op::External { .. } => return None,
-        };
-        (bytes <= MAX_COVERED).then_some(bytes)
+            ResolvedKind::Call { plan } => self.room[plan.0 as usize],
+            ResolvedKind::List { .. } | ResolvedKind::External => None,
+        }
     }
 
-    fn most_of(&self, body: &[Op]) -> Option<u64> {
+    fn most_of(&self, body: &[ResolvedOp]) -> Option<u64> {
         let mut all = body.iter().map(|op| self.most(op));
         let all = all.try_fold(0_u64, |all, bytes| all.checked_add(bytes?));
         all.filter(|bytes| *bytes <= MAX_COVERED)
@@ -174,60 +180,36 @@ impl CompilationInput {
         match routine {
             RoutineId::List(_) => None,
             RoutineId::Type(id) => self.room[id.0 as usize],
-            RoutineId::Arguments(_) | RoutineId::Result(_) => self.few(self.routine(routine).0),
+            RoutineId::Arguments(_) | RoutineId::Result(_) => self.few(self.routine(routine)),
         }
     }
 
-    /// The plan of a routine and the layout of its value.
-    pub fn routine(&self, routine: RoutineId) -> (&Plan, Layout<'_>) {
+    /// The plan of a routine.
+    pub fn routine(&self, routine: RoutineId) -> &ResolvedPlan {
         match routine {
-            RoutineId::Type(id) | RoutineId::List(id) => {
-                (self.plans.of_type(id), Layout::of_type(&self.schema, id))
-            }
-            RoutineId::Arguments(at) => {
-                let layout = Layout::Record(&self.procedure(at).arguments);
-                (&self.plans.procedures[at].arguments, layout)
-            }
-            RoutineId::Result(at) => {
-                let result = self.procedure(at).result.as_ref();
-                let layout = result.map_or(Layout::Nothing, Layout::Use);
-                (&self.plans.procedures[at].result, layout)
-            }
+            RoutineId::Type(id) | RoutineId::List(id) => self.plans.of_type(id),
+            RoutineId::Arguments(at) => &self.plans.procedures[at][0],
+            RoutineId::Result(at) => &self.plans.procedures[at][1],
         }
-    }
-
-    fn procedure(&self, at: usize) -> &tenon_schema::Procedure {
-        let plan = &self.plans.procedures[at];
-        let version = &self.schema.programs[plan.program].versions[plan.version];
-        &version.procedures[plan.procedure]
     }
 
     /// The routine that moves a message: of a linked list the whole list. And the bytes that the value
     /// itself takes, at least one, as nothing is free.
     pub fn message(&self, key: MessageId) -> (RoutineId, u32) {
         let routine = match key {
-            MessageId::Type(id) if links::is_link(&self.schema, id) => {
+            MessageId::Type(id) if self.plans.of_type(id).link.is_some() => {
                 let list = RoutineId::List(self.alike[id.0 as usize]);
                 let bytes = match self.is_c() {
-                    true => self.element_bytes(id),
-                    false => size_of::<CountedArray>() as u64,
+                    true => self.plans.of_type(id).bytes,
+                    false => size_of::<CountedArray>() as u32,
                 };
-                return (list, u32::try_from(bytes).unwrap_or(u32::MAX));
+                return (list, bytes);
             }
             MessageId::Type(id) => RoutineId::Type(id),
             MessageId::Arguments(at) => RoutineId::Arguments(at),
             MessageId::Result(at) => RoutineId::Result(at),
         };
-        let bytes = match key {
-            MessageId::Type(id) => self.element_bytes(id),
-            MessageId::Arguments(_) | MessageId::Result(_) => self.bytes(self.routine(routine).1),
-        };
-        let bytes = bytes.max(1);
-        // Layouts refuse larger ones.
-        (
-            self.target(routine),
-            u32::try_from(bytes).unwrap_or(u32::MAX),
-        )
+        (self.target(routine), self.routine(routine).bytes.max(1))
     }
 
     /// Returns whether a routine is called by other functions, and not only by entries.
@@ -244,9 +226,8 @@ impl CompilationInput {
         for plan in &self.plans.types {
             calls(&plan.body, &mut all);
         }
-        for plan in &self.plans.procedures {
-            calls(&plan.arguments.body, &mut all);
-            calls(&plan.result.body, &mut all);
+        for plan in self.plans.procedures.iter().flatten() {
+            calls(&plan.body, &mut all);
         }
         all.retain(|id| !self.is_inlined(*id));
         for id in all {
@@ -262,18 +243,14 @@ impl CompilationInput {
             if let RoutineId::Type(id) = routine {
                 routine = RoutineId::Type(self.alike[id.0 as usize]);
             }
-            let (plan, layout) = self.routine(routine);
-            let [
-                Op::Call {
-                    place,
-                    plan: called,
-                },
-            ] = plan.body.as_slice()
-            else {
+            let plan = self.routine(routine);
+            let [ResolvedOp::Item(ResolvedItem { at: 0, kind, .. })] = plan.body.as_slice() else {
                 return routine;
             };
-            let found = self.layouts.locate(&self.schema, layout, place);
-            if plan.recursive || found.is_none_or(|(_, offset)| offset != 0) {
+            let ResolvedKind::Call { plan: called } = kind else {
+                return routine;
+            };
+            if plan.recursive {
                 return routine;
             }
             routine = RoutineId::Type(*called);
@@ -282,39 +259,29 @@ impl CompilationInput {
 
     /// Returns whether a program in C holds the values.
     pub fn is_c(&self) -> bool {
-        self.layouts.model().is_c()
+        self.plans.model.is_c()
     }
 
     /// Bytes of memory that a value of a named type takes; of a link, an element.
     pub fn element_bytes(&self, id: TypeId) -> u64 {
-        self.layouts.named(id).size
+        self.plans.of_type(id).bytes.into()
     }
 
     /// Offset in an element of a list of the pointer to the next one, in C.
     pub fn link_offset(&self, id: TypeId) -> u64 {
-        self.layouts.link_offset(id)
+        self.plans.of_type(id).link.unwrap_or(0).into()
     }
 
-    /// Bytes of memory that a value takes.
-    pub fn bytes(&self, layout: Layout<'_>) -> u64 {
-        self.layouts.extent(&self.schema, layout).size
-    }
-
-    /// Offset of the arms of the union `id`.
-    pub fn arms_offset(&self, id: TypeId) -> u64 {
-        self.layouts.arms_offset(id)
-    }
-
-    /// Bytes of the value behind the pointer of an arm of the union `id`, if it is boxed.
-    pub fn boxed_arm(&self, id: TypeId, position: usize, arm: Layout<'_>) -> Option<u64> {
-        self.layouts.boxed_arm(&self.schema, id, position, arm)
+    /// Bytes of a scalar in memory.
+    pub fn scalar_bytes(&self, scalar: Scalar) -> u64 {
+        self.plans.model.scalar(scalar).size
     }
 
     /// The block that an item is moved as, if it lies in memory as on the wire and every pattern is a value.
     pub fn plain(&self, scalar: Scalar) -> Option<Blittable> {
         let representation = self.plans.representation;
         let bytes = representation.bytes(scalar);
-        let is_same = self.layouts.scalar_bytes(scalar) == u64::from(bytes);
+        let is_same = self.scalar_bytes(scalar) == u64::from(bytes);
         match scalar {
             Scalar::F128 => Some(Blittable::uniform(1, bytes)),
             _ if !is_same || representation.is_checked(scalar) => None,
@@ -322,61 +289,36 @@ impl CompilationInput {
         }
     }
 
-    fn members(&self, id: TypeId) -> &[EnumMember] {
-        match &self.schema.type_def(id).kind {
-            TypeKind::Enum(members) => members,
-            _ => &[],
-        }
+    fn members(&self, id: TypeId) -> &[i32] {
+        &self.plans.members[id.0 as usize]
     }
 
     pub fn is_member(&self, id: TypeId, value: i32) -> bool {
-        self.members(id).iter().any(|member| member.value == value)
+        self.members(id).contains(&value)
     }
 
     /// The values of an enum.
     pub fn clusters(&self, id: TypeId) -> Vec<Cluster> {
-        Cluster::of(self.members(id))
+        Cluster::of(self.members(id).iter().copied())
     }
 }
 
 /// Adds the types that a body calls.
-fn calls(body: &[Op], all: &mut Vec<TypeId>) {
+fn calls(body: &[ResolvedOp], all: &mut Vec<TypeId>) {
     for op in body {
-        match op {
-            Op::Loop { body, .. } | Op::Optional { body, .. } => calls(body, all),
-            Op::Switch { arms, default, .. } => {
-                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
-                bodies.for_each(|body| calls(body, all));
+        let ResolvedOp::Item(item) = op else { continue };
+        match &item.kind {
+            ResolvedKind::Loop { body, .. } | ResolvedKind::Optional { body, .. } => {
+                calls(body, all);
             }
-            Op::List { element, .. } => all.push(*element),
-            Op::Call { plan, .. } => all.push(*plan),
-            Op::Reserve(_) | Op::Align { .. } | Op::PutElements { .. } | Op::External { .. } => {}
-            Op::CopyCounted { .. } | Op::PutCounted { .. } | Op::BlitCounted { .. } => {}
+            ResolvedKind::Switch(switch) => {
+                switch.all_arms().for_each(|arm| calls(&arm.body, all));
+            }
+            ResolvedKind::List { element, .. } => all.push(*element),
+            ResolvedKind::Call { plan } => all.push(*plan),
+            ResolvedKind::PutElements { .. } | ResolvedKind::External => {}
+            ResolvedKind::CopyCounted { .. } | ResolvedKind::PutCounted { .. } => {}
+            ResolvedKind::BlitCounted { .. } => {}
         }
-    }
-}
-
-/// Cache of the offsets of the fields of records. The key of a record is the address of its fields in the schema.
-#[derive(Debug, Default)]
-pub(super) struct FieldOffsets(HashMap<(usize, usize), Vec<u64>>);
-
-impl FieldOffsets {
-    /// The layout of the item at `place` of `layout`, and its offset.
-    pub fn locate<'a>(
-        &mut self,
-        given: &'a CompilationInput,
-        layout: Layout<'a>,
-        place: &Place,
-    ) -> Option<(Layout<'a>, u64)> {
-        let (mut at, mut base) = (layout, 0);
-        for position in &place.0 {
-            let fields = at.fields(&given.schema)?;
-            let record = (fields.as_ptr() as usize, fields.len());
-            let offsets = self.0.entry(record);
-            let offsets = offsets.or_insert_with(|| given.layouts.offsets(&given.schema, fields));
-            base += offsets.get(*position as usize)?;
-            at = Layout::Use(&fields.get(*position as usize)?.ty);
-        }
-        Some((at, base))
     }
 }

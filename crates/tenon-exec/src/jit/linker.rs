@@ -13,7 +13,7 @@ use tenon_schema::TypeId;
 
 use super::emit::signature;
 use super::entry;
-use super::given::{FieldOffsets, MarshalDirection};
+use super::given::MarshalDirection;
 
 /// Address space that the code of one interface may take. So near to each other its functions
 /// can call each other directly.
@@ -60,7 +60,6 @@ pub(super) struct JitLinker {
     functions: HashMap<FunctionKey, FuncId>,
     /// Those that are called and not compiled yet.
     wanted: Vec<(FunctionKey, FuncId)>,
-    pub places: FieldOffsets,
 }
 
 impl Drop for JitLinker {
@@ -82,7 +81,6 @@ impl JitLinker {
             module: ManuallyDrop::new(JITModule::new(builder)),
             functions: HashMap::new(),
             wanted: Vec::new(),
-            places: FieldOffsets::default(),
         })
     }
 

@@ -423,7 +423,7 @@ mod tests {
             code.expect("code was made")
         };
         assert!(Arc::ptr_eq(&code(&one), &code(&other)));
-        let different = interface("struct shared { unsigned int of_equal_interfaces; };");
+        let different = interface("struct shared { hyper of_equal_interfaces; };");
         assert!(different.compile());
         assert!(!Arc::ptr_eq(&code(&one), &code(&different)));
         let weak = Arc::downgrade(&code(&one));

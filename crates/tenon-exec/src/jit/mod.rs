@@ -1,4 +1,4 @@
-//! Machine code: encoders and decoders for frames, made from plans at run time.
+//! Machine code: encoders and decoders for frames, made from [resolved](crate::resolved) plans at run time.
 //!
 //! A function moves a named type, the arguments or the result of a procedure, in one direction; it is made
 //! when a message needs it, and serves all types that are moved alike. Items of fixed size are moved by
@@ -18,7 +18,7 @@
 //! | `entry` | the functions that a program calls |
 //! | `context` | the context that machine code and helpers share |
 //! | `helpers`, `c_helpers` | the functions that machine code calls; those for values that a program in C holds |
-//! | `given` | the input of the compilation: the plans, the offsets of fields |
+//! | `given` | the input of the compilation: the resolved plans, and which types are inlined |
 //! | `alike` | types that share one function |
 //! | `emit` | code that both directions emit: the cursor, loads, stores, checks, calls |
 //! | `control` | loops, conditions, arms of unions |

@@ -163,6 +163,6 @@ impl FunctionEmitter<'_, '_> {
 
     /// Bytes of a scalar in memory.
     pub fn memory_bytes(&self, scalar: Scalar) -> u64 {
-        self.given.layouts.scalar_bytes(scalar)
+        self.given.scalar_bytes(scalar)
     }
 }

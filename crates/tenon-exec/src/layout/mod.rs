@@ -196,12 +196,6 @@ impl TypeLayouts {
         self.model
     }
 
-    /// Bytes of a scalar in memory.
-    #[cfg(feature = "jit")]
-    pub(crate) fn scalar_bytes(&self, scalar: Scalar) -> u64 {
-        self.model.scalar(scalar).size
-    }
-
     /// Offset of the pointer by which an element of a linked list leads to the next one, in C.
     pub(crate) fn link_offset(&self, id: TypeId) -> u64 {
         self.starts(id).last().copied().unwrap_or(0)

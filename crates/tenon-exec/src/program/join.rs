@@ -1,7 +1,7 @@
 //! Merging of steps: items that are neighbours both in memory and on the wire move at once.
 
-use super::make::narrow;
 use super::{BlockItem, NumberFormat, ProgramStep};
+use crate::resolved::narrow;
 
 /// Numbers of one size, one behind the other both in memory and in a reserved block.
 struct ContiguousSpan {

@@ -1,6 +1,6 @@
-//! Programs: plans resolved onto memory, for the interpreter.
+//! Programs: [resolved](crate::resolved) plans laid out flat, for the interpreter.
 //!
-//! A place has become an offset, an element a stride, a call an index; the body of an operation follows its step.
+//! The body of an operation follows its step.
 //! One program serves both directions, and is made once for an interface. Names are kept aside: only errors need them.
 
 mod join;

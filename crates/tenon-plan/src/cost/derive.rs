@@ -166,7 +166,8 @@ impl<'a> Deriving<'a> {
             }
             Engine::Interpreter => CostTerm::Times(1, Symbol::Member),
             Engine::Compiled | Engine::Machine => {
-                CostTerm::Times(Cluster::of(members).len() as u64, Symbol::Member)
+                let clusters = Cluster::of(members.iter().map(|member| member.value));
+                CostTerm::Times(clusters.len() as u64, Symbol::Member)
             }
         }
     }
