@@ -319,12 +319,10 @@ static int call(int count, char **addresses) {
     for (int i = 0; i < count; i++) {
         tenon_channel *channel = tenon_connect(addresses[i], &store_1_interface, NULL, &error);
         check(channel != NULL, addresses[i]);
-        if (strstr(addresses[i], "udp") != NULL || strstr(addresses[i], "lean") != addresses[i]) {
-            if (strncmp(addresses[i], "shm", 3) != 0) {
-                check(store_list_1_open(channel, &error) == NULL && error.kind == TENON_CALLER, addresses[i]);
-                tenon_close(channel);
-                continue;
-            }
+        if (strncmp(addresses[i], "lean", 4) != 0 && strncmp(addresses[i], "shm", 3) != 0) {
+            check(store_list_1_open(channel, &error) == NULL && error.kind == TENON_CALLER, addresses[i]);
+            tenon_close(channel);
+            continue;
         }
         puts_parts(channel, "object", PARTS);
         puts_parts(channel, "broken", 3);
