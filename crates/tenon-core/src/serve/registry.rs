@@ -160,6 +160,7 @@ impl CallToServe {
             dispatched,
             done,
             sent: done,
+            packets: None,
         };
         draft.seal_stamped(out, &stamps);
     }

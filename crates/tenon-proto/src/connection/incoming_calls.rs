@@ -97,6 +97,15 @@ impl Caller {
             Self::Lean(caller) => caller.id,
         }
     }
+
+    /// Puts the times of packets into a sealed reply, as [`lean::Caller::put_packet_times`] does. A reply by ONC RPC has
+    /// no room for them.
+    pub fn put_packet_times(self, reply: &mut Buffer, times: &lean::PacketTimes) -> Option<u64> {
+        match self {
+            Self::Lean(caller) => caller.put_packet_times(reply, times),
+            Self::Onc { .. } => None,
+        }
+    }
 }
 
 /// A reply that is being written at the end of a buffer, which may hold whole messages before it. In the end it is

@@ -17,6 +17,7 @@ mod liveness;
 mod lone_replies;
 mod metadata;
 mod onc_serving;
+mod packet_times;
 mod pair;
 mod pieces;
 mod preambles;

@@ -115,6 +115,7 @@ fn an_answer_carries_metadata_as_specified() {
                 dispatched: 4,
                 done: 5,
                 sent: 6,
+                packets: None,
             };
             draft.seal_stamped(&mut reply, &stamps);
             let numbers: Vec<_> = (1..=6).map(Double).collect();

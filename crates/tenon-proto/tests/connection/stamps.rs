@@ -10,13 +10,14 @@ use crate::fields::Field::{self, Bytes, Double, Half, Word};
 use crate::fields::{ORDERS, bytes, flags, head, head_with, kinds};
 use crate::pair::{Pair, Served, client_config, known, server_config};
 
-const STAMPS: Stamps = Stamps {
+pub const STAMPS: Stamps = Stamps {
     clock: 0x0102_0304_0506_0708,
     rate: 1_000_000_000,
     received: 10,
     dispatched: 20,
     done: 20,
     sent: 30,
+    packets: None,
 };
 
 /// A reply of procedure 7 to call 1 that carries [`STAMPS`], sent at `sent`, and "pong".
@@ -39,10 +40,20 @@ fn pair(order: ByteOrder, client: Features, server: Features) -> Pair {
     Pair::greeted(client, with(server_config(order), server))
 }
 
+/// Two ends that both offer stamps; the client's bytes are in `order`.
+pub fn stamping_pair(order: ByteOrder) -> Pair {
+    pair(order, Features::STAMPS, Features::STAMPS)
+}
+
 /// Calls this procedure and asks for stamps; returns the call, if it has reached a service.
 fn ask(pair: &mut Pair, procedure: u16) -> Option<Served> {
+    ask_for(pair, procedure, &[Stamps::REQUEST])
+}
+
+/// Calls this procedure with `extensions`; returns the call, if it has reached a service.
+pub fn ask_for(pair: &mut Pair, procedure: u16, extensions: &[Extension<'_>]) -> Option<Served> {
     let extras = Extras {
-        extensions: &[Stamps::REQUEST],
+        extensions,
         ..Extras::default()
     };
     pair.call_with(&known(5), procedure, b"", &extras, "call");

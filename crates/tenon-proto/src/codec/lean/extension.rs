@@ -27,6 +27,8 @@ impl<'m> Extension<'m> {
     pub const METADATA: u16 = 2;
     /// The user that the caller claims to be, as the body of an AUTH_SYS credential (RFC 5531 appendix A).
     pub const CREDENTIAL: u16 = 3;
+    /// Times of packets.
+    pub const PACKET_TIMES: u16 = 4;
 
     /// The extension of a message in this machine's order of bytes that carries metadata.
     pub fn of_metadata(metadata: &'m Metadata) -> Self {
@@ -97,6 +99,16 @@ impl<'m> Extensions<'m> {
     #[inline]
     pub fn size(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Returns the offset of the last of them; 0 if there are none.
+    pub(super) fn offset_of_last(self) -> usize {
+        let mut left = self;
+        let mut offset = 0;
+        while left.next().is_some() && !left.is_empty() {
+            offset = self.size() - left.size();
+        }
+        offset
     }
 
     /// Returns the content of an extension of this kind.

@@ -9,6 +9,7 @@ use super::kind::Kind;
 use super::message::{Extras, MessageDraft, flags};
 use super::metadata::Metadata;
 use super::order::ByteOrder;
+use super::packet_times::PacketTimes;
 use super::stamps::Stamps;
 
 /// The facts about a call that its answer needs.
@@ -182,6 +183,14 @@ impl Caller {
     #[inline]
     pub fn procedure(&self) -> u16 {
         self.procedure
+    }
+
+    /// Puts the times of packets into a sealed reply, which is all that is in `reply`, behind its other extensions;
+    /// returns the time of sending in its time stamps. A message without time stamps, an exception for example, stays as
+    /// it is, as does one that would be larger than the client takes in.
+    #[cold]
+    pub fn put_packet_times(self, reply: &mut Buffer, times: &PacketTimes) -> Option<u64> {
+        times.put(reply, self.order, self.message_max)
     }
 
     /// Appends an answer with a result of no bytes.

@@ -7,6 +7,7 @@ use super::extension::{Extension, Extensions};
 use super::header::{Flags, HEADER, Header};
 use super::kind::Kind;
 use super::order::{ByteOrder, FieldReader};
+use super::packet_times::PacketTimes;
 use super::preamble::PREAMBLE;
 use super::terms::MAGIC;
 
@@ -32,6 +33,8 @@ pub struct Stamps {
     pub done: u64,
     /// The reply was about to be sent.
     pub sent: u64,
+    /// Times of packets, which are in an extension of their own.
+    pub packets: Option<PacketTimes>,
 }
 
 impl Stamps {
@@ -49,11 +52,15 @@ impl Stamps {
         extensions.any(|extension| extension.kind == Extension::STAMPS)
     }
 
-    /// The stamps that a reply carries. Those that make no sense are none: nothing depends on them.
-    pub fn find(mut extensions: Extensions<'_>) -> Option<Self> {
-        let order = extensions.order();
-        let found = extensions.find(|extension| extension.kind == Extension::STAMPS)?;
-        Self::decode(found.content, order)
+    /// The stamps that a reply carries, with the times of packets if it has them. Those that make no sense are none:
+    /// nothing depends on them.
+    pub fn find(extensions: Extensions<'_>) -> Option<Self> {
+        let found = { extensions }.find(|extension| extension.kind == Extension::STAMPS)?;
+        let stamps = Self::decode(found.content, extensions.order())?;
+        Some(Self {
+            packets: PacketTimes::find(extensions),
+            ..stamps
+        })
     }
 
     fn decode(content: &[u8], order: ByteOrder) -> Option<Self> {
@@ -69,6 +76,7 @@ impl Stamps {
             dispatched: next()?,
             done: next()?,
             sent: next()?,
+            packets: None,
         };
         stamps.make_sense().then_some(stamps)
     }
