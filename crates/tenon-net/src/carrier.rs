@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use crate::packet_stamps::{PacketStamps, not_followed};
 use crate::socket::Ready;
 use crate::train::{PacketTrain, ReceivedTrain};
 use crate::{Address, DatagramSocket, Protocol, Transport, Until, XdpDatagramSocket};
@@ -243,6 +244,41 @@ impl Carrier {
             Self::Udp(socket) => socket.expect_train(size),
             // One frame is received at a time, which takes no system call.
             Self::Xdp(_) => {}
+        }
+    }
+
+    /// As [`DatagramSocket::follow_packets`].
+    ///
+    /// # Errors
+    /// `Unsupported` past the kernel's stack, and on other systems than Linux.
+    pub fn follow_packets(&self, sent: bool) -> io::Result<()> {
+        match self {
+            Self::Udp(socket) => socket.follow_packets(sent),
+            Self::Xdp(_) => Err(not_followed()),
+        }
+    }
+
+    /// As [`DatagramSocket::take_stamps`].
+    pub fn take_stamps(&self) -> PacketStamps {
+        match self {
+            Self::Udp(socket) => socket.take_stamps(),
+            Self::Xdp(_) => PacketStamps::default(),
+        }
+    }
+
+    /// As [`DatagramSocket::take_sent_stamps`].
+    pub fn take_sent_stamps(&self) -> PacketStamps {
+        match self {
+            Self::Udp(socket) => socket.take_sent_stamps(),
+            Self::Xdp(_) => PacketStamps::default(),
+        }
+    }
+
+    /// As [`DatagramSocket::received_stamp`].
+    pub fn received_stamp(&self) -> Option<u64> {
+        match self {
+            Self::Udp(socket) => socket.received_stamp(),
+            Self::Xdp(_) => None,
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{self, AddressFamily, Shutdown, SocketType};
 
+use crate::packet_stamps::PacketStamps;
 use crate::socket::{Ready, ReceiveMode, family};
 use crate::stream::first_that_works;
 use crate::system::{DeadlineSocket, SegmentationOffload};
@@ -176,7 +177,32 @@ impl DatagramSocket {
         self.socket.receive_until(until.into(), receive)
     }
 
-    /// Returns whether several datagrams may be there together: they are received by those of the methods below that
+    /// Has the kernel stamp the datagrams that are received from now on, and those that are sent if `sent`. Each that is
+    /// sent leaves its times in the error queue of the socket, until they are [taken](Self::take_stamps).
+    ///
+    /// # Errors
+    /// `Unsupported` on other systems than Linux; what the system reports.
+    pub fn follow_packets(&self, sent: bool) -> io::Result<()> {
+        self.segments.follow(&self.socket, sent)
+    }
+
+    /// Returns the times of the datagram that was received last, and of the one that was sent last before it. Of those
+    /// that were sent, each is returned once.
+    pub fn take_stamps(&self) -> PacketStamps {
+        self.segments.take_stamps(&self.socket)
+    }
+
+    /// Returns the times of the datagram that was sent last, once.
+    pub fn take_sent_stamps(&self) -> PacketStamps {
+        self.segments.take_sent(&self.socket)
+    }
+
+    /// Returns when the datagram that was received last came, as [`PacketStamps::received`].
+    pub fn received_stamp(&self) -> Option<u64> {
+        self.segments.received_stamp()
+    }
+
+    /// Returns whether several datagrams may be there together, or with their times: they are received by those of the methods below that
     /// know [`ReceivedTrain`].
     #[inline]
     pub(crate) fn expects_train(&self) -> bool {

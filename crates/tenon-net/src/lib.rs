@@ -19,6 +19,7 @@ mod happy_eyeballs;
 #[cfg(all(target_os = "linux", not(tenon_portable)))]
 mod linux;
 mod liveness;
+mod packet_stamps;
 mod pair;
 mod poll_event;
 #[cfg(not(any(windows, tenon_portable)))]
@@ -44,6 +45,7 @@ pub use connected::ConnectedSocket;
 pub use datagram::DatagramSocket;
 pub use happy_eyeballs::{AttemptSchedule, FailedAttempts, interleave_families};
 pub use liveness::Liveness;
+pub use packet_stamps::{PacketCosts, PacketStamps};
 pub use pair::{PairedSocket, socket_pair};
 pub use poll_event::{PollEvent, Watch};
 #[cfg(not(any(windows, tenon_portable)))]

@@ -1,19 +1,22 @@
-//! Several datagrams of one length with one system call: the system cuts what is sent (UDP_SEGMENT), and
-//! hands over together what came together (UDP_GRO).
+//! What stands beside the data of datagrams. Several of one length with one system call: the system cuts what is sent
+//! (UDP_SEGMENT), and hands over together what came together (UDP_GRO). And the time at which a datagram came.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
-use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::UdpGroSegment;
 use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, Timestamps, recvmsg, sendmsg,
+    setsockopt,
 };
 
 use super::socket::DeadlineSocket;
+use super::stamps;
+use crate::packet_stamps::PacketStamps;
 use crate::socket::{ReceiveMode, of_receiving};
 use crate::train::{PacketTrain, ReceivedTrain};
 
@@ -31,6 +34,10 @@ pub(crate) struct SegmentationOffload {
     is_never: AtomicBool,
     /// Receives in a row that brought one datagram.
     singles: AtomicU32,
+    /// The kernel stamps the datagrams that come.
+    is_followed: AtomicBool,
+    /// The time of the datagram that was received last, as [`PacketStamps`] has it; 0 for none.
+    received: AtomicU64,
 }
 
 impl SegmentationOffload {
@@ -73,7 +80,35 @@ impl SegmentationOffload {
         }
     }
 
-    /// Returns whether datagrams may come together.
+    /// Has the kernel stamp what is received from now on, and what is sent if `sent`.
+    pub(crate) fn follow(&self, socket: &DeadlineSocket, sent: bool) -> io::Result<()> {
+        stamps::set_stamping(socket, sent)?;
+        self.is_followed.store(true, Relaxed);
+        // From now on it is to be asked what stands beside the data.
+        self.is_expecting.store(true, Relaxed);
+        Ok(())
+    }
+
+    /// Returns the time of the datagram that was received last, and of the one that was sent last before it.
+    pub(crate) fn take_stamps(&self, socket: &DeadlineSocket) -> PacketStamps {
+        let received = self.received_stamp();
+        PacketStamps {
+            received,
+            ..stamps::take_sent(socket.as_fd(), received)
+        }
+    }
+
+    /// Returns the times of the datagram that was sent last.
+    pub(crate) fn take_sent(&self, socket: &DeadlineSocket) -> PacketStamps {
+        stamps::take_sent(socket.as_fd(), None)
+    }
+
+    /// Returns the time of the datagram that was received last.
+    pub(crate) fn received_stamp(&self) -> Option<u64> {
+        Some(self.received.load(Relaxed)).filter(|nanos| *nanos > 0)
+    }
+
+    /// Returns whether datagrams may come together, or with their times.
     #[inline]
     pub(crate) fn is_expecting(&self) -> bool {
         self.is_expecting.load(Relaxed)
@@ -82,7 +117,7 @@ impl SegmentationOffload {
     /// Datagrams are about to come one behind the other.
     pub(crate) fn expect(&self, socket: &DeadlineSocket) {
         self.singles.store(0, Relaxed);
-        if self.is_expecting() || self.is_never.load(Relaxed) {
+        if self.is_expecting() && !self.is_followed.load(Relaxed) || self.is_never.load(Relaxed) {
             return;
         }
         match setsockopt(socket, UdpGroSegment, &true) {
@@ -103,17 +138,24 @@ impl SegmentationOffload {
             ReceiveMode::NonBlocking => MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC,
             ReceiveMode::Blocking => MsgFlags::MSG_TRUNC,
         };
-        let mut control = cmsg_space!(i32);
+        let mut control = cmsg_space!(i32, Timestamps);
         // Room for nothing is no room.
         control.resize(control.capacity(), 0);
         let mut pieces = [IoSliceMut::new(room)];
         let received =
             recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut pieces, Some(&mut control), flags);
         let received = received.map_err(of_receiving)?;
-        let size = received.cmsgs()?.find_map(|message| match message {
-            ControlMessageOwned::UdpGroSegments(size) => usize::try_from(size).ok(),
-            _ => None,
-        });
+        let mut size = None;
+        for message in received.cmsgs()? {
+            match message {
+                ControlMessageOwned::UdpGroSegments(bytes) => size = usize::try_from(bytes).ok(),
+                ControlMessageOwned::ScmTimestampsns(times) => {
+                    let nanos = stamps::software_nanos(&times).unwrap_or(0);
+                    self.received.store(nanos, Relaxed);
+                }
+                _ => {}
+            }
+        }
         let (length, from) = (received.bytes, received.address);
         let size = size.filter(|size| *size > 0).unwrap_or(length);
         let came = ReceivedTrain { length, size };
@@ -122,7 +164,7 @@ impl SegmentationOffload {
     }
 
     fn count(&self, socket: &DeadlineSocket, came: ReceivedTrain) {
-        if came.size < came.length {
+        if came.size < came.length || self.is_followed.load(Relaxed) {
             return self.singles.store(0, Relaxed);
         }
         let singles = self.singles.load(Relaxed) + 1;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::listener::unsupported;
 use super::socket::DeadlineSocket;
 use crate::fd::{BorrowedFd, OwnedFd};
+use crate::packet_stamps::{PacketCosts, PacketStamps, not_followed};
 use crate::socket::{Ready, ReceiveMode};
 use crate::train::{PacketTrain, ReceivedTrain};
 use crate::{Address, Protocol};
@@ -68,6 +69,11 @@ pub(crate) struct SegmentationOffload;
 /// Fails, as this system is not offered Unix sockets.
 pub(crate) fn connect_path(path: &Path, _: Instant) -> io::Result<DeadlineSocket> {
     Err(unsupported(&path.display()))
+}
+
+/// Fails, as this system has no time stamps of packets.
+pub(crate) fn measure_packet_costs(_: usize) -> io::Result<PacketCosts> {
+    Err(not_followed())
 }
 
 /// Methods of types without values: none is ever called.
@@ -171,6 +177,22 @@ impl SegmentationOffload {
         _: PacketTrain<'_>,
         _: Option<SocketAddr>,
     ) -> Option<io::Result<usize>> {
+        None
+    }
+
+    pub(crate) fn follow(&self, _: &DeadlineSocket, _: bool) -> io::Result<()> {
+        Err(not_followed())
+    }
+
+    pub(crate) fn take_stamps(&self, _: &DeadlineSocket) -> PacketStamps {
+        PacketStamps::default()
+    }
+
+    pub(crate) fn take_sent(&self, _: &DeadlineSocket) -> PacketStamps {
+        PacketStamps::default()
+    }
+
+    pub(crate) fn received_stamp(&self) -> Option<u64> {
         None
     }
 
