@@ -10,7 +10,7 @@ use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{CallDraft, LeanCall};
 use tenon_proto::lean::{
     ByteOrder, Extension, Extras, Interface, MessageDraft, Metadata, MetadataError, MetadataView,
-    Stamps,
+    PacketTimes, Stamps,
 };
 use tenon_proto::onc::auth::Credential;
 use tenon_proto::onc::message::CallTemplate;
@@ -39,6 +39,8 @@ pub struct Caller {
     timeout: Duration,
     /// True if lean calls say how much time they have.
     tells_timeout: bool,
+    /// True if lean calls that ask for time stamps ask for the times of packets, too.
+    asks_packet_times: bool,
     /// Attachments of every call, if any were set.
     attachments: Option<Arc<CallerAttachments>>,
     /// True if calls go over a network without encryption, and must not carry tokens there.
@@ -194,6 +196,7 @@ impl Caller {
             interface: Arc::new(Interface::unknown(program, version)),
             timeout: ConnectionConfig::CALL_TIMEOUT,
             tells_timeout: false,
+            asks_packet_times: false,
             attachments: None,
             is_exposed: !stays_here && !options.allow_insecure,
             decoding: Decoding::default(),
@@ -204,6 +207,11 @@ impl Caller {
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
         self.tells_timeout = true;
+    }
+
+    /// Has lean calls that ask for time stamps ask when the server's kernel had their packets, too.
+    pub fn ask_packet_times(&mut self) {
+        self.asks_packet_times = true;
     }
 
     /// Has lean calls be calls of `interface`.
@@ -410,8 +418,9 @@ impl Caller {
                 content,
             }),
             (!metadata.is_empty()).then(|| Extension::of_metadata(&metadata)),
+            (asks_stamps && self.asks_packet_times).then_some(PacketTimes::REQUEST),
         ];
-        let mut extensions = [Stamps::REQUEST; 3];
+        let mut extensions = [Stamps::REQUEST; 4];
         let mut count = 0;
         for extension in all.into_iter().flatten() {
             extensions[count] = extension;

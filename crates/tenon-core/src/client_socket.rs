@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use tenon_net::fd::OwnedFd;
 use tenon_net::{
-    Address, Carrier, ConnectedSocket, PacketTrain, Protocol, Ready, ReceivedTrain, Stream,
-    Transport, Until, impl_as_fd,
+    Address, Carrier, ConnectedSocket, FollowedPackets, PacketStamps, PacketTrain, Protocol, Ready,
+    ReceivedTrain, Stream, Transport, Until, impl_as_fd,
 };
 use tenon_proto::connection::TransmitBatch;
 
@@ -123,6 +123,25 @@ impl ClientSocket {
     pub fn expect_train(&self, size: usize) {
         if let Self::Datagram(carrier) = self {
             carrier.expect_train(size);
+        }
+    }
+
+    /// As [`Carrier::follow_packets`].
+    ///
+    /// # Errors
+    /// As there; `Unsupported` of a stream.
+    pub fn follow_packets(&self, followed: FollowedPackets) -> io::Result<()> {
+        match self {
+            Self::Stream(_) => Err(io::ErrorKind::Unsupported.into()),
+            Self::Datagram(carrier) => carrier.follow_packets(followed),
+        }
+    }
+
+    /// As [`Carrier::take_stamps`]; of a stream none are known.
+    pub fn take_stamps(&self) -> PacketStamps {
+        match self {
+            Self::Stream(_) => PacketStamps::default(),
+            Self::Datagram(carrier) => carrier.take_stamps(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use crate::packet_stamps::{PacketStamps, not_followed};
+use crate::packet_stamps::{FollowedPackets, PacketStamps, not_followed};
 use crate::socket::Ready;
 use crate::train::{PacketTrain, ReceivedTrain};
 use crate::{Address, DatagramSocket, Protocol, Transport, Until, XdpDatagramSocket};
@@ -251,9 +251,9 @@ impl Carrier {
     ///
     /// # Errors
     /// `Unsupported` past the kernel's stack, and on other systems than Linux.
-    pub fn follow_packets(&self, sent: bool) -> io::Result<()> {
+    pub fn follow_packets(&self, followed: FollowedPackets) -> io::Result<()> {
         match self {
-            Self::Udp(socket) => socket.follow_packets(sent),
+            Self::Udp(socket) => socket.follow_packets(followed),
             Self::Xdp(_) => Err(not_followed()),
         }
     }

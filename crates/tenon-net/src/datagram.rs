@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{self, AddressFamily, Shutdown, SocketType};
 
-use crate::packet_stamps::PacketStamps;
+use crate::packet_stamps::{FollowedPackets, PacketStamps};
 use crate::socket::{Ready, ReceiveMode, family};
 use crate::stream::first_that_works;
 use crate::system::{DeadlineSocket, SegmentationOffload};
@@ -177,13 +177,12 @@ impl DatagramSocket {
         self.socket.receive_until(until.into(), receive)
     }
 
-    /// Has the kernel stamp the datagrams that are received from now on, and those that are sent if `sent`. Each that is
-    /// sent leaves its times in the error queue of the socket, until they are [taken](Self::take_stamps).
+    /// Has the kernel stamp these datagrams from now on.
     ///
     /// # Errors
     /// `Unsupported` on other systems than Linux; what the system reports.
-    pub fn follow_packets(&self, sent: bool) -> io::Result<()> {
-        self.segments.follow(&self.socket, sent)
+    pub fn follow_packets(&self, followed: FollowedPackets) -> io::Result<()> {
+        self.segments.follow(&self.socket, followed)
     }
 
     /// Returns the times of the datagram that was received last, and of the one that was sent last before it. Of those

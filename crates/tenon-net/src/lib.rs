@@ -45,7 +45,7 @@ pub use connected::ConnectedSocket;
 pub use datagram::DatagramSocket;
 pub use happy_eyeballs::{AttemptSchedule, FailedAttempts, interleave_families};
 pub use liveness::Liveness;
-pub use packet_stamps::{PacketCosts, PacketStamps};
+pub use packet_stamps::{FollowedPackets, PacketCosts, PacketStamps};
 pub use pair::{PairedSocket, socket_pair};
 pub use poll_event::{PollEvent, Watch};
 #[cfg(not(any(windows, tenon_portable)))]

@@ -14,6 +14,18 @@ pub struct PacketStamps {
     pub received: Option<u64>,
 }
 
+/// Packets of a socket that the kernel stamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FollowedPackets {
+    /// None: what costs nothing.
+    None,
+    /// Those that are received.
+    Received,
+    /// Those that are received and those that are sent. Each that is sent leaves its times in the error queue of the
+    /// socket until they are taken.
+    All,
+}
+
 /// Times that the kernel takes for what has no time stamps, in nanoseconds, as they were measured on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketCosts {

@@ -137,7 +137,8 @@ pub use tenon_core::procedure::{
     CallCodec, CalledProcedure, LeanInterface, Ping, ProcedureCall, ProcedureError, ProcedureInfo,
 };
 pub use tenon_core::profile::{
-    CallProfile, Owner, Part, PartStats, ProfileStats, Summary, Trace, Way,
+    CallProfile, Leg, Owner, PacketCoverage, PacketStep, Part, PartStats, ProfileStats, Summary,
+    Trace, Way,
 };
 pub use tenon_core::propagation::{EnteredContext, PropagatedContext, Propagation};
 pub use tenon_core::serve::{EndOfStream, ServerCounters, ServerLimits, StartError};
@@ -148,7 +149,10 @@ pub use tenon_core::{
     CallTarget, InOrder, LeanInput, MakeCalls, PendingReply, ReplyMetadata, WithOptions,
 };
 pub use tenon_core::{in_process, resolve, stubs};
-pub use tenon_net::{Address, AddressError, Endpoint, Host, Protocol, Transport};
+pub use tenon_net::{
+    Address, AddressError, Endpoint, FollowedPackets, Host, PacketCosts, PacketStamps, Protocol,
+    Transport,
+};
 pub use tenon_proto::connection::{BindError, OutgoingCounters};
 pub use tenon_proto::endpoint::DuplicateLimits;
 pub use tenon_proto::lean;

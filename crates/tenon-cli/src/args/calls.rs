@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use tenon::Metadata;
 
-use super::InterfaceArgs;
+use super::{Factor, InterfaceArgs};
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum AuthArg {
@@ -230,6 +230,17 @@ pub struct AccountArgs {
     /// How many calls, after a hundred that do not count; as many are made without an account
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub calls: u32,
+
+    /// Divide the way of the packets by the kernel's time stamps: headers and checksum, system call, kernel out, wire,
+    /// kernel in, wake-up; at lean+udp:// of both ends, at udp:// of the client
+    #[arg(long)]
+    pub packets: bool,
+
+    /// Say what a call would take if something were so many times as fast, or took no time (0): cpu (all software),
+    /// wire, wakeup (0: both ends look instead of sleeping), headers (with checksums and copying), stubs (client and
+    /// server outside the kernel); all but stubs need --packets
+    #[arg(long, value_name = "NAME=FACTOR,...", value_delimiter = ',')]
+    pub what_if: Vec<Factor>,
 
     /// The version to call, if the procedure's name occurs in several
     #[arg(long = "version", value_name = "NUMBER")]

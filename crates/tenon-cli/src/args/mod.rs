@@ -8,6 +8,7 @@ mod calls;
 mod interfaces;
 mod measuring;
 mod serving;
+mod what_if;
 
 use std::ffi::OsString;
 
@@ -22,6 +23,7 @@ pub use interfaces::{
 };
 pub use measuring::{CostArgs, EngineArg, StudyArgs};
 pub use serving::ServeArgs;
+pub use what_if::{Factor, FactorName};
 
 /// RPC stubs cut to fit: from a `.x` interface file to running clients and servers, by ONC RPC or by
 /// the lean protocol.

@@ -1,10 +1,15 @@
 //! The account of the calls that are followed.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::clock::clock;
+use tenon_net::{PacketCosts, PacketStamps};
+use tenon_proto::lean::SentReply;
+
+use super::clock::{WallClock, clock};
+use super::packets::{PacketObservation, PacketTicks};
 use super::steps::{CallTimestamps, StepRecorder};
 use super::summary::Summary;
 use super::trace::Trace;
@@ -34,6 +39,8 @@ struct AccountState {
     /// Sampling interval: of so many calls one is followed.
     every: u64,
     calls: AtomicU64,
+    /// What the kernel takes for what has no time stamps, if packets are followed.
+    packets: Option<PacketCosts>,
     kept: Mutex<RecentCalls>,
 }
 
@@ -61,6 +68,17 @@ impl CallProfile {
 
     /// An account of one call in so many that keeps the newest `kept` of them, at least one.
     pub fn with(calls: u32, kept: usize) -> Self {
+        Self::new(calls, kept, None)
+    }
+
+    /// An account of every call and of its packets that keeps the newest `kept` calls, at least one. Lean calls ask the
+    /// server when its kernel had the packets; when the client's kernel had them, it is [told](Self::note_packets) by
+    /// the code that calls. `costs` are of this machine.
+    pub fn of_packets(kept: usize, costs: PacketCosts) -> Self {
+        Self::new(1, kept, Some(costs))
+    }
+
+    fn new(calls: u32, kept: usize, packets: Option<PacketCosts>) -> Self {
         // The first use waits for it a moment: better now than in a call.
         clock();
         let kept = RecentCalls {
@@ -72,6 +90,7 @@ impl CallProfile {
             shared: Arc::new(AccountState {
                 every: calls.max(1).into(),
                 calls: AtomicU64::new(0),
+                packets,
                 kept: Mutex::new(kept),
             }),
         }
@@ -104,13 +123,46 @@ impl CallProfile {
         kept.next = (next + 1) % kept.limit;
     }
 
+    /// Returns whether packets are followed.
+    pub fn follows_packets(&self) -> bool {
+        self.shared.packets.is_some()
+    }
+
+    /// Notes when the kernel had the packets of the call that was kept last. Returns by how many nanoseconds such times
+    /// may be wrong, as the kernel's clock is another one than the account's.
+    pub fn note_packets(&self, stamps: PacketStamps) -> u64 {
+        let wall = WallClock::read();
+        let mut kept = self.lock();
+        if let Some(call) = kept.last_mut() {
+            call.packets = PacketTicks::of(stamps, &wall);
+        }
+        wall.error()
+    }
+
     /// Returns the newest calls that were followed and had results, in no order.
     pub fn traces(&self) -> Vec<Trace> {
         let calls = self.lock().calls.clone();
-        let traces = calls.into_iter();
-        traces
-            .map(|times| Trace::new(times, clock().scale()))
-            .collect()
+        let replies = sent_replies(&calls);
+        let trace = |times: CallTimestamps| {
+            let observed = self.observation(&times, &replies);
+            Trace::new(times, observed, clock().scale())
+        };
+        calls.into_iter().map(trace).collect()
+    }
+
+    /// Returns what is known of the packets of a call. `replies` are those of which later calls have brought times.
+    fn observation(
+        &self,
+        times: &CallTimestamps,
+        replies: &HashMap<u64, SentReply>,
+    ) -> Option<PacketObservation> {
+        Some(PacketObservation {
+            client: times.packets?,
+            reply: times
+                .server
+                .and_then(|stamps| replies.get(&stamps.sent).copied()),
+            costs: self.shared.packets?,
+        })
     }
 
     /// Returns the summary of the calls that are kept; `None` if there are none.
@@ -129,6 +181,21 @@ impl CallProfile {
         let kept = self.shared.kept.lock();
         kept.unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl RecentCalls {
+    /// Returns the newest call.
+    fn last_mut(&mut self) -> Option<&mut CallTimestamps> {
+        let last = (self.next + self.limit - 1) % self.limit;
+        self.calls.get_mut(last)
+    }
+}
+
+/// Returns the times of those replies that later replies say them of, by the time of sending in their time stamps.
+fn sent_replies(calls: &[CallTimestamps]) -> HashMap<u64, SentReply> {
+    let earlier = |call: &CallTimestamps| call.server?.packets?.earlier;
+    let replies = calls.iter().filter_map(earlier);
+    replies.map(|reply| (reply.sent, reply)).collect()
 }
 
 impl fmt::Debug for CallProfile {
@@ -157,6 +224,7 @@ mod tests {
         CallTimestamps {
             client,
             server: None,
+            packets: None,
         }
     }
 
@@ -178,7 +246,9 @@ mod tests {
         assert!(account.summary().is_none());
         let kept = || {
             let calls = account.lock().calls.clone();
-            let traces = calls.into_iter().map(|times| Trace::new(times, SCALE));
+            let traces = calls
+                .into_iter()
+                .map(|times| Trace::new(times, None, SCALE));
             let mut kept: Vec<u64> = traces.map(|trace| trace.round_trip()).collect();
             kept.sort_unstable();
             kept

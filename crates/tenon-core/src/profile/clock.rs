@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::sync::OnceLock;
+use std::time::SystemTime;
 
 #[cfg(unix)]
 use rustix::time::{ClockId, clock_gettime};
@@ -94,6 +95,53 @@ impl ClockScale {
     }
 }
 
+/// The system's real-time clock beside the [`clock`]: what one says when the other says what.
+#[derive(Debug, Clone, Copy)]
+pub struct WallClock {
+    ticks: u64,
+    /// Nanoseconds of the real-time clock at these ticks.
+    nanos: u64,
+    rate: u64,
+    /// Nanoseconds by which either may be wrong.
+    error: u64,
+}
+
+impl WallClock {
+    /// Reads both clocks now, a few times, and takes those readings that lie nearest to each other. The result holds for
+    /// a while only, as the real-time clock is corrected now and then.
+    pub fn read() -> Self {
+        const READINGS: usize = 3;
+        let mut best: Option<(u64, u64, u64)> = None;
+        for _ in 0..READINGS {
+            let (before, nanos, after) = (now(), real_time(), now());
+            let apart = after.saturating_sub(before);
+            if best.is_none_or(|(least, ..)| apart < least) {
+                best = Some((apart, before + apart / 2, nanos));
+            }
+        }
+        let (apart, ticks, nanos) = best.unwrap_or_default();
+        let scale = clock().scale();
+        Self {
+            ticks,
+            nanos,
+            rate: scale.rate,
+            error: scale.nanos(apart).div_ceil(2),
+        }
+    }
+
+    /// Returns the ticks at which the real-time clock said so.
+    pub fn ticks_of(&self, nanos: u64) -> u64 {
+        let distance = i128::from(nanos) - i128::from(self.nanos);
+        let ticks = i128::from(self.ticks) + distance * i128::from(self.rate) / i128::from(NANOS);
+        u64::try_from(ticks).unwrap_or(0)
+    }
+
+    /// Returns by how many nanoseconds a time that was converted may be wrong.
+    pub fn error(&self) -> u64 {
+        self.error
+    }
+}
+
 /// Returns the nanoseconds of so many ticks of which there are `rate` in a second.
 pub fn nanos(ticks: u64, rate: u64) -> u64 {
     let nanos = u128::from(ticks) * u128::from(NANOS) / u128::from(rate.max(1));
@@ -117,6 +165,14 @@ fn monotonic() -> u64 {
     static BEGIN: OnceLock<std::time::Instant> = OnceLock::new();
     let begin = BEGIN.get_or_init(std::time::Instant::now);
     u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds of the system's real-time clock, since 1970.
+fn real_time() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    })
 }
 
 /// The processor's counter, if the kernel keeps time by it.
@@ -170,6 +226,24 @@ mod tests {
         let (low, high) = (within.as_nanos(), around.as_nanos());
         assert!(nanos >= low - low / 20, "{nanos} {low}");
         assert!(nanos <= high + high / 20, "{nanos} {high}");
+    }
+
+    #[test]
+    fn the_two_clocks_are_compared() {
+        let before = now();
+        let wall = WallClock::read();
+        let (at, after) = (wall.ticks_of(wall.nanos), now());
+        assert!((before..=after).contains(&at), "{before} {at} {after}");
+        let clock = WallClock {
+            ticks: 1000,
+            nanos: 5000,
+            rate: 3 * NANOS,
+            error: 0,
+        };
+        assert_eq!(
+            [4990, 5000, 5007, 0].map(|nanos| clock.ticks_of(nanos)),
+            [970, 1000, 1021, 0]
+        );
     }
 
     #[test]

@@ -6,13 +6,18 @@
 mod call_profile;
 mod clock;
 mod followed;
+mod packet_way;
+mod packets;
+mod part;
 mod steps;
 mod summary;
 mod trace;
 
 pub use call_profile::CallProfile;
-pub use clock::{clock, now};
+pub use clock::{WallClock, clock, now};
 pub use followed::Followed;
+pub use packets::{Leg, PacketCoverage, PacketStep, PacketTicks};
+pub use part::{Owner, Part, Way};
 pub use steps::{AtEnd, NoProbe, Note, Probe, Step, StepRecorder};
 pub use summary::{PartStats, ProfileStats, Summary};
-pub use trace::{Owner, Part, Trace, Way};
+pub use trace::Trace;

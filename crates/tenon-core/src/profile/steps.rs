@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tenon_proto::lean::Stamps;
 
 use super::clock;
+use super::packets::PacketTicks;
 
 /// A place on the way of a call through its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,12 +80,14 @@ impl<P: Probe> Drop for AtEnd<P> {
     }
 }
 
-/// Times at which a call passed each step, in ticks, and the stamps of the server.
+/// Times at which a call passed each step, in ticks, the stamps of the server, and those of the client's kernel.
 #[derive(Debug, Clone, Copy)]
 pub struct CallTimestamps {
     /// Times at the client; 0 for a step that the call did not pass.
     pub client: [u64; Step::COUNT],
     pub server: Option<Stamps>,
+    /// Times of its packets at the client.
+    pub packets: Option<PacketTicks>,
 }
 
 /// Note of the caller that has received a reply for another: the server's stamps, and when the reply was found.
@@ -131,6 +134,7 @@ impl StepRecorder {
                 .each_ref()
                 .map(|time| time.load(Ordering::Relaxed)),
             server: self.server.get().copied(),
+            packets: None,
         }
     }
 

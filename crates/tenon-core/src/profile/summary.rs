@@ -1,6 +1,8 @@
 //! The summary of many calls.
 
-use super::trace::{Part, Trace, Way};
+use super::packets::PacketCoverage;
+use super::part::{Part, Way};
+use super::trace::Trace;
 
 /// Summary of calls that went the same way, as far as that is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +14,8 @@ pub struct Summary {
     pub left_out: usize,
     /// Extent of what is known of their way.
     pub way: Way,
+    /// Ends of which it is known when the kernel had their packets.
+    pub packets: PacketCoverage,
     /// Time from when they were entered until they were left.
     pub round_trip: ProfileStats,
     /// The client's system call that sent them, see [`Trace::send`].
@@ -44,30 +48,44 @@ pub struct ProfileStats {
     pub p99: u64,
 }
 
+/// Ways, and ends of which packets are known: of two that as many calls have, the latter counts.
+const WAYS: [Way; 3] = [Way::Client, Way::TwoClocks, Way::Whole];
+const COVERAGES: [PacketCoverage; 3] = [
+    PacketCoverage::Neither,
+    PacketCoverage::Client,
+    PacketCoverage::Both,
+];
+
+/// Returns what is known of a call: those of which the same is known have the same parts.
+fn kind_of(trace: &Trace) -> (Way, PacketCoverage) {
+    (trace.way(), trace.packets())
+}
+
 impl Summary {
     /// The summary of the calls of which as much is known as of most. `None` if there are none.
     pub fn of(traces: &[Trace]) -> Option<Self> {
-        let of_way = |way| traces.iter().filter(move |trace| trace.way() == way);
-        let ways = [Way::Client, Way::TwoClocks, Way::Whole];
-        let way = ways.into_iter().max_by_key(|way| of_way(*way).count())?;
-        let mut same: Vec<&Trace> = of_way(way).collect();
-        if same.is_empty() {
-            return None;
-        }
+        let of_kind = |kind| traces.iter().filter(move |trace| kind_of(trace) == kind);
+        let kinds = WAYS
+            .into_iter()
+            .flat_map(|way| COVERAGES.map(|packets| (way, packets)));
+        let kind = kinds.max_by_key(|kind| of_kind(*kind).count())?;
+        let mut same: Vec<&Trace> = of_kind(kind).collect();
+        let (way, packets) = kind;
         same.sort_by_key(|trace| trace.round_trip());
         let nanos_at =
             |trace: &Trace, index| trace.parts().nth(index).map_or(0, |(_, nanos)| nanos);
         let had = |index| same.iter().any(|trace| nanos_at(trace, index) > 0);
-        let parts = way.parts().iter().enumerate();
-        let parts = parts.filter(|(index, part)| **part != Part::HandOver || had(*index));
-        let parts = parts.map(|(index, part)| PartStats {
-            part: *part,
+        let parts = same.first()?.parts().enumerate();
+        let parts = parts.filter(|(index, (part, _))| *part != Part::HandOver || had(*index));
+        let parts = parts.map(|(index, (part, _))| PartStats {
+            part,
             figures: ProfileStats::of(&same, |trace| nanos_at(trace, index)),
         });
         Some(Self {
             calls: same.len(),
             left_out: traces.len() - same.len(),
             way,
+            packets,
             round_trip: ProfileStats::of(&same, Trace::round_trip),
             send: ProfileStats::of(&same, Trace::send),
             parts: parts.collect(),
@@ -110,8 +128,9 @@ mod tests {
         let times = CallTimestamps {
             client: times,
             server: None,
+            packets: None,
         };
-        Trace::new(times, scale)
+        Trace::new(times, None, scale)
     }
 
     #[test]

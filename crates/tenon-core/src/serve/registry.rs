@@ -10,7 +10,7 @@ use tenon_proto::connection::{
     CallAttachments, Caller, IncomingCall, ReceivedCall, ReplyDraft, ServiceTable,
 };
 use tenon_proto::endpoint::ReplyTooLarge;
-use tenon_proto::lean::{self, ByteOrder, Exception, Extensions, Stamps, Status};
+use tenon_proto::lean::{self, ByteOrder, Exception, Extensions, PacketTimes, Stamps, Status};
 use tenon_proto::onc::auth::AuthStat;
 use tenon_proto::onc::message::Refused;
 use tenon_wire::{Buffer, DecodeMode, Decoder, Encoder, Limits};
@@ -111,13 +111,29 @@ impl CallToServe {
         match self.caller {
             Caller::Onc { .. } => CallAttachments::of_onc(message),
             Caller::Lean(_) if self.extensions == 0 => CallAttachments::default(),
-            Caller::Lean(_) => {
-                let end = message.len() - arguments;
-                let place = end.saturating_sub(self.extensions)..end;
-                let extensions = message.get(place).unwrap_or_default();
-                CallAttachments::of_lean(Extensions::checked(extensions, self.order))
-            }
+            Caller::Lean(_) => CallAttachments::of_lean(self.extensions_in(message, arguments)),
         }
+    }
+
+    /// Returns the extensions of a lean call, of the message that it was found in.
+    fn extensions_in<'m>(&self, message: &'m [u8], arguments: usize) -> Extensions<'m> {
+        let end = message.len() - arguments;
+        let place = end.saturating_sub(self.extensions)..end;
+        Extensions::checked(message.get(place).unwrap_or_default(), self.order)
+    }
+
+    /// Returns whether the client asks when its call passed which place.
+    #[inline]
+    pub fn is_followed(&self) -> bool {
+        self.found_at.is_some()
+    }
+
+    /// Returns whether it also asks when the kernel had the packets of the call and of an earlier reply. The message is
+    /// the one that the call was found in, which ends with so many bytes of `arguments`.
+    #[cold]
+    pub fn asks_packet_times(&self, message: &[u8], arguments: usize) -> bool {
+        let asks = || PacketTimes::are_asked_for(self.extensions_in(message, arguments));
+        self.is_followed() && self.extensions > 0 && asks()
     }
 
     /// Returns the protocol that the caller speaks.

@@ -16,7 +16,7 @@ use nix::sys::socket::{
 
 use super::socket::DeadlineSocket;
 use super::stamps;
-use crate::packet_stamps::PacketStamps;
+use crate::packet_stamps::{FollowedPackets, PacketStamps};
 use crate::socket::{ReceiveMode, of_receiving};
 use crate::train::{PacketTrain, ReceivedTrain};
 
@@ -80,12 +80,22 @@ impl SegmentationOffload {
         }
     }
 
-    /// Has the kernel stamp what is received from now on, and what is sent if `sent`.
-    pub(crate) fn follow(&self, socket: &DeadlineSocket, sent: bool) -> io::Result<()> {
-        stamps::set_stamping(socket, sent)?;
-        self.is_followed.store(true, Relaxed);
-        // From now on it is to be asked what stands beside the data.
-        self.is_expecting.store(true, Relaxed);
+    /// Has the kernel stamp these datagrams from now on.
+    pub(crate) fn follow(
+        &self,
+        socket: &DeadlineSocket,
+        followed: FollowedPackets,
+    ) -> io::Result<()> {
+        stamps::set_stamping(socket, followed)?;
+        let is_followed = followed != FollowedPackets::None;
+        let was_followed = self.is_followed.swap(is_followed, Relaxed);
+        if is_followed {
+            // From now on it is to be asked what stands beside the data.
+            self.is_expecting.store(true, Relaxed);
+        } else if was_followed {
+            self.received.store(0, Relaxed);
+            self.expect_no_more(socket);
+        }
         Ok(())
     }
 
@@ -171,7 +181,14 @@ impl SegmentationOffload {
         self.singles.store(singles, Relaxed);
         // What was put together before is not told apart any more: it is lost, as it may be anywhere. So few
         // come here that it is seldom.
-        if singles >= SINGLE_MAX && setsockopt(socket, UdpGroSegment, &false).is_ok() {
+        if singles >= SINGLE_MAX {
+            self.expect_no_more(socket);
+        }
+    }
+
+    /// Expects one datagram at a time again.
+    fn expect_no_more(&self, socket: &DeadlineSocket) {
+        if self.is_never.load(Relaxed) || setsockopt(socket, UdpGroSegment, &false).is_ok() {
             self.is_expecting.store(false, Relaxed);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::cmsg_space;
 use nix::libc::{sock_extended_err, sockaddr_in6};
@@ -16,7 +16,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use rustix::net::{bind, getsockname};
 
-use crate::packet_stamps::{PacketCosts, PacketStamps};
+use crate::packet_stamps::{FollowedPackets, PacketCosts, PacketStamps};
 use crate::socket::{ReceiveMode, family};
 use crate::system::{DeadlineSocket, SegmentationOffload};
 
@@ -30,15 +30,18 @@ const ORIGIN: u8 = 4;
 const TRANSMITTED: u32 = 0;
 const SCHEDULED: u32 = 1;
 
-/// Has the kernel stamp what `socket` receives, and what it sends if `sent`.
-pub(super) fn set_stamping(socket: &DeadlineSocket, sent: bool) -> io::Result<()> {
-    let mut flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
+/// Has the kernel stamp these packets of `socket`.
+pub(super) fn set_stamping(socket: &DeadlineSocket, followed: FollowedPackets) -> io::Result<()> {
+    let received = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY;
-    if sent {
-        flags |= TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE;
-        flags |= TimestampingFlag::from_bits_retain(TX_SCHED);
-    }
+    let sent = TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
+        | TimestampingFlag::from_bits_retain(TX_SCHED);
+    let flags = match followed {
+        FollowedPackets::None => TimestampingFlag::empty(),
+        FollowedPackets::Received => received,
+        FollowedPackets::All => received | sent,
+    };
     Ok(setsockopt(socket, Timestamping, &flags)?)
 }
 
@@ -106,10 +109,12 @@ pub(crate) fn measure_packet_costs(bytes: usize) -> io::Result<PacketCosts> {
     let system_call = system_call();
     let socket = own_socket()?;
     let segments = SegmentationOffload::default();
-    segments.follow(&socket, false)?;
+    segments.follow(&socket, FollowedPackets::Received)?;
     let (packet, mut room) = (vec![0; bytes], vec![0; bytes + 1]);
     let mut times = Vec::new();
-    for _ in 0..SAMPLES {
+    // The kernel begins to stamp in its own time.
+    let until = Instant::now() + PATIENCE;
+    while times.len() < SAMPLES && Instant::now() < until {
         socket.try_send(&packet)?;
         let sent = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, nanos);
         segments.receive(&socket, &mut room, ReceiveMode::NonBlocking)?;
@@ -129,6 +134,9 @@ pub(crate) fn measure_packet_costs(bytes: usize) -> io::Result<PacketCosts> {
 
 /// How often each is measured.
 const SAMPLES: usize = 200;
+
+/// Time after which what was not measured is not known.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Returns the nanoseconds of a system call that does nothing.
 fn system_call() -> u64 {

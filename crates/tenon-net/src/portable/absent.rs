@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::listener::unsupported;
 use super::socket::DeadlineSocket;
 use crate::fd::{BorrowedFd, OwnedFd};
-use crate::packet_stamps::{PacketCosts, PacketStamps, not_followed};
+use crate::packet_stamps::{FollowedPackets, PacketCosts, PacketStamps, not_followed};
 use crate::socket::{Ready, ReceiveMode};
 use crate::train::{PacketTrain, ReceivedTrain};
 use crate::{Address, Protocol};
@@ -180,7 +180,7 @@ impl SegmentationOffload {
         None
     }
 
-    pub(crate) fn follow(&self, _: &DeadlineSocket, _: bool) -> io::Result<()> {
+    pub(crate) fn follow(&self, _: &DeadlineSocket, _: FollowedPackets) -> io::Result<()> {
         Err(not_followed())
     }
 

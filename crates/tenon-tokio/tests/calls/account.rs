@@ -37,7 +37,7 @@ async fn check(address: &str, calls: usize) {
     let slept = 20_u32;
     call(&followed, SLEEP, &slept.to_be_bytes()).await.unwrap();
     call(&followed, FAIL, b"").await.unwrap_err();
-    let [null, sleep] = account.traces()[..] else {
+    let [null, sleep] = &account.traces()[..] else {
         panic!("{address}: {:?}", account.traces());
     };
     assert_eq!((null.way(), sleep.way()), (way, way), "{address}");
@@ -47,7 +47,7 @@ async fn check(address: &str, calls: usize) {
     };
     let slept = u64::from(slept) * 1_000_000;
     // A part of it counts elsewhere if this thread is held up between two stamps.
-    assert!(nanos(&sleep, waited) >= slept / 2);
+    assert!(nanos(sleep, waited) >= slept / 2);
     account.clear();
     let mut tasks = JoinSet::new();
     for _ in 0..calls {

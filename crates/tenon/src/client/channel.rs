@@ -1,6 +1,7 @@
 //! A channel: the way to one peer, shared by all threads that call it.
 
 use std::fmt;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use tenon_core::options::ChannelOptions;
 use tenon_core::timer::{CallLimit, CallTimer};
 use tenon_core::wait::WaitTally;
 use tenon_core::{ClientSocket, Destination};
-use tenon_net::{Address, PacketTrain, Protocol, Ticks, Transport};
+use tenon_net::{Address, FollowedPackets, PacketStamps, PacketTrain, Protocol, Ticks, Transport};
 use tenon_wire::Buffer;
 
 use super::callback_pool::CallbackPool;
@@ -282,6 +283,28 @@ impl Channel {
             connections: state.connections,
             waits: self.shared.waits.snapshot(),
             waits_for_reader: self.shared.follower_waits.snapshot(),
+        }
+    }
+
+    /// Has the kernel stamp these packets of the connection, for an account [of packets](crate::CallProfile::of_packets).
+    /// That ends with the connection.
+    ///
+    /// # Errors
+    /// `Unsupported` unless they are datagrams of a UDP socket of Linux; `NotConnected` if there is no connection.
+    pub fn follow_packets(&self, followed: FollowedPackets) -> io::Result<()> {
+        match &self.lock().link {
+            Some(link) => link.socket.socket.follow_packets(followed),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Returns when the kernel had the last packets of the connection, which is [followed](Self::follow_packets): of the
+    /// call that was sent last and its reply, if no other call was made meanwhile. To be called after each call, as the
+    /// kernel keeps only so many.
+    pub fn take_packet_stamps(&self) -> PacketStamps {
+        match &self.lock().link {
+            Some(link) => link.socket.socket.take_stamps(),
+            None => PacketStamps::default(),
         }
     }
 

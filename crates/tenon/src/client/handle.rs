@@ -171,10 +171,14 @@ impl Client {
     /// one ends when it was waited for, and until then whatever its caller did is part of it.
     #[must_use]
     pub fn with_profile(&self, account: &CallProfile) -> Self {
-        Self {
+        let mut client = Self {
             account: Some(account.clone()),
             ..self.clone()
+        };
+        if account.follows_packets() {
+            client.caller.ask_packet_times();
         }
+        client
     }
 
     /// Returns the channel that the calls go over.

@@ -12,6 +12,7 @@ use tenon_core::wait::LOOKS;
 use tenon_net::{Carrier, PacketTrain, Ready, ReceivedTrain};
 use tenon_proto::endpoint::exchange::server::CloseRecipients;
 
+use super::followed_packets::PacketFollower;
 use super::jobs::{AnswerTo, CallJob};
 use super::port_host::PortHost;
 use super::port_state::PortState;
@@ -172,6 +173,11 @@ impl PortTurn<'_> {
         match port_of(place) {
             Some(port) => {
                 port.end(found.key);
+                if found.call.is_followed() {
+                    PacketFollower::answer(&mut port.follower, self.carrier, &found, reply);
+                } else if port.follower.is_some() {
+                    PacketFollower::count(&mut port.follower, self.carrier);
+                }
                 port.served.answer(registry, found.key, reply);
                 port.served.give_back(found);
             }
@@ -189,11 +195,23 @@ impl PortTurn<'_> {
             return;
         }
         self.slot.tally.publish_endpoint(&port.served.counters());
-        while let Some((train, to)) = port.served.next_train() {
-            if let Err(error) = self.send_patiently(train, to) {
+        let PortState {
+            served, follower, ..
+        } = port;
+        while let Some((train, to)) = served.next_train() {
+            let sent = match follower {
+                Some(follower) if follower.is_next(to) => {
+                    follower.send(self.carrier, || self.send_patiently(train, to))
+                }
+                _ => self.send_patiently(train, to),
+            };
+            if let Err(error) = sent {
                 self.server.shared.tally.datagrams_dropped.up();
                 tracing::debug!(peer = %to, %error, "a reply could not be sent");
             }
+        }
+        if let Some(follower) = follower {
+            follower.end_reply();
         }
     }
 

@@ -10,6 +10,8 @@ use tenon_net::{Carrier, Watch};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 
+use super::followed_packets::PacketFollower;
+
 /// The state of a port, which one thread at a time has.
 #[derive(Debug)]
 pub(super) struct PortState {
@@ -23,6 +25,8 @@ pub(super) struct PortState {
     running: Vec<RunningPortCall>,
     /// Calls that were carried out where they were received; their numbers are what their handlers are known by.
     inline: u64,
+    /// Set while clients ask when the kernel had packets.
+    pub(super) follower: Option<Box<PacketFollower>>,
 }
 
 /// A call that is carried out while another thread may have the port.
@@ -57,6 +61,7 @@ impl PortState {
             signals: 0,
             running: Vec::new(),
             inline: 0,
+            follower: None,
         }
     }
 

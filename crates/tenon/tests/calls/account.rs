@@ -144,7 +144,7 @@ fn time_is_put_down_to_who_took_it() {
             let slept = slept - slept / 20;
             let accounted = client.with_profile(&account);
             call(&accounted, SLEEP, &millis.to_ne_bytes()).unwrap();
-            let trace = account.traces()[0];
+            let trace = account.traces().remove(0);
             assert!(nanos(&trace, Part::Serve) >= slept, "{trace:?}");
             let others = trace.parts().filter(|(part, _)| *part != Part::Serve);
             let others: u64 = others.map(|(_, nanos)| nanos).sum();
@@ -165,7 +165,7 @@ fn writing_and_reading_that_take_long_are_seen() {
         let begin = Instant::now();
         call_slowly(&accounted, MOMENT, 2 * MOMENT).unwrap();
         let measured = begin.elapsed().as_nanos();
-        let trace = account.traces()[0];
+        let trace = account.traces().remove(0);
         check_sum(&trace);
         let (encode, decode) = (nanos(&trace, Part::Encode), nanos(&trace, Part::Decode));
         // Two clocks that count the same time differ by a little.
@@ -257,12 +257,12 @@ fn calls_that_are_started_are_followed_until_they_were_waited_for() {
             Protocol::Lean => Way::Whole,
         };
         let check = |handed_over: bool| {
-            let [trace] = account.traces()[..] else {
+            let [trace] = &account.traces()[..] else {
                 panic!("{:?}", account.traces());
             };
             assert_eq!(trace.way(), way, "{:?}", client.channel());
-            check_sum(&trace);
-            let hand_over = nanos(&trace, Part::HandOver);
+            check_sum(trace);
+            let hand_over = nanos(trace, Part::HandOver);
             assert!(!handed_over || hand_over > 0, "{trace:?}");
             account.clear();
         };

@@ -135,7 +135,10 @@ fn notes(small: &ProfileFinding, large: &ProfileFinding) -> String {
         ),
     ];
     match small.summary.way == large.summary.way {
-        true => notes.extend(report::on_the_way(large)),
+        true => {
+            notes.extend(report::on_the_way(large));
+            notes.extend(report::on_packets(large));
+        }
         false => {
             notes.push("Of one of them less is known than of the other.".to_owned());
         }
@@ -158,7 +161,8 @@ fn what_more_is(first: &ProfileFinding, second: &ProfileFinding) -> String {
 }
 
 /// Returns both, and how they differ.
-pub fn as_json(small: &ProfileFinding, large: &ProfileFinding) -> Json {
+/// `accounts` are those of both.
+pub fn as_json(small: &ProfileFinding, large: &ProfileFinding, accounts: [Json; 2]) -> Json {
     let parts = report::parts_of(&[small, large]).into_iter();
     let parts = parts.map(|part| {
         let nanos = |finding: &ProfileFinding| finding.typical(part).unwrap_or(0.0);
@@ -169,7 +173,7 @@ pub fn as_json(small: &ProfileFinding, large: &ProfileFinding) -> Json {
     });
     let round_trip = |finding: &ProfileFinding| finding.summary.round_trip.typical;
     json!({
-        "accounts": [report::as_json(small), report::as_json(large)],
+        "accounts": accounts,
         "difference": {
             "bytes": large.bytes.both() as i64 - small.bytes.both() as i64,
             "round_trip": CostDifference::new(small, large, round_trip).json(),

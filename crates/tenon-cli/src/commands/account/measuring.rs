@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use tenon::{Address, CallProfile, Client, Summary};
+use tenon::{Address, CallProfile, Client, FollowedPackets, PacketCosts, Summary};
 
+use super::packets::PacketMeasures;
 use super::subject::{MessageSizes, ProfiledProcedure};
 use crate::commands::connect;
 use crate::commands::table::percentile;
@@ -16,6 +17,9 @@ const WARM_UP: u32 = 100;
 /// Calls of one kind before it is another one's turn: what changes on the machine meanwhile concerns all.
 const TURN: u32 = 50;
 
+/// Bytes of data of a packet that is measured with at most: an Ethernet takes no larger ones.
+const PACKET: usize = 1400;
+
 /// A procedure, and where it is called.
 #[derive(Clone, Copy)]
 pub struct ProfiledCall<'a> {
@@ -25,6 +29,8 @@ pub struct ProfiledCall<'a> {
     pub client: &'a Client,
     /// The address at which it is called.
     pub address: &'a Address,
+    /// True if the packets of its calls are followed.
+    pub packets: bool,
 }
 
 /// The measurements of one procedure.
@@ -41,6 +47,8 @@ pub struct ProfileFinding {
     pub measured: SortedTimes,
     /// Times of as many calls without an account by that clock.
     pub unfollowed: SortedTimes,
+    /// What was measured beside the packets, if they were followed.
+    pub packets: Option<PacketMeasures>,
 }
 
 /// Times by a clock around calls, sorted.
@@ -91,16 +99,29 @@ struct ProfileRun<'a> {
     left: u32,
     measured: Vec<Duration>,
     unfollowed: Vec<Duration>,
+    /// What the kernel takes for what has no time stamps, if packets are followed.
+    costs: Option<PacketCosts>,
+    /// Nanoseconds by which the stamps of each call may be wrong.
+    clock_errors: Vec<u64>,
 }
 
 impl<'a> ProfileRun<'a> {
     fn begin(place: ProfiledCall<'a>, calls: u32) -> Result<Self, CommandFailure> {
         let bytes = place.subject.bytes(place.client, place.address)?;
-        let account = CallProfile::with(1, calls as usize);
+        let costs = match place.packets {
+            true => Some(PacketCosts::measure(bytes.both().min(PACKET))?),
+            false => None,
+        };
+        let account = match costs {
+            Some(costs) => CallProfile::of_packets(calls as usize, costs),
+            None => CallProfile::with(1, calls as usize),
+        };
         let client = place.client.with_profile(&account);
-        place.call(&client, WARM_UP, &mut Vec::new())?;
+        place.call(&client, WARM_UP, &mut Vec::new(), || {})?;
         account.clear();
         Ok(Self {
+            costs,
+            clock_errors: Vec::new(),
             place,
             account,
             client,
@@ -113,10 +134,26 @@ impl<'a> ProfileRun<'a> {
 
     fn turn(&mut self) -> Result<(), CommandFailure> {
         let calls = TURN.min(self.left);
-        self.place.call(&self.client, calls, &mut self.measured)?;
+        let channel = self.client.channel();
+        if self.costs.is_some() {
+            channel.follow_packets(FollowedPackets::All)?;
+            // What was sent before is not of these calls.
+            channel.take_packet_stamps();
+        }
+        let (account, errors) = (&self.account, &mut self.clock_errors);
+        let note = || {
+            if account.follows_packets() {
+                errors.push(account.note_packets(channel.take_packet_stamps()));
+            }
+        };
+        self.place
+            .call(&self.client, calls, &mut self.measured, note)?;
         self.left -= calls;
+        if self.costs.is_some() {
+            channel.follow_packets(FollowedPackets::Received)?;
+        }
         let plain = self.place.client;
-        self.place.call(plain, calls, &mut self.unfollowed)
+        self.place.call(plain, calls, &mut self.unfollowed, || {})
     }
 
     fn end(self) -> Result<ProfileFinding, CommandFailure> {
@@ -124,7 +161,12 @@ impl<'a> ProfileRun<'a> {
             times.sort_unstable();
             SortedTimes(times)
         };
+        let packets = self.costs.map(|costs| PacketMeasures {
+            costs,
+            clock_error: median(self.clock_errors),
+        });
         Ok(ProfileFinding {
+            packets,
             address: self.place.address.clone(),
             procedure: self.place.subject.name.clone(),
             bytes: self.bytes,
@@ -139,19 +181,26 @@ impl<'a> ProfileRun<'a> {
 }
 
 impl ProfiledCall<'_> {
-    /// Makes so many calls, and notes what each took.
+    /// Makes so many calls, notes what each took, and has `note` note more of it.
     fn call(
         self,
         client: &Client,
         calls: u32,
         times: &mut Vec<Duration>,
+        mut note: impl FnMut(),
     ) -> Result<(), CommandFailure> {
         for _ in 0..calls {
             let begin = Instant::now();
             let result = self.subject.call(client);
             times.push(begin.elapsed());
             result.map_err(|error| connect::failure(self.address, &error))?;
+            note();
         }
         Ok(())
     }
+}
+
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
 }

@@ -3,9 +3,11 @@
 mod columns;
 mod difference;
 mod measuring;
+mod packets;
 mod report;
 mod subject;
 mod timeline;
+mod what_if;
 
 use std::fs;
 use std::path::Path;
@@ -19,9 +21,13 @@ pub use columns::side_by_side;
 pub use measuring::{ProfileFinding, ProfiledCall, measure};
 pub use report::as_json;
 pub use subject::null;
+use what_if::Projection;
 
 pub fn run(args: &AccountArgs) -> Result<(), CommandFailure> {
     let address = connect::address(&args.address)?;
+    if args.packets {
+        packets::check(&address)?;
+    }
     let representation = tenon_dynamic::representation(address.protocol());
     let interface = args.interface.interface_in(&args.file, representation)?;
     interface.compile();
@@ -37,6 +43,7 @@ pub fn run(args: &AccountArgs) -> Result<(), CommandFailure> {
         subject,
         client: &client,
         address: &address,
+        packets: args.packets,
     });
     let findings = measure(places, args.calls)?;
     show(args, &findings)
@@ -46,15 +53,44 @@ fn show(args: &AccountArgs, findings: &[ProfileFinding]) -> Result<(), CommandFa
     if let Some(file) = &args.svg {
         write(file, &timeline::svg(findings))?;
     }
-    match (findings, args.json) {
-        ([small, large], true) => output::print_json(&difference::as_json(small, large), false),
-        ([small, large], false) => output::print(&difference::as_tables(small, large)),
-        (findings, true) => findings
+    let projections = findings
+        .iter()
+        .map(|it| what_if::project(it, &args.what_if));
+    let projections = projections.collect::<Result<Vec<_>, _>>()?;
+    let projections = match args.what_if.is_empty() {
+        true => &[][..],
+        false => &projections,
+    };
+    if args.json {
+        return show_json(findings, projections);
+    }
+    let mut text = match findings {
+        [small, large] => difference::as_tables(small, large),
+        findings => findings.iter().map(report::as_tables).collect(),
+    };
+    for projection in projections {
+        text += "\n";
+        text += &projection.as_table();
+    }
+    output::print(&text)
+}
+
+fn show_json(
+    findings: &[ProfileFinding],
+    projections: &[Projection],
+) -> Result<(), CommandFailure> {
+    let mut accounts: Vec<_> = findings.iter().map(report::as_json).collect();
+    for (account, projection) in accounts.iter_mut().zip(projections) {
+        account["what_if"] = projection.as_json();
+    }
+    match (findings, &mut accounts[..]) {
+        ([small, large], [small_account, large_account]) => {
+            let accounts = [small_account.take(), large_account.take()];
+            output::print_json(&difference::as_json(small, large, accounts), false)
+        }
+        (_, accounts) => accounts
             .iter()
-            .try_for_each(|finding| output::print_json(&report::as_json(finding), false)),
-        (findings, false) => findings
-            .iter()
-            .try_for_each(|finding| output::print(&report::as_tables(finding))),
+            .try_for_each(|account| output::print_json(account, false)),
     }
 }
 

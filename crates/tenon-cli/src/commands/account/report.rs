@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use tenon::{Owner, Part, PartStats, ProfileStats, Protocol, Way};
+use tenon::{Leg, Owner, PacketStep, Part, PartStats, ProfileStats, Protocol, Way};
 
 use super::measuring::{ProfileFinding, SortedTimes};
+use super::packets;
 use crate::commands::table::{in_micros, micros, render};
 
 /// The owners in the order of the tables.
@@ -22,17 +23,36 @@ pub fn owner_name(owner: Owner) -> &'static str {
 }
 
 /// The parts of all ways, in their order.
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 33] = [
     Part::Encode,
     Part::Turn,
     Part::Send,
     Part::Wait,
     Part::CallAway,
     Part::BothAway,
+    Part::Packet(Leg::Call, PacketStep::Headers),
+    Part::Packet(Leg::Call, PacketStep::SystemCall),
+    Part::Packet(Leg::Call, PacketStep::KernelOut),
+    Part::Packet(Leg::Call, PacketStep::OutAndWire),
+    Part::Packet(Leg::Call, PacketStep::Wire),
+    Part::BothWires,
+    Part::BothBeyond,
+    Part::Beyond,
+    Part::Packet(Leg::Call, PacketStep::WireAndIn),
+    Part::Packet(Leg::Call, PacketStep::KernelIn),
+    Part::Packet(Leg::Call, PacketStep::WakeUp),
     Part::Dispatch,
     Part::Serve,
     Part::Finish,
     Part::ReplyAway,
+    Part::Packet(Leg::Reply, PacketStep::Headers),
+    Part::Packet(Leg::Reply, PacketStep::SystemCall),
+    Part::Packet(Leg::Reply, PacketStep::KernelOut),
+    Part::Packet(Leg::Reply, PacketStep::OutAndWire),
+    Part::Packet(Leg::Reply, PacketStep::Wire),
+    Part::Packet(Leg::Reply, PacketStep::WireAndIn),
+    Part::Packet(Leg::Reply, PacketStep::KernelIn),
+    Part::Packet(Leg::Reply, PacketStep::WakeUp),
     Part::Find,
     Part::HandOver,
     Part::Decode,
@@ -63,6 +83,27 @@ pub fn part_name(part: Part) -> &'static str {
         Part::HandOver => "hand it to the caller: wake it, or wait for it",
         Part::Decode => "decode the result",
         Part::Leave => "leave the channel to others",
+        Part::Packet(leg, step) => match (leg, step) {
+            (Leg::Call, PacketStep::Headers) => "call: headers, checksum, copy",
+            (Leg::Call, PacketStep::SystemCall) => "call: system call",
+            (Leg::Call, PacketStep::KernelOut) => "call: kernel out",
+            (Leg::Call, PacketStep::Wire) => "call: wire",
+            (Leg::Call, PacketStep::KernelIn) => "call: kernel in",
+            (Leg::Call, PacketStep::WakeUp) => "call: wake-up",
+            (Leg::Call, PacketStep::WireAndIn) => "call: wire, kernel in, wake-up",
+            (Leg::Call, PacketStep::OutAndWire) => "call: send, wire",
+            (Leg::Reply, PacketStep::Headers) => "reply: headers, checksum, copy",
+            (Leg::Reply, PacketStep::SystemCall) => "reply: system call",
+            (Leg::Reply, PacketStep::KernelOut) => "reply: kernel out",
+            (Leg::Reply, PacketStep::Wire) => "reply: wire",
+            (Leg::Reply, PacketStep::KernelIn) => "reply: kernel in",
+            (Leg::Reply, PacketStep::WakeUp) => "reply: wake-up",
+            (Leg::Reply, PacketStep::WireAndIn) => "reply: wire, kernel in, wake-up",
+            (Leg::Reply, PacketStep::OutAndWire) => "reply: send, wire",
+        },
+        Part::BothWires => "both: wire",
+        Part::BothBeyond => "both: wire, and the server's kernel",
+        Part::Beyond => "wire, all that the server does, wire",
     }
 }
 
@@ -83,6 +124,27 @@ pub fn part_key(part: Part) -> &'static str {
         Part::HandOver => "hand_over",
         Part::Decode => "decode",
         Part::Leave => "leave",
+        Part::Packet(leg, step) => match (leg, step) {
+            (Leg::Call, PacketStep::Headers) => "call_headers",
+            (Leg::Call, PacketStep::SystemCall) => "call_system_call",
+            (Leg::Call, PacketStep::KernelOut) => "call_kernel_out",
+            (Leg::Call, PacketStep::Wire) => "call_wire",
+            (Leg::Call, PacketStep::KernelIn) => "call_kernel_in",
+            (Leg::Call, PacketStep::WakeUp) => "call_wake_up",
+            (Leg::Call, PacketStep::WireAndIn) => "call_wire_and_in",
+            (Leg::Call, PacketStep::OutAndWire) => "call_out_and_wire",
+            (Leg::Reply, PacketStep::Headers) => "reply_headers",
+            (Leg::Reply, PacketStep::SystemCall) => "reply_system_call",
+            (Leg::Reply, PacketStep::KernelOut) => "reply_kernel_out",
+            (Leg::Reply, PacketStep::Wire) => "reply_wire",
+            (Leg::Reply, PacketStep::KernelIn) => "reply_kernel_in",
+            (Leg::Reply, PacketStep::WakeUp) => "reply_wake_up",
+            (Leg::Reply, PacketStep::WireAndIn) => "reply_wire_and_in",
+            (Leg::Reply, PacketStep::OutAndWire) => "reply_out_and_wire",
+        },
+        Part::BothWires => "both_wires",
+        Part::BothBeyond => "both_beyond",
+        Part::Beyond => "beyond",
     }
 }
 
@@ -150,8 +212,12 @@ impl ProfileFinding {
 /// Returns tables of the round trip by owner and of the way step by step, with notes on how to read them.
 pub fn as_tables(finding: &ProfileFinding) -> String {
     let summary = &finding.summary;
+    let packets = match finding.packets {
+        Some(_) => packets::as_tables(finding) + "\n",
+        None => String::new(),
+    };
     format!(
-        "{} at {}, {}, in us\n\n{}\n{}\n{}",
+        "{} at {}, {}, in us\n\n{}\n{}\n{packets}{}",
         finding.procedure,
         finding.address,
         calls(summary.calls),
@@ -232,6 +298,7 @@ fn notes(finding: &ProfileFinding) -> String {
         ));
     }
     notes.extend(on_the_way(finding));
+    notes.extend(on_packets(finding));
     notes.join("\n") + "\n"
 }
 
@@ -264,6 +331,12 @@ pub fn on_the_way(finding: &ProfileFinding) -> Vec<String> {
     notes
 }
 
+/// Returns notes on packets, if they were followed.
+pub fn on_packets(finding: &ProfileFinding) -> Vec<String> {
+    let measures = finding.packets.as_ref();
+    measures.map_or_else(Vec::new, |measures| packets::notes(finding, measures))
+}
+
 /// Returns everything, in microseconds.
 pub fn as_json(finding: &ProfileFinding) -> Json {
     let summary = &finding.summary;
@@ -274,7 +347,7 @@ pub fn as_json(finding: &ProfileFinding) -> Json {
         json["share"] = (finding.share(figures.typical) / 100.0).into();
         json
     });
-    json!({
+    let mut json = json!({
         "address": finding.address.to_string(),
         "procedure": finding.procedure,
         "argument_bytes": finding.bytes.arguments,
@@ -291,7 +364,11 @@ pub fn as_json(finding: &ProfileFinding) -> Json {
         "round_trip": figures_as_json(&summary.round_trip),
         "send_system_call": figures_as_json(&summary.send),
         "parts": parts.collect::<Vec<_>>(),
-    })
+    });
+    if let Some(measures) = &finding.packets {
+        json["packets"] = packets::as_json(finding, measures);
+    }
+    json
 }
 
 fn measured_as_json(measured: &SortedTimes) -> Json {

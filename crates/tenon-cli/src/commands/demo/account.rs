@@ -33,6 +33,7 @@ pub fn take(
             subject: &subject,
             client: &client,
             address,
+            packets: false,
         };
         findings.extend(account::measure([place], calls)?);
     }

@@ -1,0 +1,125 @@
+//! The packets of followed calls at a port: when the kernel had them, which their clients are told.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tenon_core::profile::{WallClock, now};
+use tenon_core::serve::FoundCall;
+use tenon_net::{Carrier, FollowedPackets, PacketStamps};
+use tenon_proto::lean::{PacketTimes, SentReply};
+use tenon_wire::Buffer;
+
+/// Calls in a row that ask for nothing before packets are no longer followed.
+const UNFOLLOWED_MAX: u32 = 10_000;
+
+/// The state of a port whose clients ask when its kernel had packets.
+#[derive(Debug)]
+pub(super) struct PacketFollower {
+    /// The reply that is sent next: its client, and the time of sending in its time stamps.
+    next: Option<(SocketAddr, u64)>,
+    /// The last reply that was sent to a client that asks, and its client.
+    last: Option<(SocketAddr, SentReply)>,
+    /// Calls that asked for nothing since one did.
+    unfollowed: u32,
+}
+
+impl PacketFollower {
+    /// Begins to follow the packets of a port.
+    ///
+    /// # Errors
+    /// The carrier has no time stamps.
+    fn begin(carrier: &Carrier) -> io::Result<Box<Self>> {
+        carrier.follow_packets(FollowedPackets::Received)?;
+        Ok(Box::new(Self {
+            next: None,
+            last: None,
+            unfollowed: 0,
+        }))
+    }
+
+    /// Puts into the sealed reply to a call what its client asks of packets, if it asks. `place` has the follower of the
+    /// port, if there is one.
+    #[cold]
+    pub(super) fn answer(
+        place: &mut Option<Box<Self>>,
+        carrier: &Carrier,
+        found: &FoundCall,
+        reply: &mut Buffer,
+    ) {
+        let arguments = found.arguments().len();
+        if !found.call.asks_packet_times(found.message(), arguments) {
+            return Self::count(place, carrier);
+        }
+        // The packet of this call came without a stamp, if it is the first that asks.
+        let came = carrier.received_stamp();
+        if place.is_none() {
+            *place = Self::begin(carrier).ok();
+        }
+        let Some(follower) = place else {
+            return;
+        };
+        follower.unfollowed = 0;
+        let last = follower.last.filter(|(client, _)| *client == found.from);
+        let times = PacketTimes {
+            received: came.map_or(0, |nanos| WallClock::read().ticks_of(nanos)),
+            earlier: last.map(|(_, reply)| reply),
+        };
+        let sent = found.call.caller.put_packet_times(reply, &times);
+        follower.next = sent.map(|sent| (found.from, sent));
+    }
+
+    /// Counts a call that asks for nothing.
+    #[cold]
+    pub(super) fn count(place: &mut Option<Box<Self>>, carrier: &Carrier) {
+        let Some(follower) = place else {
+            return;
+        };
+        follower.unfollowed += 1;
+        if follower.unfollowed >= UNFOLLOWED_MAX
+            && carrier.follow_packets(FollowedPackets::None).is_ok()
+        {
+            *place = None;
+        }
+    }
+
+    /// Returns whether packets to this client are those of a reply that is followed.
+    pub(super) fn is_next(&self, to: SocketAddr) -> bool {
+        self.next.is_some_and(|(client, _)| client == to)
+    }
+
+    /// Has `send` send packets of the reply that is followed, and notes when the kernel had the last of them.
+    #[cold]
+    pub(super) fn send(
+        &mut self,
+        carrier: &Carrier,
+        send: impl FnOnce() -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        // If it fails, the packets have no stamps.
+        let _ = carrier.follow_packets(FollowedPackets::All);
+        let began = now();
+        let result = send();
+        let stamps = carrier.take_sent_stamps();
+        let _ = carrier.follow_packets(FollowedPackets::Received);
+        self.last = self.next.and_then(|(client, sent)| {
+            let PacketStamps {
+                scheduled,
+                transmitted,
+                ..
+            } = stamps;
+            let wall = WallClock::read();
+            let reply = SentReply {
+                sent,
+                began,
+                scheduled: wall.ticks_of(scheduled?),
+                transmitted: wall.ticks_of(transmitted?),
+            };
+            Some((client, reply))
+        });
+        result
+    }
+
+    /// All packets of the reply were sent.
+    pub(super) fn end_reply(&mut self) {
+        self.next = None;
+    }
+}
