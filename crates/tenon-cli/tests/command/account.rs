@@ -356,6 +356,197 @@ fn the_command_has_a_second_name() {
     assert!(commands.contains("[alias: profile]"), "{commands}");
 }
 
+/// The steps of a packet whose sender and receiver both say when their kernels had it.
+const PACKET: [&str; 6] = [
+    "headers",
+    "system_call",
+    "kernel_out",
+    "wire",
+    "kernel_in",
+    "wake_up",
+];
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_packets_of_a_lean_call_are_known_at_both_ends_and_add_up() {
+    let server = DemoServer::start();
+    let address = format!("lean+{}", server.udp);
+    let account = account(&address, &["--packets", "--calls", "100"]);
+    check_sums(&account);
+    assert_eq!(account["way"], "whole");
+    let of = |leg: &str| PACKET.map(|step| format!("{leg}_{step}"));
+    let server_steps = ["dispatch", "serve", "finish"].map(str::to_owned);
+    let expected = [&of("call")[..], &server_steps, &of("reply")].concat();
+    let keys: Vec<&str> = parts(&account).iter().map(|(key, _)| *key).collect();
+    assert_eq!(keys[..2], ["encode", "turn"]);
+    assert_eq!(keys[2..keys.len() - 3], expected);
+    let packets = &account["packets"];
+    assert_eq!(packets["known"], "both");
+    let typical = |key: &str| {
+        let mut parts = account["parts"].as_array().expect("parts").iter();
+        let part = parts.find(|part| part["part"] == key);
+        number(&part.expect(key)["typical_us"])
+    };
+    for leg in ["call", "reply"] {
+        let shares = &packets[leg];
+        let wire = typical(&format!("{leg}_wire"));
+        let sum: f64 = of(leg).iter().map(|key| typical(key)).sum();
+        let (hardware, software) = (
+            number(&shares["hardware_us"]),
+            number(&shares["software_us"]),
+        );
+        assert!((hardware - wire).abs() < 1e-6, "{packets}");
+        assert!((hardware + software - sum).abs() < 1e-6, "{packets}");
+    }
+    let whole = &packets["round_trip"];
+    let (hardware, software) = (number(&whole["hardware_us"]), number(&whole["software_us"]));
+    assert!(
+        (hardware - typical("call_wire") - typical("reply_wire")).abs() < 1e-6,
+        "{packets}"
+    );
+    let round_trip = number(&account["round_trip"]["typical_us"]);
+    assert!((hardware + software - round_trip).abs() < 1e-6, "{packets}");
+    let measured_beside = number(&packets["system_call_us"]);
+    assert!(
+        typical("call_system_call") <= measured_beside + 1e-6,
+        "{packets}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn by_onc_the_packets_of_the_client_are_known() {
+    let server = DemoServer::start();
+    let account = account(&server.udp, &["--packets", "--calls", "60"]);
+    check_sums(&account);
+    let keys: Vec<&str> = parts(&account).iter().map(|(key, _)| *key).collect();
+    let expected = [
+        "encode",
+        "turn",
+        "call_headers",
+        "call_system_call",
+        "call_kernel_out",
+        "beyond",
+        "reply_kernel_in",
+        "reply_wake_up",
+        "find",
+        "decode",
+        "leave",
+    ];
+    assert_eq!(keys, expected);
+    assert_eq!(account["packets"]["known"], "client");
+    assert_eq!(account["packets"]["round_trip"], Json::Null);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_tables_of_packets_show_shares_of_hardware_and_projections() {
+    let server = DemoServer::start();
+    let address = format!("lean+{}", server.udp);
+    let first = [
+        "account",
+        &address,
+        DEMO,
+        "NULL",
+        "--packets",
+        "--calls",
+        "60",
+    ];
+    let factors = ["--what-if", "cpu=10,wire=10", "--what-if", "wakeup=0"];
+    let text = tenon(&[&first[..], &factors].concat()).ok();
+    for shown in [
+        "call: headers, checksum, copy",
+        "reply: wake-up",
+        "step of a packet",
+        "hardware: the wire",
+        "real-time clock, and compared with the account's within",
+        "no hardware takes part",
+        "all software 10 times as fast",
+        "the wire 10 times as fast",
+        "both ends look instead of sleeping",
+        "all of these",
+    ] {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+    let pair = [
+        "--beside",
+        "COUNT_TO 99",
+        "--what-if",
+        "headers=0",
+        "--json",
+    ];
+    let json = tenon(&[&first[..], &pair].concat()).ok();
+    let json: Json = serde_json::from_str(&json).expect("JSON");
+    for account in json["accounts"].as_array().expect("two accounts") {
+        let what_if = &account["what_if"];
+        let parts = account["parts"].as_array().expect("parts");
+        let headers = parts.iter().filter(|part| {
+            let key = part["part"].as_str().expect("a key");
+            key.ends_with("_headers")
+        });
+        let headers: f64 = headers.map(|part| number(&part["typical_us"])).sum();
+        assert!(
+            (number(&what_if["all"]["saved_us"]) - headers).abs() < 1e-6,
+            "{what_if}"
+        );
+        assert_eq!(what_if["each"][0]["name"], "headers");
+    }
+}
+
+#[test]
+fn packets_are_refused_where_there_are_none() {
+    let server = DemoServer::start();
+    for (address, why) in [
+        (
+            format!("lean+{}", server.tcp),
+            "of a stream the kernel stamps bytes",
+        ),
+        (server.unix.clone(), "no packets go there"),
+        (server.shm.clone(), "no packets go there"),
+        ("xdp://192.0.2.1:9".to_owned(), "past the kernel"),
+    ] {
+        let stderr = tenon(&["account", &address, DEMO, "NULL", "--packets"]).fails_with(2);
+        assert!(stderr.contains(why), "{stderr}");
+        assert!(
+            stderr.contains("lean+udp:// has packets with time stamps at both ends"),
+            "{stderr}"
+        );
+    }
+}
+
+#[test]
+fn projections_need_what_the_account_divides() {
+    let server = DemoServer::start();
+    let lean = format!("lean+{}", server.tcp);
+    let run = |address: &str, factor: &str| {
+        let first = ["account", address, DEMO, "NULL", "--calls", "20"];
+        tenon(&[&first[..], &["--what-if", factor]].concat())
+    };
+    let text = run(&lean, "stubs=2").ok();
+    assert!(
+        text.contains("client's and server's code 2 times as fast"),
+        "{text}"
+    );
+    for factor in ["cpu=10", "wire=10", "wakeup=0", "headers=0"] {
+        let stderr = run(&lean, factor).fails_with(1);
+        assert!(
+            stderr.contains("\"send, carry and receive the call\""),
+            "{stderr}"
+        );
+        assert!(stderr.contains("--packets at lean+udp://"), "{stderr}");
+    }
+    let stderr = run(&format!("lean+{}", server.udp), "cpu=10").fails_with(1);
+    assert!(stderr.contains("--packets divides it"), "{stderr}");
+    // No network is between the ends.
+    let text = run(&format!("lean+{}", server.unix), "cpu=10,wire=10").ok();
+    assert!(text.contains("all software 10 times as fast"), "{text}");
+    let stderr = run(&lean, "disk=2").fails_with(2);
+    assert!(
+        stderr.contains("there are cpu, wire, wakeup, headers, stubs"),
+        "{stderr}"
+    );
+}
+
 #[test]
 fn what_cannot_be_called_is_said() {
     let server = DemoServer::start();

@@ -167,38 +167,37 @@ impl PacketWay {
         })
     }
 
-    /// Nothing is known of the packets at the server.
-    pub(super) fn client_alone(&self, server: ServerTiming) -> Middle {
+    /// Nothing is known of the packets at the server. `None` if the client's are not those of this call: the server had
+    /// it at other times.
+    pub(super) fn client_alone(&self, server: ServerTiming) -> Option<Middle> {
         let [_, _, transmitted, came_back, _] = self.here;
         let away = came_back - transmitted;
         let steps = [Part::Dispatch, Part::Serve, Part::Finish];
-        let there = match server {
-            ServerTiming::Times(there) => {
-                let [found, dispatched, done, sent] = there;
+        let (way, there) = match server {
+            ServerTiming::Times([found, dispatched, done, sent]) => {
                 let mut times = [transmitted, found, dispatched, done, sent, came_back];
-                fit(&mut times).then(|| {
-                    let [dispatch, serve, finish] = steps;
-                    let into = Part::Packet(Leg::Call, PacketStep::WireAndIn);
-                    let out = Part::Packet(Leg::Reply, PacketStep::OutAndWire);
-                    (
-                        Way::Whole,
-                        spans([into, dispatch, serve, finish, out], &times),
-                    )
-                })
+                if !fit(&mut times) {
+                    return None;
+                }
+                let [dispatch, serve, finish] = steps;
+                let into = Part::Packet(Leg::Call, PacketStep::WireAndIn);
+                let out = Part::Packet(Leg::Reply, PacketStep::OutAndWire);
+                let parts = [into, dispatch, serve, finish, out];
+                (Way::Whole, spans(parts, &times))
             }
-            ServerTiming::Spans(there) => away.checked_sub(there.iter().sum()).map(|beyond| {
+            ServerTiming::Spans(there) => {
+                let beyond = away.checked_sub(there.iter().sum())?;
                 let steps = steps.into_iter().zip(there);
                 let parts = [(Part::BothBeyond, beyond)].into_iter().chain(steps);
                 (Way::TwoClocks, parts.collect())
-            }),
-            ServerTiming::Nothing => None,
+            }
+            ServerTiming::Nothing => (Way::Client, vec![(Part::Beyond, away)]),
         };
-        let (way, there) = there.unwrap_or_else(|| (Way::Client, vec![(Part::Beyond, away)]));
         let parts = [&self.out_here()[..], &there, &self.in_here()];
-        Middle {
+        Some(Middle {
             way,
             packets: PacketCoverage::Client,
             parts: parts.concat(),
-        }
+        })
     }
 }

@@ -203,7 +203,7 @@ impl Exchange {
             }
             ServerTiming::Nothing => None,
         });
-        Some(whole.unwrap_or_else(|| way.client_alone(server)))
+        whole.or_else(|| way.client_alone(server))
     }
 }
 
@@ -488,6 +488,17 @@ mod tests {
             assert_eq!(trace.packets(), PacketCoverage::Neither, "{packets:?}");
             assert_eq!(between(&trace), [(Part::Send, 1000), (Part::Wait, 7000)]);
         }
+        // Sent when the server had the call already: a packet that acknowledges a part of the reply.
+        let later = Some([5600, 5900, 8000]);
+        let trace = with_packets(
+            server_with_packets(OURS, [4000, 4100, 6000, 6100]),
+            later,
+            reply(6100),
+        );
+        assert_eq!(
+            (trace.way(), trace.packets()),
+            (Way::Whole, PacketCoverage::Neither)
+        );
         let wild = SentReply {
             sent: 6100,
             began: u64::MAX - 2,

@@ -123,3 +123,20 @@ impl PacketFollower {
         self.next = None;
     }
 }
+
+#[cfg(all(test, target_os = "linux", not(tenon_portable)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_not_followed_for_ever() {
+        let address = "udp://127.0.0.1:0".parse().expect("an address");
+        let carrier = Carrier::bind(&address).expect("a port");
+        let mut follower = Some(PacketFollower::begin(&carrier).expect("UDP has stamps"));
+        for call in 1..=UNFOLLOWED_MAX {
+            assert!(follower.is_some(), "{call}");
+            PacketFollower::count(&mut follower, &carrier);
+        }
+        assert!(follower.is_none());
+    }
+}

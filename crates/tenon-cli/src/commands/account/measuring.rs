@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tenon::{Address, CallProfile, Client, FollowedPackets, PacketCosts, Summary};
+use tenon::{Address, CallProfile, Client, FollowedPackets, PacketCosts, PacketCoverage, Summary};
 
 use super::packets::PacketMeasures;
 use super::subject::{MessageSizes, ProfiledProcedure};
@@ -117,6 +117,10 @@ impl<'a> ProfileRun<'a> {
             None => CallProfile::with(1, calls as usize),
         };
         let client = place.client.with_profile(&account);
+        if costs.is_some() {
+            // The kernel begins to stamp in its own time.
+            client.channel().follow_packets(FollowedPackets::All)?;
+        }
         place.call(&client, WARM_UP, &mut Vec::new(), || {})?;
         account.clear();
         Ok(Self {
@@ -165,15 +169,17 @@ impl<'a> ProfileRun<'a> {
             costs,
             clock_error: median(self.clock_errors),
         });
+        let summary = self.account.summary();
+        let summary = summary.ok_or_else(CommandFailure::explained)?;
+        if packets.is_some() && summary.packets == PacketCoverage::Neither {
+            return Err(no_stamps(&self.place.subject.name));
+        }
         Ok(ProfileFinding {
             packets,
             address: self.place.address.clone(),
             procedure: self.place.subject.name.clone(),
             bytes: self.bytes,
-            summary: self
-                .account
-                .summary()
-                .ok_or_else(CommandFailure::explained)?,
+            summary,
             measured: sorted(self.measured),
             unfollowed: sorted(self.unfollowed),
         })
@@ -198,6 +204,14 @@ impl ProfiledCall<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the failure of packets that were followed in vain.
+fn no_stamps(procedure: &str) -> CommandFailure {
+    CommandFailure::new(format!(
+        "the kernel has given no time stamps that fit the calls of {procedure}"
+    ))
+    .hint("--packets is for calls of which each message is one packet, of 1400 bytes at most")
 }
 
 fn median(mut values: Vec<u64>) -> u64 {
