@@ -5,6 +5,8 @@ mod cost;
 #[path = "src/design.rs"]
 #[allow(dead_code, reason = "the library uses all of it")]
 mod design;
+#[path = "build/unrolling.rs"]
+mod unrolling;
 
 use std::env;
 use std::error::Error;
@@ -56,6 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     writeln!(modules, "entrances! {{ {names}}}")?;
     fs::write(out("modules.rs")?, modules)?;
+    unrolling::generate(&out("")?)?;
     cost::generate(&out("")?)
 }
 

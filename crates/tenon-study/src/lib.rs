@@ -19,6 +19,7 @@ mod paper;
 mod report;
 mod study;
 pub mod svg;
+pub mod unrolling;
 mod work;
 
 pub use design::{DESIGNS, StubDesign};

@@ -9,6 +9,7 @@ use crate::entry::CodecBenchmarks;
 use crate::measure::{BenchmarkGroup, MeasurementEffort, QuartileSummary, TurnTimings};
 use crate::model::StudyModel;
 use crate::pace;
+use crate::unrolling::{self, UnrollingCell};
 use crate::work::{SampleValues, Workload};
 
 /// Options of a study.
@@ -43,6 +44,8 @@ pub enum StudyDirection {
 pub struct StudyResults {
     pub(crate) options: StudyOptions,
     cells: Vec<StudyCell>,
+    /// Arrays as loops and as unrolled code.
+    pub(crate) unrolling: Vec<UnrollingCell>,
     /// What the cost model says, if it was [asked](crate::cost::predict).
     pub(crate) model: StudyModel,
 }
@@ -133,9 +136,11 @@ pub fn study(
             );
         }
     }
+    let unrolling = unrolling::measure(options.wire, options.effort, progress)?;
     Ok(StudyResults {
         options,
         cells,
+        unrolling,
         model: StudyModel::default(),
     })
 }

@@ -71,21 +71,34 @@ impl Workload {
     /// The works have numbers of four bytes alone and text with a length that is a multiple of it; so they lie alike in
     /// both representations, but for the order of bytes.
     pub fn bytes(self, sample: &SampleValues, wire: WireFormat) -> Vec<u8> {
-        let number = |number: i32| match wire {
-            WireFormat::Xdr => number.to_be_bytes(),
-            WireFormat::Lean => number.to_ne_bytes(),
-        };
         let numbers = match self {
             Self::Single => vec![sample.first],
             Self::Numbers => sample.numbers.to_vec(),
             Self::Structure => sample.before_text(),
         };
-        let mut bytes: Vec<u8> = numbers.into_iter().flat_map(number).collect();
+        let mut bytes = wire.bytes_of(numbers);
         if self == Self::Structure {
             bytes.extend(sample.text);
         }
         bytes
     }
+}
+
+impl WireFormat {
+    /// Returns the bytes of numbers, one behind the other.
+    pub(crate) fn bytes_of(self, numbers: impl IntoIterator<Item = i32>) -> Vec<u8> {
+        let number = |number: i32| match self {
+            Self::Xdr => number.to_be_bytes(),
+            Self::Lean => number.to_ne_bytes(),
+        };
+        numbers.into_iter().flat_map(number).collect()
+    }
+}
+
+/// Returns so many numbers, the same in every run, which use all their bits.
+pub fn numbers(length: usize) -> impl Iterator<Item = i32> {
+    let mut seed = SplitMixGenerator(0x7e40);
+    std::iter::repeat_with(move || seed.int()).take(length)
 }
 
 fn ints(numbers: &[i32]) -> Value {

@@ -7,7 +7,7 @@ use std::path::Path;
 use tenon_plan::cost::Engine;
 use tenon_study::cost::CalibrationStore;
 use tenon_study::measure::MeasurementEffort;
-use tenon_study::{DESIGNS, StudyOptions, StudyResults, WireFormat, study};
+use tenon_study::{StudyOptions, StudyResults, WireFormat, study};
 
 use crate::args::{RepresentationArg, StudyArgs};
 use crate::commands::cost;
@@ -116,12 +116,9 @@ impl StudyProgress {
         let percent = (part * 100.0) as u32;
         let began = part == 0.0;
         match self.is_watched {
-            false if began => eprintln!("{doing}: {} designs take turns", DESIGNS.len()),
+            false if began => eprintln!("{doing}: all take turns"),
             true if began || percent != self.percent => {
-                eprint!(
-                    "\r{doing}: {} designs take turns, {percent:>3} %",
-                    DESIGNS.len()
-                );
+                eprint!("\r{doing}: all take turns, {percent:>3} %");
                 if percent == 100 {
                     eprintln!();
                 }

@@ -4,7 +4,7 @@ mod compiled;
 mod dynamic;
 
 /// The run-time items that the generated stubs use, by the names that they use.
-mod run_time {
+pub(crate) mod run_time {
     pub use crate::moving::wire;
 }
 
@@ -52,7 +52,7 @@ pub fn enter<'a>(
 }
 
 /// Holds the bytes that a design has written against those it had to write.
-fn check_bytes(written: &[u8], expected: &[u8]) -> Result<(), String> {
+pub fn check_bytes(written: &[u8], expected: &[u8]) -> Result<(), String> {
     match written == expected {
         true => Ok(()),
         false => Err("the bytes that it writes are others".to_owned()),

@@ -9,8 +9,8 @@ use crate::study::{StudyCell, StudyDirection, StudyResults};
 use crate::work::Workload;
 
 impl StudyResults {
-    /// Returns everything: the times (Tables 1 and 2), their multiples of the baseline, Tables 3 and 4, and Tables 5
-    /// and 6 if the cost model was asked.
+    /// Returns everything: the times (Tables 1 and 2), their multiples of the baseline, Tables 3 and 4, Tables 5 and 6
+    /// if the cost model was asked, and unrolled code.
     pub fn json(&self) -> Value {
         let effort = self.options.effort;
         let share = |rows: Vec<Value>| Value::Array(rows);
@@ -26,6 +26,7 @@ impl StudyResults {
             "percent_procedure_calls": share(self.calls_json()),
             "equations": share(self.equations_json()),
             "parameters": share(self.parameters_json()),
+            "unrolling": share(self.unrolling_json()),
         })
     }
 
@@ -108,7 +109,7 @@ fn figure(it: &PaperComparison) -> Value {
     json!({ "here": summary(it.here), "paper": it.paper })
 }
 
-fn summary(it: QuartileSummary) -> Value {
+pub(super) fn summary(it: QuartileSummary) -> Value {
     json!({ "median": it.median, "lower_quartile": it.lower, "upper_quartile": it.upper })
 }
 

@@ -4,5 +4,6 @@ mod charts;
 mod figures;
 mod json;
 mod tables;
+mod unrolling;
 
 pub use charts::SvgChart;

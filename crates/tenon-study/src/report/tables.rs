@@ -12,14 +12,19 @@ use crate::paper;
 use crate::study::{StudyCell, StudyDirection, StudyResults};
 use crate::work::Workload;
 
+/// Part of what was measured by which a prediction that is named is wrong.
+const FAR_OFF: f64 = 0.3;
+
 /// A heading, then rows; the first cell of each is words.
-type Grid = Vec<Vec<String>>;
+pub(super) type Grid = Vec<Vec<String>>;
 
 impl StudyResults {
-    /// Tables 1 to 5, for encoding, then for decoding, and Table 6, the last two if the cost model was asked.
+    /// Tables 1 to 5, for encoding, then for decoding, and Table 6, the last two if the cost model was asked; then
+    /// unrolled code.
     pub fn tables(&self) -> String {
         let both = StudyDirection::ALL.map(|direction| self.tables_of(direction));
-        self.explained() + &both.concat() + &self.table_6() + &self.predictions()
+        let unrolled = self.unrolling_tables();
+        self.explained() + &both.concat() + &self.table_6() + &self.predictions() + &unrolled
     }
 
     /// Returns a table of the predictions' errors, if there are predictions.
@@ -40,7 +45,32 @@ impl StudyResults {
                 errors.count,
             )
         });
-        lines.collect()
+        lines.collect::<String>() + &self.far_off()
+    }
+
+    /// Returns the cells whose predictions are off by more than [`FAR_OFF`], each with both times.
+    fn far_off(&self) -> String {
+        let is_far = |cell: &&StudyCell| {
+            let measured = cell.nanoseconds().median;
+            let error = cell.predicted.map(|it| (it - measured).abs() / measured);
+            error.is_some_and(|error| error > FAR_OFF)
+        };
+        let far = self.cells().iter().filter(is_far);
+        let lines = far.map(|cell| {
+            let predicted = nanoseconds(cell.predicted.unwrap_or_default());
+            format!(
+                "- {} {}, {}: {} ({predicted})\n",
+                cell.direction.name(),
+                cell.work.notation(),
+                cell.design.name(),
+                nanoseconds(cell.nanoseconds().median),
+            )
+        });
+        let lines: String = lines.collect();
+        match lines.is_empty() {
+            true => String::new(),
+            false => format!("\nOff by more than {:.0} %:\n\n{lines}", FAR_OFF * 100.0),
+        }
     }
 
     fn explained(&self) -> String {
@@ -216,7 +246,7 @@ impl StudyResults {
 }
 
 /// Returns a table with its title; nothing if there are no rows.
-fn titled(title: &str, grid: Grid) -> String {
+pub(super) fn titled(title: &str, grid: Grid) -> String {
     match grid.len() {
         0 | 1 => String::new(),
         _ => format!("\n### {title}\n\n{}", aligned(&grid)),
