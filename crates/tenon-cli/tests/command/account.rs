@@ -497,10 +497,7 @@ fn the_tables_of_packets_show_shares_of_hardware_and_projections() {
 fn packets_are_refused_where_there_are_none() {
     let server = DemoServer::start();
     for (address, why) in [
-        (
-            format!("lean+{}", server.tcp),
-            "of a stream the kernel stamps bytes",
-        ),
+        (format!("lean+{}", server.tcp), "not of a stream's segments"),
         (server.unix.clone(), "no packets go there"),
         (server.shm.clone(), "no packets go there"),
         ("xdp://192.0.2.1:9".to_owned(), "past the kernel"),

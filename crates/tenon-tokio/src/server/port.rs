@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use tenon_core::serve::{DATAGRAM_SEND_PATIENCE, FoundCall, PORT_RECEIVES_PER_TURN, ServedPort};
+use tenon_core::serve::{
+    DATAGRAM_SEND_PATIENCE, FoundCall, PORT_RECEIVES_PER_TURN, PacketFollower, ServedPort,
+};
 use tenon_core::service::{CancelFlag, Origin};
 use tenon_net::Carrier;
 use tenon_proto::endpoint::DatagramCallKey;
@@ -32,6 +34,8 @@ pub(super) struct PortTask {
     mailbox: Arc<ReplyMailbox>,
     socket: Arc<AsyncSocket<Carrier>>,
     served: ServedPort,
+    /// Set while clients ask when the kernel had packets.
+    follower: Option<Box<PacketFollower>>,
     reply: Buffer,
     answers: Vec<(ReplyTarget, Buffer)>,
     /// Calls that are carried out elsewhere, to be told when they are cancelled.
@@ -64,6 +68,7 @@ impl PortTask {
         Ok(Self {
             served: ServedPort::new(&state.shared, &carrier, duplicates, now),
             socket: Arc::new(AsyncSocket::new(carrier)?),
+            follower: None,
             state: Arc::clone(state),
             mailbox,
             reply: Buffer::default(),
@@ -181,8 +186,7 @@ impl PortTask {
             if let InlineOutcome::Finished(mut finished) =
                 state.try_call(call, (&self.mailbox, origin), message, &mut self.reply)
             {
-                let registry = &state.shared.registry;
-                self.served.answer(registry, found.key, &mut finished.reply);
+                self.answer(state, &found, &mut finished.reply);
                 self.reply = finished.reply;
                 self.reply.clear();
             }
@@ -201,8 +205,7 @@ impl PortTask {
         if is_tried {
             match state.try_call(call, (&self.mailbox, origin), message, &mut self.reply) {
                 InlineOutcome::Finished(mut finished) => {
-                    let registry = &state.shared.registry;
-                    self.served.answer(registry, found.key, &mut finished.reply);
+                    self.answer(state, &found, &mut finished.reply);
                     return self.served.give_back(found);
                 }
                 InlineOutcome::Waits(future) => elsewhere().carry_on(future),
@@ -216,6 +219,13 @@ impl PortTask {
         self.running.push((found.key, cancelled));
         self.served.give_back(found);
         self.begin_next();
+    }
+
+    /// Answers a call that was carried out here.
+    fn answer(&mut self, state: &ServerState, found: &FoundCall, reply: &mut Buffer) {
+        let carrier = self.socket.get_ref();
+        PacketFollower::note_reply(&mut self.follower, carrier, found, reply);
+        self.served.answer(&state.shared.registry, found.key, reply);
     }
 
     /// Carries out the next call of services that keep order, if none is carried out.
@@ -260,7 +270,8 @@ impl PortTask {
         let carrier = self.socket.get_ref();
         while let Some((train, to)) = self.served.next_train() {
             let length = train.bytes.len();
-            match carrier.try_send_to(train, to) {
+            let send = || carrier.try_send_to(train, to);
+            match PacketFollower::send_by(&mut self.follower, carrier, to, send) {
                 Ok(sent) if sent >= length => {}
                 Ok(sent) => self.served.keep_train(to, sent),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -273,6 +284,7 @@ impl PortTask {
                 }
             }
         }
+        PacketFollower::end_replies(&mut self.follower);
         true
     }
 

@@ -6,10 +6,12 @@ use std::pin::pin;
 use std::task::Poll;
 
 use crate::common::obliging::{
-    ECHO, FAIL, Patient, SLEEP, call, connect, every_way, in_time, listening, listening_in_tasks,
-    obliging,
+    ECHO, FAIL, PROGRAM, Patient, SLEEP, VERSION, call, connect, every_way, in_time, listening,
+    listening_in_tasks, obliging,
 };
 use tenon::{CallProfile, Part, Protocol, Trace, Way};
+#[cfg(all(target_os = "linux", not(tenon_portable)))]
+use tenon::{FollowedPackets, Leg, PacketCosts, PacketCoverage, PacketStep, Summary, Transport};
 use tokio::task::JoinSet;
 
 fn check_sum(trace: &Trace) {
@@ -97,4 +99,54 @@ async fn calls_of_tasks_are_accounted_for_at_a_server_of_tasks() {
             in_time(check(&address, 50)).await;
         }
     }
+}
+
+/// The client is one of threads: those of tasks do not follow their packets.
+#[cfg(all(target_os = "linux", not(tenon_portable)))]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_of_tasks_says_when_its_kernel_had_the_packets_of_a_call() {
+    let listening = || listening_in_tasks().listen("udp://127.0.0.1:0").unwrap();
+    for builder in [
+        listening().sync_service(obliging()),
+        listening().service(Patient::default()),
+    ] {
+        let server = builder.start().await.unwrap();
+        let udp = server
+            .addresses()
+            .iter()
+            .find(|address| address.transport() == Transport::Udp);
+        let address = format!("lean+{}", udp.unwrap());
+        let account = tokio::task::spawn_blocking(move || follow_packets(&address));
+        let summary = in_time(account).await.unwrap();
+        assert_eq!(
+            (summary.way, summary.packets),
+            (Way::Whole, PacketCoverage::Both)
+        );
+        for leg in [Leg::Call, Leg::Reply] {
+            for step in [PacketStep::Headers, PacketStep::Wire, PacketStep::WakeUp] {
+                let mut parts = summary.parts.iter();
+                let wanted = Part::Packet(leg, step);
+                assert!(parts.any(|part| part.part == wanted), "{summary:?}");
+            }
+        }
+    }
+}
+
+/// Calls procedure 0 many times, and returns the account of the packets.
+#[cfg(all(target_os = "linux", not(tenon_portable)))]
+fn follow_packets(address: &str) -> Summary {
+    let account = CallProfile::of_packets(50, PacketCosts::default());
+    let client = tenon::Client::connect(address, PROGRAM, VERSION).unwrap();
+    let client = client.with_profile(&account);
+    let channel = client.channel();
+    client.ping().unwrap();
+    channel.follow_packets(FollowedPackets::All).unwrap();
+    // More than are kept, as the kernel begins to stamp in its own time.
+    for _ in 0..200 {
+        let null = client.lean().call(0, |_| Ok(()), |_| Ok(()));
+        null.unwrap();
+        account.note_packets(channel.take_packet_stamps());
+    }
+    account.traces().iter().for_each(check_sum);
+    account.summary().unwrap()
 }

@@ -29,7 +29,6 @@
 mod activity;
 mod builder;
 mod call_room;
-mod followed_packets;
 mod handle;
 mod job_execution;
 mod jobs;

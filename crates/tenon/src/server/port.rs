@@ -6,13 +6,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_core::serve::{CallContext, DATAGRAM_SEND_PATIENCE, FoundCall, PORT_RECEIVES_PER_TURN};
+use tenon_core::serve::{
+    CallContext, DATAGRAM_SEND_PATIENCE, FoundCall, PORT_RECEIVES_PER_TURN, PacketFollower,
+};
 use tenon_core::service::{Cancellation, Origin};
 use tenon_core::wait::LOOKS;
 use tenon_net::{Carrier, PacketTrain, Ready, ReceivedTrain};
 use tenon_proto::endpoint::exchange::server::CloseRecipients;
 
-use super::followed_packets::PacketFollower;
 use super::jobs::{AnswerTo, CallJob};
 use super::port_host::PortHost;
 use super::port_state::PortState;
@@ -173,11 +174,7 @@ impl PortTurn<'_> {
         match port_of(place) {
             Some(port) => {
                 port.end(found.key);
-                if found.call.is_followed() {
-                    PacketFollower::answer(&mut port.follower, self.carrier, &found, reply);
-                } else if port.follower.is_some() {
-                    PacketFollower::count(&mut port.follower, self.carrier);
-                }
+                PacketFollower::note_reply(&mut port.follower, self.carrier, &found, reply);
                 port.served.answer(registry, found.key, reply);
                 port.served.give_back(found);
             }
@@ -199,20 +196,13 @@ impl PortTurn<'_> {
             served, follower, ..
         } = port;
         while let Some((train, to)) = served.next_train() {
-            let sent = match follower {
-                Some(follower) if follower.is_next(to) => {
-                    follower.send(self.carrier, || self.send_patiently(train, to))
-                }
-                _ => self.send_patiently(train, to),
-            };
-            if let Err(error) = sent {
+            let send = || self.send_patiently(train, to);
+            if let Err(error) = PacketFollower::send_by(follower, self.carrier, to, send) {
                 self.server.shared.tally.datagrams_dropped.up();
                 tracing::debug!(peer = %to, %error, "a reply could not be sent");
             }
         }
-        if let Some(follower) = follower {
-            follower.end_reply();
-        }
+        PacketFollower::end_replies(follower);
     }
 
     fn send_patiently(&self, train: PacketTrain<'_>, to: SocketAddr) -> io::Result<usize> {

@@ -3,14 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use tenon_core::serve::{RunningHandlers, ServedPort, ServerShared};
+use tenon_core::serve::{PacketFollower, RunningHandlers, ServedPort, ServerShared};
 use tenon_core::service::CancelFlag;
 use tenon_core::wait::{Looking, Waiter, Waiting};
 use tenon_net::{Carrier, Watch};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
-
-use super::followed_packets::PacketFollower;
 
 /// The state of a port, which one thread at a time has.
 #[derive(Debug)]

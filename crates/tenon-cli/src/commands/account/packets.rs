@@ -36,7 +36,7 @@ const STEPS: [PacketStep; 8] = [
 pub fn check(address: &Address) -> Result<(), CommandFailure> {
     let why = match address.transport() {
         Transport::Udp => return Ok(()),
-        Transport::Tcp => "of a stream the kernel stamps bytes, and not the packets of a call",
+        Transport::Tcp => "time stamps are taken of datagrams, and not of a stream's segments",
         Transport::Xdp => "its packets go past the kernel, which would stamp them",
         Transport::Unix | Transport::Shm => "no packets go there",
     };

@@ -323,9 +323,12 @@ pub fn on_the_way(finding: &ProfileFinding) -> Vec<String> {
         ),
     }
     if summary.left_out > 0 {
+        let are = match summary.left_out {
+            1 => "1 more call is".to_owned(),
+            count => format!("{count} more calls are"),
+        };
         notes.push(format!(
-            "{} more calls are left out, of whose way more or less is known.",
-            summary.left_out
+            "{are} left out, of whose way more or less is known."
         ));
     }
     notes

@@ -3,18 +3,19 @@
 use std::io;
 use std::net::SocketAddr;
 
-use tenon_core::profile::{WallClock, now};
-use tenon_core::serve::FoundCall;
 use tenon_net::{Carrier, FollowedPackets, PacketStamps};
 use tenon_proto::lean::{PacketTimes, SentReply};
 use tenon_wire::Buffer;
+
+use super::port::FoundCall;
+use crate::profile::{WallClock, now};
 
 /// Calls in a row that ask for nothing before packets are no longer followed.
 const UNFOLLOWED_MAX: u32 = 10_000;
 
 /// The state of a port whose clients ask when its kernel had packets.
 #[derive(Debug)]
-pub(super) struct PacketFollower {
+pub struct PacketFollower {
     /// The reply that is sent next: its client, and the time of sending in its time stamps.
     next: Option<(SocketAddr, u64)>,
     /// The last reply that was sent to a client that asks, and its client.
@@ -25,9 +26,6 @@ pub(super) struct PacketFollower {
 
 impl PacketFollower {
     /// Begins to follow the packets of a port.
-    ///
-    /// # Errors
-    /// The carrier has no time stamps.
     fn begin(carrier: &Carrier) -> io::Result<Box<Self>> {
         carrier.follow_packets(FollowedPackets::Received)?;
         Ok(Box::new(Self {
@@ -37,10 +35,24 @@ impl PacketFollower {
         }))
     }
 
-    /// Puts into the sealed reply to a call what its client asks of packets, if it asks. `place` has the follower of the
-    /// port, if there is one.
+    /// Puts into the sealed reply to a call what its client asks of packets, if it asks, and counts a call of which the
+    /// client asks nothing. `place` has the follower of the port, if there is one.
+    #[inline]
+    pub fn note_reply(
+        place: &mut Option<Box<Self>>,
+        carrier: &Carrier,
+        found: &FoundCall,
+        reply: &mut Buffer,
+    ) {
+        if found.call.is_followed() {
+            Self::answer(place, carrier, found, reply);
+        } else if place.is_some() {
+            Self::count(place, carrier);
+        }
+    }
+
     #[cold]
-    pub(super) fn answer(
+    fn answer(
         place: &mut Option<Box<Self>>,
         carrier: &Carrier,
         found: &FoundCall,
@@ -70,7 +82,7 @@ impl PacketFollower {
 
     /// Counts a call that asks for nothing.
     #[cold]
-    pub(super) fn count(place: &mut Option<Box<Self>>, carrier: &Carrier) {
+    fn count(place: &mut Option<Box<Self>>, carrier: &Carrier) {
         let Some(follower) = place else {
             return;
         };
@@ -82,14 +94,31 @@ impl PacketFollower {
         }
     }
 
+    /// Has `send` send packets to a client. If they are those of a reply that is followed, it notes when the kernel had
+    /// the last of them.
+    ///
+    /// # Errors
+    /// Those of `send`.
+    #[inline]
+    pub fn send_by(
+        place: &mut Option<Box<Self>>,
+        carrier: &Carrier,
+        to: SocketAddr,
+        send: impl FnOnce() -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        match place {
+            Some(follower) if follower.is_next(to) => follower.send(carrier, send),
+            _ => send(),
+        }
+    }
+
     /// Returns whether packets to this client are those of a reply that is followed.
-    pub(super) fn is_next(&self, to: SocketAddr) -> bool {
+    fn is_next(&self, to: SocketAddr) -> bool {
         self.next.is_some_and(|(client, _)| client == to)
     }
 
-    /// Has `send` send packets of the reply that is followed, and notes when the kernel had the last of them.
     #[cold]
-    pub(super) fn send(
+    fn send(
         &mut self,
         carrier: &Carrier,
         send: impl FnOnce() -> io::Result<usize>,
@@ -118,9 +147,12 @@ impl PacketFollower {
         result
     }
 
-    /// All packets of the reply were sent.
-    pub(super) fn end_reply(&mut self) {
-        self.next = None;
+    /// All that was to be sent was sent.
+    #[inline]
+    pub fn end_replies(place: &mut Option<Box<Self>>) {
+        if let Some(follower) = place {
+            follower.next = None;
+        }
     }
 }
 
