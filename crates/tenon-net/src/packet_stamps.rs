@@ -35,17 +35,6 @@ pub struct PacketCosts {
     pub kernel_in: u64,
 }
 
-impl PacketCosts {
-    /// Measures them: `getppid`, and datagrams with `bytes` of data that this process sends to itself. Takes a few
-    /// milliseconds.
-    ///
-    /// # Errors
-    /// `Unsupported` on other systems than Linux; what the system reports.
-    pub fn measure(bytes: usize) -> io::Result<Self> {
-        crate::system::measure_packet_costs(bytes)
-    }
-}
-
 /// Returns the error of a socket whose packets are not followed.
 pub(crate) fn not_followed() -> io::Error {
     io::Error::new(

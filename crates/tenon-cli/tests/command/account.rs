@@ -357,6 +357,7 @@ fn the_command_has_a_second_name() {
 }
 
 /// The steps of a packet whose sender and receiver both say when their kernels had it.
+#[cfg(all(target_os = "linux", not(tenon_portable)))]
 const PACKET: [&str; 6] = [
     "headers",
     "system_call",
@@ -366,7 +367,7 @@ const PACKET: [&str; 6] = [
     "wake_up",
 ];
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(tenon_portable)))]
 #[test]
 fn the_packets_of_a_lean_call_are_known_at_both_ends_and_add_up() {
     let server = DemoServer::start();
@@ -413,7 +414,7 @@ fn the_packets_of_a_lean_call_are_known_at_both_ends_and_add_up() {
     );
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(tenon_portable)))]
 #[test]
 fn by_onc_the_packets_of_the_client_are_known() {
     let server = DemoServer::start();
@@ -438,7 +439,7 @@ fn by_onc_the_packets_of_the_client_are_known() {
     assert_eq!(account["packets"]["round_trip"], Json::Null);
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(tenon_portable)))]
 #[test]
 fn the_tables_of_packets_show_shares_of_hardware_and_projections() {
     let server = DemoServer::start();

@@ -1,6 +1,7 @@
 //! Sockets of Linux. `portable` has the same items for other systems, under the same names.
 
 mod listener;
+mod packet_costs;
 mod segments;
 mod shm;
 mod socket;
@@ -15,7 +16,6 @@ pub(crate) use segments::SegmentationOffload;
 pub(crate) use shm::ShmStream;
 pub(crate) use socket::{DeadlineSocket, connect_path};
 pub(crate) use spare::LentDescriptor;
-pub(crate) use stamps::measure_packet_costs;
 pub use tenon_shm::User;
 pub use tenon_xdp::XdpCounters;
 pub use ticks::Ticks;

@@ -3,7 +3,6 @@
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::{Duration, Instant};
 
 use nix::cmsg_space;
 use nix::libc::{sock_extended_err, sockaddr_in6};
@@ -13,12 +12,9 @@ use nix::sys::socket::{
     setsockopt,
 };
 use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, clock_gettime};
-use rustix::net::{bind, getsockname};
 
-use crate::packet_stamps::{FollowedPackets, PacketCosts, PacketStamps};
-use crate::socket::{ReceiveMode, family};
-use crate::system::{DeadlineSocket, SegmentationOffload};
+use super::socket::DeadlineSocket;
+use crate::packet_stamps::{FollowedPackets, PacketStamps};
 
 /// SOF_TIMESTAMPING_TX_SCHED, which the crate has no name for.
 const TX_SCHED: u32 = 1 << 8;
@@ -50,7 +46,8 @@ pub(super) fn software_nanos(stamps: &Timestamps) -> Option<u64> {
     Some(nanos(stamps.system)).filter(|nanos| *nanos > 0)
 }
 
-fn nanos(time: TimeSpec) -> u64 {
+/// Returns the nanoseconds of a time.
+pub(super) fn nanos(time: TimeSpec) -> u64 {
     // Behind 1970, neither is negative.
     (time.tv_sec() as u64)
         .wrapping_mul(1_000_000_000)
@@ -102,66 +99,4 @@ fn next_sent(socket: BorrowedFd<'_>) -> Option<(u32, u64)> {
         }
     }
     Some((kind, nanos))
-}
-
-/// As [`PacketCosts::measure`].
-pub(crate) fn measure_packet_costs(bytes: usize) -> io::Result<PacketCosts> {
-    let system_call = system_call();
-    let socket = own_socket()?;
-    let segments = SegmentationOffload::default();
-    segments.follow(&socket, FollowedPackets::Received)?;
-    let (packet, mut room) = (vec![0; bytes], vec![0; bytes + 1]);
-    let mut times = Vec::new();
-    // The kernel begins to stamp in its own time.
-    let until = Instant::now() + PATIENCE;
-    while times.len() < SAMPLES && Instant::now() < until {
-        socket.try_send(&packet)?;
-        let sent = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, nanos);
-        segments.receive(&socket, &mut room, ReceiveMode::NonBlocking)?;
-        if let Some(received) = segments.received_stamp() {
-            // The way back out of the system call is not a part of it.
-            times.push(
-                sent.saturating_sub(received)
-                    .saturating_sub(system_call / 2),
-            );
-        }
-    }
-    Ok(PacketCosts {
-        system_call,
-        kernel_in: median(times),
-    })
-}
-
-/// How often each is measured.
-const SAMPLES: usize = 200;
-
-/// Time after which what was not measured is not known.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Returns the nanoseconds of a system call that does nothing.
-fn system_call() -> u64 {
-    const CALLS: u32 = 50;
-    let times = (0..SAMPLES).map(|_| {
-        let begin = Instant::now();
-        for _ in 0..CALLS {
-            std::hint::black_box(rustix::process::getppid());
-        }
-        begin.elapsed().as_nanos() as u64 / u64::from(CALLS)
-    });
-    median(times.collect())
-}
-
-fn median(mut times: Vec<u64>) -> u64 {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or(0)
-}
-
-/// Returns a socket for datagrams that is connected to itself.
-fn own_socket() -> io::Result<DeadlineSocket> {
-    let here = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-    let socket = DeadlineSocket::open(family(here), rustix::net::SocketType::DGRAM)?;
-    bind(&socket, &here)?;
-    let own = std::net::SocketAddr::try_from(getsockname(&socket)?)?;
-    rustix::net::connect(&socket, &own)?;
-    Ok(socket)
 }

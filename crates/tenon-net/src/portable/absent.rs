@@ -71,9 +71,14 @@ pub(crate) fn connect_path(path: &Path, _: Instant) -> io::Result<DeadlineSocket
     Err(unsupported(&path.display()))
 }
 
-/// Fails, as this system has no time stamps of packets.
-pub(crate) fn measure_packet_costs(_: usize) -> io::Result<PacketCosts> {
-    Err(not_followed())
+impl PacketCosts {
+    /// Fails, as this system has no time stamps of packets.
+    ///
+    /// # Errors
+    /// `Unsupported`.
+    pub fn measure(_: usize) -> io::Result<Self> {
+        Err(not_followed())
+    }
 }
 
 /// Methods of types without values: none is ever called.

@@ -7,7 +7,7 @@ mod listener;
 pub(crate) mod poller;
 mod socket;
 
-pub(crate) use absent::{SegmentationOffload, ShmStream, connect_path, measure_packet_costs};
+pub(crate) use absent::{SegmentationOffload, ShmStream, connect_path};
 pub use absent::{Ticks, User, XdpCounters, XdpDatagramSocket};
 pub use listener::Listener;
 pub(crate) use socket::DeadlineSocket;

@@ -1,11 +1,7 @@
 //! Times of packets: when the kernel of the callee had the packet of a call, and that of an earlier reply, which a
 //! caller may ask for beside [time stamps](super::Stamps).
 
-use tenon_wire::Buffer;
-
 use super::extension::{Extension, Extensions};
-use super::header::{Flags, HEADER, Header};
-use super::kind::Kind;
 use super::order::{ByteOrder, FieldReader};
 
 /// Bytes of the times of a reply.
@@ -36,7 +32,7 @@ pub struct SentReply {
 
 impl PacketTimes {
     /// Bytes of the extension of a reply.
-    const EXTENSION: usize = Extension::HEADER + LENGTH;
+    pub(super) const EXTENSION: usize = Extension::HEADER + LENGTH;
 
     /// The extension of a call that asks for the times of packets.
     pub const REQUEST: Extension<'static> = Extension {
@@ -71,7 +67,8 @@ impl PacketTimes {
         })
     }
 
-    fn encode(&self, order: ByteOrder) -> [u8; LENGTH] {
+    /// Returns the bytes of the extension, its header included.
+    pub(super) fn encode(&self, order: ByteOrder) -> [u8; Self::EXTENSION] {
         let earlier = self.earlier.map_or([0; 4], |earlier| {
             [
                 earlier.sent,
@@ -80,49 +77,15 @@ impl PacketTimes {
                 earlier.transmitted,
             ]
         });
-        let mut bytes = [0; LENGTH];
+        let mut bytes = [0; Self::EXTENSION];
+        let (front, content) = bytes.split_at_mut(Extension::HEADER);
+        front[..2].copy_from_slice(&order.bytes_of_u16(Extension::PACKET_TIMES));
+        front[4..].copy_from_slice(&order.bytes_of_u32(LENGTH as u32));
         let numbers = std::iter::once(self.received).chain(earlier);
-        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+        for (place, number) in content.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&order.bytes_of_u64(number));
         }
         bytes
-    }
-
-    /// Puts the times into `reply`, a whole message, as its last extension; returns the time of sending in the time
-    /// stamps of the reply. A message without time stamps stays as it is, as does one that would be larger than
-    /// `message_max` bytes.
-    pub(super) fn put(
-        &self,
-        reply: &mut Buffer,
-        order: ByteOrder,
-        message_max: u32,
-    ) -> Option<u64> {
-        let (header, content) = reply.as_slice().split_first_chunk::<HEADER>()?;
-        let header = Header::decode(header, order).ok()?;
-        if header.kind != Kind::Reply || !header.flags.has(Flags::EXTENSIONS) {
-            return None;
-        }
-        let extensions = Extensions::parse(content, order).ok()?.extensions;
-        let sent = super::Stamps::find(extensions)?.sent;
-        let length = header.length + Self::EXTENSION as u32;
-        let longer = Header { length, ..header };
-        if longer.message_length() > u64::from(message_max) {
-            return Some(sent);
-        }
-        let last = HEADER + extensions.offset_of_last();
-        let (place, end) = (HEADER + extensions.size(), reply.len());
-        reply.room(Self::EXTENSION);
-        let bytes = reply.as_mut_slice();
-        bytes[..HEADER].copy_from_slice(&longer.encode(order));
-        bytes[last + 2..last + 4].copy_from_slice(&order.bytes_of_u16(1));
-        bytes.copy_within(place..end, place + Self::EXTENSION);
-        let (front, content) =
-            bytes[place..place + Self::EXTENSION].split_at_mut(Extension::HEADER);
-        front[..2].copy_from_slice(&order.bytes_of_u16(Extension::PACKET_TIMES));
-        front[2..4].fill(0);
-        front[4..].copy_from_slice(&order.bytes_of_u32(LENGTH as u32));
-        content.copy_from_slice(&self.encode(order));
-        Some(sent)
     }
 }
 

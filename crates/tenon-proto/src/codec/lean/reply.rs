@@ -10,7 +10,7 @@ use super::message::{Extras, MessageDraft, flags};
 use super::metadata::Metadata;
 use super::order::ByteOrder;
 use super::packet_times::PacketTimes;
-use super::stamps::Stamps;
+use super::stamps::{Stamps, put_packet_times};
 
 /// The facts about a call that its answer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,7 +190,7 @@ impl Caller {
     /// it is, as does one that would be larger than the client takes in.
     #[cold]
     pub fn put_packet_times(self, reply: &mut Buffer, times: &PacketTimes) -> Option<u64> {
-        times.put(reply, self.order, self.message_max)
+        put_packet_times(times, reply, self.order, self.message_max)
     }
 
     /// Appends an answer with a result of no bytes.

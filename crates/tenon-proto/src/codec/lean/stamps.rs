@@ -115,6 +115,38 @@ impl Stamps {
     }
 }
 
+/// Puts times of packets into `reply`, a whole message, as its last extension; returns the time of sending in the time
+/// stamps of the reply. A message without time stamps stays as it is, as does one that would be larger than `message_max`
+/// bytes.
+pub(super) fn put_packet_times(
+    times: &PacketTimes,
+    reply: &mut Buffer,
+    order: ByteOrder,
+    message_max: u32,
+) -> Option<u64> {
+    let (header, content) = reply.as_slice().split_first_chunk::<HEADER>()?;
+    let header = Header::decode(header, order).ok()?;
+    if header.kind != Kind::Reply || !header.flags.has(Flags::EXTENSIONS) {
+        return None;
+    }
+    let extensions = Extensions::parse(content, order).ok()?.extensions;
+    let sent = Stamps::find(extensions)?.sent;
+    let length = header.length + PacketTimes::EXTENSION as u32;
+    let longer = Header { length, ..header };
+    if longer.message_length() > u64::from(message_max) {
+        return Some(sent);
+    }
+    let last = HEADER + extensions.offset_of_last();
+    let (place, end) = (HEADER + extensions.size(), reply.len());
+    reply.room(PacketTimes::EXTENSION);
+    let bytes = reply.as_mut_slice();
+    bytes[..HEADER].copy_from_slice(&longer.encode(order));
+    bytes[last + 2..last + 4].copy_from_slice(&order.bytes_of_u16(1));
+    bytes.copy_within(place..end, place + PacketTimes::EXTENSION);
+    bytes[place..place + PacketTimes::EXTENSION].copy_from_slice(&times.encode(order));
+    Some(sent)
+}
+
 /// Writes into every reply with stamps that it is sent now. `answers` is what a server is about to send,
 /// whole and in its own order of bytes; its preamble may be in front.
 pub fn stamp_sent(answers: &mut Buffer, order: ByteOrder, now: u64) {
