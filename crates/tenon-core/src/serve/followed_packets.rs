@@ -52,6 +52,7 @@ impl PacketFollower {
     }
 
     #[cold]
+    #[inline(never)]
     fn answer(
         place: &mut Option<Box<Self>>,
         carrier: &Carrier,
@@ -82,6 +83,7 @@ impl PacketFollower {
 
     /// Counts a call that asks for nothing.
     #[cold]
+    #[inline(never)]
     fn count(place: &mut Option<Box<Self>>, carrier: &Carrier) {
         let Some(follower) = place else {
             return;
@@ -94,47 +96,46 @@ impl PacketFollower {
         }
     }
 
-    /// Has `send` send packets to a client. If they are those of a reply that is followed, it notes when the kernel had
-    /// the last of them.
-    ///
-    /// # Errors
-    /// Those of `send`.
+    /// Packets to this client are about to be sent. If they are those of a reply that is followed, they are stamped;
+    /// returns the time then, which the [end](Self::end_send) of sending wants.
     #[inline]
-    pub fn send_by(
+    pub fn begin_send(
         place: &mut Option<Box<Self>>,
         carrier: &Carrier,
         to: SocketAddr,
-        send: impl FnOnce() -> io::Result<usize>,
-    ) -> io::Result<usize> {
+    ) -> Option<u64> {
         match place {
-            Some(follower) if follower.is_next(to) => follower.send(carrier, send),
-            _ => send(),
+            Some(follower) => follower.begin_stamping(carrier, to),
+            None => None,
         }
     }
 
-    /// Returns whether packets to this client are those of a reply that is followed.
-    fn is_next(&self, to: SocketAddr) -> bool {
-        self.next.is_some_and(|(client, _)| client == to)
-    }
-
     #[cold]
-    fn send(
-        &mut self,
-        carrier: &Carrier,
-        send: impl FnOnce() -> io::Result<usize>,
-    ) -> io::Result<usize> {
+    #[inline(never)]
+    fn begin_stamping(&self, carrier: &Carrier, to: SocketAddr) -> Option<u64> {
+        let (client, _) = self.next?;
+        if client != to {
+            return None;
+        }
         // If it fails, the packets have no stamps.
         let _ = carrier.follow_packets(FollowedPackets::All);
-        let began = now();
-        let result = send();
-        let stamps = carrier.take_sent_stamps();
+        Some(now())
+    }
+
+    /// Notes when the kernel had the packets that were sent since sending [`began`](Self::begin_send).
+    #[cold]
+    #[inline(never)]
+    pub fn end_send(place: &mut Option<Box<Self>>, carrier: &Carrier, began: u64) {
+        let PacketStamps {
+            scheduled,
+            transmitted,
+            ..
+        } = carrier.take_sent_stamps();
         let _ = carrier.follow_packets(FollowedPackets::Received);
-        self.last = self.next.and_then(|(client, sent)| {
-            let PacketStamps {
-                scheduled,
-                transmitted,
-                ..
-            } = stamps;
+        let Some(follower) = place else {
+            return;
+        };
+        follower.last = follower.next.and_then(|(client, sent)| {
             let wall = WallClock::read();
             let reply = SentReply {
                 sent,
@@ -144,7 +145,6 @@ impl PacketFollower {
             };
             Some((client, reply))
         });
-        result
     }
 
     /// All that was to be sent was sent.

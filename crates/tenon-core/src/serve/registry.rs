@@ -116,6 +116,7 @@ impl CallToServe {
     }
 
     /// Returns the extensions of a lean call, of the message that it was found in.
+    #[inline]
     fn extensions_in<'m>(&self, message: &'m [u8], arguments: usize) -> Extensions<'m> {
         let end = message.len() - arguments;
         let place = end.saturating_sub(self.extensions)..end;

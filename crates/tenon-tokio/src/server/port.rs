@@ -270,8 +270,12 @@ impl PortTask {
         let carrier = self.socket.get_ref();
         while let Some((train, to)) = self.served.next_train() {
             let length = train.bytes.len();
-            let send = || carrier.try_send_to(train, to);
-            match PacketFollower::send_by(&mut self.follower, carrier, to, send) {
+            let began = PacketFollower::begin_send(&mut self.follower, carrier, to);
+            let sent = carrier.try_send_to(train, to);
+            if let Some(began) = began {
+                PacketFollower::end_send(&mut self.follower, carrier, began);
+            }
+            match sent {
                 Ok(sent) if sent >= length => {}
                 Ok(sent) => self.served.keep_train(to, sent),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -196,10 +196,13 @@ impl PortTurn<'_> {
             served, follower, ..
         } = port;
         while let Some((train, to)) = served.next_train() {
-            let send = || self.send_patiently(train, to);
-            if let Err(error) = PacketFollower::send_by(follower, self.carrier, to, send) {
+            let began = PacketFollower::begin_send(follower, self.carrier, to);
+            if let Err(error) = self.send_patiently(train, to) {
                 self.server.shared.tally.datagrams_dropped.up();
                 tracing::debug!(peer = %to, %error, "a reply could not be sent");
+            }
+            if let Some(began) = began {
+                PacketFollower::end_send(follower, self.carrier, began);
             }
         }
         PacketFollower::end_replies(follower);
