@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use tenon_gen::rust::{self, Form};
+use tenon_gen::rust;
 use tenon_idl::Style;
-use tenon_plan::{Moves, Pass, PlanError, Representation, lower, specialize};
+use tenon_plan::cost::Moves;
+use tenon_plan::{Pass, PlanError, Representation, lower, specialize};
 
 use crate::design::PROCEDURAL_ITEM;
 
@@ -52,12 +53,12 @@ pub fn generate(folder: &Path) -> Result<(), Box<dyn Error>> {
         let schema = parsed.schema.ok_or(said)?;
         let plans = |representation| -> Result<_, PlanError> {
             let mut plans = lower(&schema, representation)?;
-            plans.moves = moves;
             specialize(&schema, &mut plans, passes)?;
             Ok(plans)
         };
         let plans = [plans(Representation::XDR)?, plans(Representation::LEAN)?];
-        let forms: Vec<_> = plans.iter().filter_map(Form::of).collect();
+        let forms = plans.iter().filter_map(|plans| crate::form(plans, moves));
+        let forms: Vec<_> = forms.collect();
         let options = rust::Options {
             source: "unrolling.x".to_owned(),
             tenon: "crate::engine::run_time".to_owned(),

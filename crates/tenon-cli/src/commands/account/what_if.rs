@@ -128,7 +128,7 @@ fn remedy(known: PacketCoverage, address: &Address) -> &'static str {
             "--packets divides it by the kernel's time stamps"
         }
         (Transport::Udp, Protocol::Lean, _) => {
-            "the server does not say when its kernel had the packets: `tenon serve` and servers of threads do"
+            "the server does not say when its kernel had the packets: Tenon's do of calls that are quick"
         }
         (Transport::Udp, Protocol::Onc, _) => {
             "ONC RPC has no room for what the server knows: --packets at lean+udp:// divides it"
