@@ -31,8 +31,9 @@ pub trait RelayHost: Send + Sync {
     /// `WouldBlock` if there is no room; what the system reports.
     fn send(&self, train: PacketTrain<'_>, to: SocketAddr) -> io::Result<usize>;
 
-    /// Takes a connection in, as one that was accepted; closes it if there are too many.
-    fn admit(&self, connection: Stream);
+    /// Takes a connection in, as one that was accepted; if there are too many, tells its peer and closes it. Returns
+    /// whether it is taken in.
+    fn admit(&self, connection: Stream) -> bool;
 
     /// The last connection has ended: a driver that waits for that, as the server stops, looks again.
     fn note_all_ended(&self);
@@ -221,7 +222,7 @@ impl RelayThread {
 
     /// Has the server take in the connection of a stream that has begun.
     fn open(&mut self, id: u64, peer: SocketAddr) {
-        let (end, connection) = match LocalEnd::pair(self.transport, peer) {
+        let (mut end, connection) = match LocalEnd::pair(self.transport, peer) {
             Ok(pair) => pair,
             Err(error) => {
                 tracing::warn!(%peer, %error, "a connection in packets cannot be taken in");
@@ -236,10 +237,20 @@ impl RelayThread {
             self.streams.remove(id, Instant::now());
             return;
         }
-        self.ends.insert(id, (token, end));
-        self.tokens.insert(token, id);
-        self.touched.push(id);
-        self.host.admit(connection);
+        let Some(stream) = self.streams.get_mut(id) else {
+            return;
+        };
+        // A server that refuses a connection looks at its first bytes.
+        end.pump(stream, &mut self.piece);
+        let is_taken_in = self.host.admit(connection);
+        end.pump(stream, &mut self.piece);
+        self.streams.touch(id);
+        // Of one that is refused no descriptor is kept for what its peer says to that.
+        if is_taken_in {
+            self.ends.insert(id, (token, end));
+            self.tokens.insert(token, id);
+            self.touched.push(id);
+        }
     }
 
     fn take_events(&mut self, poller: &Poller) {

@@ -18,3 +18,18 @@ pub struct ChannelCounters {
     /// Waits of the threads for which another caller reads. Their attempts are no system calls.
     pub waits_for_reader: WaitCounters,
 }
+
+impl ChannelCounters {
+    /// Returns what both have counted: a channel whose calls with streams go over another connection than its other calls
+    /// counts them together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.plus(other.calls),
+            in_flight: self.in_flight + other.in_flight,
+            connections: self.connections + other.connections,
+            waits: self.waits.plus(other.waits),
+            waits_for_reader: self.waits_for_reader.plus(other.waits_for_reader),
+        }
+    }
+}

@@ -16,6 +16,19 @@ pub struct WaitCounters {
     pub attempts: u64,
 }
 
+impl WaitCounters {
+    /// Returns what both have counted.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            blocks: self.blocks + other.blocks,
+            spins: self.spins + other.spins,
+            misses: self.misses + other.misses,
+            attempts: self.attempts + other.attempts,
+        }
+    }
+}
+
 /// Live counters behind [`WaitCounters`]. Nothing is ordered by them.
 #[derive(Debug, Default)]
 pub struct WaitTally {

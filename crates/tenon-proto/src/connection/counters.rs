@@ -21,6 +21,23 @@ pub struct OutgoingCounters {
     pub violations: u64,
 }
 
+impl OutgoingCounters {
+    /// Returns the outcomes of the calls of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls + other.calls,
+            successes: self.successes + other.successes,
+            refusals: self.refusals + other.refusals,
+            timeouts: self.timeouts + other.timeouts,
+            cancellations: self.cancellations + other.cancellations,
+            retransmissions: self.retransmissions + other.retransmissions,
+            unmatched: self.unmatched + other.unmatched,
+            violations: self.violations + other.violations,
+        }
+    }
+}
+
 /// Outcomes of the calls that the peer has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IncomingCounters {

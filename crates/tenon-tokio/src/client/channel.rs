@@ -98,13 +98,16 @@ impl Channel {
     /// Returns what has happened so far.
     pub fn counters(&self) -> ChannelCounters {
         let state = self.shared().lock();
-        ChannelCounters {
+        let counters = ChannelCounters {
             calls: state.calls.counters(),
             in_flight: state.calls.in_flight(),
             connections: state.connections,
             waits: self.shared().waits.snapshot(),
             waits_for_reader: WaitCounters::default(),
-        }
+        };
+        drop(state);
+        let streams = self.handle.streams.get();
+        streams.map_or(counters, |streams| counters.plus(streams.counters()))
     }
 
     /// Waits until fewer calls are in flight than [`ChannelOptions::calls_max`]. Calls wait for that themselves; this is

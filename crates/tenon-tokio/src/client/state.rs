@@ -42,6 +42,8 @@ pub(super) struct ChannelState {
     pub(super) located: Address,
     /// Bytes of the largest call that is sent.
     pub(super) send_max: usize,
+    /// Calls of which nothing else is said wait for a peer that is not ready.
+    waits_for_ready: bool,
     pub(super) calls: Calls,
     pub(super) link: Option<ChannelConnection>,
     pub(super) waiters: WaiterSlab,
@@ -125,6 +127,7 @@ impl ChannelState {
             running: RunningCallbacks::default(),
             located: address.clone(),
             send_max: options.send_max,
+            waits_for_ready: options.wait_for_ready,
             calls: Calls::new(address, is_datagram, options, callbacks_max),
             link: None,
             waiters: WaiterSlab::default(),
@@ -633,6 +636,12 @@ impl ChannelState {
                     self.end(waiter, Outcome::Lost(failure.clone(), true));
                 }
             }
+        }
+        if !is_lost {
+            // Another connection would end alike: the peer refuses, or breaks the protocol.
+            let waits_for_ready = self.waits_for_ready;
+            let error = failure.into_error(false);
+            self.end_queued(|timer| !timer.waits_for_ready_or(waits_for_ready), &error);
         }
         self.called.clear();
         self.running.cancel_all();

@@ -42,9 +42,9 @@ impl RelayHost for PortHost {
         self.socket.get_ref().try_send_to(train, to)
     }
 
-    fn admit(&self, connection: Stream) {
+    fn admit(&self, connection: Stream) -> bool {
         let _entered = self.runtime.enter();
-        self.state.admit(connection);
+        self.state.admit(connection)
     }
 
     fn note_all_ended(&self) {

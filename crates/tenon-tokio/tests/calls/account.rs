@@ -4,6 +4,8 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
+#[cfg(all(target_os = "linux", not(tenon_portable)))]
+use std::time::{Duration, Instant};
 
 use crate::common::obliging::{
     ECHO, FAIL, PROGRAM, Patient, SLEEP, VERSION, call, connect, every_way, in_time, listening,
@@ -141,12 +143,18 @@ fn follow_packets(address: &str) -> Summary {
     let channel = client.channel();
     client.ping().unwrap();
     channel.follow_packets(FollowedPackets::All).unwrap();
-    // More than are kept, as the kernel begins to stamp in its own time.
-    for _ in 0..200 {
-        let null = client.lean().call(0, |_| Ok(()), |_| Ok(()));
-        null.unwrap();
-        account.note_packets(channel.take_packet_stamps());
+    // The kernel begins to stamp in its own time, and the latest calls are kept.
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        for _ in 0..200 {
+            let null = client.lean().call(0, |_| Ok(()), |_| Ok(()));
+            null.unwrap();
+            account.note_packets(channel.take_packet_stamps());
+        }
+        let summary = account.summary().unwrap();
+        if summary.packets == PacketCoverage::Both || Instant::now() > until {
+            account.traces().iter().for_each(check_sum);
+            return summary;
+        }
     }
-    account.traces().iter().for_each(check_sum);
-    account.summary().unwrap()
 }

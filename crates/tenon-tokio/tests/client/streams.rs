@@ -326,6 +326,7 @@ async fn serve(limits: ServerLimits, by_threads: bool) -> (Server, Arc<Journal>,
     let mut builder = Server::builder().limits(limits);
     for listen in [
         "tcp://127.0.0.1:0".to_owned(),
+        "udp://127.0.0.1:0".to_owned(),
         format!("unix://{}", path()),
         format!("shm://{}", path()),
     ] {
@@ -809,7 +810,10 @@ async fn a_hundred_streams_go_over_one_channel() {
             });
         }
         tasks.join_all().await;
-        assert_eq!(client.channel().counters().connections, 1);
+        // In packets they have a connection beside the socket of other calls.
+        let is_datagram = client.channel().address().is_datagram();
+        let connections = client.channel().counters().connections;
+        assert_eq!(connections, 1 + u64::from(is_datagram));
     })
     .await;
 }
@@ -985,11 +989,37 @@ async fn streams_end_when_their_connection_has_had_its_grace() {
     .await;
 }
 
+/// A server that has as many connections of a host as it takes refuses the next one, and the caller hears that at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_in_packets_may_be_refused() {
+    let limits = ServerLimits {
+        connections_of_host: 1,
+        ..ServerLimits::default()
+    };
+    let builder = Server::builder().limits(limits);
+    let builder = builder.listen("udp://127.0.0.1:0").unwrap();
+    let builder = builder.service(ByTasks(Arc::default()));
+    let server = builder.start().await.unwrap();
+    let address = format!("lean+{}", server.addresses()[0]);
+    let one = Client::connect(&address, PROGRAM, 1).await.unwrap();
+    let other = Client::connect(&address, PROGRAM, 1).await.unwrap();
+    let _counting = in_time(count(&one, 3)).await.unwrap();
+    let refused = in_time(count(&other, 3)).await.unwrap_err();
+    assert!(
+        matches!(refused, CallError::ConnectionRefused(_)),
+        "{refused}"
+    );
+    assert_eq!(plain(&other, 5).await, 5);
+    one.channel().close().await;
+    server.shutdown(Duration::from_secs(5)).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_of_threads_is_a_peer_too() {
     let path = || fresh_path().display().to_string();
     for (listen, protocol) in [
         ("tcp://127.0.0.1:0".to_owned(), "lean+"),
+        ("udp://127.0.0.1:0".to_owned(), "lean+"),
         (format!("unix://{}", path()), "lean+"),
         (format!("shm://{}", path()), ""),
     ] {

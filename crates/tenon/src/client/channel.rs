@@ -277,13 +277,16 @@ impl Channel {
     /// Returns what has happened so far.
     pub fn counters(&self) -> ChannelCounters {
         let state = self.lock();
-        ChannelCounters {
+        let counters = ChannelCounters {
             calls: state.calls.counters(),
             in_flight: state.calls.in_flight(),
             connections: state.connections,
             waits: self.shared.waits.snapshot(),
             waits_for_reader: self.shared.follower_waits.snapshot(),
-        }
+        };
+        drop(state);
+        let streams = self.shared.streams.get();
+        streams.map_or(counters, |streams| counters.plus(streams.counters()))
     }
 
     /// Has the kernel stamp these packets of the connection, for an account [of packets](crate::CallProfile::of_packets).

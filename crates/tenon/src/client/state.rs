@@ -285,7 +285,20 @@ impl ChannelState {
             }
         }
         self.callbacks.cancel_all();
-        self.wake_blocked();
+        if is_lost {
+            self.wake_blocked();
+        } else {
+            self.end_blocked(&failure);
+        }
+    }
+
+    /// Tells callers that wait for the peer to take their calls that it refuses, or breaks the protocol: another connection
+    /// would end alike.
+    fn end_blocked(&mut self, failure: &ConnectionFailure) {
+        let blocked = self.blocked.iter().chain(&self.awaiting_streams);
+        for waiter in blocked.copied().collect::<Vec<_>>() {
+            self.end(waiter, Outcome::Lost(failure.clone(), false));
+        }
     }
 
     /// Leaves an outcome for a waiter, and wakes it.

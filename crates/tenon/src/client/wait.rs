@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use tenon_core::client::CallId;
+use tenon_core::client::{CallId, Outcome};
 use tenon_core::error::CallError;
 use tenon_core::profile::{Probe, Step};
 use tenon_core::timer::CallTimer;
@@ -103,7 +103,8 @@ impl Channel {
         if !state.blocked.contains(&waiter) {
             state.blocked.push_back(waiter);
         }
-        let state = self.wait_once(state, waiter, timer.deadline());
+        let mut state = self.wait_once(state, waiter, timer.deadline());
+        self.check_blocked(&mut state, waiter, timer)?;
         if timer.is_over() {
             return Err(timer.unsent_error(state.calls.full_at()));
         }
@@ -120,11 +121,27 @@ impl Channel {
     ) -> Result<MutexGuard<'s, ChannelState>, CallError> {
         state.leave_blocked(waiter);
         state.awaiting_streams.push(waiter);
-        let state = self.wait_once(state, waiter, timer.deadline());
+        let mut state = self.wait_once(state, waiter, timer.deadline());
+        self.check_blocked(&mut state, waiter, timer)?;
         if timer.is_over() {
             return Err(timer.unsent_error(None));
         }
         Ok(state)
+    }
+
+    /// Looks whether the peer takes no calls: a call that does not wait for it to be ready fails then.
+    fn check_blocked(
+        &self,
+        state: &mut ChannelState,
+        waiter: WaiterId,
+        timer: &CallTimer,
+    ) -> Result<(), CallError> {
+        match state.waiters.fetch(waiter) {
+            Some(Outcome::Lost(failure, was_sent)) if !timer.waits_for_ready(self.options()) => {
+                Err(failure.into_error(was_sent))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sends what waits, or reads once, or sleeps until there is something to do.

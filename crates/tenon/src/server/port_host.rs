@@ -34,8 +34,8 @@ impl RelayHost for PortHost {
         }
     }
 
-    fn admit(&self, connection: Stream) {
-        self.server.admit(connection);
+    fn admit(&self, connection: Stream) -> bool {
+        self.server.admit(connection)
     }
 
     /// The thread that stops the server looks by itself.

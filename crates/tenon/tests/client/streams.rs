@@ -257,6 +257,7 @@ fn each(test: impl Fn(&Client, &Counted)) {
     let path = || fresh_path().display().to_string();
     for listen in [
         "tcp://127.0.0.1:0".to_owned(),
+        "udp://127.0.0.1:0".to_owned(),
         format!("unix://{}", path()),
         format!("shm://{}", path()),
     ] {
@@ -556,10 +557,41 @@ fn a_server_may_take_no_streams() {
         connection_streams: 0,
         ..ServerLimits::default()
     };
-    let (server, _) = serve("tcp://127.0.0.1:0", limits);
-    let refused = connect(&server).open_result(&Call::<COUNT>(1), get_number, PLAIN);
+    for listen in ["tcp://127.0.0.1:0", "udp://127.0.0.1:0"] {
+        let (server, _) = serve(listen, limits.clone());
+        let refused = connect(&server).open_result(&Call::<COUNT>(1), get_number, PLAIN);
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, CallError::NoStreams { .. }), "{refused}");
+    }
+}
+
+#[test]
+fn connections_in_packets_count_as_all_do() {
+    let limits = ServerLimits {
+        connections_of_host: 1,
+        ..ServerLimits::default()
+    };
+    let (server, _) = serve("udp://127.0.0.1:0", limits);
+    let open = |client: &Client| client.open_result(&Call::<COUNT>(3), get_number, PLAIN);
+    let (one, other) = (connect(&server), connect(&server));
+    assert_eq!(open(&one).unwrap().count(), 3);
+    one.ping().unwrap();
+    let counters = one.channel().counters();
+    assert_eq!((counters.connections, counters.calls.successes), (2, 2));
+    assert_eq!(server.counters().connections_accepted, 1);
+    let refused = open(&other).and_then(|mut items| items.next().unwrap());
     let refused = refused.unwrap_err();
-    assert!(matches!(refused, CallError::NoStreams { .. }), "{refused}");
+    assert!(
+        matches!(refused, CallError::ConnectionRefused(_)),
+        "{refused}"
+    );
+    other.ping().unwrap();
+    assert_eq!(server.counters().hosts_refused, 1);
+    // What has one end has room for another.
+    drop(one);
+    wait_until("the connection ends", || {
+        open(&other).is_ok_and(|items| items.count() == 3)
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! All streams of bytes of the clients of one socket.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Instant;
 
@@ -26,6 +27,8 @@ pub struct ServerByteStreams<A> {
     cookies: AddressValidator,
     limits: ServerLimits,
     streams: HashMap<u64, ServedByteStream<A>>,
+    /// How many of them each host has.
+    hosts: HashMap<A, usize>,
     /// Conversations that are over, until no packet that is under way can begin them again.
     closed: ClosedConversations,
     /// Streams that may have something to send.
@@ -64,6 +67,7 @@ impl<A: PeerAddress> ServerByteStreams<A> {
             cookies: AddressValidator::new(secrets.key, now, limits.cookie),
             limits,
             streams: HashMap::new(),
+            hosts: HashMap::new(),
             closed: ClosedConversations::default(),
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
@@ -134,7 +138,7 @@ impl<A: PeerAddress> ServerByteStreams<A> {
             return Err(DropReason::Stale);
         }
         // The client is not told: the same packet may come again, and find room.
-        if self.is_closed || self.streams.len() >= self.limits.conversations {
+        if self.is_closed || !self.has_room(from) {
             return Err(DropReason::Full);
         }
         let ours = match from.is_here() {
@@ -151,7 +155,14 @@ impl<A: PeerAddress> ServerByteStreams<A> {
             is_ready: false,
         };
         self.streams.insert(id, served);
+        *self.hosts.entry(from.host()).or_default() += 1;
         Ok(rest)
+    }
+
+    fn has_room(&self, from: A) -> bool {
+        let of_host = self.hosts.get(&from.host()).copied().unwrap_or_default();
+        self.streams.len() < self.limits.conversations
+            && of_host < self.limits.conversations_of_host
     }
 
     fn answer_stray(&mut self, to: A, conversation: u64) {
@@ -205,9 +216,19 @@ impl<A: PeerAddress> ServerByteStreams<A> {
             if let Some(at) = served.timer {
                 self.timers.remove(&(at, id));
             }
+            self.leave_host(served.peer.host());
             self.answer_stray(served.peer, id);
         }
         true
+    }
+
+    fn leave_host(&mut self, host: A) {
+        if let Entry::Occupied(mut count) = self.hosts.entry(host) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
     }
 
     /// No further streams are begun.
