@@ -277,6 +277,12 @@ impl Client {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn leave(span: Box<tracing::span::EnteredSpan>) {
+    drop(span);
+}
+
 impl<'c> From<&'c Client> for ClientView<'c> {
     /// Returns the client for calls without options of their own.
     fn from(client: &'c Client) -> Self {
@@ -394,7 +400,7 @@ impl<'c> ClientView<'c> {
         write: impl FnOnce(&mut Buffer) -> Result<CallDraft<'c>, CallError>,
         probe: P,
     ) -> Result<ReceivedReply<'c>, CallError> {
-        let _span = self.client.span(procedure);
+        let span = self.client.span(procedure);
         let channel = &self.client.channel;
         let limit = self.client.caller.limit(&self.options);
         let mut message = channel.buffer();
@@ -408,6 +414,10 @@ impl<'c> ClientView<'c> {
         let mut replied = channel.call(message, &draft, limit, probe);
         if let Some(place) = self.options.get_reply_metadata() {
             keep_metadata(&mut replied, place);
+        }
+        // Dropped by what is not called for nothing.
+        if let Some(span) = span {
+            leave(span);
         }
         replied
     }

@@ -597,8 +597,11 @@ impl StreamTurn<'_> {
         if self.slot.has_signals() {
             return Ok(Some(TurnEnd::More));
         }
-        let may_stay = self.may_stay_with(state);
-        Ok((!may_stay).then_some(TurnEnd::Idle))
+        // A value that is made to be dropped would cost each call its drop.
+        match self.may_stay_with(state) {
+            true => Ok(None),
+            false => Ok(Some(TurnEnd::Idle)),
+        }
     }
 
     /// Waits for a moment until what waits to be sent has found room; returns whether it has.
