@@ -54,6 +54,9 @@ const QUEUE: u16 = 0;
 const RELEASE: Duration = Duration::from_secs(5);
 const RELEASE_STEP: Duration = Duration::from_millis(2);
 
+/// Interfaces that are remembered before those are forgotten that the process has no more.
+const REMEMBERED_MAX: usize = 64;
+
 /// Filters run where frames become packets of the kernel's, and not in the driver.
 const BEHIND_THE_DRIVER: u32 = 2;
 
@@ -145,7 +148,11 @@ impl XdpInterface {
             None => Duration::ZERO,
         };
         let interface = Arc::new(Self::open(identity, netlink, patience)?);
-        interfaces.retain(|(_, interface)| interface.strong_count() > 0);
+        // Those that are gone are remembered, as they may be on their way out.
+        interfaces.retain(|(is, _)| *is != identity);
+        if interfaces.len() >= REMEMBERED_MAX {
+            interfaces.retain(|(_, interface)| interface.strong_count() > 0);
+        }
         interfaces.push((identity, Arc::downgrade(&interface)));
         Ok(interface)
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tenon_net::{PacketTrain, PollRegistry, PollWaker, Poller, Stream, Transport, Watch};
@@ -43,6 +43,7 @@ pub trait RelayHost: Send + Sync {
 #[derive(Debug)]
 pub(crate) struct ServerRelay {
     shared: Arc<RelayShared>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// The state that a port and its relay share.
@@ -105,8 +106,11 @@ impl ServerRelay {
             piece: Box::new([0; PIECE]),
         };
         let builder = thread::Builder::new().name("tenon-relay".to_owned());
-        builder.spawn(move || thread.run(poller))?;
-        Ok(Self { shared })
+        let thread = builder.spawn(move || thread.run(poller))?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
     }
 
     /// Takes in a packet of a stream of bytes.
@@ -133,10 +137,15 @@ impl ServerRelay {
         self.shared.waker.wake();
     }
 
-    /// Ends the thread, once it has sent what it has.
-    pub(crate) fn stop(&self) {
+    /// Ends the thread, once it has sent what it has, and waits for it: it has the socket of the port no longer then.
+    pub(crate) fn stop(&mut self) {
         self.shared.lock().is_stopped = true;
         self.shared.waker.wake();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread of connections in packets has panicked");
+        }
     }
 
     /// Returns whether there are connections. One that its server has closed is there until all has arrived.

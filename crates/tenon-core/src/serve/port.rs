@@ -74,7 +74,7 @@ impl PortRelay {
 
     fn close(&mut self, to: CloseRecipients) {
         self.is_closed = true;
-        match (&self.running, to) {
+        match (&mut self.running, to) {
             (None, _) => {}
             (Some(relay), CloseRecipients::ToIdle) => relay.close(),
             (Some(relay), CloseRecipients::ToAll) => relay.stop(),

@@ -48,6 +48,20 @@ pub(super) struct PortTask {
     alarm: Pin<Box<Sleep>>,
     is_set_for: Option<Instant>,
     is_closing: bool,
+    /// The last that is dropped: a server that has stopped has no socket any more.
+    _place: PortPlace,
+}
+
+/// The place of a port among those of its server, as long as it has its socket.
+struct PortPlace {
+    state: Arc<ServerState>,
+    id: usize,
+}
+
+impl Drop for PortPlace {
+    fn drop(&mut self) {
+        self.state.remove_port(self.id);
+    }
 }
 
 /// A call of a service that keeps order, which waits for the one before it.
@@ -65,6 +79,10 @@ impl PortTask {
         duplicates: DuplicateLimits,
     ) -> io::Result<Self> {
         let now = Instant::now();
+        let place = PortPlace {
+            state: Arc::clone(state),
+            id: mailbox.id,
+        };
         Ok(Self {
             served: ServedPort::new(&state.shared, &carrier, duplicates, now),
             socket: Arc::new(AsyncSocket::new(carrier)?),
@@ -80,6 +98,7 @@ impl PortTask {
             alarm: Box::pin(sleep_until(now.into())),
             is_set_for: None,
             is_closing: false,
+            _place: place,
         })
     }
 
@@ -333,11 +352,5 @@ impl PortTask {
         }
         self.is_set_for = None;
         true
-    }
-}
-
-impl Drop for PortTask {
-    fn drop(&mut self) {
-        self.state.remove_port(self.mailbox.id);
     }
 }

@@ -989,6 +989,22 @@ async fn streams_end_when_their_connection_has_had_its_grace() {
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_port_of_connections_in_packets_is_free_when_its_server_has_stopped() {
+    let mut address = "udp://127.0.0.1:0".to_owned();
+    for _ in 0..20 {
+        let builder = Server::builder().listen(&address).unwrap();
+        let builder = builder.service(ByTasks(Arc::default()));
+        let server = builder.start().await.unwrap();
+        address = server.addresses()[0].to_string();
+        let at = format!("lean+{address}");
+        let client = Client::connect(&at, PROGRAM, 1).await.unwrap();
+        let mut counting = in_time(count(&client, 1_000_000)).await.unwrap();
+        in_time(counting.next()).await.unwrap().unwrap();
+        in_time(server.shutdown(Duration::ZERO)).await;
+    }
+}
+
 /// A server that has as many connections of a host as it takes refuses the next one, and the caller hears that at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_in_packets_may_be_refused() {

@@ -566,6 +566,22 @@ fn a_server_may_take_no_streams() {
 }
 
 #[test]
+fn a_port_of_connections_in_packets_is_free_when_its_server_has_stopped() {
+    let (server, _) = serve("udp://127.0.0.1:0", ServerLimits::default());
+    let address = server.addresses()[0].to_string();
+    let mut server = Some(server);
+    for _ in 0..20 {
+        let stopped = server.take().unwrap();
+        let client = connect(&stopped);
+        let mut endless = client.open_result(&Call::<ENDLESS>(0), get_opaque, PLAIN);
+        endless.as_mut().unwrap().next().unwrap().unwrap();
+        stopped.shutdown(Duration::ZERO);
+        drop(stopped);
+        server = Some(serve(&address, ServerLimits::default()).0);
+    }
+}
+
+#[test]
 fn connections_in_packets_count_as_all_do() {
     let limits = ServerLimits {
         connections_of_host: 1,
