@@ -50,7 +50,7 @@ pub use encode::{BlockMut, Encoder};
 pub use error::{
     DecodeError, DecodeErrorKind, DecodeFault, EncodeError, EncodeErrorKind, EncodeFault, Field,
 };
-pub use kernels::{Blittable, boxed_array, boxed_copy, map_boxed};
+pub use kernels::{Blittable, ReservedValue, boxed_array, boxed_copy, map_boxed};
 pub use marshal::{Marshal, View};
 pub use members::ByNumber;
 pub use representation::{Lean, Native, Order, Representation, Swapped, Xdr};

@@ -4,7 +4,8 @@
 use std::fmt::Debug;
 
 use tenon_wire::{
-    Blittable, Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Representation, Swapped, Xdr,
+    Blittable, Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Representation, ReservedValue,
+    Swapped, Xdr,
 };
 
 fn written<R: Representation>(write: impl FnOnce(&mut Encoder<'_, R>)) -> Vec<u8> {
@@ -42,7 +43,25 @@ where
             assert_eq!(done, Ok(()));
         });
         assert_eq!(found, expected, "{before}");
+        assert_eq!(reserved::<R, _>(before, value), expected, "{before}");
     }
+}
+
+/// The same as a value that stays where it is while its owner moves.
+fn reserved<R: Representation, T>(before: usize, value: T) -> Vec<u8>
+where
+    T: Blittable + Copy + PartialEq + Debug,
+{
+    let mut buffer = Buffer::default();
+    buffer.extend(&[0xA5; 2000]);
+    buffer.clear();
+    buffer.room(before).fill(7);
+    let mut room = Box::new(ReservedValue::<T>::new(buffer));
+    assert_ne!(**room, value, "all of it is zero");
+    **room = value;
+    let room = *room;
+    assert_eq!(*room, value);
+    room.finish::<R>().as_slice().to_vec()
 }
 
 fn all_are_filled<R: Representation>() {

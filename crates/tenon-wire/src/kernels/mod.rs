@@ -24,6 +24,7 @@ mod number;
 mod owned;
 mod portable;
 mod primitive;
+mod reserved_value;
 mod select;
 mod storage;
 mod swap;
@@ -42,6 +43,7 @@ pub use blittable::{Blittable, Part, Run, has_no_order};
 pub use chosen::Chosen;
 pub use item::{Bits, Item};
 pub use owned::get_vec;
+pub use reserved_value::ReservedValue;
 pub use select::Kernel;
 pub use whole::{duplicate, same, zeroed};
 

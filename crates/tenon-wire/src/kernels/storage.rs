@@ -147,35 +147,73 @@ impl BufferStorage {
         swapped: bool,
         write: impl FnOnce(&mut T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (start, bytes) = (self.used, size_of::<T>());
+        let gap = self.reserve_place::<T>();
+        // SAFETY: there is a place with this gap, and this is not changed as long as the value is borrowed.
+        write(unsafe { self.place_mut(gap) })?;
+        // SAFETY: as above; the value is no longer borrowed.
+        unsafe { self.take_place::<T>(gap, swapped) };
+        Ok(())
+    }
+
+    /// Makes a place for a value behind the bytes in use, all of it zero, and returns how many bytes further it begins,
+    /// which are fewer than its alignment. It is there until this is changed.
+    #[inline(always)]
+    pub(super) fn reserve_place<T: Blittable>(&mut self) -> usize {
+        let bytes = size_of::<T>();
         let room = bytes + align_of::<T>() - 1;
-        if self.bytes.len() - start < room {
+        if self.bytes.len() - self.used < room {
             self.grow(room);
         }
-        // SAFETY: so many bytes are in use, and there are more.
-        let to = unsafe { self.bytes.as_mut_ptr().add(start) };
-        let gap = to.addr().wrapping_neg() & (align_of::<T>() - 1);
-        // SAFETY: the gap is smaller than the alignment, so that there is room for the value behind it,
-        // where such a value may lie; all of it is written here, and zeros are a value of `T` (the
-        // contract of `Blittable`). No other reference to these bytes exists as long as the value is borrowed.
-        let (from, value) = unsafe {
-            let from = to.add(gap);
-            ptr::write_bytes(from, 0, bytes);
-            (from, &mut *from.cast::<T>())
-        };
-        write(value)?;
-        // SAFETY: the value is there and no longer borrowed; there is room for it in front of it, too.
-        // It has no padding, so that all of its bytes stay initialised.
+        // SAFETY: so many bytes are in use, and there are more; the gap is smaller than the alignment, so that there is
+        // room for the value behind it. All of it is written here.
         unsafe {
+            let to = self.bytes.as_mut_ptr().add(self.used);
+            let gap = to.addr().wrapping_neg() & (align_of::<T>() - 1);
+            ptr::write_bytes(to.add(gap), 0, bytes);
+            gap
+        }
+    }
+
+    /// Returns the value in a place.
+    ///
+    /// # Safety
+    /// [`reserve_place`](Self::reserve_place) of this type has returned `gap`, and nothing was changed since but the value.
+    #[inline(always)]
+    pub(super) unsafe fn place<T: Blittable>(&self, gap: usize) -> &T {
+        // SAFETY: the caller's promise: the place is there, such a value may lie at it, and its bytes are initialised, of
+        // which every pattern is a value of `T` (the contract of `Blittable`).
+        unsafe { &*self.bytes.as_ptr().add(self.used + gap).cast() }
+    }
+
+    /// Returns the value in a place, to be changed.
+    ///
+    /// # Safety
+    /// As for [`place`](Self::place).
+    #[inline(always)]
+    pub(super) unsafe fn place_mut<T: Blittable>(&mut self, gap: usize) -> &mut T {
+        // SAFETY: as in `place`; no other reference to these bytes exists as long as the value is borrowed. It has no
+        // padding, so that all of its bytes stay initialised.
+        unsafe { &mut *self.bytes.as_mut_ptr().add(self.used + gap).cast() }
+    }
+
+    /// Takes the value in a place into use, its numbers swapped if they are to be. One that lies further is moved.
+    ///
+    /// # Safety
+    /// As for [`place`](Self::place).
+    #[inline(always)]
+    pub(super) unsafe fn take_place<T: Blittable>(&mut self, gap: usize, swapped: bool) {
+        // SAFETY: the value is there, as the caller promises; there is room for it in front of it, too.
+        unsafe {
+            let to = self.bytes.as_mut_ptr().add(self.used);
+            let from = to.add(gap);
             if swapped {
                 reverse::<T>(from);
             }
             if gap > 0 {
-                ptr::copy(from, to, bytes);
+                ptr::copy(from, to, size_of::<T>());
             }
         }
-        self.used = start + bytes;
-        Ok(())
+        self.used += size_of::<T>();
     }
 
     /// Takes a count, its bytes in their order already, and the bytes that it counts into use.
