@@ -166,7 +166,7 @@ impl Builder {
 
     /// Has servers write results of known size in place: the method of a procedure that
     /// returns opaque data or an array of a fixed size, or a struct, that consists of nothing but numbers
-    /// is handed a `&mut` of it, in the reply wherever that is possible.
+    /// is handed a `&mut` of it, in the reply wherever that is possible. Asynchronous methods are, too.
     #[must_use]
     pub fn reserved(mut self, reserved: bool) -> Self {
         self.stubs.reserved = reserved;

@@ -93,8 +93,8 @@ pub use client::{
 #[cfg(unix)]
 pub use established::memory;
 pub use server::{
-    Answer, AsyncCallbacks, AsyncService, Call, Request, RequestCodec, RequestedProcedure, Server,
-    ServerBuilder,
+    Answer, AsyncCallbacks, AsyncService, Call, Request, RequestCodec, RequestedProcedure,
+    ReservedReply, Server, ServerBuilder,
 };
 pub use streams::{ArgumentSink, AsyncStreamPair, ItemSink, ItemStream, OpenAsyncStreams};
 pub use tenon::{ChannelCounters, InOrder, Protocol};

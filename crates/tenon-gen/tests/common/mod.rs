@@ -48,7 +48,7 @@ pub fn stubs(path: &Path) -> String {
         reserved: true,
         ..Options::default()
     };
-    let raises = Options {
+    let reserved_tasks = Options {
         reserved: true,
         ..tasks.clone()
     };
@@ -61,13 +61,13 @@ pub fn stubs(path: &Path) -> String {
         "arguments.x" | "borrowed.x" | "namespaces.x" | "raises_views.x" | "sensitive.x" => {
             stubs_with(path, &lean, views)
         }
-        "raises.x" => stubs_with(path, &lean, raises),
+        "raises.x" | "reserved_async.x" => stubs_with(path, &lean, reserved_tasks),
         "reserved.x" => stubs_with(path, &lean, reserved),
         "utf8.x" => stubs_with(path, &lean, utf8),
         "callbacks_async.x" | "idempotent.x" | "streams_async.x" | "tasks.x" => {
             stubs_with(path, &lean, tasks)
         }
-        "tasks_onc.x" => stubs_with(path, &lean[..1], tasks),
+        "tasks_onc.x" => stubs_with(path, &lean[..1], reserved_tasks),
         "callbacks.x" | "calls.x" | "demo.x" | "deprecated.x" | "directions.x" | "hprpc.x"
         | "names.x" | "results.x" | "service.x" | "streams.x" => stubs_in(path, &lean),
         _ => stubs_in(path, &lean[..1]),

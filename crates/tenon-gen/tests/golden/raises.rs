@@ -1076,11 +1076,14 @@ pub trait KeysV1Async: Send + Sync + 'static {
     ) -> impl core::future::Future<Output = Result<(), KeysV1CloseError<Refusal>>> + Send;
 
     /// A result that the handler has room for.
+    ///
+    /// `reply` is what the caller gets if this succeeds. All of it is zero before.
     fn find(
         &self,
         call: &CallInfo<'_>,
         args: BString,
-    ) -> impl core::future::Future<Output = Result<Place, KeysV1FindError<Refusal>>> + Send;
+        reply: &mut Place,
+    ) -> impl core::future::Future<Output = Result<(), KeysV1FindError<Refusal>>> + Send;
 
     /// The procedure `KEYS_COUNT`.
     fn count(
@@ -1138,12 +1141,13 @@ impl<T: KeysV1Async> ::tenon_tokio::AsyncService for KeysV1AsyncService<T> {
             }
             KEYS_FIND => {
                 let KeysV1FindRequest { args } = call.read()?;
+                let mut reply = call.reserve::<KeysV1FindRequest>();
                 let outcome = self
                     .0
-                    .find(&call.info(), args)
+                    .find(&call.info(), args, &mut reply)
                     .await
                     .map_err(|error| error.into_refusal());
-                call.respond::<KeysV1FindRequest>(outcome)
+                call.respond_reserved(reply, outcome)
             }
             KEYS_COUNT => {
                 call.read::<KeysV1CountRequest>()?;
@@ -1202,14 +1206,11 @@ impl ::tenon_tokio::RequestedProcedure for KeysV1FindRequest {
 }
 
 impl<R: Representation> ::tenon_tokio::RequestCodec<R> for KeysV1FindRequest {
+    const RESULT_IS_BLITTED: bool = true;
+
     fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
         let args = input.get_string(u32::MAX).field("KEYS_FIND.arg1")?;
         Ok(Self { args })
-    }
-
-    fn encode(reply: &Place, out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
-        out.blit(reply);
-        Ok(())
     }
 }
 
@@ -1260,12 +1261,14 @@ impl<T: KeysV1Async> KeysV1AsyncCalls for KeysV1AsyncInProcess<T> {
 
     async fn find(&self, args: &[u8]) -> Result<Place, KeysV1FindError> {
         let call = CallInfo::in_process(KEYS_FIND);
+        let mut reply: Place = Default::default();
         let result = self
             .0
-            .find(&call, args.into())
+            .find(&call, args.into(), &mut reply)
             .await
             .map_err(|error| error.into_refusal());
-        result.map_err(in_process::error::<KeysV1Find<'_>>)
+        result.map_err(in_process::error::<KeysV1Find<'_>>)?;
+        Ok(reply)
     }
 
     async fn count(&self) -> Result<i32, KeysV1CountError> {

@@ -40,6 +40,30 @@ impl Marshal<Xdr> for Note {
     }
 }
 
+::tenon::wire::blittable! {
+    /// `mark` of the interface.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub struct Mark {
+        pub note: i32,
+        pub line: i32,
+    }
+}
+
+impl Marshal<Xdr> for Mark {
+    const WIRE_MIN: usize = 8;
+
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.blit(self);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        input.get().field("mark")
+    }
+}
+
 /// The number of the program `NOTES`.
 pub const NOTES: u32 = 536870939;
 
@@ -55,6 +79,9 @@ pub const NOTES_READ: u32 = 2;
 /// The number of the procedure `NOTES_WRITE`.
 pub const NOTES_WRITE: u32 = 3;
 
+/// The number of the procedure `NOTES_MARK`.
+pub const NOTES_MARK: u32 = 4;
+
 /// The error of a call of `NOTES_CLEAR`.
 pub type NotesV1ClearError = CallError;
 
@@ -63,6 +90,9 @@ pub type NotesV1ReadError = CallError;
 
 /// The error of a call of `NOTES_WRITE`.
 pub type NotesV1WriteError = CallError;
+
+/// The error of a call of `NOTES_MARK`.
+pub type NotesV1MarkError = CallError;
 
 /// Calls the procedures of `NOTES_V1`: over a connection ([`NotesV1Client`]), in the
 /// same process ([`NotesV1InProcess`]), or in a test without either. The error of a
@@ -76,6 +106,9 @@ pub trait NotesV1Calls {
 
     /// The procedure `NOTES_WRITE`.
     fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError>;
+
+    /// A result that the handler has room for.
+    fn mark(&self, args: i32) -> Result<Mark, NotesV1MarkError>;
 }
 
 /// Calls the procedures of `NOTES_V1`. Clones share the connection. The error of a call that
@@ -180,6 +213,19 @@ impl<C: MakeCalls> NotesV1Client<C> {
     ) -> Result<C::Pending<(), NotesV1WriteError>, NotesV1WriteError> {
         self.0.start(&NotesV1Write { at, what })
     }
+
+    /// A result that the handler has room for.
+    pub fn mark(&self, args: i32) -> Result<Mark, NotesV1MarkError> {
+        self.0.call(&NotesV1Mark { args })
+    }
+
+    /// Starts [`mark`](Self::mark) and returns a ticket for its result.
+    pub fn start_mark(
+        &self,
+        args: i32,
+    ) -> Result<C::Pending<Mark, NotesV1MarkError>, NotesV1MarkError> {
+        self.0.start(&NotesV1Mark { args })
+    }
 }
 
 impl<C: MakeCalls> NotesV1Calls for NotesV1Client<C> {
@@ -193,6 +239,10 @@ impl<C: MakeCalls> NotesV1Calls for NotesV1Client<C> {
 
     fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError> {
         Self::write(self, at, what)
+    }
+
+    fn mark(&self, args: i32) -> Result<Mark, NotesV1MarkError> {
+        Self::mark(self, args)
     }
 }
 
@@ -276,6 +326,35 @@ impl CallCodec<Xdr> for NotesV1Write<'_> {
 
 impl<O: Order> CallCodec<Lean<O>> for NotesV1Write<'_> {}
 
+/// A call of `NOTES_MARK`.
+struct NotesV1Mark {
+    args: i32,
+}
+
+impl CalledProcedure for NotesV1Mark {
+    const PROCEDURE: u32 = NOTES_MARK;
+    const INFO: ProcedureInfo<'static> = ProcedureInfo::new("NOTES_V1", "NOTES_MARK", NOTES_MARK);
+    const HAS_LEAN: bool = false;
+
+    type Result = Mark;
+    type Error = NotesV1MarkError;
+}
+
+impl CallCodec<Xdr> for NotesV1Mark {
+    #[inline]
+    fn encode(&self, out: &mut Encoder<'_>) -> Result<(), EncodeError> {
+        out.put(self.args);
+        Ok(())
+    }
+
+    #[inline]
+    fn decode(input: &mut Decoder<'_>) -> Result<Mark, DecodeError> {
+        input.get()
+    }
+}
+
+impl<O: Order> CallCodec<Lean<O>> for NotesV1Mark {}
+
 /// What a server of `NOTES_V1` does. Callers are told of refusals, and why.
 pub trait NotesV1: Send + Sync + 'static {
     /// The procedure `NOTES_CLEAR`.
@@ -286,6 +365,11 @@ pub trait NotesV1: Send + Sync + 'static {
 
     /// The procedure `NOTES_WRITE`.
     fn write(&self, call: &CallInfo<'_>, at: i32, what: Note) -> Result<(), Refusal>;
+
+    /// A result that the handler has room for.
+    ///
+    /// `reply` is what the caller gets if this succeeds. All of it is zero before.
+    fn mark(&self, call: &CallInfo<'_>, args: i32, reply: &mut Mark) -> Result<(), Refusal>;
 }
 
 /// Serves a [`NotesV1`]: hand it to the builder of a server.
@@ -325,6 +409,11 @@ impl<T: NotesV1> Service for NotesV1Service<T> {
                 input.finish()?;
                 self.0.write(call, at, what)
             }
+            NOTES_MARK => {
+                let args = input.get().field("NOTES_MARK.arg1")?;
+                input.finish()?;
+                out.fill(|reply| self.0.mark(call, args, reply))
+            }
             _ => Err(Refusal::ProcedureUnavailable),
         }
     }
@@ -334,6 +423,7 @@ impl<T: NotesV1> Service for NotesV1Service<T> {
             NOTES_CLEAR => Some(NotesV1Clear::INFO),
             NOTES_READ => Some(NotesV1Read::INFO),
             NOTES_WRITE => Some(NotesV1Write::INFO),
+            NOTES_MARK => Some(NotesV1Mark::INFO),
             _ => None,
         }
     }
@@ -363,6 +453,14 @@ impl<T: NotesV1> NotesV1Calls for NotesV1InProcess<T> {
         let result = self.0.write(&call, at, what.clone());
         result.map_err(in_process::error::<NotesV1Write<'_>>)
     }
+
+    fn mark(&self, args: i32) -> Result<Mark, NotesV1MarkError> {
+        let call = CallInfo::in_process(NOTES_MARK);
+        let mut reply: Mark = Default::default();
+        let result = self.0.mark(&call, args, &mut reply);
+        result.map_err(in_process::error::<NotesV1Mark>)?;
+        Ok(reply)
+    }
 }
 
 /// Calls the procedures of `NOTES_V1` from tasks: over a connection ([`NotesV1AsyncClient`]), in the
@@ -384,6 +482,12 @@ pub trait NotesV1AsyncCalls {
         at: i32,
         what: &Note,
     ) -> impl core::future::Future<Output = Result<(), NotesV1WriteError>> + Send;
+
+    /// A result that the handler has room for.
+    fn mark(
+        &self,
+        args: i32,
+    ) -> impl core::future::Future<Output = Result<Mark, NotesV1MarkError>> + Send;
 }
 
 /// Calls the procedures of `NOTES_V1` from tasks. Clones share the connection. The error of a call that
@@ -491,6 +595,19 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV1AsyncClient<C> {
     ) -> Result<C::Pending<(), NotesV1WriteError>, NotesV1WriteError> {
         self.0.start(&NotesV1Write { at, what })
     }
+
+    /// A result that the handler has room for.
+    pub async fn mark(&self, args: i32) -> Result<Mark, NotesV1MarkError> {
+        self.0.call(&NotesV1Mark { args }).await
+    }
+
+    /// Starts [`mark`](Self::mark) and returns a ticket for its result.
+    pub fn start_mark(
+        &self,
+        args: i32,
+    ) -> Result<C::Pending<Mark, NotesV1MarkError>, NotesV1MarkError> {
+        self.0.start(&NotesV1Mark { args })
+    }
 }
 
 impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV1AsyncCalls for NotesV1AsyncClient<C> {
@@ -504,6 +621,10 @@ impl<C: ::tenon_tokio::MakeAsyncCalls> NotesV1AsyncCalls for NotesV1AsyncClient<
 
     async fn write(&self, at: i32, what: &Note) -> Result<(), NotesV1WriteError> {
         Self::write(self, at, what).await
+    }
+
+    async fn mark(&self, args: i32) -> Result<Mark, NotesV1MarkError> {
+        Self::mark(self, args).await
     }
 }
 
@@ -530,6 +651,16 @@ pub trait NotesV1Async: Send + Sync + 'static {
         at: i32,
         what: Note,
     ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
+
+    /// A result that the handler has room for.
+    ///
+    /// `reply` is what the caller gets if this succeeds. All of it is zero before.
+    fn mark(
+        &self,
+        call: &CallInfo<'_>,
+        args: i32,
+        reply: &mut Mark,
+    ) -> impl core::future::Future<Output = Result<(), Refusal>> + Send;
 }
 
 /// Serves a [`NotesV1Async`]: hand it to the builder of a server of tasks.
@@ -550,6 +681,7 @@ impl<T: NotesV1Async> ::tenon_tokio::AsyncService for NotesV1AsyncService<T> {
             NOTES_CLEAR => Some(NotesV1Clear::INFO),
             NOTES_READ => Some(NotesV1Read::INFO),
             NOTES_WRITE => Some(NotesV1Write::INFO),
+            NOTES_MARK => Some(NotesV1Mark::INFO),
             _ => None,
         }
     }
@@ -557,19 +689,25 @@ impl<T: NotesV1Async> ::tenon_tokio::AsyncService for NotesV1AsyncService<T> {
     async fn call(&self, call: ::tenon_tokio::Call) -> Result<::tenon_tokio::Answer, Refusal> {
         match call.procedure() {
             NOTES_CLEAR => {
-                call.decode(NotesV1ClearRequest::decode)?;
-                self.0.clear(&call.info()).await?;
-                call.answer(|out| NotesV1ClearRequest::encode(&(), out))
+                call.read::<NotesV1ClearRequest>()?;
+                let outcome = self.0.clear(&call.info()).await;
+                call.respond::<NotesV1ClearRequest>(outcome)
             }
             NOTES_READ => {
-                let NotesV1ReadRequest { args } = call.decode(NotesV1ReadRequest::decode)?;
-                let reply = self.0.read(&call.info(), args).await?;
-                call.answer(|out| NotesV1ReadRequest::encode(&reply, out))
+                let NotesV1ReadRequest { args } = call.read()?;
+                let outcome = self.0.read(&call.info(), args).await;
+                call.respond::<NotesV1ReadRequest>(outcome)
             }
             NOTES_WRITE => {
-                let NotesV1WriteRequest { at, what } = call.decode(NotesV1WriteRequest::decode)?;
-                self.0.write(&call.info(), at, what).await?;
-                call.answer(|out| NotesV1WriteRequest::encode(&(), out))
+                let NotesV1WriteRequest { at, what } = call.read()?;
+                let outcome = self.0.write(&call.info(), at, what).await;
+                call.respond::<NotesV1WriteRequest>(outcome)
+            }
+            NOTES_MARK => {
+                let NotesV1MarkRequest { args } = call.read()?;
+                let mut reply = call.reserve::<NotesV1MarkRequest>();
+                let outcome = self.0.mark(&call.info(), args, &mut reply).await;
+                call.respond_reserved(reply, outcome)
             }
             _ => Err(Refusal::ProcedureUnavailable),
         }
@@ -579,7 +717,11 @@ impl<T: NotesV1Async> ::tenon_tokio::AsyncService for NotesV1AsyncService<T> {
 /// A call of `NOTES_CLEAR` as it comes in.
 struct NotesV1ClearRequest;
 
-impl NotesV1ClearRequest {
+impl ::tenon_tokio::RequestedProcedure for NotesV1ClearRequest {
+    type Result = ();
+}
+
+impl ::tenon_tokio::RequestCodec<Xdr> for NotesV1ClearRequest {
     fn decode(_input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(Self)
     }
@@ -589,12 +731,18 @@ impl NotesV1ClearRequest {
     }
 }
 
+impl<O: Order> ::tenon_tokio::RequestCodec<Lean<O>> for NotesV1ClearRequest {}
+
 /// A call of `NOTES_READ` as it comes in.
 struct NotesV1ReadRequest {
     args: i32,
 }
 
-impl NotesV1ReadRequest {
+impl ::tenon_tokio::RequestedProcedure for NotesV1ReadRequest {
+    type Result = Note;
+}
+
+impl ::tenon_tokio::RequestCodec<Xdr> for NotesV1ReadRequest {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let args = input.get().field("NOTES_READ.arg1")?;
         Ok(Self { args })
@@ -605,13 +753,19 @@ impl NotesV1ReadRequest {
     }
 }
 
+impl<O: Order> ::tenon_tokio::RequestCodec<Lean<O>> for NotesV1ReadRequest {}
+
 /// A call of `NOTES_WRITE` as it comes in.
 struct NotesV1WriteRequest {
     at: i32,
     what: Note,
 }
 
-impl NotesV1WriteRequest {
+impl ::tenon_tokio::RequestedProcedure for NotesV1WriteRequest {
+    type Result = ();
+}
+
+impl ::tenon_tokio::RequestCodec<Xdr> for NotesV1WriteRequest {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let at = input.get().field("NOTES_WRITE.at")?;
         let what = Marshal::decode(input).field("NOTES_WRITE.what")?;
@@ -622,6 +776,28 @@ impl NotesV1WriteRequest {
         Ok(())
     }
 }
+
+impl<O: Order> ::tenon_tokio::RequestCodec<Lean<O>> for NotesV1WriteRequest {}
+
+/// A call of `NOTES_MARK` as it comes in.
+struct NotesV1MarkRequest {
+    args: i32,
+}
+
+impl ::tenon_tokio::RequestedProcedure for NotesV1MarkRequest {
+    type Result = Mark;
+}
+
+impl ::tenon_tokio::RequestCodec<Xdr> for NotesV1MarkRequest {
+    const RESULT_IS_BLITTED: bool = true;
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let args = input.get().field("NOTES_MARK.arg1")?;
+        Ok(Self { args })
+    }
+}
+
+impl<O: Order> ::tenon_tokio::RequestCodec<Lean<O>> for NotesV1MarkRequest {}
 
 /// Calls a [`NotesV1Async`] of the same process on the caller's task, without a connection. Its
 /// handlers are told of calls that have no transport and no credential; what they refuse is told
@@ -646,6 +822,14 @@ impl<T: NotesV1Async> NotesV1AsyncCalls for NotesV1AsyncInProcess<T> {
         let call = CallInfo::in_process(NOTES_WRITE);
         let result = self.0.write(&call, at, what.clone()).await;
         result.map_err(in_process::error::<NotesV1Write<'_>>)
+    }
+
+    async fn mark(&self, args: i32) -> Result<Mark, NotesV1MarkError> {
+        let call = CallInfo::in_process(NOTES_MARK);
+        let mut reply: Mark = Default::default();
+        let result = self.0.mark(&call, args, &mut reply).await;
+        result.map_err(in_process::error::<NotesV1Mark>)?;
+        Ok(reply)
     }
 }
 

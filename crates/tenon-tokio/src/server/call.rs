@@ -391,13 +391,20 @@ impl Call {
         self.reply_with(|reply| encode(&mut Encoder::over(reply)))
     }
 
+    /// Begins a reply with a result in a spare buffer.
+    #[inline]
+    pub(super) fn begin_reply(&self) -> (Buffer, ReplyDraft) {
+        let mut reply = tenon_core::client::buffers::take_spare().unwrap_or_default();
+        let draft = self.call.begin_reply(&mut reply);
+        (reply, draft)
+    }
+
     #[inline]
     fn reply_with(
         self,
         encode: impl FnOnce(&mut Buffer) -> Result<(), EncodeError>,
     ) -> Result<Answer, Refusal> {
-        let mut reply = tenon_core::client::buffers::take_spare().unwrap_or_default();
-        let draft = self.call.begin_reply(&mut reply);
+        let (mut reply, draft) = self.begin_reply();
         if let Err(error) = encode(&mut reply) {
             return Ok(self.refuse(error.into()));
         }
@@ -425,7 +432,7 @@ impl Call {
 
     /// Makes an answer of a reply that was written.
     #[inline]
-    fn seal(self, draft: ReplyDraft, mut reply: Buffer) -> Answer {
+    pub(super) fn seal(self, draft: ReplyDraft, mut reply: Buffer) -> Answer {
         let draft = match self.reply_metadata.into_metadata() {
             None => draft,
             Some(metadata) => draft.with_metadata(&mut reply, &metadata),

@@ -24,6 +24,7 @@ mod mailbox_callbacks;
 mod port;
 mod port_host;
 mod request;
+mod reserved_reply;
 mod running;
 mod state;
 
@@ -33,3 +34,4 @@ pub use callback_host::AsyncCallbacks;
 pub(crate) use callback_host::CallbackHost;
 pub use handle::Server;
 pub use request::{Request, RequestCodec, RequestedProcedure};
+pub use reserved_reply::ReservedReply;

@@ -1,6 +1,9 @@
 //! Calls of a procedure that is known when a service is compiled.
 
-use tenon::wire::{DecodeError, Decoder, EncodeError, Encoder, Lean, Representation, Swapped, Xdr};
+use tenon::wire::{
+    DecodeError, DecodeErrorKind, Decoder, EncodeError, EncodeErrorKind, Encoder, Lean,
+    Representation, Swapped, Xdr,
+};
 use tenon::{LeanInput, Protocol, Refusal};
 
 use super::{Answer, Call};
@@ -13,17 +16,25 @@ pub trait RequestedProcedure: Sized {
 
 /// The codec of a procedure's messages in one representation.
 pub trait RequestCodec<R: Representation>: RequestedProcedure {
+    /// Whether the result lies on the wire as in memory, but for the order of the bytes of its numbers, so that a handler
+    /// can [write it](Call::reserve) into the reply.
+    const RESULT_IS_BLITTED: bool = false;
+
     /// Reads the arguments of a call.
     ///
     /// # Errors
-    /// The bytes are not the arguments.
-    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError>;
+    /// The bytes are not the arguments; by default, as the procedure has no messages in this representation.
+    fn decode(input: &mut Decoder<'_, R>) -> Result<Self, DecodeError> {
+        Err(input.error(DecodeErrorKind::External))
+    }
 
     /// Appends the result of a call.
     ///
     /// # Errors
-    /// The result breaks a bound of the interface.
-    fn encode(result: &Self::Result, out: &mut Encoder<'_, R>) -> Result<(), EncodeError>;
+    /// The result breaks a bound of the interface; by default, as the procedure has no messages in this representation.
+    fn encode(_result: &Self::Result, _out: &mut Encoder<'_, R>) -> Result<(), EncodeError> {
+        Err(EncodeError::new(EncodeErrorKind::External))
+    }
 }
 
 /// The arguments of a procedure that is called by either protocol, lean ones in the caller's order of bytes. Everything is

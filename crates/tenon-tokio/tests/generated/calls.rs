@@ -13,7 +13,7 @@ use crate::tasks::{
     TasksV1MeetError, TasksV1NameError, TasksV1NullError, TasksV1SortError,
 };
 use crate::tasks_onc::{
-    Note, NotesV1Async, NotesV1AsyncCalls, NotesV1AsyncClient, NotesV1AsyncInProcess,
+    Mark, Note, NotesV1Async, NotesV1AsyncCalls, NotesV1AsyncClient, NotesV1AsyncInProcess,
     NotesV1AsyncService,
 };
 use tenon::wire::{BString, EncodeError, Encoder, Representation};
@@ -270,6 +270,11 @@ impl NotesV1Async for Notes {
     async fn write(&self, _: &CallInfo<'_>, _: i32, what: Note) -> Result<(), Refusal> {
         Err(Refusal::InvalidArguments(what.text.to_string()))
     }
+
+    async fn mark(&self, _: &CallInfo<'_>, note: i32, reply: &mut Mark) -> Result<(), Refusal> {
+        reply.note = note;
+        Ok(())
+    }
 }
 
 #[tokio::test]
@@ -292,6 +297,8 @@ async fn an_interface_of_onc_rpc_alone_is_called_by_that_alone() {
         }
         assert_eq!(read.unwrap(), inside.read(1).await.unwrap(), "{address}");
         started.unwrap();
+        let mark = in_time(client.mark(1)).await.unwrap();
+        assert_eq!(mark, inside.mark(1).await.unwrap(), "{address}");
         let [near, far] = [inside.clear().await, in_time(client.clear()).await];
         let [near, far] = [near, far].map(Result::unwrap_err);
         assert_eq!(format!("{near:?}"), format!("{far:?}"), "{address}");

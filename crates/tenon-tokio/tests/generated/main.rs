@@ -7,6 +7,8 @@ mod callback_stubs;
 mod common;
 #[path = "../../../tenon-gen/tests/golden/raises.rs"]
 mod keys;
+#[path = "../../../tenon-gen/tests/golden/reserved_async.rs"]
+mod reserved_stubs;
 #[path = "../../../tenon-gen/tests/golden/streams_async.rs"]
 mod streams_stubs;
 #[path = "../../../tenon-gen/tests/golden/tasks.rs"]
@@ -18,5 +20,6 @@ mod callbacks;
 mod calls;
 mod interface;
 mod raises;
+mod reserved;
 mod services;
 mod streams;

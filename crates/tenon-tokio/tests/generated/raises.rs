@@ -109,9 +109,10 @@ impl KeysV1Async for Shelf {
         &self,
         _: &CallInfo<'_>,
         key: BString,
-    ) -> Result<Place, KeysV1FindError<Refusal>> {
-        look_for(&key)?;
-        Ok(Place { x: 7, y: -7 })
+        reply: &mut Place,
+    ) -> Result<(), KeysV1FindError<Refusal>> {
+        *reply = Place { x: 7, y: -7 };
+        Ok(look_for(&key)?)
     }
 
     async fn count(&self, _: &CallInfo<'_>) -> Result<i32, Refusal> {
@@ -182,6 +183,8 @@ async fn check_async(calls: &impl KeysV1AsyncCalls, is_onc: bool) {
     for key in KEYS_TO_GET {
         check_get(key, in_time(calls.get(key.as_bytes())).await, is_onc);
     }
+    let found = in_time(calls.find(b"here")).await.unwrap();
+    assert_eq!(found, Place { x: 7, y: -7 });
     match in_time(calls.find(b"nothing")).await.unwrap_err() {
         KeysV1FindError::NoSuchKey(error) if !is_onc => assert_eq!(error, no_such_key()),
         KeysV1FindError::Other(_) if is_onc => {}

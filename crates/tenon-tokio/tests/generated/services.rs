@@ -14,7 +14,7 @@ use crate::tasks::{
 };
 use crate::tasks_onc;
 use crate::tasks_onc::{
-    Note, NotesV1Async, NotesV1AsyncClient, NotesV1AsyncService, NotesV1Client,
+    Mark, Note, NotesV1Async, NotesV1AsyncClient, NotesV1AsyncService, NotesV1Client,
 };
 use tenon::lean::{ByteOrder, Extras, Preamble};
 use tenon::wire::{BString, Buffer, Encoder, Lean, Swapped};
@@ -261,6 +261,16 @@ impl NotesV1Async for Board {
         self.0.lock().unwrap().insert(at, what);
         Ok(())
     }
+
+    async fn mark(&self, _: &CallInfo<'_>, note: i32, reply: &mut Mark) -> Result<(), Refusal> {
+        *reply = Mark { note, line: -1 };
+        yield_now().await;
+        let notes = self.0.lock().unwrap();
+        match notes.contains_key(&note) {
+            true => Ok(()),
+            false => Err(Refusal::SystemError("there is none".to_owned())),
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -276,6 +286,9 @@ async fn a_service_without_the_lean_protocol_is_served_by_the_other() {
         let client = NotesV1AsyncClient::connect(&address).await.unwrap();
         in_time(client.write(1, &note)).await.unwrap();
         assert_eq!(in_time(client.read(1)).await.unwrap(), note, "{address}");
+        let mark = Mark { note: 1, line: -1 };
+        assert_eq!(in_time(client.mark(1)).await.unwrap(), mark, "{address}");
+        assert!(in_time(client.mark(2)).await.is_err(), "{address}");
         let same = note.clone();
         let called = spawn_blocking(move || {
             let client = NotesV1Client::connect(&address).unwrap();

@@ -4,11 +4,11 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used)]
 
+mod counter;
 #[path = "../common/place.rs"]
 mod place;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
 use std::{env, fs, thread};
 
@@ -138,37 +138,14 @@ fn copies(counter: &Path, address: &str) -> (usize, usize) {
     (a_byte(client, more_client), a_byte(server, more_server))
 }
 
-/// Bytes that a process copies for so many calls.
+/// Bytes that a process copies for so many calls, at the client and at the server.
 fn run(counter: &Path, address: &str, calls: usize) -> (usize, usize) {
-    let output = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "child", "--nocapture"])
-        .env("LD_PRELOAD", counter)
-        .env(ADDRESS, address)
-        .env(CALLS, calls.to_string())
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    let line = told.lines().find_map(|line| line.strip_prefix("copied "));
-    let (client, server) = line.unwrap().split_once(' ').unwrap();
-    (client.parse().unwrap(), server.parse().unwrap())
-}
-
-/// The library that counts.
-fn counter() -> PathBuf {
-    let library = fresh_path().with_extension("so");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/copies/count.c");
-    let status = Command::new("cc")
-        .args(["-O2", "-fno-builtin", "-shared", "-fPIC", "-o"])
-        .args([library.as_os_str(), source.as_ref()])
-        .status();
-    assert!(status.unwrap().success());
-    library
+    counter::run_child(counter, &[(ADDRESS, address), (CALLS, &calls.to_string())])
 }
 
 #[test]
 fn what_a_call_carries_is_copied_as_often_as_is_said() {
-    let counter = counter();
+    let counter = counter::build();
     let path = fresh_path();
     let unix = format!("unix://{}", path.display());
     // One end's encoding and decoding.

@@ -95,11 +95,11 @@ fn directly(rust: &RustFile<'_>, method: &ServiceMethod<'_>, is_async: bool) -> 
         .map(|(shape, name)| Expr::text(owned(rust, shape, name)))
         .collect();
     let mut value = Expr::call("result.map_err", [Expr::text(error(rust, method))]);
-    if !is_async && let (Some(_), Some(shape)) = (reserved::of(rust, method), &method.result) {
+    if let (Some(_), Some(shape)) = (reserved::of(rust, method), &method.result) {
         let reply = format!("mut reply: {}", rust.type_text(shape));
         statements.push(Statement::Let(reply, default(rust, shape)));
         arguments.push(Expr::text("&mut reply"));
-        let result = served(method, "&call", arguments, false);
+        let result = served(method, "&call", arguments, is_async);
         statements.push(Statement::Let("result".to_owned(), result));
         statements.push(Statement::Do(Expr::Try(Box::new(value))));
         value = Expr::text("Ok(reply)");

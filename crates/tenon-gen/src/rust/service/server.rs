@@ -87,19 +87,10 @@ fn write_trait(
                 w.gap();
             }
             method.write_doc(w);
-            let reserved = reserved::of(rust, method);
-            if reserved.is_some() {
-                w.line("///");
-                w.line("/// `reply` is what the caller gets if this succeeds. All of it is zero before.");
-            }
+            reserved::write_doc(w, rust, method);
+            let result = reserved::returned_text(rust, method);
             let mut parameters = parameters(rust, method);
-            let result = match reserved {
-                Some(shape) => {
-                    parameters.push(format!("reply: &mut {}", rust.type_text(shape)));
-                    "()".to_owned()
-                }
-                None => method.result_text(rust),
-            };
+            parameters.extend(reserved::parameter(rust, method));
             let head = FunctionSignature {
                 name: format!("fn {}", method.names.method),
                 parameters,

@@ -4,12 +4,11 @@
 use tenon_plan::ProcedurePlan;
 
 use super::call::arguments;
-use super::errors;
 use super::streams::{self, StreamFlavor};
-use super::{ProtocolSet, ServiceMethod, ServiceVersion, write_further_doc};
-use crate::rust::RustFile;
+use super::{ProtocolSet, ServiceMethod, ServiceVersion, errors, reserved, write_further_doc};
 use crate::rust::code::{BlockExpr, Expr, FunctionSignature, Statement};
 use crate::rust::marshal::{ItemOperand, MarshalGenerator, PlaceBindings, parameter, uses_cursor};
+use crate::rust::{Marker, RustFile};
 use crate::writer::{HoleContent, SourceWriter};
 
 /// Writes the trait, the adapter, and a type for the calls of each procedure. `tokio` is the path of the
@@ -53,11 +52,14 @@ fn write_trait(
                 w.gap();
             }
             method.write_doc(w);
-            let result = method.result_text(rust);
+            reserved::write_doc(w, rust, method);
+            let result = reserved::returned_text(rust, method);
             let error = errors::of_handler(rust, method);
+            let mut parameters = parameters(rust, method);
+            parameters.extend(reserved::parameter(rust, method));
             let head = FunctionSignature {
                 name: format!("fn {}", method.names.method),
-                parameters: parameters(rust, method),
+                parameters,
                 result: format!(
                     "impl core::future::Future<Output = Result<{result}, {error}>> + Send"
                 ),
@@ -161,13 +163,13 @@ fn dispatch(
     tokio: &str,
 ) -> BlockExpr {
     let refuse = Expr::text("Err(Refusal::ProcedureUnavailable)");
+    let rust = protocols.onc.rust;
     let served = methods.iter();
     let mut arms: Vec<_> = served
-        .map(|method| (method.names.number.clone(), serve(protocols, method)))
+        .map(|method| (method.names.number.clone(), serve(rust, method)))
         .collect();
     arms.extend(of.streamed.iter().map(|method| {
-        let rust = protocols.onc.rust;
-        let served = streams::serve_async(rust, method, read(protocols, method), tokio);
+        let served = streams::serve_async(rust, method, read(method), tokio);
         (method.names.number.clone(), served)
     }));
     if arms.is_empty() {
@@ -178,51 +180,56 @@ fn dispatch(
 }
 
 /// Reads the arguments of a call into variables.
-fn read(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> Statement {
+fn read(method: &ServiceMethod<'_>) -> Statement {
     let request = &method.names.request;
-    let is_lean = protocols.lean.is_some();
-    let read = match (is_lean, method.parameters.is_empty()) {
-        (true, true) => format!("call.read::<{request}>()?"),
-        (true, false) => "call.read()?".to_owned(),
-        (false, _) => format!("call.decode({request}::decode)?"),
-    };
     match method.parameters.is_empty() {
-        true => Statement::Do(Expr::text(read)),
+        true => Statement::Do(Expr::text(format!("call.read::<{request}>()?"))),
         false => {
             let fields = method.names.parameters.join(", ");
-            Statement::Let(format!("{request} {{ {fields} }}"), Expr::text(read))
+            Statement::Let(
+                format!("{request} {{ {fields} }}"),
+                Expr::text("call.read()?"),
+            )
         }
     }
 }
 
 /// Reads the arguments, has the server carry the call out and answers with the result.
-fn serve(protocols: ProtocolSet<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
+fn serve(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> BlockExpr {
     let request = &method.names.request;
-    let is_lean = protocols.lean.is_some();
+    let is_reserved = reserved::of(rust, method).is_some();
     let locals = method.names.parameters.iter().map(Expr::text);
     let carry_out = Expr::call(
         format!("self.0.{}", method.names.method),
-        [Expr::text("&call.info()")].into_iter().chain(locals),
+        [Expr::text("&call.info()")]
+            .into_iter()
+            .chain(locals)
+            .chain(is_reserved.then(|| Expr::text("&mut reply"))),
     );
     let carry_out = Expr::Then(Box::new(carry_out), "await");
     let carry_out = errors::refused(method, carry_out);
-    let (carried_out, answer) = match (is_lean, &method.result) {
-        (true, _) => (
-            Statement::Let("outcome".to_owned(), carry_out),
-            format!("call.respond::<{request}>(outcome)"),
-        ),
-        (false, Some(_)) => (
-            Statement::Let("reply".to_owned(), Expr::Try(Box::new(carry_out))),
-            format!("call.answer(|out| {request}::encode(&reply, out))"),
-        ),
-        (false, None) => (
-            Statement::Do(Expr::Try(Box::new(carry_out))),
-            format!("call.answer(|out| {request}::encode(&(), out))"),
-        ),
+    let mut statements = vec![read(method)];
+    if is_reserved {
+        let room = Expr::text(format!("call.reserve::<{request}>()"));
+        statements.push(Statement::Let("mut reply".to_owned(), room));
+    }
+    statements.push(Statement::Let("outcome".to_owned(), carry_out));
+    let answer = if is_reserved {
+        "call.respond_reserved(reply, outcome)".to_owned()
+    } else {
+        format!("call.respond::<{request}>(outcome)")
     };
     BlockExpr {
-        statements: vec![read(protocols, method), carried_out],
+        statements,
         value: Some(Expr::text(answer)),
+    }
+}
+
+/// The type of the result in the codec of a procedure: without its box, if the handler has room for it.
+fn result_text(rust: &RustFile<'_>, method: &ServiceMethod<'_>) -> String {
+    match reserved::of(rust, method) {
+        Some(shape) => rust.type_text(shape),
+        None => method.result_text(rust),
     }
 }
 
@@ -234,12 +241,7 @@ fn write_request(
     tokio: &str,
 ) {
     let rust = protocols.onc.rust;
-    rust.uses(&[
-        "wire::DecodeError",
-        "wire::Decoder",
-        "wire::EncodeError",
-        "wire::Encoder",
-    ]);
+    rust.uses(&["wire::DecodeError", "wire::Decoder"]);
     let name = &method.names.request;
     w.gap();
     w.line(format!(
@@ -255,30 +257,33 @@ fn write_request(
         }),
     }
     w.gap();
+    let head = format!("impl {tokio}::RequestedProcedure for {name}");
+    w.braces(&head, |w| {
+        w.line(format!("type Result = {};", result_text(rust, method)));
+    });
     let lean = protocols.lean.map(|lean| lean.with);
     match (lean, method.lean) {
-        (Some(lean), Some(plan)) => {
-            w.braces(
-                &format!("impl {tokio}::RequestedProcedure for {name}"),
-                |w| {
-                    let result = method.result_text(rust);
-                    w.line(format!("type Result = {result};"));
-                },
-            );
-            match method.shared {
-                Some(shared) => write_codec(w, shared, plan, method, tokio),
-                None => {
-                    write_codec(w, protocols.onc, method.plan, method, tokio);
-                    write_codec(w, lean, plan, method, tokio);
-                }
+        (Some(lean), Some(plan)) => match method.shared {
+            Some(shared) => write_codec(w, shared, plan, method, tokio),
+            None => {
+                write_codec(w, protocols.onc, method.plan, method, tokio);
+                write_codec(w, lean, plan, method, tokio);
             }
-        }
-        _ => w.braces(&format!("impl {name}"), |w| {
-            write_decode(w, protocols.onc, method.plan, method);
+        },
+        _ => {
+            write_codec(w, protocols.onc, method.plan, method, tokio);
+            let lean = Marker::lean();
+            rust.uses(&lean.imports);
             w.gap();
-            write_encode(w, protocols.onc, method.plan, method);
-        }),
+            w.line(format!("{} {{}}", codec_head(&lean, method, tokio)));
+        }
     }
+}
+
+fn codec_head(marker: &Marker, method: &ServiceMethod<'_>, tokio: &str) -> String {
+    let (generics, path) = (marker.generics(), &marker.path);
+    let name = &method.names.request;
+    format!("impl{generics} {tokio}::RequestCodec<{path}> for {name}")
 }
 
 /// Writes the codec of the messages of a procedure in one representation, or in all.
@@ -289,18 +294,22 @@ fn write_codec(
     method: &ServiceMethod<'_>,
     tokio: &str,
 ) {
-    let (marker, name) = (&with.form.marker, &method.names.request);
+    let marker = &with.form.marker;
     with.rust.uses(&marker.imports);
-    let (generics, path) = (marker.generics(), &marker.path);
+    let is_reserved = reserved::of(with.rust, method).is_some();
+    let is_blitted = is_reserved && with.is_one_blit(&plan.result.body);
     w.gap();
-    w.braces(
-        &format!("impl{generics} {tokio}::RequestCodec<{path}> for {name}"),
-        |w| {
-            write_decode(w, with, plan, method);
+    w.braces(&codec_head(marker, method, tokio), |w| {
+        if is_blitted {
+            w.line("const RESULT_IS_BLITTED: bool = true;");
+            w.gap();
+        }
+        write_decode(w, with, plan, method);
+        if !is_blitted {
             w.gap();
             write_encode(w, with, plan, method);
-        },
-    );
+        }
+    });
 }
 
 /// Writes the function that reads the arguments.
@@ -341,10 +350,13 @@ fn write_encode(
     plan: &ProcedurePlan,
     method: &ServiceMethod<'_>,
 ) {
+    with.rust.uses(&["wire::EncodeError", "wire::Encoder"]);
     let body = match &method.result {
         None => BlockExpr::value(Expr::text("Ok(())")),
         Some(shape) => {
             let label = Some(method.procedure.name.clone());
+            // Where there is room for the result, a reference leads to what is in its box.
+            let shape = reserved::of(with.rust, method).unwrap_or(shape);
             let reply = PlaceBindings::whole(ItemOperand::behind("reply", shape.clone(), label));
             with.encode_item(&plan.result.body, &reply)
         }
@@ -353,7 +365,7 @@ fn write_encode(
     let reply = if is_used { "reply" } else { "_reply" };
     let out = parameter("out", is_used);
     let cursor = with.form.marker.cursor("Encoder");
-    let result = method.result_text(with.rust);
+    let result = result_text(with.rust, method);
     let head = FunctionSignature {
         name: "fn encode".to_owned(),
         parameters: vec![
