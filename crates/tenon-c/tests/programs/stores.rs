@@ -72,7 +72,7 @@ fn streams_go_between_both_languages() {
 }
 
 fn carries_streams(address: &str) -> bool {
-    address.starts_with("shm") || (address.starts_with("lean") && !address.contains("udp"))
+    address.starts_with("shm") || address.starts_with("lean")
 }
 
 /// Waits until every handler has seen that its caller has gone.
