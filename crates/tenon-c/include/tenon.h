@@ -170,6 +170,10 @@ typedef struct tenon_message {
     /* NULL. In a table of an opened interface (tenon_interface_open), where the functions are NULL: what the library moves
      * values by in their place. */
     const struct tenon_codec *codec;
+    /* Of a value that lies in messages of ONC RPC, or in lean ones, as in memory, but for the order of the bytes of its
+     * numbers: bytes of each of them, 1, 2, 4 or 8; in lean messages 1, too, if they have several sizes. A handler writes
+     * such a result where it is sent from. 0: the functions move it. */
+    uint32_t xdr_unit, lean_unit;
 } tenon_message;
 
 /* One procedure; a message that is NULL is empty. */

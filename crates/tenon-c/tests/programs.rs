@@ -22,6 +22,8 @@ use tenon::{CallInfo, Client, LeanInput, LeanService, Refusal, Server, Service};
 mod pair;
 #[path = "programs/raises.rs"]
 mod raises;
+#[path = "programs/results.rs"]
+mod results;
 #[path = "programs/stores.rs"]
 mod stores;
 

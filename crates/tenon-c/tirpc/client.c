@@ -71,7 +71,7 @@ static bool decode(tenon_decoder *in, void *value) {
 }
 
 /* Nothing, as far as the library is to know: a result may hold what was there before, and is not zeroed. */
-static const tenon_message any = {0, 1, encode, decode, encode, decode, NULL, NULL};
+static const tenon_message any = {0, 1, encode, decode, encode, decode, NULL, NULL, 0, 0};
 
 static state *state_of(CLIENT *client) { return (state *)client->cl_private; }
 

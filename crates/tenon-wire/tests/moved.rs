@@ -1,8 +1,10 @@
 //! What is moved past the operations of a plan: values that are filled in where they are sent from, room that is
 //! written later, and decoders that catch up.
 
+use std::alloc::Layout;
 use std::fmt::Debug;
 
+use tenon_wire::kernels::Run;
 use tenon_wire::{
     Blittable, Buffer, DecodeMode, Decoder, Encoder, Lean, Limits, Representation, ReservedValue,
     Swapped, Xdr,
@@ -44,6 +46,10 @@ where
         });
         assert_eq!(found, expected, "{before}");
         assert_eq!(reserved::<R, _>(before, value), expected, "{before}");
+        if let [Run { unit, .. }] = T::RUNS {
+            let found = by_layout::<R, _>((before, *unit), &value);
+            assert_eq!(found, expected, "{before}");
+        }
     }
 }
 
@@ -62,6 +68,30 @@ where
     let room = *room;
     assert_eq!(*room, value);
     room.finish::<R>().as_slice().to_vec()
+}
+
+/// The same as a value of whose type only the layout is known.
+fn by_layout<R: Representation, T: Blittable>(
+    (before, unit): (usize, usize),
+    value: &T,
+) -> Vec<u8> {
+    let layout = Layout::new::<T>();
+    let native = written::<Lean>(|out| out.blit(value));
+    written::<R>(|out| {
+        out.room(before).fill(7);
+        let refused = out.fill_bytes(layout, unit, |room| {
+            room.copy_from_slice(&native);
+            Err("refused")
+        });
+        assert_eq!(refused, Err("refused"));
+        let done: Result<(), ()> = out.fill_bytes(layout, unit, |room| {
+            assert!(room.iter().all(|byte| *byte == 0), "all of it is zero");
+            assert_eq!(room.as_ptr().align_offset(layout.align()), 0);
+            room.copy_from_slice(&native);
+            Ok(())
+        });
+        assert_eq!(done, Ok(()));
+    })
 }
 
 fn all_are_filled<R: Representation>() {

@@ -1,5 +1,6 @@
 //! Values by C's routines: into a buffer of the run time, and out of what was received.
 
+use std::alloc::Layout;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -136,6 +137,9 @@ pub(super) trait CWrite: Representation {
     /// The routine that appends a value.
     fn encode_routine(message: &CMessage) -> Option<Encode>;
 
+    /// Bytes of each number of a value, if it lies in the message as in memory, but for their order; 0 if not.
+    fn unit(message: &CMessage) -> u32;
+
     /// Appends a value of an opened interface.
     ///
     /// # Safety
@@ -176,11 +180,16 @@ read!(Lean<Swapped>, true, decode_lean, decode_swapped);
 
 /// Implements [`CWrite`] by a routine of the tables, which the method of [`ValueCodec`] is called like.
 macro_rules! write {
-    ($representation:ty, $routine:ident) => {
+    ($representation:ty, $routine:ident, $unit:ident) => {
         impl CWrite for $representation {
             #[inline(always)]
             fn encode_routine(message: &CMessage) -> Option<Encode> {
                 message.$routine
+            }
+
+            #[inline(always)]
+            fn unit(message: &CMessage) -> u32 {
+                message.$unit
             }
 
             unsafe fn encode_opened(
@@ -195,8 +204,8 @@ macro_rules! write {
     };
 }
 
-write!(Xdr, encode_xdr);
-write!(Lean<Native>, encode_lean);
+write!(Xdr, encode_xdr, xdr_unit);
+write!(Lean<Native>, encode_lean, lean_unit);
 
 /// A table lacks the routine that is needed.
 const NO_ROUTINE: CodecFault = CodecFault::Unsaid;
@@ -237,6 +246,25 @@ pub(super) unsafe fn encode<R: CWrite>(
         // SAFETY: the routine has set the failure.
         (false, _) => Err(unsafe { failure(&bridge.encoder.failure) }.of_value()),
     }
+}
+
+/// Returns the layout of a value and the bytes of each of its numbers, if a handler can write it into the message: it lies
+/// there as in memory, and there is room and memory for it.
+#[inline]
+pub(super) fn place_in_message<R: CWrite>(
+    out: &mut Encoder<'_, R>,
+    message: &CMessage,
+    limit: usize,
+) -> Option<(Layout, usize)> {
+    let unit @ (1 | 2 | 4 | 8) = R::unit(message) as usize else {
+        return None;
+    };
+    let layout = Layout::from_size_align(message.size, message.align).ok()?;
+    let (buffer, start) = out.parts();
+    let before = buffer.len() - start;
+    let fits = message.size.is_multiple_of(unit) && before.saturating_add(message.size) <= limit;
+    let is_there = fits && buffer.try_reserve(message.size.saturating_add(message.align));
+    is_there.then_some((layout, unit))
 }
 
 /// Lets a handler read the arguments of a call of ONC RPC and append its result of no more bytes than `limit`.

@@ -147,41 +147,72 @@ impl CService {
         out: &mut Encoder<'_, R>,
     ) -> Result<(), Refusal> {
         let served = self.find(call.procedure())?;
-        let sizes = [served.arguments, served.result].map(|message| message.map_or(0, |m| m.size));
-        let outcome = with_room(sizes[0], sizes[1], |arguments, result| {
+        let limit = self.limits.send_max();
+        let returned = served.result;
+        let place = returned.and_then(|message| codec::place_in_message(out, message, limit));
+        let sizes = [served.arguments, returned.filter(|_| place.is_none())];
+        let [taken, returned] = sizes.map(|message| message.map_or(0, |message| message.size));
+        let outcome = with_room(taken, returned, |arguments, result| {
             // SAFETY: there is so much room as long as this runs, and what lies there is a value of the
             // message's type, or zero, whenever it goes.
             let taken = unsafe { OwnedValue::zeroed(served.arguments, arguments) };
-            // SAFETY: the same.
-            let returned = unsafe { OwnedValue::zeroed(served.result, result) };
             if let Some(message) = served.arguments {
                 decode(message, arguments)?;
             }
-            let limit = self.limits.send_max();
+            let arguments = or_null(&served.arguments, arguments);
             let mut request = CRequest::of(call, limit);
-            let (arguments, result) = (
-                or_null(&served.arguments, arguments),
-                or_null(&served.result, result),
-            );
-            // SAFETY: the handler is one for such arguments and such a result.
-            request.run(|request| unsafe {
-                (served.handler)(self.methods, self.context, arguments, result, request)
-            })?;
-            // Before the arguments go: what the result owns may be theirs, if it is kept.
-            let sent = match served.result {
-                // SAFETY: the result is a value of this type.
-                Some(message) => unsafe { codec::encode(out, message, result, limit) },
-                None => Ok(()),
+            let done = match place {
+                Some((layout, unit)) => out.fill_bytes(layout, unit, |result| {
+                    let result = result.as_mut_ptr().cast();
+                    self.handle(served, (arguments, result), &mut request)
+                }),
+                None => self.execute_apart(served, (arguments, result), &mut request, out),
             };
-            if request.keeps_result() {
-                returned.keep();
-            }
             drop(taken);
-            sent.map_err(|reason| unsent(&reason))
+            done
         });
         outcome.unwrap_or_else(|| {
             let why = "there is no memory for the arguments and the result";
             Err(Refusal::SystemError(why.to_owned()))
+        })
+    }
+
+    /// Has the handler carry a call out, with room for the result that is encoded afterwards.
+    #[inline]
+    fn execute_apart<R: CWrite>(
+        &self,
+        served: &ServedProcedure,
+        (arguments, result): (*mut c_void, *mut c_void),
+        request: &mut CRequest<'_>,
+        out: &mut Encoder<'_, R>,
+    ) -> Result<(), Refusal> {
+        // SAFETY: there is so much room as long as this runs, and what lies there is a value of the
+        // message's type, or zero, whenever it goes.
+        let returned = unsafe { OwnedValue::zeroed(served.result, result) };
+        let result = or_null(&served.result, result);
+        self.handle(served, (arguments, result), request)?;
+        // Before the arguments go: what the result owns may be theirs, if it is kept.
+        let sent = match served.result {
+            // SAFETY: the result is a value of this type.
+            Some(message) => unsafe { codec::encode(out, message, result, request.send_max()) },
+            None => Ok(()),
+        };
+        if request.keeps_result() {
+            returned.keep();
+        }
+        sent.map_err(|reason| unsent(&reason))
+    }
+
+    #[inline]
+    fn handle(
+        &self,
+        served: &ServedProcedure,
+        (arguments, result): (*mut c_void, *mut c_void),
+        request: &mut CRequest<'_>,
+    ) -> Result<(), Refusal> {
+        // SAFETY: the handler is one for such arguments and such a result.
+        request.run(|request| unsafe {
+            (served.handler)(self.methods, self.context, arguments, result, request)
         })
     }
 }

@@ -144,6 +144,8 @@ impl MessageTable {
             decode_lean: None,
             free: None,
             codec: &raw const *codec,
+            xdr_unit: 0,
+            lean_unit: 0,
         });
         Self {
             message,

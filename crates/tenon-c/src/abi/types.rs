@@ -84,6 +84,11 @@ pub struct CMessage {
     pub free: Option<unsafe extern "C" fn(*mut c_void)>,
     /// What moves and frees values in place of the functions, in a table of an opened interface; NULL in all others.
     pub codec: *const RuntimeCodec,
+    /// Bytes of each number of a value that lies in messages of ONC RPC as in memory, but for the order of its bytes; 0 for
+    /// all others.
+    pub xdr_unit: u32,
+    /// The same in lean messages; 1 if the numbers have several sizes.
+    pub lean_unit: u32,
 }
 
 // SAFETY: it is constant data, and so is what moves the values of opened interfaces.

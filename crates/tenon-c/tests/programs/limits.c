@@ -44,7 +44,7 @@ static bool get_nothing(tenon_decoder *in, void *value) {
 }
 
 static const tenon_message cycle_message = {sizeof(cycle), _Alignof(cycle), put_cycle, get_nothing, put_cycle, get_nothing,
-                                            NULL, NULL};
+                                            NULL, NULL, 0, 0};
 enum { TAKE, GIVE };
 static const tenon_procedure procedures[] = {{1, "take", &cycle_message, NULL}, {2, "give", NULL, &cycle_message}};
 static const tenon_interface cycles = {0x20000abe, 1, "CYCLES", 0, NULL, 0, procedures, 2};

@@ -122,11 +122,11 @@ static void free_numbers(void *value) { free(((numbers *)value)->at); }
 
 static const tenon_message word_message = {sizeof(uint32_t), _Alignof(uint32_t), word_to_xdr,
                                            word_of_xdr,      word_to_lean,       word_of_lean,
-                                           NULL, NULL};
+                                           NULL, NULL, 0, 0};
 static const tenon_message note_message = {sizeof(note), _Alignof(note), note_to_xdr, note_of_xdr,
-                                           note_to_lean, note_of_lean,   free_note, NULL};
+                                           note_to_lean, note_of_lean,   free_note, NULL, 0, 0};
 static const tenon_message numbers_message = {sizeof(numbers), _Alignof(numbers), numbers_to_xdr, numbers_of_xdr,
-                                              numbers_to_lean, numbers_of_lean,   free_numbers, NULL};
+                                              numbers_to_lean, numbers_of_lean,   free_numbers, NULL, 0, 0};
 
 static const tenon_procedure procedures[PROCEDURES] = {
     {1, "echo", &note_message, &note_message},

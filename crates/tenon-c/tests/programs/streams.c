@@ -52,9 +52,9 @@ static bool put_none(tenon_encoder *out, const void *value) {
     return false;
 }
 
-static const tenon_message word = {sizeof(uint32_t), _Alignof(uint32_t), put_word, get_word, put_word, get_word, NULL, NULL};
+static const tenon_message word = {sizeof(uint32_t), _Alignof(uint32_t), put_word, get_word, put_word, get_word, NULL, NULL, 0, 0};
 /* What it cannot encode is not sent. */
-static const tenon_message unsendable = {sizeof(uint32_t), _Alignof(uint32_t), put_none, get_word, put_none, get_word, NULL, NULL};
+static const tenon_message unsendable = {sizeof(uint32_t), _Alignof(uint32_t), put_none, get_word, put_none, get_word, NULL, NULL, 0, 0};
 
 enum { ADD, COUNT, ECHO, UPLOAD, DOWNLOAD, STREAMS };
 

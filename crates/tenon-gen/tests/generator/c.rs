@@ -101,6 +101,7 @@ fn stubs_are_as_they_were() {
         "lists",
         "namespaces",
         "raises",
+        "results",
         "service",
         "streams",
         "unions",

@@ -7,6 +7,7 @@
 mod block;
 mod sequence;
 
+use core::alloc::Layout;
 use core::marker::PhantomData;
 
 pub use block::BlockMut;
@@ -118,6 +119,37 @@ impl<'a, R: Representation> Encoder<'a, R> {
         write: impl FnOnce(&mut T) -> Result<(), E>,
     ) -> Result<(), E> {
         self.buffer.storage.fill(R::SWAPPED, write)
+    }
+
+    /// Appends a value that lies on the wire as in memory and that `write` fills in, as [`fill`](Self::fill) does, if what
+    /// is known of its type is only known at run time: how it lies in memory, and that each of its numbers has `unit`
+    /// bytes: 1, 2, 4 or 8.
+    ///
+    /// # Errors
+    /// The error that `write` returns; then nothing is appended.
+    ///
+    /// # Panics
+    /// If the numbers are to be swapped and do not fill the value exactly, or have another size.
+    pub fn fill_bytes<E>(
+        &mut self,
+        layout: Layout,
+        unit: usize,
+        write: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (bytes, align) = (layout.size(), layout.align());
+        let spare = self.buffer.spare(bytes + align - 1);
+        let gap = spare.as_ptr().addr().wrapping_neg() & (align - 1);
+        let place = &mut spare[gap..][..bytes];
+        place.fill(0);
+        write(place)?;
+        if R::SWAPPED {
+            kernels::reverse_numbers(place, unit);
+        }
+        if gap > 0 {
+            spare.copy_within(gap..gap + bytes, 0);
+        }
+        self.buffer.advance(bytes);
+        Ok(())
     }
 
     /// Appends a word.

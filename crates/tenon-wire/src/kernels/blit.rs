@@ -97,6 +97,27 @@ pub(super) unsafe fn reverse<T: Blittable>(at: *mut u8) {
     }
 }
 
+/// Reverses the bytes of each number where it lies; each has `unit` bytes: 1, 2, 4 or 8.
+///
+/// # Panics
+/// If the numbers do not fill their bytes exactly, or have another size.
+pub fn reverse_numbers(numbers: &mut [u8], unit: usize) {
+    let (at, bytes) = (numbers.as_mut_ptr(), numbers.len());
+    assert!(
+        matches!(unit, 1 | 2 | 4 | 8) && bytes.is_multiple_of(unit),
+        "the numbers fill their bytes"
+    );
+    // SAFETY: the bytes are whole numbers, which are borrowed; source and destination are the same.
+    unsafe {
+        match unit {
+            2 => swap_few::<u16>(at, at, bytes),
+            4 => swap_few::<u32>(at, at, bytes),
+            8 => swap_few::<u64>(at, at, bytes),
+            _ => {}
+        }
+    }
+}
+
 /// Writes one value to `to`, its numbers `swapped` if they are to have the other order of bytes.
 ///
 /// # Panics

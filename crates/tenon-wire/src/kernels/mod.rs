@@ -38,7 +38,7 @@ use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 
 pub use array::{boxed_array, boxed_copy, map_boxed, try_array};
-pub use blit::{get, put, put_one};
+pub use blit::{get, put, put_one, reverse_numbers};
 pub use blittable::{Blittable, Part, Run, has_no_order};
 pub use chosen::Chosen;
 pub use item::{Bits, Item};

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use tenon_plan::{Plan, ProcedurePlan};
+use tenon_plan::links::is_link;
+use tenon_plan::{FixedKind, Op, Order, Plan, ProcedurePlan, Representation};
 use tenon_schema::{TypeId, TypeKind};
 
 use super::StubPrinter;
 use super::chunks::{self, CFunction};
 use super::codec::{CodecDirection, CodecWriter, LabelledLvalue, member_test};
+use super::encode::plain;
 use super::free::FreeWriter;
 use super::messages::{StubMessage, UnnamedValue, message_name};
 use super::procedures::plain_key;
@@ -101,7 +103,17 @@ impl<'f, 'a: 'f> TableBuilder<'f, 'a> {
         });
         let lead = format!("const tenon_message {}", message_name(&def.name));
         CodecTable {
-            text: table(&lead, &def.name, &names, &self.frees.of_named(id)),
+            text: table(
+                &lead,
+                &def.name,
+                &names,
+                &self.frees.of_named(id),
+                self.file.plans.each_ref().map(|plans| {
+                    let plan = plans.of_type(id);
+                    let is_link = is_link(self.file.of.schema, id);
+                    unit(plans.representation, plan).filter(|_| !is_link)
+                }),
+            ),
             chunks,
         }
     }
@@ -168,22 +180,55 @@ impl<'f, 'a: 'f> TableBuilder<'f, 'a> {
             );
         }
         let lead = format!("static const tenon_message tenon_message_{kind}_{name}");
+        let [xdr, lean] = self.file.plans;
+        let units = [
+            unit(xdr.representation, plans[0]),
+            unit(lean.representation, plans[1]),
+        ];
         CodecTable {
-            text: table(&lead, &value.ty, &names, &free),
+            text: table(&lead, &value.ty, &names, &free, units),
             chunks,
         }
     }
 }
 
-fn table(lead: &str, ty: &str, names: &[[String; 2]; 2], free: &str) -> String {
+fn table(
+    lead: &str,
+    ty: &str,
+    names: &[[String; 2]; 2],
+    free: &str,
+    units: [Option<u32>; 2],
+) -> String {
     let functions: Vec<String> = names
         .iter()
         .map(|[encode, decode]| format!("\t{encode}, {decode},\n"))
         .collect();
+    let [xdr, lean] = units.map(Option::unwrap_or_default);
     format!(
-        "{lead} = {{\n\tsizeof ({ty}), _Alignof ({ty}),\n{}\t{free}, NULL\n}};\n\n",
+        "{lead} = {{\n\tsizeof ({ty}), _Alignof ({ty}),\n{}\t{free}, NULL, {xdr}, {lean}\n}};\n\n",
         functions.concat()
     )
+}
+
+/// Returns the size of the numbers of a value that lies in messages as in memory, but for the order of their bytes: 1 if
+/// they have several sizes and no order but the machine's. A single number is not worth it.
+fn unit(representation: Representation, plan: &Plan) -> Option<u32> {
+    let [Op::Reserve(block)] = plan.body.as_slice() else {
+        return None;
+    };
+    let only = block.only().filter(|only| only.place.0.is_empty())?;
+    match &only.kind {
+        FixedKind::Put { .. } => None,
+        FixedKind::PutArray { scalar, .. } => plain(representation, *scalar),
+        FixedKind::Copy { bytes } => {
+            let bytes = u64::from(*bytes);
+            (representation.padded(bytes) == bytes).then_some(1)
+        }
+        FixedKind::Blit { item, .. } => {
+            let has_own_order = representation.order == Order::Sender;
+            item.unit().or(has_own_order.then_some(1))
+        }
+    }
 }
 
 /// The function that says whether a number belongs to an enum.

@@ -715,42 +715,42 @@ const tenon_message point_message = {
 	sizeof (point), _Alignof (point),
 	tenon_xdr_encode_point, tenon_xdr_decode_point,
 	tenon_lean_encode_point, tenon_lean_decode_point,
-	NULL, NULL
+	NULL, NULL, 4, 4
 };
 
 const tenon_message place_message = {
 	sizeof (place), _Alignof (place),
 	tenon_xdr_encode_place, tenon_xdr_decode_place,
 	tenon_lean_encode_place, tenon_lean_decode_place,
-	NULL, NULL
+	NULL, NULL, 4, 4
 };
 
 const tenon_message places_message = {
 	sizeof (places), _Alignof (places),
 	tenon_xdr_encode_places, tenon_xdr_decode_places,
 	tenon_lean_encode_places, tenon_lean_decode_places,
-	tenon_free_places, NULL
+	tenon_free_places, NULL, 0, 0
 };
 
 const tenon_message color_message = {
 	sizeof (color), _Alignof (color),
 	tenon_xdr_encode_color, tenon_xdr_decode_color,
 	tenon_lean_encode_color, tenon_lean_decode_color,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message found_message = {
 	sizeof (found), _Alignof (found),
 	tenon_xdr_encode_found, tenon_xdr_decode_found,
 	tenon_lean_encode_found, tenon_lean_decode_found,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_plain_int32_t = {
 	sizeof (int32_t), _Alignof (int32_t),
 	tenon_plain_xdr_encode_int32_t, tenon_plain_xdr_decode_int32_t,
 	tenon_plain_lean_encode_int32_t, tenon_plain_lean_decode_int32_t,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 static const tenon_procedure tenon_procedures_atlas_1[] = {

@@ -747,42 +747,42 @@ const tenon_message data_message = {
 	sizeof (data), _Alignof (data),
 	tenon_xdr_encode_data, tenon_xdr_decode_data,
 	tenon_lean_encode_data, tenon_lean_decode_data,
-	tenon_free_data, NULL
+	tenon_free_data, NULL, 0, 0
 };
 
 const tenon_message position_message = {
 	sizeof (position), _Alignof (position),
 	tenon_xdr_encode_position, tenon_xdr_decode_position,
 	tenon_lean_encode_position, tenon_lean_decode_position,
-	NULL, NULL
+	NULL, NULL, 8, 8
 };
 
 const tenon_message FILES_READ_result_message = {
 	sizeof (FILES_READ_result), _Alignof (FILES_READ_result),
 	tenon_xdr_encode_FILES_READ_result, tenon_xdr_decode_FILES_READ_result,
 	tenon_lean_encode_FILES_READ_result, tenon_lean_decode_FILES_READ_result,
-	tenon_free_FILES_READ_result, NULL
+	tenon_free_FILES_READ_result, NULL, 0, 0
 };
 
 const tenon_message FILES_STATE_result_message = {
 	sizeof (FILES_STATE_result), _Alignof (FILES_STATE_result),
 	tenon_xdr_encode_FILES_STATE_result, tenon_xdr_decode_FILES_STATE_result,
 	tenon_lean_encode_FILES_STATE_result, tenon_lean_decode_FILES_STATE_result,
-	tenon_free_FILES_STATE_result, NULL
+	tenon_free_FILES_STATE_result, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_own_files_read_1_argument = {
 	sizeof (files_read_1_argument), _Alignof (files_read_1_argument),
 	tenon_own_xdr_encode_files_read_1_argument, tenon_own_xdr_decode_files_read_1_argument,
 	tenon_own_lean_encode_files_read_1_argument, tenon_own_lean_decode_files_read_1_argument,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_own_files_write_1_argument = {
 	sizeof (files_write_1_argument), _Alignof (files_write_1_argument),
 	tenon_own_xdr_encode_files_write_1_argument, tenon_own_xdr_decode_files_write_1_argument,
 	tenon_own_lean_encode_files_write_1_argument, tenon_own_lean_decode_files_write_1_argument,
-	tenon_own_free_files_write_1_argument, NULL
+	tenon_own_free_files_write_1_argument, NULL, 0, 0
 };
 
 static const tenon_procedure tenon_procedures_files_1[] = {

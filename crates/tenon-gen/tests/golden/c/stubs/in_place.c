@@ -1129,49 +1129,49 @@ const tenon_message chain_message = {
 	sizeof (chain), _Alignof (chain),
 	tenon_xdr_encode_chain, tenon_xdr_decode_chain,
 	tenon_lean_encode_chain, tenon_lean_decode_chain,
-	tenon_free_chain, NULL
+	tenon_free_chain, NULL, 0, 0
 };
 
 const tenon_message link_message = {
 	sizeof (link), _Alignof (link),
 	tenon_xdr_encode_link, tenon_xdr_decode_link,
 	tenon_lean_encode_link, tenon_lean_decode_link,
-	tenon_free_link, NULL
+	tenon_free_link, NULL, 0, 0
 };
 
 const tenon_message kind_message = {
 	sizeof (kind), _Alignof (kind),
 	tenon_xdr_encode_kind, tenon_xdr_decode_kind,
 	tenon_lean_encode_kind, tenon_lean_decode_kind,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message term_message = {
 	sizeof (term), _Alignof (term),
 	tenon_xdr_encode_term, tenon_xdr_decode_term,
 	tenon_lean_encode_term, tenon_lean_decode_term,
-	tenon_free_term, NULL
+	tenon_free_term, NULL, 0, 0
 };
 
 const tenon_message same_message = {
 	sizeof (same), _Alignof (same),
 	tenon_xdr_encode_same, tenon_xdr_decode_same,
 	tenon_lean_encode_same, tenon_lean_decode_same,
-	tenon_free_same, NULL
+	tenon_free_same, NULL, 0, 0
 };
 
 const tenon_message pair_message = {
 	sizeof (pair), _Alignof (pair),
 	tenon_xdr_encode_pair, tenon_xdr_decode_pair,
 	tenon_lean_encode_pair, tenon_lean_decode_pair,
-	tenon_free_pair, NULL
+	tenon_free_pair, NULL, 0, 0
 };
 
 const tenon_message group_message = {
 	sizeof (group), _Alignof (group),
 	tenon_xdr_encode_group, tenon_xdr_decode_group,
 	tenon_lean_encode_group, tenon_lean_decode_group,
-	tenon_free_group, NULL
+	tenon_free_group, NULL, 0, 0
 };
 
 static const tenon_procedure tenon_procedures_terms_1[] = {

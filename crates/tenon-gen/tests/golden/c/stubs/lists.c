@@ -997,33 +997,33 @@ const tenon_message entry_message = {
 	sizeof (entry), _Alignof (entry),
 	tenon_xdr_encode_entry, tenon_xdr_decode_entry,
 	tenon_lean_encode_entry, tenon_lean_decode_entry,
-	tenon_free_entry, NULL
+	tenon_free_entry, NULL, 0, 0
 };
 
 const tenon_message entries_message = {
 	sizeof (entries), _Alignof (entries),
 	tenon_xdr_encode_entries, tenon_xdr_decode_entries,
 	tenon_lean_encode_entries, tenon_lean_decode_entries,
-	tenon_free_entries, NULL
+	tenon_free_entries, NULL, 0, 0
 };
 
 const tenon_message dirlist_message = {
 	sizeof (dirlist), _Alignof (dirlist),
 	tenon_xdr_encode_dirlist, tenon_xdr_decode_dirlist,
 	tenon_lean_encode_dirlist, tenon_lean_decode_dirlist,
-	tenon_free_dirlist, NULL
+	tenon_free_dirlist, NULL, 0, 0
 };
 
 const tenon_message ticks_message = {
 	sizeof (ticks), _Alignof (ticks),
 	tenon_xdr_encode_ticks, tenon_xdr_decode_ticks,
 	tenon_lean_encode_ticks, tenon_lean_decode_ticks,
-	tenon_free_ticks, NULL
+	tenon_free_ticks, NULL, 0, 0
 };
 
 const tenon_message listing_message = {
 	sizeof (listing), _Alignof (listing),
 	tenon_xdr_encode_listing, tenon_xdr_decode_listing,
 	tenon_lean_encode_listing, tenon_lean_decode_listing,
-	tenon_free_listing, NULL
+	tenon_free_listing, NULL, 0, 0
 };

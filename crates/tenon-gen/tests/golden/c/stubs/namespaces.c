@@ -1314,70 +1314,70 @@ const tenon_message label_message = {
 	sizeof (label), _Alignof (label),
 	tenon_xdr_encode_label, tenon_xdr_decode_label,
 	tenon_lean_encode_label, tenon_lean_decode_label,
-	tenon_free_label, NULL
+	tenon_free_label, NULL, 0, 0
 };
 
 const tenon_message color_message = {
 	sizeof (color), _Alignof (color),
 	tenon_xdr_encode_color, tenon_xdr_decode_color,
 	tenon_lean_encode_color, tenon_lean_decode_color,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message shapes_color_message = {
 	sizeof (shapes_color), _Alignof (shapes_color),
 	tenon_xdr_encode_shapes_color, tenon_xdr_decode_shapes_color,
 	tenon_lean_encode_shapes_color, tenon_lean_decode_shapes_color,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message shapes_point_message = {
 	sizeof (shapes_point), _Alignof (shapes_point),
 	tenon_xdr_encode_shapes_point, tenon_xdr_decode_shapes_point,
 	tenon_lean_encode_shapes_point, tenon_lean_decode_shapes_point,
-	NULL, NULL
+	NULL, NULL, 4, 4
 };
 
 const tenon_message shapes_solid_polygon_message = {
 	sizeof (shapes_solid_polygon), _Alignof (shapes_solid_polygon),
 	tenon_xdr_encode_shapes_solid_polygon, tenon_xdr_decode_shapes_solid_polygon,
 	tenon_lean_encode_shapes_solid_polygon, tenon_lean_decode_shapes_solid_polygon,
-	tenon_free_shapes_solid_polygon, NULL
+	tenon_free_shapes_solid_polygon, NULL, 0, 0
 };
 
 const tenon_message shapes_solid_face_message = {
 	sizeof (shapes_solid_face), _Alignof (shapes_solid_face),
 	tenon_xdr_encode_shapes_solid_face, tenon_xdr_decode_shapes_solid_face,
 	tenon_lean_encode_shapes_solid_face, tenon_lean_decode_shapes_solid_face,
-	tenon_free_shapes_solid_face, NULL
+	tenon_free_shapes_solid_face, NULL, 0, 0
 };
 
 const tenon_message shapes_solid_faces_message = {
 	sizeof (shapes_solid_faces), _Alignof (shapes_solid_faces),
 	tenon_xdr_encode_shapes_solid_faces, tenon_xdr_decode_shapes_solid_faces,
 	tenon_lean_encode_shapes_solid_faces, tenon_lean_decode_shapes_solid_faces,
-	tenon_free_shapes_solid_faces, NULL
+	tenon_free_shapes_solid_faces, NULL, 0, 0
 };
 
 const tenon_message core_wrapped_inside_message = {
 	sizeof (core_wrapped_inside), _Alignof (core_wrapped_inside),
 	tenon_xdr_encode_core_wrapped_inside, tenon_xdr_decode_core_wrapped_inside,
 	tenon_lean_encode_core_wrapped_inside, tenon_lean_decode_core_wrapped_inside,
-	tenon_free_core_wrapped_inside, NULL
+	tenon_free_core_wrapped_inside, NULL, 0, 0
 };
 
 const tenon_message core_wrapped_message = {
 	sizeof (core_wrapped), _Alignof (core_wrapped),
 	tenon_xdr_encode_core_wrapped, tenon_xdr_decode_core_wrapped,
 	tenon_lean_encode_core_wrapped, tenon_lean_decode_core_wrapped,
-	tenon_free_core_wrapped, NULL
+	tenon_free_core_wrapped, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_own_shapes_paint_1_argument = {
 	sizeof (shapes_paint_1_argument), _Alignof (shapes_paint_1_argument),
 	tenon_own_xdr_encode_shapes_paint_1_argument, tenon_own_xdr_decode_shapes_paint_1_argument,
 	tenon_own_lean_encode_shapes_paint_1_argument, tenon_own_lean_decode_shapes_paint_1_argument,
-	tenon_own_free_shapes_paint_1_argument, NULL
+	tenon_own_free_shapes_paint_1_argument, NULL, 0, 0
 };
 
 static const tenon_procedure tenon_procedures_shapes_drawing_1[] = {

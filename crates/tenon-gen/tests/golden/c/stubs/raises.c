@@ -760,49 +760,49 @@ const tenon_message no_such_key_message = {
 	sizeof (no_such_key), _Alignof (no_such_key),
 	tenon_xdr_encode_no_such_key, tenon_xdr_decode_no_such_key,
 	tenon_lean_encode_no_such_key, tenon_lean_decode_no_such_key,
-	tenon_free_no_such_key, NULL
+	tenon_free_no_such_key, NULL, 0, 0
 };
 
 const tenon_message conflict_message = {
 	sizeof (conflict), _Alignof (conflict),
 	tenon_xdr_encode_conflict, tenon_xdr_decode_conflict,
 	tenon_lean_encode_conflict, tenon_lean_decode_conflict,
-	tenon_free_conflict, NULL
+	tenon_free_conflict, NULL, 0, 0
 };
 
 const tenon_message closed_message = {
 	sizeof (closed), _Alignof (closed),
 	tenon_xdr_encode_closed, tenon_xdr_decode_closed,
 	tenon_lean_encode_closed, tenon_lean_decode_closed,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message other_message = {
 	sizeof (other), _Alignof (other),
 	tenon_xdr_encode_other, tenon_xdr_decode_other,
 	tenon_lean_encode_other, tenon_lean_decode_other,
-	tenon_free_other, NULL
+	tenon_free_other, NULL, 0, 0
 };
 
 const tenon_message place_message = {
 	sizeof (place), _Alignof (place),
 	tenon_xdr_encode_place, tenon_xdr_decode_place,
 	tenon_lean_encode_place, tenon_lean_decode_place,
-	NULL, NULL
+	NULL, NULL, 4, 4
 };
 
 static const tenon_message tenon_message_plain_string = {
 	sizeof (char *), _Alignof (char *),
 	tenon_plain_xdr_encode_string, tenon_plain_xdr_decode_string,
 	tenon_plain_lean_encode_string, tenon_plain_lean_decode_string,
-	tenon_plain_free_string, NULL
+	tenon_plain_free_string, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_plain_int32_t = {
 	sizeof (int32_t), _Alignof (int32_t),
 	tenon_plain_xdr_encode_int32_t, tenon_plain_xdr_decode_int32_t,
 	tenon_plain_lean_encode_int32_t, tenon_plain_lean_decode_int32_t,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 static const tenon_procedure tenon_procedures_keys_1[] = {

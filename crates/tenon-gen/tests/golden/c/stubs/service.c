@@ -592,35 +592,35 @@ const tenon_message args_message = {
 	sizeof (args), _Alignof (args),
 	tenon_xdr_encode_args, tenon_xdr_decode_args,
 	tenon_lean_encode_args, tenon_lean_decode_args,
-	tenon_free_args, NULL
+	tenon_free_args, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_plain_int32_t = {
 	sizeof (int32_t), _Alignof (int32_t),
 	tenon_plain_xdr_encode_int32_t, tenon_plain_xdr_decode_int32_t,
 	tenon_plain_lean_encode_int32_t, tenon_plain_lean_decode_int32_t,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_own_storeproc_put_1_argument = {
 	sizeof (storeproc_put_1_argument), _Alignof (storeproc_put_1_argument),
 	tenon_own_xdr_encode_storeproc_put_1_argument, tenon_own_xdr_decode_storeproc_put_1_argument,
 	tenon_own_lean_encode_storeproc_put_1_argument, tenon_own_lean_decode_storeproc_put_1_argument,
-	tenon_own_free_storeproc_put_1_argument, NULL
+	tenon_own_free_storeproc_put_1_argument, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_plain_string = {
 	sizeof (char *), _Alignof (char *),
 	tenon_plain_xdr_encode_string, tenon_plain_xdr_decode_string,
 	tenon_plain_lean_encode_string, tenon_plain_lean_decode_string,
-	tenon_plain_free_string, NULL
+	tenon_plain_free_string, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_plain_int64_t = {
 	sizeof (int64_t), _Alignof (int64_t),
 	tenon_plain_xdr_encode_int64_t, tenon_plain_xdr_decode_int64_t,
 	tenon_plain_lean_encode_int64_t, tenon_plain_lean_decode_int64_t,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 static const tenon_procedure tenon_procedures_store_program_1[] = {

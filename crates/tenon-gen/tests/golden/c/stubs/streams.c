@@ -913,63 +913,63 @@ const tenon_message chunk_message = {
 	sizeof (chunk), _Alignof (chunk),
 	tenon_xdr_encode_chunk, tenon_xdr_decode_chunk,
 	tenon_lean_encode_chunk, tenon_lean_decode_chunk,
-	tenon_free_chunk, NULL
+	tenon_free_chunk, NULL, 0, 0
 };
 
 const tenon_message entry_message = {
 	sizeof (entry), _Alignof (entry),
 	tenon_xdr_encode_entry, tenon_xdr_decode_entry,
 	tenon_lean_encode_entry, tenon_lean_decode_entry,
-	tenon_free_entry, NULL
+	tenon_free_entry, NULL, 0, 0
 };
 
 const tenon_message missing_message = {
 	sizeof (missing), _Alignof (missing),
 	tenon_xdr_encode_missing, tenon_xdr_decode_missing,
 	tenon_lean_encode_missing, tenon_lean_decode_missing,
-	tenon_free_missing, NULL
+	tenon_free_missing, NULL, 0, 0
 };
 
 const tenon_message event_message = {
 	sizeof (event), _Alignof (event),
 	tenon_xdr_encode_event, tenon_xdr_decode_event,
 	tenon_lean_encode_event, tenon_lean_decode_event,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_plain_string_64 = {
 	sizeof (char *), _Alignof (char *),
 	tenon_plain_xdr_encode_string_64, tenon_plain_xdr_decode_string_64,
 	tenon_plain_lean_encode_string_64, tenon_plain_lean_decode_string_64,
-	tenon_plain_free_string_64, NULL
+	tenon_plain_free_string_64, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_plain_uint64_t = {
 	sizeof (uint64_t), _Alignof (uint64_t),
 	tenon_plain_xdr_encode_uint64_t, tenon_plain_xdr_decode_uint64_t,
 	tenon_plain_lean_encode_uint64_t, tenon_plain_lean_decode_uint64_t,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_plain_int32_t = {
 	sizeof (int32_t), _Alignof (int32_t),
 	tenon_plain_xdr_encode_int32_t, tenon_plain_xdr_decode_int32_t,
 	tenon_plain_lean_encode_int32_t, tenon_plain_lean_decode_int32_t,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_own_store_echo_1_argument = {
 	sizeof (entry *), _Alignof (entry *),
 	tenon_own_xdr_encode_store_echo_1_argument, tenon_own_xdr_decode_store_echo_1_argument,
 	tenon_own_lean_encode_store_echo_1_argument, tenon_own_lean_decode_store_echo_1_argument,
-	tenon_own_free_store_echo_1_argument, NULL
+	tenon_own_free_store_echo_1_argument, NULL, 0, 0
 };
 
 static const tenon_message tenon_message_plain_string = {
 	sizeof (char *), _Alignof (char *),
 	tenon_plain_xdr_encode_string, tenon_plain_xdr_decode_string,
 	tenon_plain_lean_encode_string, tenon_plain_lean_decode_string,
-	tenon_plain_free_string, NULL
+	tenon_plain_free_string, NULL, 0, 0
 };
 
 static const tenon_procedure tenon_procedures_store_1[] = {

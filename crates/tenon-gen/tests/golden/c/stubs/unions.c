@@ -1576,75 +1576,75 @@ const tenon_message status_message = {
 	sizeof (status), _Alignof (status),
 	tenon_xdr_encode_status, tenon_xdr_decode_status,
 	tenon_lean_encode_status, tenon_lean_decode_status,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message total_message = {
 	sizeof (total), _Alignof (total),
 	tenon_xdr_encode_total, tenon_xdr_decode_total,
 	tenon_lean_encode_total, tenon_lean_decode_total,
-	tenon_free_total, NULL
+	tenon_free_total, NULL, 0, 0
 };
 
 const tenon_message partial_message = {
 	sizeof (partial), _Alignof (partial),
 	tenon_xdr_encode_partial, tenon_xdr_decode_partial,
 	tenon_lean_encode_partial, tenon_lean_decode_partial,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message covered_message = {
 	sizeof (covered), _Alignof (covered),
 	tenon_xdr_encode_covered, tenon_xdr_decode_covered,
 	tenon_lean_encode_covered, tenon_lean_decode_covered,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message by_int_message = {
 	sizeof (by_int), _Alignof (by_int),
 	tenon_xdr_encode_by_int, tenon_xdr_decode_by_int,
 	tenon_lean_encode_by_int, tenon_lean_decode_by_int,
-	tenon_free_by_int, NULL
+	tenon_free_by_int, NULL, 0, 0
 };
 
 const tenon_message by_uint_message = {
 	sizeof (by_uint), _Alignof (by_uint),
 	tenon_xdr_encode_by_uint, tenon_xdr_decode_by_uint,
 	tenon_lean_encode_by_uint, tenon_lean_decode_by_uint,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message by_names_message = {
 	sizeof (by_names), _Alignof (by_names),
 	tenon_xdr_encode_by_names, tenon_xdr_decode_by_names,
 	tenon_lean_encode_by_names, tenon_lean_decode_by_names,
-	tenon_free_by_names, NULL
+	tenon_free_by_names, NULL, 0, 0
 };
 
 const tenon_message by_bool_message = {
 	sizeof (by_bool), _Alignof (by_bool),
 	tenon_xdr_encode_by_bool, tenon_xdr_decode_by_bool,
 	tenon_lean_encode_by_bool, tenon_lean_decode_by_bool,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message only_default_message = {
 	sizeof (only_default), _Alignof (only_default),
 	tenon_xdr_encode_only_default, tenon_xdr_decode_only_default,
 	tenon_lean_encode_only_default, tenon_lean_decode_only_default,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message answer_message = {
 	sizeof (answer), _Alignof (answer),
 	tenon_xdr_encode_answer, tenon_xdr_decode_answer,
 	tenon_lean_encode_answer, tenon_lean_decode_answer,
-	NULL, NULL
+	NULL, NULL, 0, 0
 };
 
 const tenon_message by_typedef_message = {
 	sizeof (by_typedef), _Alignof (by_typedef),
 	tenon_xdr_encode_by_typedef, tenon_xdr_decode_by_typedef,
 	tenon_lean_encode_by_typedef, tenon_lean_decode_by_typedef,
-	tenon_free_by_typedef, NULL
+	tenon_free_by_typedef, NULL, 0, 0
 };
