@@ -13,6 +13,7 @@ pub mod config;
 pub mod connection;
 pub mod endpoint;
 mod in_flight;
+mod sorted;
 
 pub use codec::{lean, onc, sniff};
 pub use connection::framing::ROOM_FIRST;

@@ -9,6 +9,7 @@ use crate::codec::lean::{
     BindAnswer, BindRefusal, BindRequest, ByteOrder, Fault, Interface, Message, UnboundReason,
     Violation, put_bound,
 };
+use crate::sorted::sort_numbers;
 
 /// Services that a peer may ask for over one connection.
 pub const SERVICES_MAX: usize = 1024;
@@ -395,7 +396,7 @@ impl BoundServices {
         };
         let asked = bind.procedures.iter();
         let mut procedures: Vec<u32> = asked.map(|procedure| procedure.number).collect();
-        procedures.sort_unstable();
+        sort_numbers(&mut procedures);
         // The peer may repeat a number as often as it likes.
         procedures.dedup();
         self.narrowed.push(BoundProcedures {

@@ -15,6 +15,7 @@ use crate::codec::lean::{
 };
 use crate::codec::onc::message::{Refused, ReplyBody, ReplyHeader, Violation, set_xid};
 use crate::in_flight::InFlight;
+use crate::sorted::sort_numbers_from;
 
 /// A call that is written but for what is known only when it is sent: its number, and its service's.
 #[derive(Debug, Clone, Copy)]
@@ -597,7 +598,7 @@ impl<W> OutgoingCalls<W> {
             .filter(|number| behind(*number))
             .collect();
         let first = last.or(numbers.first().copied()).unwrap_or(0);
-        numbers.sort_unstable_by_key(|number| number.wrapping_sub(first) as i32);
+        sort_numbers_from(first, &mut numbers);
         let calls = numbers.into_iter();
         calls
             .filter_map(|number| Some(abandoned(number, self.calls.take(number)?)))

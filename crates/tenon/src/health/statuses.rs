@@ -1,6 +1,5 @@
 //! The statuses of services, and those that wait for them to change.
 
-use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,7 +25,8 @@ pub(super) struct HealthStatuses {
 
 #[derive(Debug)]
 struct HealthState {
-    services: BTreeMap<Vec<u8>, HealthStatus>,
+    /// By name.
+    services: Vec<(Vec<u8>, HealthStatus)>,
     has_stopped: bool,
     watchers: usize,
 }
@@ -35,7 +35,7 @@ impl Default for HealthStatuses {
     fn default() -> Self {
         Self {
             state: Mutex::new(HealthState {
-                services: BTreeMap::from([(Vec::new(), HealthStatus::Serving)]),
+                services: vec![(Vec::new(), HealthStatus::Serving)],
                 has_stopped: false,
                 watchers: 0,
             }),
@@ -46,7 +46,23 @@ impl Default for HealthStatuses {
 
 impl HealthState {
     fn get(&self, service: &[u8]) -> HealthStatus {
-        self.services.get(service).copied().unwrap_or_default()
+        let found = self.find(service).ok();
+        found.map_or_else(HealthStatus::default, |at| self.services[at].1)
+    }
+
+    /// Returns the index of a service, or the one at which it is to be put.
+    fn find(&self, service: &[u8]) -> Result<usize, usize> {
+        self.services
+            .binary_search_by(|(name, _)| name.as_slice().cmp(service))
+    }
+
+    fn set(&mut self, service: &[u8], status: HealthStatus) {
+        match (self.find(service), status) {
+            (Ok(at), HealthStatus::Unknown) => drop(self.services.remove(at)),
+            (Err(_), HealthStatus::Unknown) => {}
+            (Ok(at), _) => self.services[at].1 = status,
+            (Err(at), _) => self.services.insert(at, (service.to_vec(), status)),
+        }
     }
 }
 
@@ -66,15 +82,11 @@ impl HealthStatuses {
             (HealthStatus::Serving, true) => HealthStatus::NotServing,
             _ => status,
         };
-        if status == HealthStatus::Unknown {
-            state.services.remove(service.as_bytes());
-        } else {
-            state.services.insert(service.as_bytes().to_vec(), status);
-            assert!(
-                state.services.len() <= SERVICES_MAX,
-                "there are more than {SERVICES_MAX} services"
-            );
-        }
+        state.set(service.as_bytes(), status);
+        assert!(
+            state.services.len() <= SERVICES_MAX,
+            "there are more than {SERVICES_MAX} services"
+        );
         drop(state);
         self.changed.notify_all();
     }
@@ -84,17 +96,13 @@ impl HealthStatuses {
     }
 
     pub(super) fn list(&self) -> Vec<(Vec<u8>, HealthStatus)> {
-        let state = self.state();
-        let services = state.services.iter();
-        services
-            .map(|(name, status)| (name.clone(), *status))
-            .collect()
+        self.state().services.clone()
     }
 
     pub(super) fn stop(&self) {
         let mut state = self.state();
         state.has_stopped = true;
-        for status in state.services.values_mut() {
+        for (_, status) in &mut state.services {
             *status = HealthStatus::NotServing;
         }
         drop(state);

@@ -10,6 +10,7 @@ use super::kind::Kind;
 use super::message::{Message, plain, put_message};
 use super::order::{ByteOrder, FieldReader, pad};
 use super::text::EscapedText;
+use crate::sorted::sort_numbers;
 
 /// A version of a program as one end was built from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -459,7 +460,10 @@ impl BindRefusal {
                 Difference::OnlyTheirs(_) => false,
                 _ => is_called(difference) || !is_procedure(difference.name()),
             });
-            differences.sort_by_key(|difference| !is_called(difference));
+            let (mut ordered, others): (Vec<_>, Vec<_>) =
+                differences.drain(..).partition(is_called);
+            ordered.extend(others);
+            *differences = ordered;
         }
         refusal
     }
@@ -476,12 +480,13 @@ fn agreed_procedures(ours: &[Part], theirs: &[Part]) -> Vec<u16> {
         let theirs = theirs.get(&part.procedure);
         part.is_procedure() && theirs.is_some_and(|theirs| are_equal(part.fingerprint, *theirs))
     });
-    let mut numbers: Vec<u16> = agreed
-        .filter_map(|part| u16::try_from(part.procedure).ok())
-        .collect();
-    numbers.sort_unstable();
+    let mut numbers: Vec<u32> = agreed.map(|part| part.procedure).collect();
+    sort_numbers(&mut numbers);
     numbers.dedup();
+    let numbers = numbers.into_iter();
     numbers
+        .filter_map(|number| u16::try_from(number).ok())
+        .collect()
 }
 
 /// Returns what differs between the parts of two interfaces. If those of the other are not all there, nothing can be
