@@ -5,6 +5,11 @@
 //!
 //! A user's `build.rs` has `tenon-build` for this, a Makefile `tenon gen` and `tenon rpcgen`.
 
+#[cfg(feature = "c")]
 pub mod c;
 pub mod rust;
+#[cfg_attr(
+    not(feature = "c"),
+    allow(dead_code, reason = "some of it only C needs")
+)]
 mod writer;

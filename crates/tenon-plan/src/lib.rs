@@ -20,9 +20,14 @@ mod blittable;
 mod blocks;
 mod boxes;
 mod cluster;
+#[cfg(feature = "cost")]
 pub mod cost;
 mod explain;
 mod fingerprint;
+#[cfg_attr(
+    not(feature = "cost"),
+    allow(dead_code, reason = "some of it only equations need")
+)]
 mod graph;
 mod item;
 mod layout;
