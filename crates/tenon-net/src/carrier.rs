@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::packet_stamps::{FollowedPackets, PacketStamps, not_followed};
 use crate::socket::Ready;
+use crate::system::XdpCarrier;
 use crate::train::{PacketTrain, ReceivedTrain};
 use crate::{Address, DatagramSocket, Protocol, Transport, Until, XdpDatagramSocket};
 
@@ -16,7 +17,7 @@ pub enum Carrier {
     /// UDP, by the system's sockets.
     Udp(DatagramSocket),
     /// UDP, past the kernel's stack.
-    Xdp(Box<XdpDatagramSocket>),
+    Xdp(XdpCarrier),
 }
 
 impl Carrier {
@@ -29,7 +30,7 @@ impl Carrier {
     /// As [`DatagramSocket::connect`], and [`XdpDatagramSocket::connect`] for an address that leads past the kernel.
     pub fn connect(address: &Address, deadline: Instant) -> io::Result<Self> {
         match address.transport() {
-            Transport::Xdp => Ok(Self::Xdp(Box::new(XdpDatagramSocket::connect(address)?))),
+            Transport::Xdp => Ok(Self::Xdp(XdpDatagramSocket::connect(address)?.into())),
             Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => {
                 DatagramSocket::connect(address, deadline).map(Self::Udp)
             }
@@ -44,7 +45,7 @@ impl Carrier {
         match address.transport() {
             Transport::Xdp => {
                 let socket = XdpDatagramSocket::connect_to(peer, address.protocol())?;
-                Ok(Self::Xdp(Box::new(socket)))
+                Ok(Self::Xdp(socket.into()))
             }
             Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => {
                 DatagramSocket::connect_to(peer, deadline).map(Self::Udp)
@@ -58,7 +59,7 @@ impl Carrier {
     /// As [`DatagramSocket::bind`], and [`XdpDatagramSocket::bind`] for an address that leads past the kernel.
     pub fn bind(address: &Address) -> io::Result<Self> {
         match address.transport() {
-            Transport::Xdp => Ok(Self::Xdp(Box::new(XdpDatagramSocket::bind(address)?))),
+            Transport::Xdp => Ok(Self::Xdp(XdpDatagramSocket::bind(address)?.into())),
             Transport::Tcp | Transport::Unix | Transport::Udp | Transport::Shm => {
                 DatagramSocket::bind(address).map(Self::Udp)
             }

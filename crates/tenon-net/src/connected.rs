@@ -60,7 +60,7 @@ impl ConnectedSocket {
                 Ok((Self::Stream(Stream::unix(socket)), address))
             }
             (SocketType::DGRAM, Some(peer)) => {
-                let carrier = Carrier::Udp(DatagramSocket::from(socket));
+                let carrier = Carrier::Udp(DatagramSocket::over(socket, peer)?);
                 Ok((
                     Self::Datagram(carrier),
                     Address::of_socket(Transport::Udp, peer),

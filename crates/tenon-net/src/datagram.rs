@@ -43,7 +43,22 @@ impl DatagramSocket {
     pub(crate) fn connect_to(peer: SocketAddr, deadline: Instant) -> io::Result<Self> {
         let socket = open(family(peer))?;
         socket.connect(&peer, deadline)?;
-        Ok(Self::from(socket))
+        Ok(Self::of(socket))
+    }
+
+    /// Takes over a socket that is connected to `peer`.
+    ///
+    /// # Errors
+    /// None but where there is no UDP.
+    pub(crate) fn over(socket: DeadlineSocket, _peer: SocketAddr) -> io::Result<Self> {
+        Ok(Self::of(socket))
+    }
+
+    fn of(socket: DeadlineSocket) -> Self {
+        Self {
+            socket,
+            segments: SegmentationOffload::default(),
+        }
     }
 
     /// Opens a socket that receives from everybody at `address`; port 0 takes any free port.
@@ -54,7 +69,7 @@ impl DatagramSocket {
         first_that_works(udp_host(address)?, |at| {
             let socket = open(family(at))?;
             net::bind(&socket, &at)?;
-            Ok(Self::from(socket))
+            Ok(Self::of(socket))
         })
     }
 
@@ -255,15 +270,6 @@ impl DatagramSocket {
     /// `NotConnected` for a socket that was not connected.
     pub fn shutdown(&self) -> io::Result<()> {
         self.socket.shutdown(Shutdown::Both)
-    }
-}
-
-impl From<DeadlineSocket> for DatagramSocket {
-    fn from(socket: DeadlineSocket) -> Self {
-        Self {
-            socket,
-            segments: SegmentationOffload::default(),
-        }
     }
 }
 

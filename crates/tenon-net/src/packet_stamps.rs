@@ -39,6 +39,6 @@ pub struct PacketCosts {
 pub(crate) fn not_followed() -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
-        "the kernel has time stamps for datagrams of UDP sockets, by Linux",
+        "there are time stamps for datagrams of UDP sockets, by Linux, with the features `udp` and `account`",
     )
 }

@@ -13,7 +13,7 @@ use rustix::net::sockopt::set_tcp_nodelay;
 use crate::fd::{AsFd, OwnedFd};
 use crate::happy_eyeballs::{connect_first, interleave_families};
 use crate::socket::{Ready, is_hung_up};
-use crate::system::{DeadlineSocket, ShmStream, User, connect_path};
+use crate::system::{DeadlineSocket, ShmConnection, ShmStream, User, connect_path};
 use crate::unix_wait::UnixWait;
 use crate::{Address, Endpoint, Host, Liveness, PairedSocket, Transport, Until};
 
@@ -28,7 +28,7 @@ enum StreamKind {
         socket: DeadlineSocket,
         family: SocketFamily,
     },
-    Shm(Box<ShmStream>),
+    Shm(ShmConnection),
 }
 
 /// State that depends on the address family of a socket.
@@ -82,7 +82,7 @@ impl Stream {
             (Transport::Tcp, Endpoint::Host(host)) => Self::connect_host(host, deadline),
             (Transport::Unix, Endpoint::Path(path)) => connect_path(path, deadline).map(Self::unix),
             (Transport::Shm, Endpoint::Path(path)) => {
-                ShmStream::join(connect_path(path, deadline)?, deadline).map(Self::shm)
+                ShmStream::connect(path, deadline).map(Self::shm)
             }
             _ => Err(not_a_stream(address)),
         }
@@ -140,7 +140,7 @@ impl Stream {
 
     /// Creates the stream of a connection in shared memory.
     pub(crate) fn shm(shm: ShmStream) -> Self {
-        Self(StreamKind::Shm(Box::new(shm)))
+        Self(StreamKind::Shm(shm.into()))
     }
 
     /// Returns the transport that carries the bytes.

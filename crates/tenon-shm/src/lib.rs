@@ -35,7 +35,7 @@ pub use ring::RingViolation;
 #[cfg(not(loom))]
 pub use hello::{HELLO, HelloError, JoinRefusal};
 #[cfg(not(loom))]
-pub use rendezvous::{HelloBuffer, JoinError, Joined, User, invite, join, refuse};
+pub use rendezvous::{HelloBuffer, JoinError, Joined, invite, join, refuse};
 #[cfg(not(loom))]
 pub use segment::{Segment, SegmentError};
 

@@ -14,7 +14,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
@@ -42,18 +41,6 @@ pub struct Joined {
     pub end: RingEndpoint<Segment>,
     /// The socket that wakes the peer's sender, and is written to, to wake the own one.
     pub notifier: OwnedFd,
-}
-
-/// The process and the user of a peer when it connected, as the kernel says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct User {
-    /// The number of the process; it may be another's by now. 0 if it is in another namespace of processes, and has
-    /// no number in this one's.
-    pub process: i32,
-    /// The effective user.
-    pub user: u32,
-    /// The effective group.
-    pub group: u32,
 }
 
 /// Why there is no connection to a server that was reached.
@@ -89,22 +76,6 @@ pub enum JoinError {
 impl From<Errno> for JoinError {
     fn from(error: Errno) -> Self {
         Self::System(error.into())
-    }
-}
-
-impl User {
-    /// Returns the user of the process that connected to, or listened at, the other end of `socket`.
-    ///
-    /// # Errors
-    /// It is no connected Unix socket.
-    pub fn at(socket: BorrowedFd<'_>) -> io::Result<Self> {
-        // Not by rustix: its numbers of processes are never 0, and those of containers beside this one are.
-        let peer = getsockopt(&socket, PeerCredentials)?;
-        Ok(Self {
-            process: peer.pid(),
-            user: peer.uid(),
-            group: peer.gid(),
-        })
     }
 }
 

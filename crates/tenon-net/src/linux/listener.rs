@@ -18,11 +18,11 @@ use rustix::net::{
     addr::SocketAddrArg,
 };
 use socket2::{SockFilter, SockRef};
-use tenon_shm::{JoinRefusal, Sizes, User};
 
-use super::shm::ShmStream;
+use super::shm::{self, JoinRefusal, RingSizes, ShmStream};
 use super::socket::{DeadlineSocket, is_out_of_descriptors};
 use super::spare::{LentDescriptor, SpareShare};
+use super::user::User;
 use crate::accepted::{Accepted, BACKLOG, ExcessConnection};
 use crate::socket::family;
 use crate::stream::{first_that_works, not_a_stream, serves_both};
@@ -56,7 +56,7 @@ pub struct Listener {
     /// The message that other users are sent over a Unix socket before their connections are closed.
     refusal: Box<[u8]>,
     /// Sizes of the rings that it hands over to its clients, if it listens in shared memory.
-    sizes: Sizes,
+    sizes: RingSizes,
     _file: Option<SocketFile>,
     /// The descriptor by which connections are refused when there are no others.
     spare: SpareShare,
@@ -85,7 +85,9 @@ impl Listener {
         }
         match (address.transport(), address.endpoint()) {
             (Transport::Tcp, Endpoint::Host(host)) => first_that_works(host, Self::bind_tcp),
-            (Transport::Unix | Transport::Shm, Endpoint::Path(path)) => {
+            (Transport::Unix, Endpoint::Path(path)) => Self::bind_path(path, address.clone(), mode),
+            (Transport::Shm, Endpoint::Path(path)) => {
+                shm::check_can_invite(address)?;
                 Self::bind_path(path, address.clone(), mode)
             }
             _ => Err(not_a_stream(address)),
@@ -103,7 +105,7 @@ impl Listener {
             address: Address::of_socket(Transport::Tcp, at),
             users: None,
             refusal: Box::default(),
-            sizes: Sizes::default(),
+            sizes: RingSizes::default(),
             _file: None,
         })
     }
@@ -134,7 +136,7 @@ impl Listener {
             address,
             users: None,
             refusal: Box::default(),
-            sizes: Sizes::default(),
+            sizes: RingSizes::default(),
             _file: Some(file),
         })
     }
@@ -152,12 +154,12 @@ impl Listener {
     /// it means nothing but in shared memory.
     #[must_use]
     pub fn with_rings_of(mut self, bytes: usize) -> Self {
-        self.sizes = Sizes::near(bytes);
+        self.sizes = RingSizes::near(bytes);
         self
     }
 
     /// Bytes of such a ring if nothing is said.
-    pub const RING_USUAL: usize = Sizes::USUAL;
+    pub const RING_USUAL: usize = RingSizes::USUAL;
 
     /// Returns the address of this listener, its real port included.
     pub fn address(&self) -> &Address {
@@ -191,7 +193,7 @@ impl Listener {
                 Err(error) => return Err(error.into()),
             };
             if lent.is_some() && self.address.transport() == Transport::Shm {
-                tenon_shm::refuse(fd.as_fd(), JoinRefusal::Busy);
+                shm::refuse(fd.as_fd(), JoinRefusal::Busy);
                 drop(fd);
                 return Ok(Some(excess(None, lent)));
             }
@@ -241,7 +243,7 @@ impl Listener {
             Transport::Shm => match self.may_connect(fd.as_fd())? {
                 true => Stream::shm(ShmStream::invite(fd, self.sizes)?),
                 false => {
-                    tenon_shm::refuse(fd.as_fd(), JoinRefusal::User);
+                    shm::refuse(fd.as_fd(), JoinRefusal::User);
                     return Ok(None);
                 }
             },

@@ -3,17 +3,19 @@
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{self, RecvFlags, Shutdown};
-use tenon_shm::{
-    HelloBuffer, JoinError, JoinRefusal, Joined, RingEndpoint, RingViolation, Segment, Sizes, User,
-};
+use tenon_shm::{HelloBuffer, JoinError, Joined, RingEndpoint, RingViolation, Segment};
+pub(crate) use tenon_shm::{JoinRefusal, Sizes as RingSizes, refuse};
 
-use super::socket::{DeadlineSocket, flags, is_out_of_descriptors};
+use super::socket::{DeadlineSocket, connect_path, flags, is_out_of_descriptors};
+use super::user::User;
+use crate::Address;
 use crate::socket::{Ready, poll_until};
 
 /// Looks in vain after which the socket is looked at: a peer that was killed cannot have said so in the memory.
@@ -78,19 +80,26 @@ pub(crate) struct ShmStream {
     violation: OnceLock<String>,
 }
 
+/// A connection in the place where its owner has it.
+pub(crate) type ShmConnection = Box<ShmStream>;
+
 impl ShmStream {
-    /// Takes over what a server hands over through `socket`, which is connected to it.
-    pub(crate) fn join(socket: DeadlineSocket, deadline: Instant) -> io::Result<Self> {
+    /// Connects to the server whose Unix socket is at `path`, and takes over what it hands over.
+    pub(crate) fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
+        Self::join(connect_path(path, deadline)?, deadline)
+    }
+
+    fn join(socket: DeadlineSocket, deadline: Instant) -> io::Result<Self> {
         let joined = tenon_shm::join(socket.as_fd(), deadline).map_err(not_joined)?;
         Self::new(socket, joined, 0)
     }
 
     /// Hands memory over to the client that is connected through `fd`. If no descriptors are left for that, the client
     /// is told.
-    pub(crate) fn invite(fd: OwnedFd, sizes: Sizes) -> io::Result<Self> {
+    pub(crate) fn invite(fd: OwnedFd, sizes: RingSizes) -> io::Result<Self> {
         let joined = tenon_shm::invite(fd.as_fd(), sizes).inspect_err(|error| {
             if is_out_of_descriptors(error) {
-                tenon_shm::refuse(fd.as_fd(), JoinRefusal::Busy);
+                refuse(fd.as_fd(), JoinRefusal::Busy);
             }
         })?;
         let unusual = unusual::NO_HELLO | unusual::PARKED;
@@ -544,6 +553,11 @@ fn notify(notifier: &DeadlineSocket) {
     let _ = notifier.try_send(&[1]);
 }
 
+/// Passes: clients can be handed memory here.
+pub(crate) fn check_can_invite(_: &Address) -> io::Result<()> {
+    Ok(())
+}
+
 fn broken(violation: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, violation.to_owned())
 }
@@ -582,7 +596,7 @@ mod tests {
             let socket = DeadlineSocket::from(OwnedFd::from(client));
             ShmStream::join(socket, Instant::now() + PATIENCE).unwrap()
         });
-        let server = ShmStream::invite(server.into(), Sizes::default()).unwrap();
+        let server = ShmStream::invite(server.into(), RingSizes::default()).unwrap();
         (server, joining.join().unwrap())
     }
 
@@ -652,7 +666,7 @@ mod tests {
     #[test]
     fn a_refresh_sees_a_peer_that_was_killed_in_its_hello() {
         let (ours, mut peer) = UnixStream::pair().unwrap();
-        let server = ShmStream::invite(ours.into(), Sizes::default()).unwrap();
+        let server = ShmStream::invite(ours.into(), RingSizes::default()).unwrap();
         peer.write_all(b"\x7fshm").unwrap();
         drop(peer);
         server.refresh();

@@ -103,36 +103,10 @@ impl DeadlineSocket {
         })?)
     }
 
-    /// Sends one datagram.
-    pub(crate) fn try_send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        retry_on_intr(|| net::sendto(&self.fd, bytes, flags, &to))?;
-        Ok(())
-    }
-
     /// Receives what is there of a stream.
     #[inline]
     pub(crate) fn try_recv(&self, room: &mut [u8]) -> io::Result<usize> {
         self.recv_with(room, RecvFlags::DONTWAIT)
-    }
-
-    /// Receives one datagram, and returns its own length even if it does not fit.
-    #[inline]
-    pub(crate) fn recv_datagram(&self, room: &mut [u8], mode: ReceiveMode) -> io::Result<usize> {
-        self.recv_with(room, RecvFlags::TRUNC | flags(mode))
-    }
-
-    /// Receives one datagram, and returns its own length even if it does not fit, and its sender.
-    pub(crate) fn recv_datagram_from(
-        &self,
-        room: &mut [u8],
-        mode: ReceiveMode,
-    ) -> io::Result<(usize, SocketAddr)> {
-        let flags = RecvFlags::TRUNC | flags(mode);
-        let received = net::recvfrom(&self.fd, &mut *room, flags);
-        let (_, length, from) = received.map_err(of_receiving)?;
-        let from = from.ok_or(io::ErrorKind::InvalidData)?;
-        Ok((length, SocketAddr::try_from(from)?))
     }
 
     /// Receives, waiting `until` the deadline: `TimedOut` then, by less than a millisecond late unless the wait may be
@@ -244,6 +218,35 @@ impl DeadlineSocket {
     /// Waits until the socket is ready for something that is wanted.
     pub(crate) fn wait(&self, wanted: Ready, deadline: Instant) -> io::Result<Ready> {
         wait_for(&self.fd, wanted, deadline)
+    }
+}
+
+#[cfg(feature = "udp")]
+impl DeadlineSocket {
+    /// Sends one datagram.
+    pub(crate) fn try_send_to(&self, bytes: &[u8], to: SocketAddr) -> io::Result<()> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        retry_on_intr(|| net::sendto(&self.fd, bytes, flags, &to))?;
+        Ok(())
+    }
+
+    /// Receives one datagram, and returns its own length even if it does not fit.
+    #[inline]
+    pub(crate) fn recv_datagram(&self, room: &mut [u8], mode: ReceiveMode) -> io::Result<usize> {
+        self.recv_with(room, RecvFlags::TRUNC | flags(mode))
+    }
+
+    /// Receives one datagram, and returns its own length even if it does not fit, and its sender.
+    pub(crate) fn recv_datagram_from(
+        &self,
+        room: &mut [u8],
+        mode: ReceiveMode,
+    ) -> io::Result<(usize, SocketAddr)> {
+        let flags = RecvFlags::TRUNC | flags(mode);
+        let received = net::recvfrom(&self.fd, &mut *room, flags);
+        let (_, length, from) = received.map_err(of_receiving)?;
+        let from = from.ok_or(io::ErrorKind::InvalidData)?;
+        Ok((length, SocketAddr::try_from(from)?))
     }
 }
 

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use tenon_xdp::{UdpChecksum, XdpCounters, XdpSocket};
+pub use tenon_xdp::XdpCounters;
+use tenon_xdp::{UdpChecksum, XdpSocket};
 
 use crate::socket::{Ready, poll_until};
 use crate::stream::first_that_works;
@@ -25,6 +26,9 @@ pub struct XdpDatagramSocket {
     /// Of the address that it was opened by.
     protocol: Protocol,
 }
+
+/// A socket in the place where its owner has it.
+pub type XdpCarrier = Box<XdpDatagramSocket>;
 
 impl XdpDatagramSocket {
     /// Opens a socket that sends to and receives from `address` alone. Nothing is sent yet. What comes without a checksum

@@ -7,6 +7,7 @@ use rustix::net::{self, SocketType};
 use socket2::SockRef;
 
 use super::socket::DeadlineSocket;
+use crate::absent::lacking;
 use crate::accepted::{Accepted, BACKLOG};
 use crate::socket::{Ready, family};
 use crate::stream::{first_that_works, not_a_stream, serves_both};
@@ -35,7 +36,7 @@ impl Listener {
         }
         match (address.transport(), address.endpoint()) {
             (Transport::Tcp, Endpoint::Host(host)) => first_that_works(host, Self::bind_tcp),
-            (Transport::Unix | Transport::Shm, _) => Err(unsupported(address)),
+            (Transport::Unix | Transport::Shm, _) => Err(lacking("shm", address)),
             _ => Err(not_a_stream(address)),
         }
     }
@@ -107,9 +108,3 @@ impl Listener {
 }
 
 impl_as_fd!(Listener, self => self.socket.as_fd());
-
-/// Returns the error of an address with a transport that only Linux has here.
-pub(super) fn unsupported(address: &impl std::fmt::Display) -> io::Error {
-    let message = format!("{address} needs Linux: use tcp:// or udp:// here");
-    io::Error::new(io::ErrorKind::Unsupported, message)
-}

@@ -1,5 +1,6 @@
-//! Whose process a peer is when it lives in another namespace of processes, as clients of a server in a container
+//! The process of a peer, also when it lives in another namespace of processes, as clients of a server in a container
 //! do: the kernel has no number for it there.
+#![cfg(all(target_os = "linux", not(tenon_portable)))]
 #![allow(clippy::unwrap_used)]
 
 use std::env;
@@ -9,10 +10,18 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use rustix::process::geteuid;
-use tenon_shm::User;
+use tenon_net::User;
 
 /// Set in the process that is in a namespace of its own, whose standard input is a socket of one that is not.
 const INSIDE: &str = "TENON_TEST_INSIDE";
+
+#[test]
+fn a_peer_has_the_number_and_the_user_of_its_process() {
+    let (socket, _peer) = UnixStream::pair().unwrap();
+    let user = User::at(socket.as_fd()).unwrap();
+    assert_eq!(user.process as u32, std::process::id());
+    assert_eq!(user.user, geteuid().as_raw());
+}
 
 #[test]
 fn a_peer_in_another_namespace_has_no_number_but_a_user() {
