@@ -19,6 +19,7 @@ use tenon_wire::{
     Swapped, Xdr,
 };
 
+use crate::built::spoken;
 use crate::error::CallError;
 use crate::lean_input::LeanInput;
 use crate::make_calls::CallTarget;
@@ -270,7 +271,7 @@ impl Caller {
     /// Returns the protocol of the channel.
     #[inline]
     pub fn protocol(&self) -> Protocol {
-        self.protocol
+        spoken(self.protocol)
     }
 
     /// Returns the program's number.
@@ -479,7 +480,7 @@ impl Caller {
         options: &CallOptions<'_>,
         asks_stamps: bool,
     ) -> Result<(Result<(), EncodeError>, CallDraft<'_>), CallError> {
-        Ok(match self.protocol {
+        Ok(match self.protocol() {
             Protocol::Onc => {
                 self.begin(message, C::PROCEDURE, options)?;
                 let encoded = CallCodec::<Xdr>::encode(call, &mut Encoder::new(message));
@@ -500,7 +501,7 @@ impl Caller {
     /// Returns the decoder of the result of a started call, by the protocol that the channel speaks.
     #[inline]
     pub fn decode_by<C: ProcedureCall>(&self) -> DecodeBy<C::Result> {
-        match self.protocol {
+        match self.protocol() {
             Protocol::Onc => DecodeBy::Onc(<C as CallCodec<Xdr>>::decode),
             Protocol::Lean => DecodeBy::Lean(decode_in_order::<C>),
         }
@@ -530,7 +531,7 @@ impl Caller {
         order: ByteOrder,
     ) -> Result<C::Result, C::Error> {
         let Decoding { mode, limits } = self.decoding;
-        match (self.protocol, order.is_swapped()) {
+        match (self.protocol(), order.is_swapped()) {
             (Protocol::Onc, _) => {
                 let input = Decoder::with(results, mode, limits);
                 decode_whole(input, <C as CallCodec<Xdr>>::decode)
@@ -553,7 +554,7 @@ impl Caller {
         order: ByteOrder,
     ) -> Result<C::Result, C::Error> {
         let decoding = self.decoding;
-        match self.protocol {
+        match self.protocol() {
             Protocol::Onc => decoding.decode(results, <C as CallCodec<Xdr>>::decode),
             Protocol::Lean => decoding.decode_lean(results, order, decode_in_order::<C>),
         }

@@ -10,6 +10,7 @@ use tenon_net::{
 };
 use tenon_proto::connection::TransmitBatch;
 
+use crate::built::check_client;
 use crate::error::ConnectError;
 
 /// A socket that is connected to one peer.
@@ -34,6 +35,7 @@ impl ClientSocket {
             Protocol::Onc => address,
             Protocol::Lean => address.over_lean(),
         };
+        check_client(&address)?;
         let socket = match socket {
             ConnectedSocket::Stream(stream) => Self::Stream(stream),
             ConnectedSocket::Datagram(carrier) => Self::Datagram(carrier),

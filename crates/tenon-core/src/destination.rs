@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use tenon_net::{Address, Carrier, Stream, Transport, interleave_families};
 
+use crate::built::check_client;
 use crate::byte_relay;
 use crate::client_socket::ClientSocket;
 use crate::error::ConnectError;
@@ -36,11 +37,12 @@ impl Destination {
     /// The destination `address`, whatever is there.
     ///
     /// # Errors
-    /// The address lacks a port.
+    /// The address lacks a port; its protocol was left out of this program.
     pub fn at(address: Address) -> Result<Self, ConnectError> {
         if address.needs_port() {
             return Err(ConnectError::NoPort(address));
         }
+        check_client(&address)?;
         Ok(Self {
             address,
             service: None,
@@ -49,22 +51,26 @@ impl Destination {
     }
 
     /// A version of a program at `address`, to which `resolver` finds the port if it lacks one.
+    ///
+    /// # Errors
+    /// The protocol of the address was left out of this program.
     pub fn of_program(
         address: Address,
         program: u32,
         version: u32,
         resolver: Arc<dyn Resolver>,
-    ) -> Self {
+    ) -> Result<Self, ConnectError> {
+        check_client(&address)?;
         let service = TargetProgram {
             program,
             version,
             resolver,
         };
-        Self {
+        Ok(Self {
             address,
             service: Some(service),
             is_relayed: false,
-        }
+        })
     }
 
     /// Returns the same destination, to which connections are streams of bytes: through packets, where only those go

@@ -2,13 +2,28 @@
 //! options, limits and counters, how to wait, and where the time of calls goes. The drivers for threads (`tenon`)
 //! and for tasks (`tenon-tokio`) stand on it. It has no thread but those that relay the bytes of connections in packets.
 
+#![cfg_attr(
+    not(all(feature = "udp", feature = "exchange", feature = "account")),
+    allow(
+        clippy::needless_update,
+        unreachable_code,
+        reason = "where a part is left out are types without values"
+    )
+)]
+
 pub mod back_off;
+mod built;
+#[cfg_attr(
+    not(all(feature = "exchange", feature = "_datagrams")),
+    path = "no_byte_relay.rs"
+)]
 mod byte_relay;
 pub mod callbacks;
 pub mod caller;
 pub mod client;
 mod client_socket;
 mod datagram_failure;
+mod datagrams;
 mod destination;
 pub mod error;
 mod error_kind;
@@ -20,6 +35,7 @@ mod lean_input;
 mod make_calls;
 pub mod middleware;
 pub mod options;
+#[cfg_attr(not(feature = "_datagrams"), path = "no_probing.rs")]
 mod probing;
 pub mod procedure;
 pub mod profile;

@@ -8,11 +8,22 @@
 //! | [`connection`] | one connection over a stream, at either end: calls in both directions, services, what is sent next |
 //! | [`endpoint`] | one socket for datagrams: calls of ONC RPC at most once, and the packet [`exchange`] (`docs/exchange.md`) |
 
+#![cfg_attr(
+    not(feature = "exchange"),
+    allow(
+        dead_code,
+        irrefutable_let_patterns,
+        unused_imports,
+        reason = "some of it only the exchange needs"
+    )
+)]
+
 pub mod codec;
 pub mod config;
 pub mod connection;
 pub mod endpoint;
 mod in_flight;
+pub mod left_out;
 mod sorted;
 
 pub use codec::{lean, onc, sniff};

@@ -106,9 +106,20 @@
 //! there before memory is taken for it; what a message, a connection and a server may cost is bounded, and the bounds
 //! can be set.
 
+#![cfg_attr(
+    not(all(feature = "udp", feature = "xdp")),
+    allow(
+        clippy::large_enum_variant,
+        reason = "where a part is left out are types without values"
+    )
+)]
+
 mod client;
 mod established;
 pub mod health;
+#[cfg(not(feature = "rpcbind"))]
+mod no_rpcbind;
+#[cfg(feature = "rpcbind")]
 pub mod rpcbind;
 mod server;
 mod streams;
@@ -119,6 +130,10 @@ pub use client::{
 #[doc(hidden)]
 pub use client::{UntypedCall, UntypedStreams};
 pub use established::{EstablishedConnection, memory};
+#[cfg(not(feature = "rpcbind"))]
+#[doc(hidden)]
+pub use no_rpcbind::default_resolver;
+#[cfg(feature = "rpcbind")]
 #[doc(hidden)]
 pub use rpcbind::default_resolver;
 pub use server::{Server, ServerBuilder, SteppedServer};

@@ -17,7 +17,7 @@ use tenon_wire::Buffer;
 
 use super::local_end::LocalEnd;
 use super::{PIECE, datagram_max};
-use crate::serve::random_word;
+use crate::serve::random;
 use crate::trains::PacketTrains;
 
 /// Receives of a thread before it sends again.
@@ -57,7 +57,7 @@ fn shake_hands(
         config,
         datagram_max(carrier),
         RetransmitTimeouts::default(),
-        random_word(),
+        random::word(),
         Instant::now(),
     );
     let mut room = vec![0; Carrier::RECEIVE_MAX];

@@ -4,12 +4,14 @@
 //! kind of connection; what that costs are two copies and a system call more for each piece of up to 64 KiB.
 
 mod client;
+mod host;
 mod local_end;
+mod port;
 mod server;
 
 pub(crate) use client::connect;
-pub use server::RelayHost;
-pub(crate) use server::ServerRelay;
+pub use host::RelayHost;
+pub(crate) use port::PortRelay;
 
 use tenon_net::Carrier;
 use tenon_proto::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE};

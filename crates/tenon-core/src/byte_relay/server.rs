@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tenon_net::{PacketTrain, PollRegistry, PollWaker, Poller, Stream, Transport, Watch};
+use tenon_net::{PollRegistry, PollWaker, Poller, Transport, Watch};
 use tenon_proto::exchange::byte_stream::server::{ByteStreamEvent, ServerByteStreams};
 use tenon_proto::exchange::server::{ServerLimits, ServerSecrets};
 
-use super::PIECE;
 use super::local_end::LocalEnd;
+use super::{PIECE, RelayHost};
 use crate::serve::DATAGRAM_SEND_PATIENCE;
 use crate::trains::PacketTrains;
 
@@ -22,22 +22,6 @@ const WAITING_MAX: usize = 8 << 20;
 
 /// Pause before a packet is sent again that found no room.
 const NO_ROOM_PAUSE: Duration = Duration::from_micros(50);
-
-/// What a driver does for the relay of one of its ports.
-pub trait RelayHost: Send + Sync {
-    /// Sends packets from the port; returns how many bytes were sent.
-    ///
-    /// # Errors
-    /// `WouldBlock` if there is no room; what the system reports.
-    fn send(&self, train: PacketTrain<'_>, to: SocketAddr) -> io::Result<usize>;
-
-    /// Takes a connection in, as one that was accepted; if there are too many, tells its peer and closes it. Returns
-    /// whether it is taken in.
-    fn admit(&self, connection: Stream) -> bool;
-
-    /// The last connection has ended: a driver that waits for that, as the server stops, looks again.
-    fn note_all_ended(&self);
-}
 
 /// The relay of a port.
 #[derive(Debug)]

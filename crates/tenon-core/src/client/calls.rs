@@ -20,6 +20,7 @@ use tenon_wire::Buffer;
 use super::outcome::Outcome;
 use super::silence::SilenceDetector;
 use crate::client_socket::ClientSocket;
+use crate::datagrams::{IfDatagrams, if_datagrams};
 use crate::error::ConnectionFailure;
 use crate::options::ChannelOptions;
 use crate::timer::CallTimer;
@@ -30,7 +31,7 @@ pub enum Calls<W> {
     /// They go over a stream.
     Stream(Box<Connection<W>>),
     /// They go in datagrams.
-    Datagram(Box<DatagramCalls<W>>),
+    Datagram(IfDatagrams<Box<DatagramCalls<W>>>),
 }
 
 /// The calls of a channel that go in datagrams.
@@ -109,14 +110,14 @@ impl<W: Copy + PartialEq> Calls<W> {
                 let (connection, _) = Connection::client(config, protocol, seed());
                 Self::Stream(Box::new(connection))
             }
-            (protocol, true) => Self::Datagram(Box::new(DatagramCalls {
+            (protocol, true) => Self::Datagram(if_datagrams(Box::new(DatagramCalls {
                 endpoint: datagram_endpoint(protocol, options),
                 fault: None,
                 send_max: options.send_max,
                 waits_for_ready: options.wait_for_ready,
                 waiting: Vec::new(),
                 silence: SilenceDetector::new(address),
-            })),
+            }))),
         }
     }
 
@@ -255,6 +256,7 @@ impl<W: Copy + PartialEq> Calls<W> {
         let Self::Datagram(calls) = self else {
             return None;
         };
+        let calls: &mut DatagramCalls<W> = calls;
         let FailedCall { waiter, failure } = calls.endpoint.poll_failure()?;
         calls
             .silence

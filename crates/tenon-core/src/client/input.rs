@@ -9,6 +9,7 @@ use tenon_proto::connection::framing::{Detached, Receiver};
 use tenon_proto::lean::{ByteOrder, Extensions, Metadata, Stamps};
 
 use super::datagram_input::DatagramInput;
+use crate::datagrams::{IfDatagrams, if_datagrams};
 
 /// Input of a channel that has been received.
 #[derive(Debug)]
@@ -16,7 +17,7 @@ pub enum Input {
     /// Bytes of a stream.
     Stream(Receiver),
     /// Datagrams.
-    Datagram(Box<DatagramInput>),
+    Datagram(IfDatagrams<Box<DatagramInput>>),
 }
 
 /// A reply where it was received.
@@ -65,7 +66,7 @@ impl Input {
     pub fn new(receiver: Option<Receiver>, config: &ConnectionConfig) -> Self {
         match receiver {
             Some(receiver) => Self::Stream(receiver),
-            None => Self::Datagram(Box::new(DatagramInput::new(config))),
+            None => Self::Datagram(if_datagrams(Box::new(DatagramInput::new(config)))),
         }
     }
 

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 pub use answers::{Answered, NextMessage};
 pub(crate) use answers::{closing_error, result_of};
+#[cfg(feature = "_datagrams")]
 pub(crate) use calls::datagram_endpoint;
 pub use calls::{CallId, Calls, DatagramCalls};
 pub use counters::ChannelCounters;

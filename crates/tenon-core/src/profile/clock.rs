@@ -9,22 +9,13 @@ use std::fs;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-#[cfg(unix)]
-use rustix::time::{ClockId, clock_gettime};
-
-/// Nanoseconds in a second.
-const NANOS: u64 = 1_000_000_000;
-
-/// File in which the kernel names its clock source.
-const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-
-/// Clock sources that are counters which programs can read: on x86-64, on 64-bit Arm.
-const COUNTERS: [&str; 2] = ["tsc", "arch_sys_counter"];
+use super::counter::Counter;
+use super::monotonic::{NANOS, monotonic};
 
 /// A clock that is read in ticks.
 #[derive(Debug)]
 pub struct TickClock {
-    counter: Option<quanta::Clock>,
+    counter: Option<Counter>,
     scale: ClockScale,
 }
 
@@ -53,12 +44,12 @@ pub fn now() -> u64 {
 
 impl TickClock {
     fn find() -> Self {
-        match counter() {
+        match Counter::find() {
             Some(counter) => Self {
                 scale: ClockScale {
                     // Processes that share the counter count alike, and do not have to agree how fast it is.
                     identity: identity(b"counter"),
-                    rate: rate(&counter),
+                    rate: counter.rate(),
                 },
                 counter: Some(counter),
             },
@@ -77,7 +68,7 @@ impl TickClock {
     #[inline]
     pub fn now(&self) -> u64 {
         match &self.counter {
-            Some(counter) => counter.raw(),
+            Some(counter) => counter.read(),
             None => monotonic(),
         }
     }
@@ -148,51 +139,12 @@ pub fn nanos(ticks: u64, rate: u64) -> u64 {
     u64::try_from(nanos).unwrap_or(u64::MAX)
 }
 
-/// Nanoseconds of the kernel's clock.
-#[cfg(unix)]
-#[inline]
-fn monotonic() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    // The clock begins when the machine does: neither number is negative, nor their sum too large.
-    (time.tv_sec as u64)
-        .wrapping_mul(NANOS)
-        .wrapping_add(time.tv_nsec as u64)
-}
-
-/// Nanoseconds since this was asked first: no number that another process can be told.
-#[cfg(windows)]
-fn monotonic() -> u64 {
-    static BEGIN: OnceLock<std::time::Instant> = OnceLock::new();
-    let begin = BEGIN.get_or_init(std::time::Instant::now);
-    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// Nanoseconds of the system's real-time clock, since 1970.
 fn real_time() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| {
         u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
     })
-}
-
-/// The processor's counter, if the kernel keeps time by it.
-fn counter() -> Option<quanta::Clock> {
-    let source = fs::read_to_string(CLOCK_SOURCE).ok()?;
-    if !COUNTERS.contains(&source.trim()) {
-        return None;
-    }
-    let clock = quanta::Clock::new();
-    // Where it does not trust the counter it reads the monotonic clock, and does not say so.
-    let (before, read, after) = (monotonic(), clock.raw(), monotonic());
-    (!(before..=after).contains(&read)).then_some(clock)
-}
-
-/// Ticks of the counter in a second.
-fn rate(counter: &quanta::Clock) -> u64 {
-    const TICKS: u64 = 1 << 40;
-    let nanos = counter.delta_as_nanos(0, TICKS).max(1);
-    let rate = u128::from(TICKS) * u128::from(NANOS) / u128::from(nanos);
-    u64::try_from(rate).unwrap_or(u64::MAX).max(1)
 }
 
 /// Returns the identity of the clock `which` of this boot of the machine; 0 if it cannot be known.

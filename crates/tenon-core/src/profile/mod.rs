@@ -3,12 +3,22 @@
 //!
 //! A call of which no account is kept pays one branch for that.
 
+#![cfg_attr(
+    not(feature = "account"),
+    allow(dead_code, reason = "without accounts no call has a trace")
+)]
+
 mod call_profile;
 mod clock;
+#[cfg_attr(not(feature = "account"), path = "no_counter.rs")]
+mod counter;
 mod followed;
+mod monotonic;
 mod packet_way;
 mod packets;
 mod part;
+#[cfg(feature = "account")]
+mod results;
 mod steps;
 mod summary;
 mod trace;
@@ -21,3 +31,5 @@ pub use part::{Owner, Part, Way};
 pub use steps::{AtEnd, NoProbe, Note, Probe, Step, StepRecorder};
 pub use summary::{PartStats, ProfileStats, Summary};
 pub use trace::Trace;
+
+tenon_proto::part!("account", IfAccount, if_account);

@@ -6,6 +6,10 @@ mod age;
 mod counters;
 mod deferred_calls;
 mod end_reason;
+#[cfg_attr(
+    not(all(feature = "udp", feature = "exchange", feature = "account")),
+    path = "no_followed_packets.rs"
+)]
 mod followed_packets;
 mod half_close;
 mod half_received;
@@ -15,7 +19,7 @@ mod log_limit;
 mod memory;
 mod port;
 mod procedure_times;
-mod random;
+pub(crate) mod random;
 mod registry;
 mod running_handlers;
 mod settings;
@@ -38,7 +42,6 @@ pub use log_limit::LogLimit;
 pub use memory::{CallMemory, MemoryBudget, MemoryShare};
 pub use port::{FoundCall, ServedPort};
 pub use procedure_times::{ProcedureTimes, QUICK};
-pub(crate) use random::word as random_word;
 pub use registry::{
     CallContext, CallToServe, HandlerFailure, ServiceRegistry, panic_text, refuse_by,
 };

@@ -6,12 +6,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tenon_net::{Carrier, PacketTrain, ReceivedTrain, Transport};
+use tenon_net::{Carrier, PacketTrain, ReceivedTrain};
 use tenon_proto::config::{ConnectionConfig, Role};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
-use tenon_proto::endpoint::exchange::server::{
-    CloseRecipients, ServerLimits as ExchangeLimits, ServerSecrets,
-};
+use tenon_proto::endpoint::exchange::server::{CloseRecipients, ServerLimits as ExchangeLimits};
 use tenon_proto::endpoint::exchange::{
     DATAGRAM_HERE, ReassembledMessage, is_of_byte_stream, is_one_of_many,
 };
@@ -23,7 +21,8 @@ use super::limits::ServerLimits;
 use super::random::server_secrets;
 use super::registry::{CallToServe, ServiceRegistry};
 use super::stream::ServerShared;
-use crate::byte_relay::{RelayHost, ServerRelay};
+use crate::byte_relay::{PortRelay, RelayHost};
+use crate::datagrams::{IfDatagrams, if_datagrams};
 use crate::trains::PacketTrains;
 
 /// Bytes of memory that the largest request of the exchange takes beside its message.
@@ -32,58 +31,10 @@ const BESIDE_MESSAGE: usize = 64 << 10;
 /// A port as its server has it.
 #[derive(Debug)]
 pub struct ServedPort {
-    endpoint: ServerEndpoint<SocketAddr>,
+    endpoint: IfDatagrams<ServerEndpoint<SocketAddr>>,
     trains: PacketTrains<SocketAddr>,
     received: ReceivedDatagrams,
     relay: PortRelay,
-}
-
-/// The relay of the connections in packets, which begins with the first of them.
-#[derive(Debug)]
-struct PortRelay {
-    running: Option<ServerRelay>,
-    transport: Transport,
-    limits: ExchangeLimits,
-    secrets: ServerSecrets,
-    opened_at: Instant,
-    /// No connection is taken in: the server stops, or has no thread for them.
-    is_closed: bool,
-}
-
-impl PortRelay {
-    fn handle_datagram(
-        &mut self,
-        from: SocketAddr,
-        datagram: &[u8],
-        host: impl FnOnce() -> Arc<dyn RelayHost>,
-    ) {
-        if self.running.is_none() && !self.is_closed {
-            let (limits, secrets) = (self.limits, self.secrets);
-            match ServerRelay::start(self.transport, host(), limits, secrets, self.opened_at) {
-                Ok(relay) => self.running = Some(relay),
-                Err(error) => {
-                    tracing::error!(%error, "connections in packets cannot be served");
-                    self.is_closed = true;
-                }
-            }
-        }
-        if let Some(relay) = &self.running {
-            relay.handle_datagram(from, datagram);
-        }
-    }
-
-    fn close(&mut self, to: CloseRecipients) {
-        self.is_closed = true;
-        match (&mut self.running, to) {
-            (None, _) => {}
-            (Some(relay), CloseRecipients::ToIdle) => relay.close(),
-            (Some(relay), CloseRecipients::ToAll) => relay.stop(),
-        }
-    }
-
-    fn has_connections(&self) -> bool {
-        (self.running.as_ref()).is_some_and(ServerRelay::has_connections)
-    }
 }
 
 /// Datagrams that were received together, and not all of them looked at.
@@ -216,17 +167,10 @@ impl ServedPort {
             now,
         );
         Self {
-            endpoint,
+            endpoint: if_datagrams(endpoint),
             trains: PacketTrains::default(),
             received: ReceivedDatagrams::new(&shared.config),
-            relay: PortRelay {
-                running: None,
-                transport: carrier.transport(),
-                limits,
-                secrets,
-                opened_at: now,
-                is_closed: false,
-            },
+            relay: PortRelay::new(carrier.transport(), limits, secrets, now),
         }
     }
 

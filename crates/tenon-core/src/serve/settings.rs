@@ -9,6 +9,7 @@ use tenon_proto::onc::record::FRAGMENT_MAX;
 
 use super::limits::ServerLimits;
 use super::registry::ServiceRegistry;
+use crate::built::check_server;
 use crate::resolve::{Registrar, RegistrarList};
 use crate::service::Service;
 use crate::wait::Waiting;
@@ -178,6 +179,7 @@ pub struct ListenSockets {
 
 impl ListenSockets {
     fn open(&mut self, address: &Address, settings: &ServerSettings) -> io::Result<()> {
+        check_server(address)?;
         match address.transport() {
             Transport::Udp | Transport::Xdp if !address.chooses_lean() => {
                 let carrier = Carrier::bind(address)?;

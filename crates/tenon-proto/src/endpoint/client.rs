@@ -14,6 +14,7 @@ use crate::codec::lean::{Features, Preamble};
 use crate::codec::onc::message::ReplyHeader;
 use crate::config::{ConnectionConfig, Role};
 use crate::connection::{Answer, CallDraft, OutgoingCounters, StartError};
+use crate::left_out::{IfExchange, IfOnc, if_exchange, if_onc};
 
 /// The client's end of a socket for datagrams. `W` is what its owner needs to find the waiter of a call.
 #[derive(Debug)]
@@ -21,8 +22,8 @@ pub struct ClientEndpoint<W>(ClientProtocol<W>);
 
 #[derive(Debug)]
 enum ClientProtocol<W> {
-    Onc(Box<OncDatagramCalls<W>>),
-    Exchange(Box<ExchangeCalls<W>>),
+    Onc(IfOnc<Box<OncDatagramCalls<W>>>),
+    Exchange(IfExchange<Box<ExchangeCalls<W>>>),
 }
 
 #[derive(Debug)]
@@ -44,10 +45,8 @@ pub enum DatagramCallId {
 impl<W> ClientEndpoint<W> {
     /// Calls of ONC RPC, the first of which has the number `seed`.
     pub fn onc(seed: u32, retransmission: Retransmission) -> Self {
-        Self(ClientProtocol::Onc(Box::new(OncDatagramCalls::new(
-            seed,
-            retransmission,
-        ))))
+        let calls = OncDatagramCalls::new(seed, retransmission);
+        Self(ClientProtocol::Onc(if_onc(Box::new(calls))))
     }
 
     /// Lean calls in the packet exchange.
@@ -57,11 +56,12 @@ impl<W> ClientEndpoint<W> {
         secrets: ClientSecrets,
     ) -> Self {
         let preamble = config.preamble(Role::Client);
-        Self(ClientProtocol::Exchange(Box::new(ExchangeCalls {
+        let calls = ExchangeCalls {
             engine: exchange::ClientEngine::new(preamble, limits, secrets),
             timeouts: 0,
             violations: 0,
-        })))
+        };
+        Self(ClientProtocol::Exchange(if_exchange(Box::new(calls))))
     }
 
     /// Puts a call in flight; its message is taken in exchange for an empty buffer.

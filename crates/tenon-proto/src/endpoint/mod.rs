@@ -9,6 +9,7 @@
 mod call_failure;
 mod client;
 pub mod duplicates;
+#[cfg_attr(not(feature = "exchange"), path = "no_exchange/mod.rs")]
 pub mod exchange;
 mod onc_client;
 mod server;

@@ -90,7 +90,7 @@ impl Client {
         options: ChannelOptions,
     ) -> Result<Self, ConnectError> {
         let resolver = (options.resolver.clone()).unwrap_or_else(tenon::default_resolver);
-        let destination = Destination::of_program(address.parse()?, program, version, resolver);
+        let destination = Destination::of_program(address.parse()?, program, version, resolver)?;
         let channel = Channel::connect_to(destination, options).await?;
         Ok(Self::over(channel, program, version))
     }

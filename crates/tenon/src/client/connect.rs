@@ -6,7 +6,7 @@ use tenon_core::options::ChannelOptions;
 
 use super::channel::Channel;
 use super::handle::Client;
-use crate::rpcbind::default_resolver;
+use crate::default_resolver;
 
 impl Client {
     /// Connects to a version of a program at `address`: `tcp://host:port`, `udp://host:port`, `unix:///path` or
@@ -32,7 +32,7 @@ impl Client {
         options: ChannelOptions,
     ) -> Result<Self, ConnectError> {
         let resolver = (options.resolver.clone()).unwrap_or_else(default_resolver);
-        let destination = Destination::of_program(address.parse()?, program, version, resolver);
+        let destination = Destination::of_program(address.parse()?, program, version, resolver)?;
         let channel = Channel::connect_to(destination, options)?;
         Ok(Self::over(channel, program, version))
     }

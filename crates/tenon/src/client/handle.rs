@@ -8,7 +8,9 @@ use tenon_core::caller::{Caller, DecodeBy};
 use tenon_core::error::CallError;
 use tenon_core::options::CallOptions;
 use tenon_core::procedure::{Ping, ProcedureCall, ProcedureError};
-use tenon_core::profile::{AtEnd, CallProfile, Followed, NoProbe, Probe, Step};
+use tenon_core::profile::{
+    AtEnd, CallProfile, Followed, IfAccount, NoProbe, Probe, Step, if_account,
+};
 use tenon_core::propagation::Propagation;
 use tenon_core::timer::CallLimit;
 use tenon_core::{CallTarget, LeanInput, MakeCalls};
@@ -468,10 +470,10 @@ impl<'c> ClientView<'c> {
 
     /// The account that is to follow the call which begins now.
     #[inline]
-    fn due_profile(&self) -> Option<&'c CallProfile> {
+    fn due_profile(&self) -> Option<IfAccount<&'c CallProfile>> {
         match &self.client.account {
             None => None,
-            Some(account) => account.is_due().then_some(account),
+            Some(account) => account.is_due().then(|| if_account(account)),
         }
     }
 

@@ -61,7 +61,7 @@ impl SlotTable {
             return Err(socket);
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        if let SlotSocket::Stream(_) = socket {
+        if matches!(socket, SlotSocket::Stream(_)) {
             self.tally.connections_open.up();
         }
         let slot = Arc::new(SocketSlot::new(id, socket));

@@ -17,6 +17,7 @@ use crate::codec::lean::{self, CommonHeader, MESSAGE_MIN};
 use crate::codec::onc::message::{PlainCall, ReplyHeader};
 use crate::codec::onc::record::{MARK, RecordError};
 use crate::codec::sniff::{Sniffed, UnknownPeer, sniff};
+use crate::left_out::{IfLean, IfOnc, if_lean, if_onc};
 
 pub use detached::Detached;
 pub use frame::Frame;
@@ -57,6 +58,9 @@ pub enum FramingError {
     /// The peer broke the lean protocol.
     #[error(transparent)]
     Lean(#[from] lean::Violation),
+    /// The peer speaks a protocol that this program was built without.
+    #[error("the peer speaks {0}, which this program was built without")]
+    LeftOut(&'static str),
 }
 
 /// The receiving half of a connection.
@@ -98,18 +102,44 @@ struct LayerBuffers {
 enum ProtocolReader {
     /// Too little has come to know the protocol.
     Unknown(RecordReader),
-    Onc(RecordReader),
-    Lean(Box<MessageReader>),
+    Onc(IfOnc<RecordReader>),
+    Lean(IfLean<Box<MessageReader>>),
 }
 
 /// Does the same with the present reader.
 macro_rules! with_reader {
     ($reader:expr, $name:ident => $do:expr) => {
         match $reader {
-            ProtocolReader::Unknown($name) | ProtocolReader::Onc($name) => $do,
-            ProtocolReader::Lean($name) => $do,
+            PresentReader::Messages($name) => $do,
+            PresentReader::Records($name) => $do,
         }
     };
+}
+
+/// The present reader by what it reads: messages of the lean protocol, or records.
+enum PresentReader<M, R> {
+    Messages(M),
+    Records(R),
+}
+
+impl ProtocolReader {
+    #[inline(always)]
+    fn present(&self) -> PresentReader<&MessageReader, &RecordReader> {
+        match self {
+            Self::Lean(reader) => PresentReader::Messages(reader),
+            Self::Onc(reader) => PresentReader::Records(reader),
+            Self::Unknown(reader) => PresentReader::Records(reader),
+        }
+    }
+
+    #[inline(always)]
+    fn present_mut(&mut self) -> PresentReader<&mut MessageReader, &mut RecordReader> {
+        match self {
+            Self::Lean(reader) => PresentReader::Messages(reader),
+            Self::Onc(reader) => PresentReader::Records(reader),
+            Self::Unknown(reader) => PresentReader::Records(reader),
+        }
+    }
 }
 
 impl LayerBuffers {
@@ -131,13 +161,13 @@ impl LayerBuffers {
 impl Receiver {
     /// A receiver of records of ONC RPC of at most `limit` bytes.
     pub fn onc(limit: usize) -> Self {
-        Self::with(ProtocolReader::Onc(RecordReader::new(limit)), limit)
+        Self::with(ProtocolReader::Onc(if_onc(RecordReader::new(limit))), limit)
     }
 
     /// A receiver of messages of the lean protocol of at most `limit` bytes.
     pub fn lean(limit: usize) -> Self {
         Self::with(
-            ProtocolReader::Lean(Box::new(MessageReader::new(limit))),
+            ProtocolReader::Lean(if_lean(Box::new(MessageReader::new(limit)))),
             limit,
         )
     }
@@ -161,7 +191,7 @@ impl Receiver {
     #[inline(always)]
     pub fn room_within(&mut self, may_have: impl FnOnce(usize) -> bool) -> Option<&mut [u8]> {
         if let Some(layered) = &mut self.layered {
-            let has_run_out = with_reader!(&self.reader, reader => reader.has_run_out());
+            let has_run_out = with_reader!(self.reader.present(), reader => reader.has_run_out());
             return layered.room_within(|capacity| !has_run_out && may_have(capacity));
         }
         match &mut self.reader {
@@ -187,9 +217,10 @@ impl Receiver {
     pub fn is_out_of_memory(&self) -> bool {
         match &self.layered {
             Some(layered) => {
-                layered.wire.lacks(1) || with_reader!(&self.reader, reader => reader.has_run_out())
+                layered.wire.lacks(1)
+                    || with_reader!(self.reader.present(), reader => reader.has_run_out())
             }
-            None => with_reader!(&self.reader, reader => reader.lacks_room()),
+            None => with_reader!(self.reader.present(), reader => reader.lacks_room()),
         }
     }
 
@@ -227,14 +258,19 @@ impl Receiver {
         reader.handle_received(bytes);
         self.reader = match sniff(reader.unread(), self.limit)? {
             Sniffed::TooFew => return Ok(()),
+            Sniffed::Onc if !cfg!(feature = "onc") => return Err(FramingError::LeftOut("ONC RPC")),
+            Sniffed::Lean if !cfg!(feature = "lean") => {
+                return Err(FramingError::LeftOut("the lean protocol"));
+            }
             Sniffed::Onc => {
-                ProtocolReader::Onc(std::mem::replace(reader, RecordReader::new(self.limit)))
+                let reader = std::mem::replace(reader, RecordReader::new(self.limit));
+                ProtocolReader::Onc(if_onc(reader))
             }
             Sniffed::Lean => {
                 // As the preamble of this end says.
                 let mut messages = MessageReader::new(self.limit.max(MESSAGE_MIN as usize));
                 messages.preload(reader.unread());
-                ProtocolReader::Lean(Box::new(messages))
+                ProtocolReader::Lean(if_lean(Box::new(messages)))
             }
         };
         Ok(())
@@ -261,7 +297,7 @@ impl Receiver {
     /// Receives for a layer from now on: what was received and not handed out goes through it, too.
     pub(super) fn put_layer(&mut self) {
         let mut wire = ReceiveBuffer::new(1, ROOM_FIRST);
-        with_reader!(&mut self.reader, reader => reader.take_unread(|bytes| {
+        with_reader!(self.reader.present_mut(), reader => reader.take_unread(|bytes| {
             wire = ReceiveBuffer::new(1, bytes.len());
             if wire.append(bytes).is_err() {
                 wire.run_out();
@@ -307,7 +343,7 @@ impl Receiver {
         let Some(mut layered) = self.layered.take() else {
             return Ok(false);
         };
-        let room = with_reader!(&mut self.reader, reader => reader.room_within(|_| true));
+        let room = with_reader!(self.reader.present_mut(), reader => reader.room_within(|_| true));
         let room = room.unwrap_or_default();
         let rest = &layered.plain[layered.next..];
         let step = room.len().min(rest.len());
@@ -543,9 +579,9 @@ impl Receiver {
     }
 
     fn adopt(&mut self, memory: &mut ReceiveMemory) {
-        with_reader!(&mut self.reader, reader => reader.adopt(&mut memory.room));
+        with_reader!(self.reader.present_mut(), reader => reader.adopt(&mut memory.room));
         if !memory.spare.is_empty() && self.spare.is_none() {
-            let mut spare = with_reader!(&self.reader, reader => reader.fresh_storage());
+            let mut spare = with_reader!(self.reader.present(), reader => reader.fresh_storage());
             spare.adopt(std::mem::take(&mut memory.spare));
             self.spare = Some(spare);
         }
@@ -555,7 +591,7 @@ impl Receiver {
     #[inline]
     pub fn reclaim(&mut self, memory: &mut ReceiveMemory) {
         if memory.room.is_empty() && self.is_between_frames() && self.capacity() == ROOM_FIRST {
-            memory.room = with_reader!(&mut self.reader, reader => reader.release());
+            memory.room = with_reader!(self.reader.present_mut(), reader => reader.release());
         }
         if let Some(mut spare) = self.spare.take()
             && memory.spare.is_empty()
@@ -571,22 +607,22 @@ impl Receiver {
             .layered
             .as_ref()
             .is_none_or(|layered| layered.plain.is_empty());
-        is_taken && with_reader!(&self.reader, reader => reader.is_between_frames())
+        is_taken && with_reader!(self.reader.present(), reader => reader.is_between_frames())
     }
 
     /// Bytes received that are kept.
     pub fn kept(&self) -> usize {
-        with_reader!(&self.reader, reader => reader.kept())
+        with_reader!(self.reader.present(), reader => reader.kept())
     }
 
     /// Bytes of memory that the receiver has.
     pub fn capacity(&self) -> usize {
-        with_reader!(&self.reader, reader => reader.capacity())
+        with_reader!(self.reader.present(), reader => reader.capacity())
     }
 
     /// Gives memory back if nothing is in it and it has grown beyond `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
-        with_reader!(&mut self.reader, reader => reader.shrink_to(bytes));
+        with_reader!(self.reader.present_mut(), reader => reader.shrink_to(bytes));
         self.spare = self.spare.take().filter(|spare| spare.capacity() <= bytes);
     }
 }
@@ -606,7 +642,7 @@ mod tests {
         ] {
             assert!(!receiver.room().is_empty());
             assert!(!receiver.is_out_of_memory());
-            with_reader!(&mut receiver.reader, reader => reader.run_out());
+            with_reader!(receiver.reader.present_mut(), reader => reader.run_out());
             let mut lent = ReceiveMemory {
                 room: vec![0; ROOM_FIRST],
                 spare: Vec::new(),
