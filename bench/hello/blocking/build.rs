@@ -1,0 +1,6 @@
+//! Makes the stubs.
+
+fn main() -> Result<(), tenon_build::Error> {
+    tenon_build::compile("../hello.x")?;
+    Ok(())
+}
