@@ -699,7 +699,7 @@ impl<W> Connection<W> {
 
     /// Fills an empty batch with what is to be sent next; returns whether there is anything. Only one batch of a
     /// connection may be under way: give it [back](Self::handle_transmitted) before the next.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, batch: &mut TransmitBatch) -> bool {
         if self.layer.is_some() {
             return self.poll_layer(batch);

@@ -323,7 +323,7 @@ impl Channel {
     }
 
     /// A buffer to put a call in.
-    #[inline]
+    #[inline(always)]
     pub(super) fn buffer(&self) -> Buffer {
         buffers::take_spare().unwrap_or_else(|| self.lock().buffers.take())
     }
