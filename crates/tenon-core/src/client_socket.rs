@@ -9,6 +9,7 @@ use tenon_net::{
     ReceivedTrain, Stream, Transport, Until, impl_as_fd,
 };
 use tenon_proto::connection::TransmitBatch;
+use tenon_proto::endpoint::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE};
 
 use crate::built::check_client;
 use crate::error::ConnectError;
@@ -202,6 +203,14 @@ impl_as_fd!(ClientSocket, self => match self {
     Self::Stream(stream) => stream.as_fd(),
     Self::Datagram(carrier) => carrier.as_fd(),
 });
+
+/// Returns the bytes of the datagrams in which packets of the exchange are sent with least effort.
+pub(crate) fn exchange_datagram_max(is_here: bool) -> usize {
+    match is_here {
+        true => DATAGRAM_HERE,
+        false => DATAGRAM_DEFAULT,
+    }
+}
 
 fn is_refusal(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused

@@ -10,7 +10,7 @@ use tenon_net::{Address, Carrier, Stream, Transport, interleave_families};
 use crate::built::check_client;
 use crate::byte_relay;
 use crate::client_socket::ClientSocket;
-use crate::error::ConnectError;
+use crate::error::{CallError, ConnectError};
 use crate::options::ChannelOptions;
 use crate::probing::connect_answering;
 use crate::resolve::{Resolver, find_port};
@@ -73,19 +73,30 @@ impl Destination {
         })
     }
 
-    /// Returns the same destination, to which connections are streams of bytes: through packets, where only those go
-    /// there.
-    #[must_use]
-    pub fn relayed(self) -> Self {
-        Self {
-            is_relayed: true,
-            ..self
-        }
+    /// Returns whether the connections of a channel to `address` carry single datagrams. It is none if the program has
+    /// supplied the connection.
+    pub fn carries_datagrams(destination: Option<&Self>, address: &Address) -> bool {
+        address.is_datagram() && destination.is_none_or(|destination| !destination.is_relayed)
     }
 
-    /// Returns whether connections to it carry single datagrams.
-    pub fn carries_datagrams(&self) -> bool {
-        !self.is_relayed && self.address.is_datagram()
+    /// Returns the destination of the channel that carries the calls with streams of a channel to `address`: the same, to
+    /// which connections are streams of bytes in packets. `None` if the channel carries them itself.
+    ///
+    /// # Errors
+    /// [`CallError::NoStreams`]: the program has supplied the connection, and it has datagrams.
+    pub fn for_streams(
+        destination: Option<&Self>,
+        address: &Address,
+    ) -> Result<Option<Self>, CallError> {
+        if !Self::carries_datagrams(destination, address) {
+            return Ok(None);
+        }
+        let reason = "a socket for datagrams that the program has connected has none";
+        let destination = destination.ok_or(CallError::NoStreams { reason })?;
+        Ok(Some(Self {
+            is_relayed: true,
+            ..destination.clone()
+        }))
     }
 
     /// Returns the address that the program has said.

@@ -29,7 +29,7 @@ type Verify = dyn Fn(&str, &mut CallScope<'_>) -> Result<(), Rejection> + Send +
 /// let service = Layered::new(GreeterV1Service(Host), check);
 /// let server = Server::builder().listen("tcp://127.0.0.1:0")?.service(service).start()?;
 ///
-/// // Nobody reads along on this machine; a network needs encryption.
+/// // Loopback cannot be read by other machines; a network needs encryption.
 /// let options = ChannelOptions::default().allow_insecure(true);
 /// let address = format!("lean+{}", server.addresses()[0]);
 /// let greeter = GreeterV1Client::connect_with(&address, options)?;

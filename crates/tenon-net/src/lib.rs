@@ -80,7 +80,7 @@ pub use datagram::DatagramSocket;
 pub use happy_eyeballs::{AttemptSchedule, FailedAttempts, interleave_families};
 pub use liveness::Liveness;
 pub use packet_stamps::{FollowedPackets, PacketCosts, PacketStamps};
-pub use pair::{PairedSocket, socket_pair};
+pub use pair::{PairedSocket, send_paired, socket_pair};
 pub use poll_event::{PollEvent, Watch};
 #[cfg(not(any(windows, tenon_portable)))]
 pub use poller::{PollRegistry, PollWaker, Poller};

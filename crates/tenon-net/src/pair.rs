@@ -2,6 +2,9 @@
 
 use std::io;
 
+use rustix::io::retry_on_intr;
+use rustix::net::{SendFlags, send};
+
 /// One of a pair of sockets.
 #[cfg(unix)]
 pub type PairedSocket = std::os::unix::net::UnixStream;
@@ -36,4 +39,18 @@ pub fn socket_pair() -> io::Result<(PairedSocket, PairedSocket)> {
             return Ok((one, other));
         }
     }
+}
+
+/// No signal is to come if the connection is closed. Where there is no such flag the socket has been told.
+#[cfg(target_os = "linux")]
+const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const NO_SIGNAL: SendFlags = SendFlags::empty();
+
+/// Sends bytes through one of a pair, without a signal to the process if the other is closed; returns how many were sent.
+///
+/// # Errors
+/// What the system reports.
+pub fn send_paired(socket: &PairedSocket, bytes: &[u8]) -> io::Result<usize> {
+    Ok(retry_on_intr(|| send(socket, bytes, NO_SIGNAL))?)
 }

@@ -5,6 +5,7 @@ mod sending;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::net::Shutdown;
@@ -46,7 +47,21 @@ enum SocketFamily {
     Relayed {
         transport: Transport,
         peer: SocketAddr,
+        thread: RelayThread,
     },
+}
+
+/// The thread that relays a stream, if there is one for it alone. It ends behind the socket, which is dropped before.
+#[derive(Debug, Default)]
+struct RelayThread(Option<JoinHandle<()>>);
+
+impl Drop for RelayThread {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            // One that has panicked relays nothing any more, either.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl SocketFamily {
@@ -134,8 +149,27 @@ impl Stream {
     ) -> io::Result<Self> {
         Ok(Self(StreamKind::Socket {
             socket: DeadlineSocket::adopt(socket.into())?,
-            family: SocketFamily::Relayed { transport, peer },
+            family: SocketFamily::Relayed {
+                transport,
+                peer,
+                thread: RelayThread::default(),
+            },
         }))
+    }
+
+    /// Returns the same stream, which is relayed by `thread`: when the stream is dropped, that is waited for. The thread
+    /// has to end as soon as the other of the pair is closed. Nothing changes of a stream that is not
+    /// [relayed](Self::relayed).
+    #[must_use]
+    pub fn relayed_by(mut self, thread: JoinHandle<()>) -> Self {
+        if let StreamKind::Socket {
+            family: SocketFamily::Relayed { thread: place, .. },
+            ..
+        } = &mut self.0
+        {
+            place.0 = Some(thread);
+        }
+        self
     }
 
     /// Creates the stream of a connection in shared memory.

@@ -9,9 +9,8 @@ use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
-use rustix::net::{SendFlags, send};
 use tenon_net::fd::{AsFd, OwnedFd};
-use tenon_net::{PairedSocket, socket_pair};
+use tenon_net::{PairedSocket, send_paired, socket_pair};
 
 /// Bytes that are read at a time from a stream that is no socket.
 const RELAYED_BYTES: usize = 64 << 10;
@@ -235,16 +234,9 @@ fn relay_outgoing(mut writer: Box<dyn Write + Send>, outgoing: &OutgoingEnd) {
     wait_for_hang_up(end);
 }
 
-/// No signal is to come if the connection is closed. Where there is no such flag the socket has been told.
-#[cfg(target_os = "linux")]
-const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
-#[cfg(not(target_os = "linux"))]
-const NO_SIGNAL: SendFlags = SendFlags::empty();
-
-/// Sends without a signal to the process if the connection is closed.
 fn send_all(end: &PairedSocket, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        let sent = retry_on_intr(|| send(end, bytes, NO_SIGNAL))?;
+        let sent = send_paired(end, bytes)?;
         bytes = bytes.get(sent..).unwrap_or_default();
     }
     Ok(())

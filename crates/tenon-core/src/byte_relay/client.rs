@@ -15,8 +15,9 @@ use tenon_proto::exchange::byte_stream::client::ByteStreamHandshake;
 use tenon_proto::exchange::{RetransmitTimeouts, is_one_of_many};
 use tenon_wire::Buffer;
 
+use super::PIECE;
 use super::local_end::LocalEnd;
-use super::{PIECE, datagram_max};
+use crate::client_socket::exchange_datagram_max;
 use crate::serve::random;
 use crate::trains::PacketTrains;
 
@@ -44,8 +45,8 @@ pub(crate) fn connect(
         trains: PacketTrains::default(),
     };
     let thread = thread::Builder::new().name("tenon-relay".to_owned());
-    thread.spawn(move || relay.run())?;
-    Ok(connection)
+    let thread = thread.spawn(move || relay.run())?;
+    Ok(connection.relayed_by(thread))
 }
 
 fn shake_hands(
@@ -55,7 +56,7 @@ fn shake_hands(
 ) -> io::Result<Box<ByteStream>> {
     let mut handshake = ByteStreamHandshake::new(
         config,
-        datagram_max(carrier),
+        exchange_datagram_max(carrier.is_here()),
         RetransmitTimeouts::default(),
         random::word(),
         Instant::now(),
@@ -108,6 +109,11 @@ impl ClientRelay {
                 break;
             }
             let sent = self.transmit();
+            // No call waits for anything any more. What is on its way is not sent again, so that the thread that closes
+            // the connection, perhaps at the end of the process, need not wait until it has arrived.
+            if self.local.is_gone() {
+                break;
+            }
             if let Err(error) = sent.and_then(|()| self.wait()) {
                 tracing::debug!(%error, "a connection in packets fails");
                 break;
@@ -163,9 +169,7 @@ impl ClientRelay {
         let left = (self.stream.poll_timeout()).map(|at| at.saturating_duration_since(now));
         // A duration that is no time for the system is longer than any wait here.
         let left = left.and_then(|left| Timespec::try_from(left).ok());
-        // A closed socket at the other end is reported for ever.
-        let sockets = if self.local.is_gone() { 1 } else { 2 };
-        match poll(&mut polled[..sockets], left.as_ref()) {
+        match poll(&mut polled, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -3,17 +3,10 @@
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr};
 
-use rustix::net::{SendFlags, send};
-use tenon_net::{PairedSocket, Stream, Transport, impl_as_fd, socket_pair};
+use tenon_net::{PairedSocket, Stream, Transport, impl_as_fd, send_paired, socket_pair};
 use tenon_proto::exchange::byte_stream::ByteStream;
 
 use super::PIECE;
-
-/// No signal is to come if the connection is closed. Where there is no such flag the socket has been told.
-#[cfg(target_os = "linux")]
-const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
-#[cfg(not(target_os = "linux"))]
-const NO_SIGNAL: SendFlags = SendFlags::empty();
 
 /// One of a pair of sockets; the channel or server has the other.
 #[derive(Debug)]
@@ -98,7 +91,7 @@ impl LocalEnd {
             let ready = stream.ready();
             let sent = match self.is_gone {
                 true => Ok(ready.len()),
-                false => send(&self.socket, ready, NO_SIGNAL).map_err(io::Error::from),
+                false => send_paired(&self.socket, ready),
             };
             match sent {
                 Ok(sent) => stream.consume(sent),
@@ -106,7 +99,6 @@ impl LocalEnd {
                     self.wants_room = true;
                     return;
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => self.is_gone = true,
             }
         }
@@ -121,7 +113,9 @@ impl LocalEnd {
     /// Returns whether nothing is left to do: all bytes have been moved both ways, as far as anybody wants them.
     pub(super) fn is_done(&self, stream: &ByteStream) -> bool {
         let is_delivered = self.is_gone || stream.ready().is_empty();
-        let is_left = self.is_gone && self.has_ended && stream.has_all_arrived();
+        // What nobody waits for is not sent for ever to a peer that may be gone, too.
+        let is_settled = stream.has_all_arrived() || stream.is_unanswered();
+        let is_left = self.is_gone && self.has_ended && is_settled;
         is_left || stream.is_over() && is_delivered
     }
 }

@@ -13,16 +13,5 @@ pub(crate) use client::connect;
 pub use host::RelayHost;
 pub(crate) use port::PortRelay;
 
-use tenon_net::Carrier;
-use tenon_proto::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE};
-
 /// Bytes that are moved at a time.
 const PIECE: usize = 64 << 10;
-
-/// Returns the bytes of the largest datagram that is sent through a socket of a client.
-fn datagram_max(carrier: &Carrier) -> usize {
-    match carrier.is_here() {
-        true => DATAGRAM_HERE,
-        false => DATAGRAM_DEFAULT,
-    }
-}

@@ -12,14 +12,14 @@ use tenon_proto::connection::{
     CallDraft, Connection, OutgoingCounters, StartError, StartedCall, WireProtocol,
 };
 use tenon_proto::endpoint::exchange::client::{ClientLimits, ClientSecrets};
-use tenon_proto::endpoint::exchange::{DATAGRAM_DEFAULT, DATAGRAM_HERE};
+
 use tenon_proto::endpoint::{ClientEndpoint, DatagramCallId, FailedCall};
 use tenon_proto::lean::Features;
 use tenon_wire::Buffer;
 
 use super::outcome::Outcome;
 use super::silence::SilenceDetector;
-use crate::client_socket::ClientSocket;
+use crate::client_socket::{ClientSocket, exchange_datagram_max};
 use crate::datagrams::{IfDatagrams, if_datagrams};
 use crate::error::ConnectionFailure;
 use crate::options::ChannelOptions;
@@ -334,8 +334,7 @@ impl<W: Copy + PartialEq> DatagramCalls<W> {
                 // Where no ONC RPC goes, none of its messages has room.
                 carrier.onc_message_max().unwrap_or(0)
             }
-            _ if socket.is_here() => DATAGRAM_HERE,
-            _ => DATAGRAM_DEFAULT,
+            _ => exchange_datagram_max(socket.is_here()),
         };
         self.endpoint.set_datagram_max(most);
     }

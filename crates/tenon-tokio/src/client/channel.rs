@@ -192,10 +192,7 @@ impl SharedChannel {
         options: ChannelOptions,
         callbacks: Option<CallbackHost>,
     ) -> Self {
-        let is_datagram = match &destination {
-            Some(destination) => destination.carries_datagrams(),
-            None => address.is_datagram(),
-        };
+        let is_datagram = Destination::carries_datagrams(destination.as_ref(), &address);
         let state = ChannelState::new(&address, is_datagram, &options, callbacks.as_ref());
         Self {
             state: Mutex::new(state),

@@ -135,16 +135,15 @@ impl Channel {
     /// # Errors
     /// The program has established the connection, and it has datagrams.
     pub(super) fn for_streams(&self) -> Result<&Self, CallError> {
-        let destination = match &self.shared().destination {
-            None if self.address().is_datagram() => {
-                let reason = "a socket for datagrams that the program has connected has none";
-                return Err(CallError::NoStreams { reason });
-            }
-            Some(destination) if destination.carries_datagrams() => destination,
-            Some(_) | None => return Ok(self),
+        if let Some(channel) = self.streams().get() {
+            return Ok(channel);
+        }
+        let (own, address) = (self.shared().destination.as_ref(), self.address());
+        let Some(destination) = Destination::for_streams(own, address)? else {
+            return Ok(self);
         };
         Ok(self.streams().get_or_init(|| {
-            let to = (self.address().clone(), Some(destination.clone().relayed()));
+            let to = (address.clone(), Some(destination));
             Self::opened(to, self.options().clone(), None, None)
         }))
     }

@@ -185,10 +185,7 @@ impl Channel {
         options: ChannelOptions,
         services: Option<&Arc<CallbackPool>>,
     ) -> Self {
-        let is_datagram = match &destination {
-            Some(destination) => destination.carries_datagrams(),
-            None => address.is_datagram(),
-        };
+        let is_datagram = Destination::carries_datagrams(destination.as_ref(), &address);
         let state = ChannelState::new(&address, is_datagram, &options, services);
         let ticks = match address.transport() {
             Transport::Tcp | Transport::Unix | Transport::Shm => Ticks::get(),
@@ -217,18 +214,16 @@ impl Channel {
     /// # Errors
     /// The program has established the connection, and it has datagrams.
     pub(super) fn for_streams(&self) -> Result<&Self, CallError> {
-        let destination = match &self.shared.destination {
-            None if self.address().is_datagram() => {
-                let reason = "a socket for datagrams that the program has connected has none";
-                return Err(CallError::NoStreams { reason });
-            }
-            Some(destination) if destination.carries_datagrams() => destination,
-            Some(_) | None => return Ok(self),
+        if let Some(channel) = self.shared.streams.get() {
+            return Ok(channel);
+        }
+        let (own, address) = (self.shared.destination.as_ref(), self.address());
+        let Some(destination) = Destination::for_streams(own, address)? else {
+            return Ok(self);
         };
         Ok(self.shared.streams.get_or_init(|| {
-            let destination = Some(destination.clone().relayed());
             let options = self.options().clone().connect_lazily(true);
-            Self::unconnected(self.address().clone(), destination, options, None)
+            Self::unconnected(address.clone(), Some(destination), options, None)
         }))
     }
 

@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -789,4 +790,40 @@ fn each_stopping(test: impl Fn(&Client, (Server, Arc<Counted>))) {
         let (server, counted) = serve(&listen, ServerLimits::default());
         test(&connect(&server), (server, counted));
     }
+}
+
+/// Says to another process where the server is.
+const ADDRESS: &str = "TENON_STREAMS_ADDRESS";
+
+/// Makes a call with a stream, if the process is told to, and ends.
+#[test]
+fn count_and_end() {
+    let Ok(address) = std::env::var(ADDRESS) else {
+        return;
+    };
+    let client = Client::connect(&address, PROGRAM, 1).unwrap();
+    let items = client.open_result(&Call::<COUNT>(3), get_number, PLAIN);
+    assert_eq!(items.unwrap().count(), 3);
+    drop(client);
+    std::process::exit(0);
+}
+
+#[test]
+fn a_connection_in_packets_ends_with_the_process_of_its_client() {
+    let (server, _) = serve("udp://127.0.0.1:0", ServerLimits::default());
+    let address = format!("lean+{}", server.addresses()[0]);
+    for _ in 0..5 {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "streams::count_and_end"])
+            .env(ADDRESS, &address)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        // A client that said nothing would be missed after more than twice that time.
+        wait_until("the server knows", || {
+            server.counters().connections_open == 0
+        });
+    }
+    assert_eq!(server.counters().connections_accepted, 5);
+    server.shutdown(Duration::from_secs(5));
 }

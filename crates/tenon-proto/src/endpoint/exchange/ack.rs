@@ -2,7 +2,7 @@
 
 use tenon_wire::Buffer;
 
-use super::congestion::WINDOW;
+use super::WINDOW;
 use super::packet::DropReason;
 
 /// Bytes of the longest bitmap behind the header of an acknowledgement.

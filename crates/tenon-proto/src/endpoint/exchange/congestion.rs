@@ -2,10 +2,8 @@
 
 use std::time::Instant;
 
-use super::DATAGRAM_DEFAULT;
-
-/// Fragments of a message, from the first that has not arrived, that may be under way.
-pub(super) const WINDOW: u32 = 1024;
+use super::sent_fragments::{AckOutcome, PacketCount};
+use super::{DATAGRAM_DEFAULT, WINDOW};
 
 /// Packets at first (RFC 6928, RFC 9002, 7.2).
 const FIRST: u32 = 10;
@@ -105,6 +103,24 @@ impl CongestionController {
     pub(super) fn starved(&mut self, packets: u32, sent_at: Instant, now: Instant) {
         self.lost(packets, sent_at, now);
         self.window = LEAST;
+    }
+
+    /// Takes in what an acknowledgement says.
+    pub(super) fn handle_ack(&mut self, outcome: &AckOutcome, now: Instant) {
+        if let Some(sent_at) = outcome.arrived.sent_at {
+            self.arrived(outcome.arrived.count, sent_at);
+        }
+        if let Some(sent_at) = outcome.lost.sent_at {
+            self.lost(outcome.lost.count, sent_at, now);
+        }
+    }
+
+    /// Nothing was heard for a timeout, the first one or `again`: these packets are no longer under way.
+    pub(super) fn handle_timeout(&mut self, lost: PacketCount, again: bool, now: Instant) {
+        match (again, lost.sent_at) {
+            (true, Some(sent_at)) => self.starved(lost.count, sent_at, now),
+            (false, _) | (true, None) => self.forget(lost.count),
+        }
     }
 
     /// Packets are no longer under way, and nothing is learnt from that.

@@ -46,6 +46,9 @@ const DATAGRAM_MAX: usize = 65_504;
 /// it is bound.
 const PREFIX_MAX: usize = 64;
 
+/// Fragments of a message or of a stream of bytes, from the first that has not arrived, that may be under way.
+const WINDOW: u32 = 1024;
+
 /// Bytes of the datagrams between ends that take in so many: a multiple of 8.
 fn datagram_max(ours: usize, theirs: usize) -> usize {
     ours.min(theirs).clamp(DATAGRAM_MIN, DATAGRAM_MAX) & !7

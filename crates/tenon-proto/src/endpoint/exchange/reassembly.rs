@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::congestion::WINDOW;
+use super::WINDOW;
 use super::sending::FRAGMENT_MIN;
 use super::spare::SpareBuffers;
 use crate::connection::framing::{OutOfMemory, ReceiveBuffer};

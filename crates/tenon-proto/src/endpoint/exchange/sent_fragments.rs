@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use super::WINDOW;
 use super::ack::ReceivedFragments;
-use super::congestion::WINDOW;
 
 /// A fragment is lost if so many that were sent after it have arrived (RFC 9002, 6.1.1).
 const REORDERED_MAX: u64 = 3;

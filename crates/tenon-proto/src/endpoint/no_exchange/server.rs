@@ -142,7 +142,7 @@ impl<A> ServerEngine<A> {
     /// Changes nothing.
     pub fn handle_timeout(&mut self, _: Instant) {}
 
-    /// Tells nobody.
+    /// Does nothing: there is no peer to be told.
     pub fn send_close(&mut self, _: CloseRecipients) {}
 
     /// Returns false.

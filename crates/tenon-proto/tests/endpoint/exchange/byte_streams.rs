@@ -356,6 +356,34 @@ fn a_silent_peer_is_noticed_though_nothing_is_to_be_sent() {
 }
 
 #[test]
+fn what_is_sent_in_vain_is_known_to_be_before_the_peer_counts_as_gone() {
+    let mut world = begun();
+    let id = world.served.unwrap();
+    // How long an answer takes is learnt from what is answered.
+    world.streams.get_mut(id).unwrap().write(b"hello");
+    world.streams.touch(id);
+    for _ in 0..6 {
+        world.step();
+    }
+    world.network = Network::new(Faults {
+        loss: 1000,
+        ..Faults::default()
+    });
+    let begun_at = world.now;
+    let stream = world.streams.get_mut(id).unwrap();
+    assert!(!stream.is_unanswered());
+    stream.finish();
+    world.streams.touch(id);
+    while !world.streams.get_mut(id).unwrap().is_unanswered() {
+        world.step();
+    }
+    let stream = world.streams.get_mut(id).unwrap();
+    assert_eq!((stream.end(), stream.has_all_arrived()), (None, false));
+    let waited = world.now - begun_at;
+    assert!(waited < Duration::from_secs(1), "{waited:?}");
+}
+
+#[test]
 fn a_stream_that_one_end_has_forgotten_ends_at_the_other() {
     let mut world = begun();
     assert!(world.streams.remove(world.served.unwrap(), world.now));

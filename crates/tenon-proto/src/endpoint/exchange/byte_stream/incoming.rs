@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::endpoint::exchange::congestion::WINDOW;
+use crate::endpoint::exchange::WINDOW;
 use crate::endpoint::exchange::packet::DropReason;
 
 use super::outgoing::LIMIT_FIRST;

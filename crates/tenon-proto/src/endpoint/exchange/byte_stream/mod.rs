@@ -151,6 +151,11 @@ impl ByteStream {
         self.end
     }
 
+    /// Returns whether what was sent has been sent again and again in vain.
+    pub fn is_unanswered(&self) -> bool {
+        self.in_vain >= IN_VAIN_MIN
+    }
+
     /// Returns whether nothing more happens: both ends have finished, or it has [ended](Self::end).
     pub fn is_over(&self) -> bool {
         let is_whole = self.has_all_arrived() && self.has_ended() && !self.incoming.owes_ack;
@@ -208,12 +213,9 @@ impl ByteStream {
         if let Some(trip) = outcome.trip {
             self.round_trip.measure(trip);
         }
-        if let Some(sent_at) = outcome.arrived.sent_at {
-            self.congestion.arrived(outcome.arrived.count, sent_at);
+        self.congestion.handle_ack(outcome, now);
+        if outcome.arrived.count > 0 {
             self.in_vain = 0;
-        }
-        if let Some(sent_at) = outcome.lost.sent_at {
-            self.congestion.lost(outcome.lost.count, sent_at, now);
         }
         self.retransmit_at = None;
         if self.outgoing.has_unarrived() {
@@ -334,7 +336,7 @@ impl ByteStream {
         }
         let silent_for = |asked_at| now.saturating_duration_since(asked_at);
         let silence = self.asked_at.map_or(Duration::ZERO, silent_for);
-        let is_asked_enough = self.in_vain >= IN_VAIN_MIN || self.retransmit_at.is_none();
+        let is_asked_enough = self.is_unanswered() || self.retransmit_at.is_none();
         if silence >= self.patience.silence && is_asked_enough {
             self.end = Some(ByteStreamEnd::Silent);
             return;
@@ -357,10 +359,7 @@ impl ByteStream {
         self.in_vain += 1;
         let all = self.in_vain > 1;
         let lost = self.outgoing.send_again(all);
-        match (all, lost.sent_at) {
-            (true, Some(sent_at)) => self.congestion.starved(lost.count, sent_at, now),
-            (false, _) | (true, None) => self.congestion.forget(lost.count),
-        }
+        self.congestion.handle_timeout(lost, all, now);
         self.is_retrying = true;
         let wait = self.round_trip.wait(self.in_vain, &mut self.rng);
         self.retransmit_at = Some(now + wait);

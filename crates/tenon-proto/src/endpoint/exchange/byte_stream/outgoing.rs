@@ -6,8 +6,8 @@ use std::time::Instant;
 use tenon_wire::Buffer;
 
 use crate::endpoint::exchange::DATAGRAM_DEFAULT;
+use crate::endpoint::exchange::WINDOW;
 use crate::endpoint::exchange::ack::ReceivedFragments;
-use crate::endpoint::exchange::congestion::WINDOW;
 use crate::endpoint::exchange::packet::DropReason;
 use crate::endpoint::exchange::sent_fragments::{AckOutcome, PacketCount, SentFragments};
 

@@ -78,12 +78,7 @@ impl<W> ClientCore<W> {
         if let (Some(trip), Some(held)) = (outcome.trip, held) {
             self.round_trip.measure(trip.saturating_sub(held));
         }
-        if let Some(sent_at) = outcome.arrived.sent_at {
-            self.congestion.arrived(outcome.arrived.count, sent_at);
-        }
-        if let Some(sent_at) = outcome.lost.sent_at {
-            self.congestion.lost(outcome.lost.count, sent_at, now);
-        }
+        self.congestion.handle_ack(outcome, now);
         self.wake();
     }
 

@@ -69,10 +69,7 @@ impl<W> ClientCore<W> {
         } else {
             let all = lane.in_vain > 1;
             let lost = lane.sending.send_again(all);
-            match (all, lost.sent_at) {
-                (true, Some(sent_at)) => self.congestion.starved(lost.count, sent_at, now),
-                (false, _) | (true, None) => self.congestion.forget(lost.count),
-            }
+            self.congestion.handle_timeout(lost, all, now);
             lane.is_retrying = true;
             self.has_waiting = true;
         }

@@ -349,12 +349,7 @@ impl<A> Conversation<A> {
         if let Some(trip) = outcome.trip {
             self.round_trip.measure(trip);
         }
-        if let Some(sent_at) = outcome.arrived.sent_at {
-            self.congestion.arrived(outcome.arrived.count, sent_at);
-        }
-        if let Some(sent_at) = outcome.lost.sent_at {
-            self.congestion.lost(outcome.lost.count, sent_at, now);
-        }
+        self.congestion.handle_ack(&outcome, now);
         let is_news = outcome.arrived.count > 0;
         if lane.timer.is_some() {
             lane.timer = Some(now + self.round_trip.wait(0, rng));
@@ -379,10 +374,7 @@ impl<A> Conversation<A> {
         }
         let all = lane.in_vain > 1;
         let lost = lane.sending.send_again(all);
-        match (all, lost.sent_at) {
-            (true, Some(sent_at)) => self.congestion.starved(lost.count, sent_at, now),
-            (false, _) | (true, None) => self.congestion.forget(lost.count),
-        }
+        self.congestion.handle_timeout(lost, all, now);
         lane.is_retrying = true;
         lane.timer = Some(now + self.round_trip.wait(lane.in_vain, rng));
         self.has_waiting = true;
