@@ -52,7 +52,7 @@ pub use settings::{ListenSockets, ServerSettings, StartError};
 pub use signals::{EndSignals, EndSignalsHandle, SecondSignal};
 pub use slow_reader::SlowReader;
 pub use slow_sender::SlowSender;
-pub use stream::{Sending, ServedStream, ServerShared, lost_callback};
+pub use stream::{AwaitedWriters, Sending, ServedStream, ServerShared, lost_callback};
 pub use turns::{
     ACCEPT_AGAIN, ACCEPTS_PER_TURN, CALLS_PER_TURN, DATAGRAM_SEND_PATIENCE, DEPARTURE,
     DRAIN_ON_DROP, PORT_RECEIVES_PER_TURN,

@@ -1,6 +1,7 @@
 //! A connection as its server has it: what it has received and not answered, what is to be sent, and how long the
 //! peer may take. It has no socket; a driver receives and sends, and runs the handlers.
 
+mod awaited_writers;
 mod callbacks;
 mod item_memory;
 mod piped_calls;
@@ -38,6 +39,7 @@ use super::slow_reader::SlowReader;
 use super::slow_sender::SlowSender;
 use crate::service::CancelFlag;
 
+pub use awaited_writers::AwaitedWriters;
 use item_memory::ItemMemory;
 use piped_calls::PipedCalls;
 pub use sending::Sending;

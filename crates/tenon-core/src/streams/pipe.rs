@@ -13,6 +13,9 @@ use super::received::ReceivedItems;
 /// Bytes of items that a program may hand over before the connection has taken them.
 const QUEUED_MAX: usize = 64 << 10;
 
+/// Bytes at which a program goes on that has waited: it hands several messages over at a time.
+const QUEUED_AT_WAKE: usize = QUEUED_MAX / 2;
+
 /// Buffers that are kept for what a program hands over next: as many as it may hand over of the longest messages.
 const SPARE_MAX: usize = QUEUED_MAX / ITEM_MAX;
 
@@ -150,14 +153,20 @@ impl StreamPipe {
     }
 
     /// Notes that the connection has taken so many bytes that were handed over, and has left this memory for others.
-    pub fn note_accepted(&self, bytes: usize, spare: Buffer) {
-        self.change(|state| {
-            state.queued -= bytes.min(state.queued);
-            if state.spare.len() < SPARE_MAX {
-                state.spare.push(spare);
-            }
-            [None, state.writer.take()]
-        });
+    /// Returns whether the program may wait for that, and is to be [woken](Self::wake_writer).
+    #[must_use]
+    pub fn note_accepted(&self, bytes: usize, spare: Buffer) -> bool {
+        let mut state = self.lock();
+        state.queued -= bytes.min(state.queued);
+        if state.spare.len() < SPARE_MAX {
+            state.spare.push(spare);
+        }
+        state.queued <= QUEUED_AT_WAKE && (state.writer.is_some() || state.sleeping > 0)
+    }
+
+    /// Wakes the program that waits until it may hand something over.
+    pub fn wake_writer(&self) {
+        self.change(|state| [None, state.writer.take()]);
     }
 
     // ---- The side of the program ----
@@ -253,5 +262,28 @@ impl StreamPipe {
             }
             found => Poll::Ready(found),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_that_waits_goes_on_when_half_of_what_waited_was_taken() {
+        let pipe = StreamPipe::default();
+        let quarter = QUEUED_MAX / 4;
+        for _ in 0..4 {
+            pipe.note_queued(quarter);
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(pipe.poll_writable(&mut context), Poll::Pending);
+        assert!(!pipe.note_accepted(quarter, Buffer::default()));
+        assert!(pipe.note_accepted(quarter, Buffer::default()));
+        pipe.wake_writer();
+        let is_awaited = pipe.note_accepted(quarter, Buffer::default());
+        assert!(!is_awaited, "it was woken");
+        let writable = pipe.poll_writable(&mut context);
+        assert_eq!(writable, Poll::Ready(Writable::Yes));
     }
 }

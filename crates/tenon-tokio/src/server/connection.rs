@@ -119,6 +119,7 @@ impl ConnectionTask {
             served
         });
         (self.mailbox.tally).publish(&self.served.counters());
+        self.served.take_writers().wake();
         match served {
             Ok(ConnectionProgress::More) => {
                 yield_to_others(cx);

@@ -2,11 +2,13 @@
 
 use std::io::{self, IoSlice};
 
-use tenon_core::serve::Sending;
+use tenon_core::serve::{EndReason, Sending};
+use tenon_core::wait::WaitContext;
 use tenon_net::Stream;
 use tenon_proto::connection::TransmitBatch;
 
-use super::slot::{ANSWERS, LateAnswer, SocketSlot};
+use super::slot::{ANSWERS, LateAnswer, READY, SocketSlot};
+use super::state::ServerState;
 use super::stream_state::StreamState;
 
 /// Takes the answers that other threads have left.
@@ -29,19 +31,87 @@ pub(super) fn take_answers(slot: &SocketSlot, state: &mut StreamState) {
     }
 }
 
-/// Sends what a handler has left for its connection, on the thread of the handler; returns whether the connection has
-/// nothing else to say. Otherwise it is to be served.
-pub(super) fn flush(slot: &SocketSlot, state: &mut StreamState) -> bool {
+/// Sends what a handler has left for its connection, on the thread of the handler, looks for a moment for the room that
+/// it needs, and takes in credit that has come; returns whether the connection has nothing else to say. Otherwise it is
+/// to be served.
+pub(super) fn flush(server: &ServerState, slot: &SocketSlot, state: &mut StreamState) -> bool {
     let Some(stream) = slot.stream() else {
         return false;
     };
-    if state.signals != ANSWERS || state.ends.is_some() || state.overdue.is_some() {
+    state.signals |= slot.take_signals();
+    let is_free = state.ends.is_none() && state.overdue.is_none() && !server.is_stopping();
+    if state.signals & !(ANSWERS | READY) != 0 || !is_free {
         return false;
     }
-    state.signals = 0;
+    state.is_readable |= std::mem::take(&mut state.signals) & READY != 0;
     take_answers(slot, state);
-    let sending = state.served.transmit(|batch| send(stream, batch));
-    matches!(sending, Ok(Sending::Done))
+    let flushed = receive_credit(server, stream, state).and_then(|is_all| {
+        let sending = state.served.transmit(|batch| send(stream, batch))?;
+        let is_sent = sending == Sending::Done
+            // What has come for the connection meanwhile is served by another thread.
+            || look_for_room(server, stream, state, || slot.has_signals())?;
+        // A thread that runs a handler meanwhile leaves what came behind its call to the one that has the connection.
+        Ok(is_all && is_sent && !state.served.has_unread())
+    });
+    flushed.unwrap_or_else(|reason| {
+        state.end(reason);
+        false
+    })
+}
+
+/// Receives once if something has come, and takes it in; returns whether that was all, and no call is among it.
+fn receive_credit(
+    server: &ServerState,
+    stream: &Stream,
+    state: &mut StreamState,
+) -> Result<bool, EndReason> {
+    if !state.is_readable {
+        return Ok(true);
+    }
+    if !state.may_receive() {
+        return Ok(false);
+    }
+    let room = state.served.room()?;
+    let length = room.len();
+    match stream.try_recv(room) {
+        // The end is looked at by the thread that serves the connection next.
+        Ok(0) => Ok(false),
+        Ok(bytes) => {
+            state.is_readable = bytes == length;
+            state.served.handle_received(bytes)?;
+            let has_call = state.served.advance(&server.shared)?;
+            // A peer that takes long for the rest of a message is looked after by the thread that parks the connection.
+            let is_all = !has_call && !state.is_readable && !state.served.has_begun();
+            Ok(is_all && stream.park())
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            state.is_readable = false;
+            Ok(stream.park())
+        }
+        Err(error) => Err(EndReason::Socket(error)),
+    }
+}
+
+/// Looks for a moment for room for what waits to be sent, unless something `has_come`; returns whether all is sent.
+#[cold]
+pub(super) fn look_for_room(
+    server: &ServerState,
+    stream: &Stream,
+    state: &mut StreamState,
+    has_come: impl Fn() -> bool,
+) -> Result<bool, EndReason> {
+    let context = WaitContext {
+        spinners: &server.spinners,
+        looking: state.looking,
+        tally: &server.shared.tally.waits,
+    };
+    let served = &mut state.served;
+    let mut sending = Sending::Blocked;
+    (state.waiter).look_for_room(&context, || {
+        sending = served.transmit(|batch| send(stream, batch))?;
+        Ok::<_, EndReason>(sending == Sending::Done || has_come())
+    })?;
+    Ok(sending == Sending::Done)
 }
 
 /// Tells the peer of a connection of which every call is answered, and which is closed now, that no others are carried

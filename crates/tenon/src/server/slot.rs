@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tenon_core::callbacks::PendingCallback;
-use tenon_core::serve::CallTally;
+use tenon_core::serve::{AwaitedWriters, CallTally};
 use tenon_core::service::Origin;
 use tenon_net::{Carrier, Stream, Transport, Watch, impl_as_fd};
 use tenon_proto::connection::{DeferredId, UnsentCall};
@@ -99,6 +99,14 @@ impl SlotState {
             Self::Port(port) => port.signals |= signal,
         }
     }
+
+    /// Wakes handlers that wait until the connection takes further items, though it is not free yet: other connections
+    /// have their turns before it.
+    pub(super) fn wake_writers(&mut self) {
+        if let Self::Stream(state) = self {
+            state.served.take_writers().wake();
+        }
+    }
 }
 
 impl SocketSlot {
@@ -127,10 +135,19 @@ impl SocketSlot {
         self.baton.lend(state);
     }
 
-    /// Puts the state back; returns it if something has happened meanwhile that is to be looked at.
+    /// Puts the state back; returns it if something has happened meanwhile that is to be looked at. Handlers that wait
+    /// until the connection takes further items are woken once it is free.
     #[inline]
-    pub(super) fn put_back(&self, state: Box<SlotState>) -> Option<Box<SlotState>> {
-        self.baton.put_back(state)
+    pub(super) fn put_back(&self, mut state: Box<SlotState>) -> Option<Box<SlotState>> {
+        let writers = match &mut *state {
+            SlotState::Stream(state) => state.served.take_writers(),
+            SlotState::Port(_) => AwaitedWriters::default(),
+        };
+        let state = self.baton.put_back(state);
+        match writers.is_empty() {
+            true => state,
+            false => wake_once_free(writers, state),
+        }
     }
 
     /// Says that something has happened, and takes the state, unless a thread has it, which will see the signal.
@@ -261,6 +278,19 @@ impl fmt::Debug for SocketSlot {
             .field("socket", &self.socket)
             .finish_non_exhaustive()
     }
+}
+
+/// Wakes handlers that wait for their connection, or puts that off if the connection is not free.
+#[cold]
+fn wake_once_free(
+    mut writers: AwaitedWriters,
+    mut state: Option<Box<SlotState>>,
+) -> Option<Box<SlotState>> {
+    match state.as_deref_mut() {
+        Some(SlotState::Stream(state)) if writers.put_off() => state.served.keep_writers(writers),
+        _ => writers.wake(),
+    }
+    state
 }
 
 /// The state of a connection, if the thread has it.

@@ -9,6 +9,9 @@ use super::late_answers::flush;
 use super::slot::{LateAnswer, SlotState, SocketSlot};
 use super::state::ServerState;
 
+/// Times that a handler serves its connection at most before another thread does.
+const FLUSHES_MAX: usize = 4;
+
 /// The connection of a call with streams, as its handler reaches it.
 pub(super) struct SlotPort {
     server: Arc<ServerState>,
@@ -38,30 +41,34 @@ impl SlotPort {
     /// one may wait for what comes of it.
     pub(super) fn leave_for_others(&self, answer: LateAnswer) {
         if let Some(state) = self.slot.leave_answer(answer) {
-            self.server
-                .scheduler
-                .push_ready(&self.server, &self.slot, state);
+            self.push_ready(state);
         }
+    }
+
+    /// Has another thread serve the connection.
+    fn push_ready(&self, state: Box<SlotState>) {
+        (self.server.scheduler).push_ready(&self.server, &self.slot, state);
     }
 
     /// Leaves something to the thread that has the connection. If none has, it is sent by this one: to wake another
     /// would take longer.
     pub(super) fn leave(&self, answer: LateAnswer) {
-        let Some(mut state) = self.slot.leave_answer(answer) else {
-            return;
-        };
-        let is_done = match &mut *state {
-            SlotState::Stream(state) => flush(&self.slot, state),
-            SlotState::Port(_) => false,
-        };
-        let state = match is_done {
-            true => self.server.put_back(&self.slot, state),
-            false => Some(state),
-        };
-        if let Some(state) = state {
-            self.server
-                .scheduler
-                .push_ready(&self.server, &self.slot, state);
+        let mut place = self.slot.leave_answer(answer);
+        for _ in 0..FLUSHES_MAX {
+            let Some(mut state) = place else {
+                return;
+            };
+            let is_done = match &mut *state {
+                SlotState::Stream(state) => flush(&self.server, &self.slot, state),
+                SlotState::Port(_) => false,
+            };
+            if !is_done {
+                return self.push_ready(state);
+            }
+            place = self.server.put_back(&self.slot, state);
+        }
+        if let Some(state) = place {
+            self.push_ready(state);
         }
     }
 }

@@ -21,7 +21,7 @@ use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 
 use super::jobs::{AnswerTo, CallJob};
-use super::late_answers::{push_close_notice, send, take_answers};
+use super::late_answers::{look_for_room, push_close_notice, send, take_answers};
 use super::slot::{
     ANSWERS, END_STREAMS, ENDED, LateAnswer, READY, ROOM, SlotState, SocketSlot, TIME, stream_of,
 };
@@ -584,7 +584,7 @@ impl StreamTurn<'_> {
             return Ok(Some(TurnEnd::Taken));
         };
         if self.transmit(stream, state)? == Sending::Blocked
-            && !self.look_for_room(stream, state)?
+            && !look_for_room(self.server, stream, state, || false)?
         {
             return Ok(Some(TurnEnd::Idle));
         }
@@ -602,21 +602,6 @@ impl StreamTurn<'_> {
             true => Ok(None),
             false => Ok(Some(TurnEnd::Idle)),
         }
-    }
-
-    /// Waits for a moment until what waits to be sent has found room; returns whether it has.
-    #[cold]
-    fn look_for_room(&self, stream: &Stream, state: &mut StreamState) -> Result<bool, EndReason> {
-        let context = WaitContext {
-            spinners: &self.server.spinners,
-            looking: state.looking,
-            tally: &self.server.shared.tally.waits,
-        };
-        let served = &mut state.served;
-        (state.waiter).look_for_room(&context, || {
-            let sending = served.transmit(|batch| send(stream, batch))?;
-            Ok(sending == Sending::Done)
-        })
     }
 
     /// Checks that the peer does not take too long for a large request while the thread stays with it.

@@ -42,7 +42,10 @@ pub(super) fn serve(
             TurnEnd::Taken => return,
             TurnEnd::Over(reason) => return turn.end(place, &reason),
             TurnEnd::More => {
-                let Some(state) = place.take() else { return };
+                let Some(mut state) = place.take() else {
+                    return;
+                };
+                state.wake_writers();
                 place = server.scheduler.requeue(server, slot, state);
                 if place.is_none() {
                     return;

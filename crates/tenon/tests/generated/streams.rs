@@ -278,6 +278,36 @@ fn both_sides_of_a_call_go_on_at_once() {
     });
 }
 
+/// Handlers send what they have themselves, while other threads receive and carry calls out.
+#[test]
+fn calls_beside_streams_over_one_connection_are_answered() {
+    each(|client| {
+        let parts: Vec<Chunk> = (0..60).map(|number| vec![number; 30_000]).collect();
+        let mut put = client.put("object").unwrap();
+        put.send_all(&parts).unwrap();
+        put.finish().unwrap();
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        let got = client.get("object").unwrap().map(Result::unwrap);
+                        assert!(got.eq(parts.iter().cloned()), "other parts");
+                    }
+                });
+                scope.spawn(|| {
+                    for _ in 0..3000 {
+                        let missing = client.remove("other").expect_err("it is not there");
+                        assert!(
+                            matches!(missing, StoreV1RemoveError::Missing(_)),
+                            "{missing}"
+                        );
+                    }
+                });
+            }
+        });
+    });
+}
+
 #[test]
 fn numbers_of_an_unnamed_argument_are_added_up() {
     each(|store| {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tenon_proto::connection::{DeferredId, ItemMessage, PushError, StreamId};
 use tenon_wire::Buffer;
 
+use super::awaited_writers::AwaitedWriters;
 use super::item_memory::ItemMemory;
 use super::waiting_callbacks::ServedConnection;
 use crate::serve::registry::CallToServe;
@@ -15,6 +16,8 @@ use crate::streams::StreamPipe;
 #[derive(Debug, Default)]
 pub(super) struct PipedCalls {
     calls: Vec<PipedCall>,
+    /// Handlers that may hand over further items, and are to be woken.
+    writers: AwaitedWriters,
 }
 
 /// A call that has streams, while its handler runs.
@@ -53,7 +56,18 @@ impl PipedCalls {
     }
 
     fn find(&mut self, number: u32) -> Option<&mut PipedCall> {
-        self.calls.iter_mut().find(|call| call.number == number)
+        find(&mut self.calls, number)
+    }
+
+    /// Takes the handlers that may hand over further items, and are to be woken.
+    #[inline]
+    pub(super) fn take_writers(&mut self) -> AwaitedWriters {
+        std::mem::take(&mut self.writers)
+    }
+
+    /// Has handlers woken [later](Self::take_writers).
+    pub(super) fn keep_writers(&mut self, writers: AwaitedWriters) {
+        self.writers = writers;
     }
 
     /// Hands an item to its handler, or drops it if that is gone, and lets windows grow. It stays out of the road of calls
@@ -120,19 +134,19 @@ impl PipedCalls {
         number: u32,
         messages: Buffer,
     ) {
-        if let Some(call) = self.find(number)
+        if let Some(call) = find(&mut self.calls, number)
             && call.reply.is_none()
         {
             call.backlog.push_back(messages);
-            call.push_backlog(connection);
+            call.push_backlog(connection, &mut self.writers);
         }
     }
 
     /// Hands items for which there was no room to the connection, as far as there is some.
     pub(super) fn push_backlogs(&mut self, connection: &mut ServedConnection) {
         while let Some(id) = connection.poll_writable() {
-            if let Some(call) = self.find(id.number) {
-                call.push_backlog(connection);
+            if let Some(call) = find(&mut self.calls, id.number) {
+                call.push_backlog(connection, &mut self.writers);
             }
         }
     }
@@ -163,14 +177,23 @@ impl PipedCalls {
     }
 }
 
+fn find(calls: &mut [PipedCall], number: u32) -> Option<&mut PipedCall> {
+    calls.iter_mut().find(|call| call.number == number)
+}
+
 impl PipedCall {
-    /// Hands items to the connection, as far as it has room for them.
-    fn push_backlog(&mut self, connection: &mut ServedConnection) {
+    /// Hands items to the connection, as far as it has room for them. The handler is one of `writers` then, if it may
+    /// hand over others.
+    fn push_backlog(&mut self, connection: &mut ServedConnection, writers: &mut AwaitedWriters) {
         let id = StreamId::of_peer(self.number);
         while let Some(mut messages) = self.backlog.pop_front() {
             let length = messages.len();
             match connection.push_item(id, &mut messages) {
-                Ok(()) => self.pipe.note_accepted(length, messages),
+                Ok(()) => {
+                    if self.pipe.note_accepted(length, messages) {
+                        writers.push(&self.pipe);
+                    }
+                }
                 Err(PushError::Full) => return self.backlog.push_front(messages),
                 Err(PushError::Over) => {
                     self.backlog.clear();

@@ -8,6 +8,7 @@ use tenon_proto::lean::{CallStreams, Status};
 use tenon_wire::Buffer;
 
 use super::ServedStream;
+use super::awaited_writers::AwaitedWriters;
 use crate::serve::registry::CallToServe;
 use crate::streams::StreamPipe;
 
@@ -30,6 +31,18 @@ impl ServedStream {
     /// Takes in items that a handler has handed over.
     pub fn push_items(&mut self, number: u32, messages: Buffer) {
         (self.piped).push_items(&mut self.connection, number, messages);
+    }
+
+    /// Takes the handlers that may hand over further items, and are to be woken.
+    #[inline]
+    pub fn take_writers(&mut self) -> AwaitedWriters {
+        self.piped.take_writers()
+    }
+
+    /// Has handlers woken [later](Self::take_writers).
+    #[cold]
+    pub fn keep_writers(&mut self, writers: AwaitedWriters) {
+        self.piped.keep_writers(writers);
     }
 
     /// Notes that a handler has taken items of so many bytes of credit.
