@@ -542,6 +542,16 @@ impl Receiver {
         }
     }
 
+    /// The same, and receives next into the memory of a frame that was detached before, however much that is.
+    pub fn detach_for(&mut self, used: Option<Detached>) -> Option<Detached> {
+        if let Some(used) = used {
+            self.spare = Some(used.into_storage());
+        }
+        let detached = self.detach();
+        self.spare = self.spare.take().filter(is_kept);
+        detached
+    }
+
     /// Has a detached frame that is kept for long take no more memory than it needs, if it is short; what it was in
     /// is received into next.
     pub fn compact(&mut self, detached: &mut Detached) {
@@ -563,9 +573,7 @@ impl Receiver {
             ProtocolReader::Onc(reader) => reader.reattach(storage),
             ProtocolReader::Unknown(_) => None,
         };
-        if let Some(storage) = rest
-            && storage.capacity() <= ROOM_FIRST
-        {
+        if let Some(storage) = rest.filter(is_kept) {
             self.spare = Some(storage);
         }
     }
@@ -625,6 +633,11 @@ impl Receiver {
         with_reader!(self.reader.present_mut(), reader => reader.shrink_to(bytes));
         self.spare = self.spare.take().filter(|spare| spare.capacity() <= bytes);
     }
+}
+
+/// Returns whether memory that is not needed now is kept.
+fn is_kept(storage: &ReceiveBuffer) -> bool {
+    storage.capacity() <= ROOM_FIRST
 }
 
 #[cfg(test)]
