@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use tenon_net::PacketTrain;
+use tenon_proto::endpoint::exchange::packets_of_message;
 use tenon_wire::Buffer;
 
 /// Bytes of a train at most: the largest datagram there is, of which the system makes several packets.
@@ -20,6 +21,8 @@ pub struct PacketTrains<A> {
     /// The train that was handed out last.
     train: Range<usize>,
     size: usize,
+    /// Packets of the longest message that one of it is a part of.
+    message_packets: u32,
     /// Its receiver, if it is still to be sent.
     kept_for: Option<A>,
 }
@@ -31,6 +34,7 @@ impl<A> Default for PacketTrains<A> {
             next: None,
             train: 0..0,
             size: 0,
+            message_packets: 1,
             kept_for: None,
         }
     }
@@ -64,6 +68,7 @@ impl<A: PartialEq> PacketTrains<A> {
             }
         };
         let (mut end, mut size) = (self.bytes.len(), self.bytes.len());
+        let mut message_packets = packets_of_message(self.bytes.as_slice());
         // Asked for in one place: the code that is asked is large, and part of this then.
         while end + size <= BYTES_MAX && (end == 0 || end < size * PACKETS_MAX) {
             let Some(other) = poll(&mut self.bytes) else {
@@ -80,6 +85,8 @@ impl<A: PartialEq> PacketTrains<A> {
                 }
                 Some(_) => {}
             }
+            let packet = &self.bytes.as_slice()[end..];
+            message_packets = message_packets.max(packets_of_message(packet));
             end += length;
             if length < size {
                 break;
@@ -87,6 +94,7 @@ impl<A: PartialEq> PacketTrains<A> {
         }
         let to = to?;
         (self.train, self.size) = (0..end, size);
+        self.message_packets = message_packets;
         Some((self.train(), to))
     }
 
@@ -96,6 +104,7 @@ impl<A: PartialEq> PacketTrains<A> {
         PacketTrain {
             bytes: &self.bytes.as_slice()[self.train.clone()],
             size: self.size,
+            message_packets: self.message_packets,
         }
     }
 
@@ -178,6 +187,35 @@ mod tests {
         let (train, ()) = trains.next(&mut poll).unwrap();
         assert_eq!(train.bytes, [1; 8]);
         assert!(trains.next(&mut poll).is_none() && !trains.has_next());
+    }
+
+    #[test]
+    fn a_train_says_of_how_long_a_message_it_is_a_part() {
+        // Packets of a call, an answer and an acknowledgement of so many fragments, and a call of ONC RPC.
+        let packet = |magic: [u8; 2], kind: u8, fragments: u32| {
+            let mut packet = vec![0; 1200];
+            packet[4..6].copy_from_slice(&magic);
+            packet[6] = kind;
+            packet[28..32].copy_from_slice(&fragments.to_be_bytes());
+            packet
+        };
+        let packets = |kinds: &[(u8, u32)]| -> Vec<Vec<u8>> {
+            let sound = kinds.iter();
+            sound
+                .map(|(kind, fragments)| packet([0x7f, 0x78], *kind, *fragments))
+                .collect()
+        };
+        let of = |packets: Vec<Vec<u8>>| {
+            let mut left = packets.into_iter();
+            let mut trains = PacketTrains::default();
+            let train = trains.next(|out| left.next().map(|packet| out.extend(&packet)));
+            train.unwrap().0.message_packets
+        };
+        assert_eq!(of(packets(&[(3, 1)])), 1);
+        assert_eq!(of(packets(&[(3, 1), (3, 1)])), 1);
+        assert_eq!(of(packets(&[(3, 1), (3, 9), (4, 7)])), 9);
+        assert_eq!(of(packets(&[(5, 9)])), 1);
+        assert_eq!(of(vec![packet([0, 0], 3, 9)]), 1);
     }
 
     #[test]

@@ -201,7 +201,7 @@ impl Carrier {
                 let (length, from) = socket.try_recv_from(room)?;
                 Ok((ReceivedTrain::one(length), from))
             }
-            Self::Xdp(socket) => one(socket.try_recv_from(room)),
+            Self::Xdp(socket) => socket.try_recv_from(room),
         }
     }
 
@@ -212,7 +212,7 @@ impl Carrier {
     pub fn try_recv_ready_from(&self, room: &mut [u8]) -> io::Result<(ReceivedTrain, SocketAddr)> {
         match self {
             Self::Udp(_) => self.try_recv_from(room),
-            Self::Xdp(socket) => one(socket.try_recv_ready_from(room)),
+            Self::Xdp(socket) => socket.try_recv_ready_from(room),
         }
     }
 
@@ -234,7 +234,7 @@ impl Carrier {
                 let (length, from) = socket.recv_from_within(room, limit)?;
                 Ok((ReceivedTrain::one(length), from))
             }
-            Self::Xdp(socket) => one(socket.recv_from_within(room, limit)),
+            Self::Xdp(socket) => socket.recv_from_within(room, limit),
         }
     }
 
@@ -243,8 +243,7 @@ impl Carrier {
     pub fn expect_train(&self, size: usize) {
         match self {
             Self::Udp(socket) => socket.expect_train(size),
-            // One frame is received at a time, which takes no system call.
-            Self::Xdp(_) => {}
+            Self::Xdp(socket) => socket.expect_train(),
         }
     }
 
@@ -319,11 +318,6 @@ fn named(
 }
 
 #[inline]
-fn one(received: io::Result<(usize, SocketAddr)>) -> io::Result<(ReceivedTrain, SocketAddr)> {
-    received.map(|(length, from)| (ReceivedTrain::one(length), from))
-}
-
-#[inline]
-fn unnamed(received: io::Result<(usize, SocketAddr)>) -> io::Result<ReceivedTrain> {
-    received.map(|(length, _)| ReceivedTrain::one(length))
+fn unnamed(received: io::Result<(ReceivedTrain, SocketAddr)>) -> io::Result<ReceivedTrain> {
+    received.map(|(came, _)| came)
 }

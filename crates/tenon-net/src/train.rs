@@ -8,6 +8,9 @@ pub struct PacketTrain<'p> {
     pub bytes: &'p [u8],
     /// Bytes of each but the last; not 0.
     pub size: usize,
+    /// Packets of the longest message that one of them is a part of: 1 if each is a message. A carrier that has several
+    /// ways sends all packets of a message the same one, so that they arrive in order.
+    pub message_packets: u32,
 }
 
 impl<'p> PacketTrain<'p> {
@@ -17,6 +20,7 @@ impl<'p> PacketTrain<'p> {
         Self {
             bytes: packet,
             size: packet.len().max(1),
+            message_packets: 1,
         }
     }
 

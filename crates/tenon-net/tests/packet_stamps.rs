@@ -113,6 +113,7 @@ fn trains_still_come_together_or_one_by_one() {
     let train = PacketTrain {
         bytes: &bytes,
         size: 100,
+        message_packets: 1,
     };
     assert_eq!(client.try_send(train).unwrap(), bytes.len());
     let mut room = vec![0; Carrier::RECEIVE_MAX];

@@ -79,6 +79,7 @@ fn exchange_trains(expects: bool) -> usize {
         let train = PacketTrain {
             bytes: &expected,
             size,
+            message_packets: 1,
         };
         if expects {
             ends.server.expect_train(size);
@@ -134,6 +135,7 @@ fn what_is_refused_on_the_way_to_one_peer_is_not_refused_to_others() {
     let train = PacketTrain {
         bytes: &bytes,
         size: 1448,
+        message_packets: 1,
     };
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
     ends.server.try_send_to(train, nowhere).unwrap_err();

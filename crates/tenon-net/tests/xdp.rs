@@ -57,6 +57,7 @@ fn trains_arrive_packet_by_packet() {
     let train = PacketTrain {
         bytes: &bytes,
         size: 1448,
+        message_packets: 1,
     };
     let mut room = vec![0; Carrier::RECEIVE_MAX];
     assert_eq!(client.try_send(train).unwrap(), bytes.len());
@@ -68,11 +69,33 @@ fn trains_arrive_packet_by_packet() {
         let came = client.recv_until(&mut room, soon().into()).unwrap();
         assert_eq!(&room[..came.length], packet);
     }
+    // A long message goes in one piece; its packets come one by one until several are expected.
+    let long = PacketTrain {
+        bytes: &bytes[..65_000],
+        message_packets: 45,
+        ..train
+    };
+    for expects in [false, true] {
+        if expects {
+            client.expect_train(1448);
+        }
+        assert_eq!(server.try_send_to(long, peer).unwrap(), 65_000);
+        let mut all = Vec::new();
+        while all.len() < long.bytes.len() {
+            let came = client.recv_until(&mut room, soon().into()).unwrap();
+            assert_eq!(came.length > came.size, expects);
+            for packet in came.packets(&room) {
+                all.extend_from_slice(packet);
+            }
+        }
+        assert_eq!(all, long.bytes);
+    }
     // More than finds room: what was sent is whole packets, and the rest may be sent later.
     let long = vec![7; 3000 * 1000];
     let sent = client.try_send(PacketTrain {
         bytes: &long,
         size: 1000,
+        message_packets: 1,
     });
     assert!(sent.unwrap().is_multiple_of(1000));
 }
@@ -149,6 +172,7 @@ fn trains_of_a_kernel_arrive_packet_by_packet() {
         let train = PacketTrain {
             bytes: &bytes,
             size,
+            message_packets: 1,
         };
         assert_eq!(kernel.try_send(train).unwrap(), bytes.len());
         for packet in train.packets() {

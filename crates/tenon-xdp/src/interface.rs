@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_xdp_rx_ring_size, set_xdp_tx_ring_size, set_xdp_umem_completion_ring_size,
-    set_xdp_umem_fill_ring_size, xdp_mmap_offsets,
+    set_xdp_umem_fill_ring_size, xdp_mmap_offsets, xdp_options,
 };
 use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XDP_PGOFF_RX_RING,
-    XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING,
+    XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpOptionsFlags,
 };
 use rustix::net::{self, AddressFamily, SendFlags, SocketFlags, SocketType};
 
@@ -74,6 +74,8 @@ pub(crate) struct XdpInterface {
     pub(crate) name: String,
     pub(crate) mac: MacAddress,
     pub(crate) mtu: u32,
+    /// The kernel copies frames, as the card does not write and read them itself.
+    pub(crate) copies: bool,
     pub(crate) frames: FrameMemory,
     /// Has the frames; receives nothing itself.
     owner: OwnedFd,
@@ -173,11 +175,13 @@ impl XdpInterface {
         let filtered = while_busy(patience, || run_filter(&program, identity.interface, &link))?;
         let (owner, frames, pool) = open_owner(identity.interface)
             .map_err(|error| explain(error, &format!("to share memory with {}", link.name)))?;
+        let copies = !xdp_options(&owner)?.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
         Ok(Self {
             identity,
             name: link.name,
             mac: link.mac,
             mtu: link.mtu,
+            copies,
             frames,
             owner,
             pool: Mutex::new(pool),

@@ -17,6 +17,7 @@ mod netlink;
 mod privileges;
 mod ring;
 mod socket;
+mod train;
 
 pub use headers::{
     EthernetEndpoint, FrameError, FrameHeaderTemplate, HEADERS, MacAddress, ReceivedDatagram,
@@ -24,3 +25,4 @@ pub use headers::{
 };
 pub use privileges::check_privileges;
 pub use socket::{XdpCounters, XdpSocket};
+pub use train::{OutgoingDatagrams, ReceivedDatagrams};

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use pair::{Pair, ip};
 use rustix::net::{AddressFamily, SendFlags, SocketType};
-use tenon_xdp::{EthernetEndpoint, FrameHeaderTemplate, MacAddress, UdpChecksum, XdpSocket};
+use tenon_xdp::{
+    EthernetEndpoint, FrameHeaderTemplate, MacAddress, OutgoingDatagrams, UdpChecksum, XdpSocket,
+};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -40,8 +42,8 @@ fn receive(socket: &XdpSocket) -> (Vec<u8>, SocketAddr) {
     let deadline = Instant::now() + PATIENCE;
     let mut room = vec![0; 65_536];
     loop {
-        match socket.try_recv_from(&mut room) {
-            Ok((length, from)) => return (room[..length].to_vec(), from),
+        match socket.try_recv(&mut room) {
+            Ok(came) => return (room[..came.length].to_vec(), came.from),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 assert!(Instant::now() < deadline, "nothing came");
                 std::thread::yield_now();
@@ -132,6 +134,86 @@ fn what_is_too_long_for_a_frame_goes_by_the_kernel() {
     assert_eq!(server.counters().received_by_kernel, 4);
 }
 
+/// Receives so many bytes. Returns them, and the most that came together.
+fn receive_all(socket: &XdpSocket, bytes: usize) -> (Vec<u8>, usize) {
+    let deadline = Instant::now() + PATIENCE;
+    let mut room = vec![0; 65_536];
+    let (mut all, mut most) = (Vec::new(), 0);
+    while all.len() < bytes {
+        match socket.try_recv_ready(&mut room) {
+            Ok(came) => {
+                assert!(came.size == came.length || came.size == 1448, "{came:?}");
+                all.extend_from_slice(&room[..came.length]);
+                most = most.max(came.length);
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                assert!(Instant::now() < deadline, "{} bytes came", all.len());
+                std::thread::yield_now();
+            }
+        }
+    }
+    (all, most)
+}
+
+#[test]
+fn a_long_message_goes_in_one_piece_where_frames_are_copied() {
+    let Some(pair) = Pair::make("a_long_message_goes_in_one_piece_where_frames_are_copied") else {
+        return;
+    };
+    let server = server(&pair);
+    let client = client(&pair, &server);
+    // The kernel finds the way, both ways.
+    client.try_send(b"hello").unwrap();
+    let peer = receive(&server).1;
+    server.try_send_to(b"you", peer).unwrap();
+    receive(&client);
+    let message: Vec<u8> = (0..40_048u32).map(|n| (n / 100) as u8).collect();
+    let datagrams = message.len().div_ceil(1448) as u64;
+    let all = OutgoingDatagrams {
+        bytes: &message,
+        size: 1448,
+        message_datagrams: datagrams as u32,
+    };
+    let short = OutgoingDatagrams {
+        bytes: &message[..2 * 1448],
+        size: 1448,
+        message_datagrams: 2,
+    };
+    let before = client.counters();
+    // One by one, as nothing is said of more.
+    assert_eq!(client.try_send_all(all).unwrap(), message.len());
+    assert_eq!(receive_all(&server, message.len()), (message.clone(), 1448));
+    server.expect_many();
+    assert_eq!(client.try_send_all(all).unwrap(), message.len());
+    assert_eq!(
+        receive_all(&server, message.len()),
+        (message.clone(), message.len())
+    );
+    let counters = client.counters();
+    assert_eq!(
+        counters.sent_by_kernel,
+        before.sent_by_kernel + 2 * datagrams
+    );
+    assert_eq!(counters.sent, before.sent);
+    assert_eq!(client.try_send_all(short).unwrap(), short.bytes.len());
+    assert_eq!(receive_all(&server, short.bytes.len()).0, short.bytes);
+    assert_eq!(client.counters().sent, before.sent + 2);
+    // The other way as well, and what is the last of a message alone goes the way of the others.
+    client.expect_many();
+    let (front, last) = message.split_at(27 * 1448);
+    for bytes in [front, last] {
+        let part = OutgoingDatagrams { bytes, ..all };
+        assert_eq!(server.try_send_all_to(part, peer).unwrap(), bytes.len());
+    }
+    assert_eq!(
+        receive_all(&client, message.len()),
+        (message.clone(), front.len())
+    );
+    assert_eq!(server.counters().sent_by_kernel, 1 + datagrams);
+    assert_eq!(client.counters().received_by_kernel, 1 + datagrams);
+}
+
 #[test]
 fn the_kernels_other_traffic_goes_on() {
     let Some(pair) = Pair::make("the_kernels_other_traffic_goes_on") else {
@@ -175,7 +257,7 @@ fn a_closed_port_is_told() {
     loop {
         // The kernel reports what an earlier datagram met before it sends another.
         let _ = client.try_send(b"is anybody there");
-        match client.try_recv_from(&mut room) {
+        match client.try_recv(&mut room) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => return,
             Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
             Ok(came) => panic!("{came:?}"),
@@ -245,7 +327,7 @@ fn a_full_socket_loses_what_comes_and_goes_on() {
         }
         let mut came = 0;
         let mut room = [0; 100];
-        while server.try_recv_all_from(&mut room).is_ok() {
+        while server.try_recv_ready(&mut room).is_ok() {
             came += 1;
         }
         assert!((1..5000).contains(&came), "{came}");
@@ -359,9 +441,9 @@ fn what_is_damaged_on_its_way_is_not_taken_for_right() {
                 let flags = SendFlags::empty();
                 sent += usize::from(rustix::net::sendto(&raw, &damaged, flags, &to).is_ok());
                 // How many hops it made is not covered by a sum of UDP.
-                if let Ok((length, from)) = server.try_recv_all_from(&mut room) {
-                    assert_eq!(room[..length], [0x5a; 100], "byte {at}, bit {bit}");
-                    assert_eq!(from, SocketAddr::V4(stranger(&pair)));
+                if let Ok(came) = server.try_recv_ready(&mut room) {
+                    assert_eq!(room[..came.length], [0x5a; 100], "byte {at}, bit {bit}");
+                    assert_eq!(came.from, SocketAddr::V4(stranger(&pair)));
                 }
             }
         }
@@ -428,7 +510,7 @@ fn a_checksum_is_optional_or_required() {
         expected.sort();
         assert_eq!(came, expected, "{checksum:?}");
         let mut room = [0; 200];
-        let more = server.try_recv_all_from(&mut room).unwrap_err();
+        let more = server.try_recv_ready(&mut room).unwrap_err();
         assert_eq!(more.kind(), ErrorKind::WouldBlock);
         let dropped = u64::from(checksum == UdpChecksum::Required);
         assert_eq!(server.counters().dropped, dropped, "{checksum:?}");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::lacking;
 use crate::socket::Ready;
-use crate::train::PacketTrain;
+use crate::train::{PacketTrain, ReceivedTrain};
 use crate::{Address, Protocol};
 
 /// A socket for datagrams that go past the kernel's stack, of which there are none.
@@ -38,11 +38,12 @@ absent!(XdpDatagramSocket {
     pub fn frame_data_max() -> usize;
     pub fn try_send(PacketTrain<'_>) -> io::Result<usize>;
     pub fn try_send_to(PacketTrain<'_>, SocketAddr) -> io::Result<usize>;
+    pub fn expect_train();
     pub fn look(u32);
-    pub fn try_recv_from(&mut [u8]) -> io::Result<(usize, SocketAddr)>;
-    pub fn try_recv_ready_from(&mut [u8]) -> io::Result<(usize, SocketAddr)>;
-    pub fn recv_from_within(&mut [u8], Duration) -> io::Result<(usize, SocketAddr)>;
-    pub fn recv_from_until(&mut [u8], Instant) -> io::Result<(usize, SocketAddr)>;
+    pub fn try_recv_from(&mut [u8]) -> io::Result<(ReceivedTrain, SocketAddr)>;
+    pub fn try_recv_ready_from(&mut [u8]) -> io::Result<(ReceivedTrain, SocketAddr)>;
+    pub fn recv_from_within(&mut [u8], Duration) -> io::Result<(ReceivedTrain, SocketAddr)>;
+    pub fn recv_from_until(&mut [u8], Instant) -> io::Result<(ReceivedTrain, SocketAddr)>;
     pub fn wait(Ready, Instant) -> io::Result<Ready>;
     pub fn shutdown() -> io::Result<()>;
 });

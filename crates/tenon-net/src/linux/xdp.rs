@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 pub use tenon_xdp::XdpCounters;
-use tenon_xdp::{UdpChecksum, XdpSocket};
+use tenon_xdp::{OutgoingDatagrams, ReceivedDatagrams, UdpChecksum, XdpSocket};
 
 use crate::socket::{Ready, poll_until};
 use crate::stream::first_that_works;
-use crate::train::PacketTrain;
+use crate::train::{PacketTrain, ReceivedTrain};
 use crate::{Address, Host, Protocol, Transport};
 
 /// Time that the kernel takes at most to send some of what is on its way out.
@@ -94,12 +94,12 @@ impl XdpDatagramSocket {
     /// `WouldBlock` when there is no room; what the system reports.
     #[inline]
     pub fn try_send(&self, train: PacketTrain<'_>) -> io::Result<usize> {
-        match train.is_one() {
+        match is_message(train) {
             true => {
                 let sent = self.socket.try_send(train.bytes);
                 sent.map(|()| train.bytes.len())
             }
-            false => self.socket.try_send_all(train.packets()),
+            false => self.socket.try_send_all(datagrams(train)),
         }
     }
 
@@ -109,13 +109,19 @@ impl XdpDatagramSocket {
     /// As [`try_send`](Self::try_send).
     #[inline]
     pub fn try_send_to(&self, train: PacketTrain<'_>, to: SocketAddr) -> io::Result<usize> {
-        match train.is_one() {
+        match is_message(train) {
             true => {
                 let sent = self.socket.try_send_to(train.bytes, to);
                 sent.map(|()| train.bytes.len())
             }
-            false => self.socket.try_send_all_to(train.packets(), to),
+            false => self.socket.try_send_all_to(datagrams(train), to),
         }
+    }
+
+    /// Packets are about to come one behind the other: what the kernel receives of them, it hands over together from now
+    /// on, if it knows how.
+    pub fn expect_train(&self) {
+        self.socket.expect_many();
     }
 
     /// Looks up to so many times whether a frame has come, without asking the system.
@@ -124,14 +130,14 @@ impl XdpDatagramSocket {
         self.socket.look(times);
     }
 
-    /// Receives one datagram that is there, and its sender. The length is the datagram's own: if it is greater
-    /// than `room`, the rest is lost.
+    /// Receives one datagram that is there, or several that came together, and their sender. The length of a single one is
+    /// its own: if it is greater than `room`, the rest is lost.
     ///
     /// # Errors
     /// `WouldBlock` when nothing is there; `ConnectionRefused` when a datagram met a closed port.
     #[inline]
-    pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.socket.try_recv_from(room)
+    pub fn try_recv_from(&self, room: &mut [u8]) -> io::Result<(ReceivedTrain, SocketAddr)> {
+        self.socket.try_recv(room).map(received)
     }
 
     /// The same when this socket was found to be readable: the kernel's socket beside it is looked at each time.
@@ -139,8 +145,8 @@ impl XdpDatagramSocket {
     /// # Errors
     /// As [`try_recv_from`](Self::try_recv_from).
     #[inline]
-    pub fn try_recv_ready_from(&self, room: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.socket.try_recv_all_from(room)
+    pub fn try_recv_ready_from(&self, room: &mut [u8]) -> io::Result<(ReceivedTrain, SocketAddr)> {
+        self.socket.try_recv_ready(room).map(received)
     }
 
     /// As [`try_recv_from`](Self::try_recv_from), waiting no longer than `limit`.
@@ -151,7 +157,7 @@ impl XdpDatagramSocket {
         &self,
         room: &mut [u8],
         limit: Duration,
-    ) -> io::Result<(usize, SocketAddr)> {
+    ) -> io::Result<(ReceivedTrain, SocketAddr)> {
         self.recv_from_until(room, Instant::now() + limit)
             .map_err(|error| match error.kind() {
                 io::ErrorKind::TimedOut => io::ErrorKind::WouldBlock.into(),
@@ -167,11 +173,11 @@ impl XdpDatagramSocket {
         &self,
         room: &mut [u8],
         deadline: Instant,
-    ) -> io::Result<(usize, SocketAddr)> {
+    ) -> io::Result<(ReceivedTrain, SocketAddr)> {
         loop {
-            match self.socket.try_recv_all_from(room) {
+            match self.socket.try_recv_ready(room) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                done => return done,
+                done => return done.map(received),
             }
             self.wait_readable(deadline)?;
         }
@@ -216,6 +222,26 @@ impl AsFd for XdpDatagramSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Returns whether a train is one packet, which is all of its message, as most are.
+#[inline]
+fn is_message(train: PacketTrain<'_>) -> bool {
+    train.is_one() && train.message_packets == 1
+}
+
+fn datagrams(train: PacketTrain<'_>) -> OutgoingDatagrams<'_> {
+    OutgoingDatagrams {
+        bytes: train.bytes,
+        size: train.size,
+        message_datagrams: train.message_packets,
+    }
+}
+
+#[inline]
+fn received(came: ReceivedDatagrams) -> (ReceivedTrain, SocketAddr) {
+    let ReceivedDatagrams { length, size, from } = came;
+    (ReceivedTrain { length, size }, from)
 }
 
 /// A message of ONC RPC has no check of its own. A packet of the exchange has.

@@ -28,7 +28,7 @@ pub use failure::{Failure, Reason};
 pub use opening::DATAGRAM_MIN;
 pub use packet::{
     DropCounters, DropReason, PACKET_HEADER, PACKET_MAGIC, PacketKind, is_of_byte_stream,
-    is_one_of_many, is_packet,
+    is_one_of_many, is_packet, packets_of_message,
 };
 pub use reassembled::ReassembledMessage;
 pub use time::RetransmitTimeouts;

@@ -177,6 +177,20 @@ pub fn is_one_of_many(packet: &[u8]) -> bool {
     is_of_several || header[6] == PacketKind::Data as u8
 }
 
+/// Returns how many packets the request or the answer has that a datagram is a fragment of: 1 for every other packet, and
+/// for a datagram of another protocol. Whether it is a sound one is not looked at.
+#[inline]
+pub fn packets_of_message(datagram: &[u8]) -> u32 {
+    let Some(header) = datagram.first_chunk::<PACKET_HEADER>() else {
+        return 1;
+    };
+    let carries = header[6] == PacketKind::Call as u8 || header[6] == PacketKind::Reply as u8;
+    match carries && is_packet(datagram) {
+        true => u32_at(header, 28).max(1),
+        false => 1,
+    }
+}
+
 /// Returns whether a datagram is a packet of a [stream of bytes](super::byte_stream). Whether it is a sound one is not
 /// looked at.
 #[inline]

@@ -73,6 +73,12 @@ pub fn is_one_of_many(_: &[u8]) -> bool {
     false
 }
 
+/// Returns 1: packets are not known here.
+#[inline]
+pub fn packets_of_message(_: &[u8]) -> u32 {
+    1
+}
+
 /// Returns false: streams of bytes are not known here.
 #[inline]
 pub fn is_of_byte_stream(_: &[u8]) -> bool {
