@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tenon_net::{Address, Protocol, Transport};
+use tenon_net::{Address, Protocol};
 
 use crate::error::ConnectError;
 
@@ -12,7 +12,7 @@ use crate::error::ConnectError;
 /// # Errors
 /// [`ConnectError::Unreachable`] with the feature that is lacking.
 pub(crate) fn check_client(address: &Address) -> Result<(), ConnectError> {
-    let is_datagram = matches!(address.transport(), Transport::Udp | Transport::Xdp);
+    let is_datagram = address.is_datagram();
     let lacking = match address.protocol() {
         Protocol::Onc if !cfg!(feature = "onc") => "onc",
         Protocol::Lean if !cfg!(feature = "lean") => "lean",
@@ -29,16 +29,17 @@ pub(crate) fn check_client(address: &Address) -> Result<(), ConnectError> {
 pub(crate) fn check_server(address: &Address) -> io::Result<()> {
     let has_exchange = cfg!(feature = "exchange");
     let has_onc = cfg!(feature = "onc");
-    match (address.transport(), address.protocol()) {
-        (Transport::Udp | Transport::Xdp, Protocol::Onc) if !has_exchange && !has_onc => {
-            Err(needs("onc"))
-        }
-        (Transport::Udp | Transport::Xdp, Protocol::Lean) if !has_exchange => {
-            Err(needs("exchange"))
-        }
-        (Transport::Shm, _) if !cfg!(feature = "lean") => Err(needs("lean")),
-        _ => Ok(()),
+    if address.is_datagram() {
+        return match address.protocol() {
+            Protocol::Onc if !has_exchange && !has_onc => Err(needs("onc")),
+            Protocol::Lean if !has_exchange => Err(needs("exchange")),
+            Protocol::Onc | Protocol::Lean => Ok(()),
+        };
     }
+    if !address.transport().carries_onc() && !cfg!(feature = "lean") {
+        return Err(needs("lean"));
+    }
+    Ok(())
 }
 
 /// Returns the protocol of a call, where `protocol` is that of its channel: if only one is built the compiler knows it,

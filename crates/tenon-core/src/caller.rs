@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenon_net::{Address, Protocol, Transport};
+use tenon_net::{Address, Protocol};
 use tenon_proto::config::ConnectionConfig;
 use tenon_proto::connection::{CallDraft, LeanCall};
 use tenon_proto::lean::{
@@ -188,7 +188,7 @@ impl Caller {
     /// A caller over a channel to `address`: its calls are made with AUTH_NONE, have 25 seconds, and read results
     /// leniently.
     pub fn new(address: &Address, options: &ChannelOptions, program: u32, version: u32) -> Self {
-        let stays_here = matches!(address.transport(), Transport::Unix | Transport::Shm);
+        let stays_here = address.transport().stays_on_host();
         Self {
             protocol: address.protocol(),
             program,

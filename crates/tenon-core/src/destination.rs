@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tenon_net::{Address, Carrier, Stream, Transport, interleave_families};
+use tenon_net::{Address, Carrier, Stream, interleave_families};
 
 use crate::built::check_client;
 use crate::byte_relay;
@@ -143,8 +143,8 @@ impl Destination {
         deadline: Instant,
         options: &ChannelOptions,
     ) -> io::Result<ClientSocket> {
-        match (located.transport(), located.host()) {
-            (Transport::Udp | Transport::Xdp, Some(host)) => {
+        match located.host() {
+            Some(host) if located.is_datagram() => {
                 let peers = interleave_families(host.resolve()?);
                 let (carrier, peer) = self.connect_datagrams(located, &peers, deadline, options)?;
                 if !self.is_relayed {

@@ -199,16 +199,10 @@ fn parse_user(text: &str) -> Result<u32, String> {
 }
 
 fn parse_transport(text: &str) -> Result<Transport, String> {
-    match text {
-        "tcp" => Ok(Transport::Tcp),
-        "udp" => Ok(Transport::Udp),
-        "unix" => Ok(Transport::Unix),
-        "shm" => Ok(Transport::Shm),
-        "xdp" => Ok(Transport::Xdp),
-        _ => Err(format!(
-            "{text} is no transport; there are tcp, udp, unix, shm and xdp"
-        )),
-    }
+    Transport::by_name(text).ok_or_else(|| {
+        let names = Transport::ALL.map(Transport::name).join(", ");
+        format!("{text} is no transport; there are {names}")
+    })
 }
 
 impl FromStr for Network {
@@ -354,7 +348,7 @@ mod tests {
             ),
             (
                 "allow * transport=tls",
-                "line 1: tls is no transport; there are tcp, udp, unix, shm and xdp",
+                "line 1: tls is no transport; there are tcp, udp, unix, shm, xdp",
             ),
         ] {
             assert_eq!(

@@ -6,29 +6,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The transport that carries the bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Transport {
-    /// A TCP connection.
-    Tcp,
-    /// A connection over a Unix domain socket.
-    Unix,
-    /// UDP datagrams.
-    Udp,
-    /// Memory that both ends share.
-    Shm,
-    /// UDP datagrams past the kernel's stack.
-    Xdp,
-}
-
-/// The RPC protocol that is spoken over a transport.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// ONC RPC (RFC 5531).
-    Onc,
-    /// The lean protocol, between two ends that are both Tenon.
-    Lean,
-}
+use crate::{Protocol, Transport};
 
 /// The address of a peer and the protocol that is spoken with it, or the address at which a server listens.
 ///
@@ -170,7 +148,9 @@ impl Address {
     #[must_use]
     pub fn over_onc(self) -> Option<Self> {
         let protocol = Protocol::Onc;
-        (self.transport != Transport::Shm).then_some(Self { protocol, ..self })
+        self.transport
+            .carries_onc()
+            .then_some(Self { protocol, ..self })
     }
 
     /// Returns the same place for a client that speaks the lean protocol.
@@ -195,7 +175,7 @@ impl Address {
 
     /// Returns whether single datagrams go to it, and no stream of bytes.
     pub fn is_datagram(&self) -> bool {
-        matches!(self.transport(), Transport::Udp | Transport::Xdp)
+        self.transport.is_datagram()
     }
 
     /// Returns whether rpcbind still has to be asked for the port.
@@ -233,16 +213,6 @@ impl Address {
             Transport::Udp => Self::udp(host),
             Transport::Xdp => Self::xdp(host),
             Transport::Tcp | Transport::Unix | Transport::Shm => Self::tcp(host),
-        }
-    }
-}
-
-impl Transport {
-    /// Returns the default protocol, of an address that names none.
-    fn default_protocol(self) -> Protocol {
-        match self {
-            Self::Tcp | Self::Unix | Self::Udp => Protocol::Onc,
-            Self::Shm | Self::Xdp => Protocol::Lean,
         }
     }
 }
@@ -295,19 +265,17 @@ fn parse(text: &str) -> Result<Address, AddressErrorKind> {
         Some(_) => return Err(AddressErrorKind::UnknownScheme),
         None => (None, scheme),
     };
-    let address = match transport {
-        "tcp" => Address::tcp(parse_host(rest)?),
-        "udp" => Address::udp(parse_host(rest)?),
-        "unix" => Address::unix(parse_path(rest)?),
-        "shm" if protocol == Some(Protocol::Onc) => return Err(AddressErrorKind::OncShm),
-        "shm" => Address::shm(parse_path(rest)?),
-        "xdp" => Address::xdp(parse_host_and_port(rest)?),
-        _ => return Err(AddressErrorKind::UnknownScheme),
+    let transport = Transport::by_name(transport).ok_or(AddressErrorKind::UnknownScheme)?;
+    if protocol == Some(Protocol::Onc) && !transport.carries_onc() {
+        return Err(AddressErrorKind::OncShm);
+    }
+    let endpoint = match transport {
+        Transport::Tcp | Transport::Udp => Endpoint::Host(parse_host(rest)?),
+        Transport::Xdp => Endpoint::Host(parse_host_and_port(rest)?),
+        Transport::Unix | Transport::Shm => Endpoint::Path(parse_path(rest)?),
     };
-    Ok(Address {
-        protocol: protocol.unwrap_or(address.protocol),
-        ..address
-    })
+    let protocol = protocol.unwrap_or(transport.default_protocol());
+    Ok(Address::of(protocol, transport, endpoint))
 }
 
 fn parse_path(path: &str) -> Result<PathBuf, AddressErrorKind> {
@@ -401,27 +369,6 @@ impl fmt::Display for Host {
             Some(port) => write!(f, ":{port}"),
             None => Ok(()),
         }
-    }
-}
-
-impl fmt::Display for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tcp => "tcp",
-            Self::Unix => "unix",
-            Self::Udp => "udp",
-            Self::Shm => "shm",
-            Self::Xdp => "xdp",
-        })
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Onc => "ONC RPC",
-            Self::Lean => "the lean protocol",
-        })
     }
 }
 

@@ -57,9 +57,11 @@ mod poll_event;
 mod poller;
 #[cfg(any(not(target_os = "linux"), tenon_portable))]
 mod portable;
+mod protocol;
 mod socket;
 mod stream;
 mod train;
+mod transport;
 mod unix_wait;
 mod until;
 
@@ -73,7 +75,7 @@ use linux as system;
 use absent::datagram;
 
 pub use accepted::{Accepted, BACKLOG, ExcessConnection};
-pub use address::{Address, AddressError, Endpoint, Host, Protocol, Transport};
+pub use address::{Address, AddressError, Endpoint, Host};
 pub use carrier::Carrier;
 pub use connected::ConnectedSocket;
 pub use datagram::DatagramSocket;
@@ -86,8 +88,10 @@ pub use poll_event::{PollEvent, Watch};
 pub use poller::{PollRegistry, PollWaker, Poller};
 #[cfg(any(windows, tenon_portable))]
 pub use portable::poller::{PollRegistry, PollWaker, Poller};
+pub use protocol::Protocol;
 pub use socket::{Ready, is_deadline};
 pub use stream::Stream;
 pub use system::{Listener, Ticks, User, XdpCounters, XdpDatagramSocket};
 pub use train::{PacketTrain, ReceivedTrain};
+pub use transport::Transport;
 pub use until::Until;

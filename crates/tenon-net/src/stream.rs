@@ -189,6 +189,15 @@ impl Stream {
         }
     }
 
+    /// Returns whether it is a socket, of which the system tells all that comes and when the peer is gone. Memory shows
+    /// that only to an end that has [parked](Self::park), or looks.
+    pub fn is_socket(&self) -> bool {
+        match &self.0 {
+            StreamKind::Socket { .. } => true,
+            StreamKind::Shm(_) => false,
+        }
+    }
+
     /// Returns the address of the peer; none on a Unix socket and of shared memory.
     pub fn peer(&self) -> Option<SocketAddr> {
         match &self.0 {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tenon_net::{ExcessConnection, Stream, Transport};
+use tenon_net::{ExcessConnection, Stream};
 use tenon_proto::lean::{MAGIC, Preamble, RefusalReason};
 
 use super::hosts::HostShare;
@@ -81,8 +81,8 @@ impl ServerShared {
 /// ONC RPC.
 fn tell(stream: &Stream, reason: RefusalReason) {
     let mut first = [0; MAGIC.len()];
-    let is_lean = stream.transport() == Transport::Shm
-        || stream.try_recv(&mut first).is_ok() && first == MAGIC;
+    let is_lean =
+        !stream.transport().carries_onc() || stream.try_recv(&mut first).is_ok() && first == MAGIC;
     if is_lean {
         // A peer that is gone need not be told.
         let _ = stream.try_send(&Preamble::server(0, 0).refusing(reason).encode());

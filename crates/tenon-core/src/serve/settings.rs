@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tenon_net::{Address, AddressError, Carrier, Listener, Transport};
+use tenon_net::{Address, AddressError, Carrier, Listener};
 use tenon_proto::endpoint::duplicates::DuplicateLimits;
 use tenon_proto::lean::{Preamble, RefusalReason};
 use tenon_proto::onc::record::FRAGMENT_MAX;
@@ -180,23 +180,20 @@ pub struct ListenSockets {
 impl ListenSockets {
     fn open(&mut self, address: &Address, settings: &ServerSettings) -> io::Result<()> {
         check_server(address)?;
-        match address.transport() {
-            Transport::Udp | Transport::Xdp if !address.chooses_lean() => {
-                let carrier = Carrier::bind(address)?;
-                self.addresses.push(carrier.address()?);
-                self.carriers.push(carrier);
-            }
-            _ => {
-                let listener = Listener::bind_with_mode(address, settings.socket_mode)?;
-                let mut listener = listener.with_rings_of(settings.limits.ring_bytes);
-                if let Some(users) = &settings.users {
-                    let told = Preamble::server(0, 0).refusing(RefusalReason::FORBIDDEN);
-                    listener = listener.only_users(users, &told.encode());
-                }
-                self.addresses.push(listener.address().clone());
-                self.listeners.push(listener);
-            }
+        if address.is_datagram() && !address.chooses_lean() {
+            let carrier = Carrier::bind(address)?;
+            self.addresses.push(carrier.address()?);
+            self.carriers.push(carrier);
+            return Ok(());
         }
+        let listener = Listener::bind_with_mode(address, settings.socket_mode)?;
+        let mut listener = listener.with_rings_of(settings.limits.ring_bytes);
+        if let Some(users) = &settings.users {
+            let told = Preamble::server(0, 0).refusing(RefusalReason::FORBIDDEN);
+            listener = listener.only_users(users, &told.encode());
+        }
+        self.addresses.push(listener.address().clone());
+        self.listeners.push(listener);
         Ok(())
     }
 }

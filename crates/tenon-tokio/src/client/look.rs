@@ -187,12 +187,7 @@ fn wait_context(transport: Transport, tally: &WaitTally) -> WaitContext<'_> {
     }
 }
 
-/// Returns whether the system tells of everything that comes over a stream, parked or not.
-fn is_socket(stream: &Stream) -> bool {
-    stream.transport() != Transport::Shm
-}
-
-/// Returns whether the system tells of everything that comes.
+/// Returns whether the system tells of everything that comes, parked or not.
 pub(super) fn tells_all(socket: &WatchedSocket) -> bool {
-    socket.get_ref().stream().is_none_or(is_socket)
+    socket.get_ref().stream().is_none_or(Stream::is_socket)
 }

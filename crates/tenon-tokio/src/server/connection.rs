@@ -16,7 +16,7 @@ use tenon_core::serve::{
 use tenon_core::service::CancelFlag;
 use tenon_core::streams::{ServedStreams, StreamPort};
 use tenon_core::wait::{LOOKS, Looking, Polled, WaitContext, Waiter};
-use tenon_net::{Stream, Transport};
+use tenon_net::Stream;
 use tenon_proto::connection::framing::ReceiveMemory;
 use tenon_proto::connection::{ReceivedCall, TransmitBatch};
 use tenon_proto::lean::Status;
@@ -475,7 +475,7 @@ impl ConnectionTask {
             return Ok(ReceiveOutcome::Nothing);
         }
         let stream = self.socket.get_ref();
-        if stream.transport() == Transport::Unix {
+        if !stream.transport().resets() {
             // What is sent from now on fails at the client, which knows then that it was not begun.
             let _ = stream.shutdown_recv();
         }
@@ -618,7 +618,7 @@ impl ConnectionTask {
         // A peer that has gone need not be told.
         let _ = self.served.transmit(|batch| send(stream, batch));
         let is_half_closed = is_orderly
-            && self.mailbox.origin.transport == Transport::Tcp
+            && self.mailbox.origin.transport.resets()
             && self.served.was_called_lately(Instant::now())
             && stream.shutdown_send().is_ok();
         self.served.cancel_all(&self.state.shared);

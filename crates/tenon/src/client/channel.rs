@@ -11,7 +11,7 @@ use tenon_core::options::ChannelOptions;
 use tenon_core::timer::{CallLimit, CallTimer};
 use tenon_core::wait::WaitTally;
 use tenon_core::{ClientSocket, Destination};
-use tenon_net::{Address, FollowedPackets, PacketStamps, PacketTrain, Protocol, Ticks, Transport};
+use tenon_net::{Address, FollowedPackets, PacketStamps, PacketTrain, Protocol, Ticks};
 use tenon_wire::Buffer;
 
 use super::callback_pool::CallbackPool;
@@ -187,10 +187,11 @@ impl Channel {
     ) -> Self {
         let is_datagram = Destination::carries_datagrams(destination.as_ref(), &address);
         let state = ChannelState::new(&address, is_datagram, &options, services);
-        let ticks = match address.transport() {
-            Transport::Tcp | Transport::Unix | Transport::Shm => Ticks::get(),
-            // Round trips are measured there.
-            Transport::Udp | Transport::Xdp => None,
+        // Round trips of datagrams are measured.
+        let ticks = if address.is_datagram() {
+            None
+        } else {
+            Ticks::get()
         };
         Self {
             shared: Arc::new(ChannelInner {

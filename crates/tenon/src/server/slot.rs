@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use tenon_core::callbacks::PendingCallback;
 use tenon_core::serve::{AwaitedWriters, CallTally};
 use tenon_core::service::Origin;
-use tenon_net::{Carrier, Stream, Transport, Watch, impl_as_fd};
+use tenon_net::{Carrier, Stream, Watch, impl_as_fd};
 use tenon_proto::connection::{DeferredId, UnsentCall};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_sync::Baton;
@@ -208,9 +208,10 @@ impl SocketSlot {
     /// Returns the events that its socket is watched for while a thread waits for it alone. Memory does not show that a
     /// peer is gone.
     pub(super) fn watch_while_staying(&self) -> Watch {
-        match self.origin().transport {
-            Transport::Shm => Watch::HangUp,
-            _ => Watch::Nothing,
+        if self.stream().is_none_or(Stream::is_socket) {
+            Watch::Nothing
+        } else {
+            Watch::HangUp
         }
     }
 
@@ -241,7 +242,7 @@ impl SocketSlot {
         // A connection that has ended need not be.
         let _ = match &self.socket {
             SlotSocket::Stream(stream)
-                if stream.transport() != Transport::Tcp && !self.has_had_streams() =>
+                if !stream.transport().resets() && !self.has_had_streams() =>
             {
                 stream.shutdown_recv()
             }
@@ -252,9 +253,8 @@ impl SocketSlot {
     /// Ends the direction of the replies; returns whether that is needed, as only TCP loses what was sent when a socket
     /// is closed.
     pub(super) fn half_close(&self) -> bool {
-        self.stream().is_some_and(|stream| {
-            stream.transport() == Transport::Tcp && stream.shutdown_send().is_ok()
-        })
+        self.stream()
+            .is_some_and(|stream| stream.transport().resets() && stream.shutdown_send().is_ok())
     }
 
     /// Ends both directions.

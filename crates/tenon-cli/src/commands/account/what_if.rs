@@ -94,7 +94,7 @@ fn concerns(factor: FactorName, part: Part, transport: Transport) -> Option<bool
         return Some(factor == FactorName::Cpu);
     }
     // Where no network is between the ends, all is software.
-    let has_no_wire = matches!(transport, Transport::Unix | Transport::Shm);
+    let has_no_wire = transport.stays_on_host();
     match (factor, part) {
         (FactorName::Cpu, _) if has_no_wire => Some(true),
         (FactorName::Wire, _) if has_no_wire => Some(false),

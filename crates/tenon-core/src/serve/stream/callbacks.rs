@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tenon_net::Transport;
 use tenon_proto::connection::UnsentCall;
 
 use super::waiting_callbacks::CallbackEvent;
@@ -25,7 +24,7 @@ impl ServerShared {
         port: impl FnOnce() -> Arc<P>,
     ) -> Result<CallbackChannel, CallError> {
         let reason = match origin.transport {
-            Transport::Udp | Transport::Xdp => "datagrams carry none",
+            _ if origin.transport.is_datagram() => "datagrams carry none",
             _ if self.registry.keeps_order(call.service) => {
                 "the service wants the calls of a connection one after the other"
             }
