@@ -69,16 +69,10 @@ impl Alike {
 
 /// Returns whether all types of which a body runs the plans are moved alike.
 fn are_known(body: &Body, types: &[bool]) -> bool {
-    body.iter().all(|op| match op {
-        Op::Call { plan: id, .. } | Op::List { element: id, .. } => types[id.0 as usize],
-        Op::External { .. } => false,
-        Op::Loop { body, .. } | Op::Optional { body, .. } => are_known(body, types),
-        Op::Switch { arms, default, .. } => {
-            let mut bodies = arms.iter().map(|arm| &arm.body).chain(default);
-            bodies.all(|body| are_known(body, types))
-        }
-        Op::Reserve(_) | Op::Align { .. } | Op::PutElements { .. } => true,
-        Op::BlitCounted { .. } | Op::CopyCounted { .. } | Op::PutCounted { .. } => true,
+    body.iter().all(|op| {
+        !matches!(op, Op::External { .. })
+            && op.called().is_none_or(|id| types[id.0 as usize])
+            && op.bodies().all(|body| are_known(body, types))
     })
 }
 
@@ -174,7 +168,13 @@ impl PlansPair<'_> {
                 },
             ) => place == place_2 && self.is_body(body, body_2),
             (Op::PutCounted { scalar, .. }, _) => plain == aligned && self.is_scalar(*scalar),
-            _ => plain == aligned,
+            (Op::Align { .. } | Op::BlitCounted { .. } | Op::CopyCounted { .. }, _) => {
+                plain == aligned
+            }
+            (Op::List { .. } | Op::Call { .. } | Op::External { .. }, _) => plain == aligned,
+            // The other one is of another kind.
+            (Op::Reserve(_) | Op::PutElements { .. }, _) => false,
+            (Op::Loop { .. } | Op::Switch { .. } | Op::Optional { .. }, _) => false,
         }
     }
 

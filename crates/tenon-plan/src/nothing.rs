@@ -120,7 +120,10 @@ fn is_nothing(op: &Op, nothings: &[bool]) -> bool {
             element,
             ..
         } => *count == 0 || element.extent.is_some_and(|extent| extent.bytes == 0),
-        _ => false,
+        Op::PutElements { .. } | Op::Loop { .. } | Op::List { .. } => false,
+        Op::BlitCounted { .. } | Op::CopyCounted { .. } | Op::PutCounted { .. } => false,
+        Op::Reserve(_) | Op::Align { .. } => false,
+        Op::Switch { .. } | Op::Optional { .. } | Op::External { .. } => false,
     }
 }
 

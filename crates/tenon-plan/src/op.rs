@@ -1,5 +1,5 @@
-//! The operations. A new one goes into this table; every match over it is exhaustive, so the
-//! compiler then lists each place that must follow.
+//! The operations. A new one goes into this table; the compiler then lists the places that must follow, and
+//! `CONTRIBUTING.md` those that it cannot see.
 
 use tenon_schema::TypeId;
 
@@ -290,6 +290,42 @@ impl Op {
             Self::Reserve(block) => 1 + block.parts.len(),
             _ => 1,
         }
+    }
+
+    /// Returns the type of which it runs the plan: once, or for each element of a list.
+    pub fn called(&self) -> Option<TypeId> {
+        match self {
+            Self::Call { plan: id, .. } | Self::List { element: id, .. } => Some(*id),
+            Self::Reserve(_)
+            | Self::Align { .. }
+            | Self::BlitCounted { .. }
+            | Self::PutElements { .. }
+            | Self::CopyCounted { .. }
+            | Self::PutCounted { .. }
+            | Self::Loop { .. }
+            | Self::Switch { .. }
+            | Self::Optional { .. }
+            | Self::External { .. } => None,
+        }
+    }
+
+    /// Returns the bodies inside.
+    pub fn bodies(&self) -> impl Iterator<Item = &Body> {
+        let (only, arms, default) = match self {
+            Self::Loop { body, .. } | Self::Optional { body, .. } => (Some(body), &[][..], None),
+            Self::Switch { arms, default, .. } => (None, &arms[..], default.as_ref()),
+            Self::Reserve(_)
+            | Self::Align { .. }
+            | Self::BlitCounted { .. }
+            | Self::PutElements { .. }
+            | Self::CopyCounted { .. }
+            | Self::PutCounted { .. }
+            | Self::List { .. }
+            | Self::Call { .. }
+            | Self::External { .. } => (None, &[][..], None),
+        };
+        let arms = arms.iter().map(|arm| &arm.body);
+        only.into_iter().chain(arms).chain(default)
     }
 
     /// The bodies inside.

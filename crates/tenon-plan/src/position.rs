@@ -82,7 +82,11 @@ impl MessagePosition {
                 self.plus(representation.bytes(*discriminant).into())
             }
             Op::Optional { .. } => self.plus(representation.bytes(Scalar::Bool).into()),
-            _ => Self::UNKNOWN,
+            Op::Reserve(_) | Op::Align { .. } | Op::PutElements { .. } => Self::UNKNOWN,
+            Op::BlitCounted { .. } | Op::CopyCounted { .. } | Op::PutCounted { .. } => {
+                Self::UNKNOWN
+            }
+            Op::List { .. } | Op::Call { .. } | Op::External { .. } => Self::UNKNOWN,
         }
     }
 

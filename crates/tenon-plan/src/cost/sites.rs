@@ -25,17 +25,10 @@ impl CallSites {
 
     fn count(&mut self, ops: &[Op]) {
         for op in ops {
-            match op {
-                Op::Call { plan, .. } | Op::List { element: plan, .. } => {
-                    self.0[plan.0 as usize] += 1;
-                }
-                Op::Loop { body, .. } | Op::Optional { body, .. } => self.count(body),
-                Op::Switch { arms, default, .. } => {
-                    arms.iter().for_each(|arm| self.count(&arm.body));
-                    self.count(default.as_deref().unwrap_or_default());
-                }
-                _ => {}
+            if let Some(called) = op.called() {
+                self.0[called.0 as usize] += 1;
             }
+            op.bodies().for_each(|body| self.count(body));
         }
     }
 }

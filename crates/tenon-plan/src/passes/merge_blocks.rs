@@ -132,7 +132,9 @@ impl<'a> BlockMerger<'a> {
                     self.body(body, Layout::of_arm(field.as_ref()));
                 }
             }
-            _ => {}
+            Op::Reserve(_) | Op::Align { .. } | Op::PutElements { .. } => {}
+            Op::BlitCounted { .. } | Op::CopyCounted { .. } | Op::PutCounted { .. } => {}
+            Op::List { .. } | Op::Call { .. } | Op::External { .. } => {}
         }
     }
 }

@@ -113,15 +113,9 @@ impl<'a> RoutineWriter<'a> {
     pub fn passes_stream(&self, body: &[Op]) -> bool {
         body.iter().any(|op| {
             self.owners.owns_op(op)
-                && match op {
-                    Op::Call { .. } | Op::List { .. } | Op::External { .. } => true,
-                    Op::Loop { body, .. } | Op::Optional { body, .. } => self.passes_stream(body),
-                    Op::Switch { arms, default, .. } => {
-                        let mut bodies = arms.iter().map(|arm| &arm.body).chain(default);
-                        bodies.any(|body| self.passes_stream(body))
-                    }
-                    _ => false,
-                }
+                && (matches!(op, Op::External { .. })
+                    || op.called().is_some()
+                    || op.bodies().any(|body| self.passes_stream(body)))
         })
     }
 }

@@ -243,23 +243,7 @@ impl<'a> RoutineSignature<'a> {
 /// Collects the types of the functions that a body calls.
 fn collect(body: &Body, called: &mut BTreeSet<TypeId>) {
     for op in body {
-        match op {
-            Op::Call { plan, .. } => {
-                called.insert(*plan);
-            }
-            Op::List { element, .. } => {
-                called.insert(*element);
-            }
-            Op::Loop { body, .. } | Op::Optional { body, .. } => collect(body, called),
-            Op::Switch { arms, default, .. } => {
-                let bodies = arms.iter().map(|arm| &arm.body).chain(default);
-                bodies.for_each(|body| collect(body, called));
-            }
-            Op::Reserve(_) | Op::Align { .. } | Op::PutElements { .. } => {}
-            Op::BlitCounted { .. }
-            | Op::CopyCounted { .. }
-            | Op::PutCounted { .. }
-            | Op::External { .. } => {}
-        }
+        called.extend(op.called());
+        op.bodies().for_each(|body| collect(body, called));
     }
 }

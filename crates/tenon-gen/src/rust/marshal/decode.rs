@@ -378,7 +378,8 @@ impl MarshalGenerator<'_> {
             FixedKind::Put { scalar } if self.is_checked(*scalar) => "input.get_word()",
             FixedKind::PutArray { scalar, .. } if self.is_checked(*scalar) => return None,
             FixedKind::Copy { bytes } if self.is_padded(*bytes) => return None,
-            _ => "input.get()",
+            FixedKind::Put { .. } | FixedKind::PutArray { .. } => "input.get()",
+            FixedKind::Copy { .. } | FixedKind::Blit { .. } => "input.get()",
         };
         Some((outer.clone(), ReadExpr::fallible(Expr::text(method))))
     }
@@ -422,22 +423,29 @@ impl MarshalGenerator<'_> {
 
     /// An item in `block`.
     fn fixed(self, block: &str, item: &FixedItem, shape: &TypeShape) -> ReadExpr {
-        let (offset, is_boxed) = (item.offset, matches!(shape.real(), TypeShape::Boxed(_)));
-        let method = match (&item.kind, is_boxed) {
-            (FixedKind::Put { scalar }, _) if self.is_checked(*scalar) => "get_word",
-            (FixedKind::PutArray { scalar, .. }, true) if self.is_checked(*scalar) => {
-                "get_boxed_words"
+        let offset = item.offset;
+        // The method for an item in place, whether it may fail, and the one for an item in memory of its own.
+        let (in_place, may_fail, boxed) = match &item.kind {
+            FixedKind::Put { scalar } if self.is_checked(*scalar) => ("get_word", true, "get_word"),
+            FixedKind::PutArray { scalar, .. } if self.is_checked(*scalar) => {
+                ("get_word_array", true, "get_boxed_words")
             }
-            (FixedKind::PutArray { scalar, .. }, false) if self.is_checked(*scalar) => {
-                "get_word_array"
+            FixedKind::Copy { bytes } if self.is_padded(*bytes) => {
+                ("get_byte_array", true, "get_boxed_bytes")
             }
-            (FixedKind::Copy { bytes }, true) if self.is_padded(*bytes) => "get_boxed_bytes",
-            (FixedKind::Copy { bytes }, false) if self.is_padded(*bytes) => "get_byte_array",
-            (_, true) => "get_boxed",
-            (_, false) => return ReadExpr::sure(Expr::text(format!("{block}.get({offset})"))),
+            FixedKind::Put { .. } | FixedKind::PutArray { .. } => ("get", false, "get_boxed"),
+            FixedKind::Copy { .. } | FixedKind::Blit { .. } => ("get", false, "get_boxed"),
         };
-        let input = if is_boxed { ", input" } else { "" };
-        ReadExpr::fallible(Expr::text(format!("{block}.{method}({offset}{input})")))
+        if matches!(shape.real(), TypeShape::Boxed(_)) {
+            let read = format!("{block}.{boxed}({offset}, input)");
+            return ReadExpr::fallible(Expr::text(read));
+        }
+        let read = Expr::text(format!("{block}.{in_place}({offset})"));
+        if may_fail {
+            ReadExpr::fallible(read)
+        } else {
+            ReadExpr::sure(read)
+        }
     }
 
     fn bytes(self, bound: u32, text: bool) -> Expr {
