@@ -39,7 +39,33 @@ struct StructuralSignature<'a> {
     words: Vec<u64>,
 }
 
+/// The word that stands before what an operation, or a part of a block, depends on.
+#[derive(Clone, Copy)]
+enum Tag {
+    Reserve,
+    Align,
+    Item,
+    Hole,
+    Put,
+    PutArray,
+    Copy,
+    Blit,
+    BlitCounted,
+    PutElements,
+    CopyCounted,
+    PutCounted,
+    Loop,
+    Switch,
+    Optional,
+    List,
+    Call,
+}
+
 impl StructuralSignature<'_> {
+    fn tag(&mut self, tag: Tag) {
+        self.words.push(tag as u64);
+    }
+
     fn plan(&mut self, id: TypeId, plan: &ResolvedPlan) -> Option<()> {
         if plan.recursive {
             return None;
@@ -65,11 +91,12 @@ impl StructuralSignature<'_> {
         self.words.push(body.len() as u64);
         body.iter().try_for_each(|op| match op {
             ResolvedOp::Reserve(block) => {
-                self.words.push(0);
+                self.tag(Tag::Reserve);
                 self.block(block)
             }
             ResolvedOp::Align { to, before } => {
-                self.words.extend([1, (*to).into(), (*before).into()]);
+                self.tag(Tag::Align);
+                self.words.extend([to, before].map(|word| u64::from(*word)));
                 Some(())
             }
             ResolvedOp::Item(item) => self.item(item),
@@ -77,10 +104,12 @@ impl StructuralSignature<'_> {
     }
 
     fn item(&mut self, item: &ResolvedItem) -> Option<()> {
+        self.tag(Tag::Item);
         self.words.push(item.at.into());
         match &item.kind {
             ResolvedKind::BlitCounted { item, bound } => {
-                self.words.extend([7, (*bound).into()]);
+                self.tag(Tag::BlitCounted);
+                self.words.push((*bound).into());
                 self.blittable(item);
             }
             ResolvedKind::PutElements {
@@ -88,17 +117,19 @@ impl StructuralSignature<'_> {
                 stride,
                 element,
             } => {
-                self.words.push(8);
+                self.tag(Tag::PutElements);
                 self.repeated(*count, *stride);
                 self.block(element)?;
             }
             ResolvedKind::CopyCounted { bound, text } => {
                 // In a frame, strings are counted as opaque data is.
                 let is_text = *text && self.plans.model.is_c();
-                self.words.extend([9, (*bound).into(), is_text.into()]);
+                self.tag(Tag::CopyCounted);
+                self.words.extend([u64::from(*bound), is_text.into()]);
             }
             ResolvedKind::PutCounted { scalar, bound } => {
-                self.words.extend([10, (*bound).into()]);
+                self.tag(Tag::PutCounted);
+                self.words.push((*bound).into());
                 self.scalar(*scalar)?;
             }
             ResolvedKind::Loop {
@@ -107,30 +138,34 @@ impl StructuralSignature<'_> {
                 stride,
                 body,
             } => {
-                self.words.extend([11, (*fewest).into()]);
+                self.tag(Tag::Loop);
+                self.words.push((*fewest).into());
                 self.repeated(*count, *stride);
                 self.body(body)?;
             }
             ResolvedKind::Switch(switch) => {
                 let arms = switch.arms.len() as u64;
-                self.words.extend([12, switch.arms_at.into(), arms]);
+                self.tag(Tag::Switch);
+                self.words.extend([switch.arms_at.into(), arms]);
                 self.scalar(switch.discriminant)?;
                 self.words.push(switch.default.is_some().into());
                 switch.all_arms().try_for_each(|arm| self.arm(arm))?;
             }
             ResolvedKind::Optional { bytes, body } => {
-                self.words.extend([13, (*bytes).into()]);
+                self.tag(Tag::Optional);
+                self.words.push((*bytes).into());
                 self.body(body)?;
             }
             ResolvedKind::List {
                 first_bare,
                 element,
             } => {
-                self.words.extend([14, (*first_bare).into()]);
+                self.tag(Tag::List);
+                self.words.push((*first_bare).into());
                 self.named(*element)?;
             }
             ResolvedKind::Call { plan } => {
-                self.words.push(15);
+                self.tag(Tag::Call);
                 self.named(*plan)?;
             }
             ResolvedKind::External => return None,
@@ -157,7 +192,8 @@ impl StructuralSignature<'_> {
         self.words.push(part.offset().into());
         let item = match part {
             ResolvedPart::Hole(hole) => {
-                self.words.extend([2, hole.bytes.into()]);
+                self.tag(Tag::Hole);
+                self.words.push(hole.bytes.into());
                 return Some(());
             }
             ResolvedPart::Item(item) => item,
@@ -165,16 +201,21 @@ impl StructuralSignature<'_> {
         self.words.push(item.at.into());
         match &item.kind {
             FixedKind::Put { scalar } => {
-                self.words.push(3);
+                self.tag(Tag::Put);
                 self.scalar(*scalar)?;
             }
             FixedKind::PutArray { scalar, count } => {
-                self.words.extend([4, (*count).into()]);
+                self.tag(Tag::PutArray);
+                self.words.push((*count).into());
                 self.scalar(*scalar)?;
             }
-            FixedKind::Copy { bytes } => self.words.extend([5, (*bytes).into()]),
+            FixedKind::Copy { bytes } => {
+                self.tag(Tag::Copy);
+                self.words.push((*bytes).into());
+            }
             FixedKind::Blit { item, count } => {
-                self.words.extend([6, (*count).into()]);
+                self.tag(Tag::Blit);
+                self.words.push((*count).into());
                 self.blittable(item);
             }
         }

@@ -315,7 +315,12 @@ impl ProgramStep {
             | Self::Switch { length, .. }
             | Self::Optional { length, .. }
             | Self::Boxed { length, .. } => *length as usize,
-            _ => 0,
+            Self::Reserve { .. } | Self::Align { .. } | Self::Zero { .. } => 0,
+            Self::Put { .. } | Self::PutArray { .. } | Self::PutCounted { .. } => 0,
+            Self::Copy { .. } | Self::CopyCounted { .. } | Self::Text { .. } => 0,
+            Self::Blit { .. } | Self::BlitCounted { .. } => 0,
+            Self::List { .. } | Self::Chain { .. } => 0,
+            Self::Call { .. } | Self::External => 0,
         }
     }
 }

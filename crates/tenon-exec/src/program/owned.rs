@@ -230,6 +230,10 @@ fn takes_memory(step: &ProgramStep) -> bool {
         ProgramStep::PutElements { count, .. } | ProgramStep::Loop { count, .. } => {
             matches!(count, Count::Counted(_))
         }
-        _ => false,
+        ProgramStep::Reserve { .. } | ProgramStep::Align { .. } | ProgramStep::Zero { .. } => false,
+        ProgramStep::Put { .. } | ProgramStep::PutArray { .. } => false,
+        ProgramStep::Copy { .. } | ProgramStep::Blit { .. } => false,
+        ProgramStep::Switch { .. } | ProgramStep::List { .. } => false,
+        ProgramStep::Call { .. } | ProgramStep::External => false,
     }
 }
