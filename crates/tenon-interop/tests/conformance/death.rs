@@ -1,14 +1,13 @@
 //! Peers that die in the middle of calls.
 
 use std::io::Write;
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 
 use tenon::CallError;
 
 use crate::relay::{Relay, Toward};
 use crate::rows::{Client, Execution, Pending, Row, eventually, mortal_rows, plain_rows};
 use crate::service::{ECHO, HOLD, Obliging};
+use crate::sockets;
 
 /// Calls that the service holds, all of them.
 fn calls_that_are_held(client: &Client, service: &Obliging) -> Vec<Pending> {
@@ -112,11 +111,6 @@ fn clients_that_die_in_the_middle_of_calls_leave_nothing_behind() {
 
 /// The mark of a record that never comes.
 fn half_a_call(address: &str) {
-    let (scheme, place) = address.split_once("://").unwrap();
-    let half = [0x80, 0, 0, 40, 0];
-    match scheme {
-        "tcp" => TcpStream::connect(place).unwrap().write_all(&half),
-        _ => UnixStream::connect(place).unwrap().write_all(&half),
-    }
-    .unwrap();
+    let mut stream = sockets::connect(address).unwrap();
+    stream.write_all(&[0x80, 0, 0, 40, 0]).unwrap();
 }

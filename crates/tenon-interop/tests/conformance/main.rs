@@ -1,6 +1,7 @@
 //! One suite that every way to call passes: both protocols, over every transport that carries them, from
 //! clients and at servers of threads and of tasks. [`rows`] has the table; a transport that is new is one
-//! more entry there. What makes no sense for one is left out with a reason, which is said.
+//! more entry there, and one more kind of plain socket in [`sockets`]. What makes no sense for one is left
+//! out with a reason, which is said.
 //!
 //! Nothing here depends on how long something takes: what has to happen in an order is held up by a
 //! [gate](service::Gate). Times only bound what would hang.
@@ -32,6 +33,7 @@ mod relay;
 mod rows;
 mod service;
 mod shutdown;
+mod sockets;
 #[path = "../../../tenon-gen/tests/golden/streams_async.rs"]
 mod store_stubs;
 mod streams;

@@ -2,9 +2,7 @@
 //! the other kind.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -22,6 +20,7 @@ use tenon_shm::{Joined, Sizes};
 
 use crate::rows::PATIENCE;
 use crate::service::{ADD, details, interface};
+use crate::sockets::{self, ListenPlace, PlainListener, PlainStream};
 
 /// Bytes of the largest message that a peer takes in.
 const MESSAGE_MAX: usize = 1 << 20;
@@ -54,7 +53,7 @@ impl<S: Read + Write + Send + 'static> Stream for S {}
 struct Shared {
     joined: Joined,
     /// Wakes the other end.
-    socket: UnixStream,
+    socket: PlainStream,
 }
 
 impl Shared {
@@ -93,25 +92,13 @@ impl Write for Shared {
 
 /// Connects to the server at `address`.
 pub fn connect(address: &str) -> Box<dyn Stream> {
-    let (scheme, place) = address.split_once("://").unwrap();
-    match scheme {
-        "tcp" => {
-            let stream = TcpStream::connect(place).unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            Box::new(stream)
-        }
-        "unix" => {
-            let stream = UnixStream::connect(place).unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            Box::new(stream)
-        }
-        "shm" => {
-            let socket = UnixStream::connect(place).unwrap();
-            let joined = tenon_shm::join(socket.as_fd(), Instant::now() + PATIENCE).unwrap();
-            Box::new(Shared { joined, socket })
-        }
-        other => panic!("no peer over {other}"),
+    let socket = sockets::connect(address).unwrap();
+    if address.starts_with("shm:") {
+        let joined = tenon_shm::join(socket.as_fd(), Instant::now() + PATIENCE).unwrap();
+        return Box::new(Shared { joined, socket });
     }
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    Box::new(socket)
 }
 
 /// What a machine of this order grants.
@@ -177,33 +164,21 @@ fn receive(stream: &mut dyn Stream, receiver: &mut Receiver) {
 /// A server of this order, at an address of this kind, for one connection. It carries ADD out, and raises
 /// an exception of its interface for everything else.
 pub fn serve(carrier: &str, order: ByteOrder) -> String {
-    match carrier {
-        "tcp" => {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let address = format!("tcp://{}", listener.local_addr().unwrap());
-            thread::spawn(move || answer(&mut listener.accept().unwrap().0, order));
-            address
+    let (listener, place) = PlainListener::bind(carrier);
+    let is_shared = carrier == "shm";
+    let ListenPlace { address, file } = place;
+    thread::spawn(move || {
+        let mut socket = listener.accept().unwrap();
+        // No other client is to come.
+        file.map(std::fs::remove_file).transpose().unwrap();
+        if is_shared {
+            let joined = tenon_shm::invite(socket.as_fd(), Sizes::default()).unwrap();
+            answer(&mut Shared { joined, socket }, order);
+        } else {
+            answer(&mut socket, order);
         }
-        "unix" | "shm" => {
-            let path = crate::rows::fresh_path();
-            let listener = UnixListener::bind(&path).unwrap();
-            let address = format!("{carrier}://{}", path.display());
-            let is_shared = carrier == "shm";
-            thread::spawn(move || {
-                let mut socket = listener.accept().unwrap().0;
-                // Nobody else is to come.
-                std::fs::remove_file(path).unwrap();
-                if is_shared {
-                    let joined = tenon_shm::invite(socket.as_fd(), Sizes::default()).unwrap();
-                    answer(&mut Shared { joined, socket }, order);
-                } else {
-                    answer(&mut socket, order);
-                }
-            });
-            address
-        }
-        other => panic!("no peer over {other}"),
-    }
+    });
+    address
 }
 
 fn answer(stream: &mut dyn Stream, order: ByteOrder) {

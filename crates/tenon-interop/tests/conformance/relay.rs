@@ -1,8 +1,7 @@
 //! What stands between a client and a server, and does to the bytes what a test asks for.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::net::{Shutdown, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,6 +10,7 @@ use std::time::Duration;
 
 use crate::interloper::Interloper;
 use crate::rows::fresh_path;
+use crate::sockets::{self, PlainListener, PlainStream};
 
 /// What a server that waits for more has to say to a damaged piece it says at once, or never.
 const LISTEN: Duration = Duration::from_millis(2);
@@ -54,29 +54,13 @@ impl Drop for Files {
     }
 }
 
-/// A stream of either kind.
-trait Stream: Read + Write + Send + Sized + 'static {
-    fn again(&self) -> Self;
-    fn end(&self);
+fn again(stream: &PlainStream) -> PlainStream {
+    stream.try_clone().unwrap()
 }
 
-impl Stream for TcpStream {
-    fn again(&self) -> Self {
-        self.try_clone().unwrap()
-    }
-    fn end(&self) {
-        // It may have ended already.
-        let _ = self.shutdown(Shutdown::Both);
-    }
-}
-
-impl Stream for UnixStream {
-    fn again(&self) -> Self {
-        self.try_clone().unwrap()
-    }
-    fn end(&self) {
-        let _ = self.shutdown(Shutdown::Both);
-    }
+fn end(stream: &PlainStream) {
+    // It may have ended already.
+    let _ = stream.shutdown(Shutdown::Both);
 }
 
 impl Relay {
@@ -88,33 +72,11 @@ impl Relay {
             ..self.clone()
         };
         let (scheme, place) = address.split_once("://").unwrap();
-        let place = place.to_owned();
         match scheme {
-            "tcp" => {
-                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-                let here = format!("tcp://{}", listener.local_addr().unwrap());
-                thread::spawn(move || {
-                    while let Ok((client, _)) = listener.accept() {
-                        relay.join(client, TcpStream::connect(&place).ok());
-                    }
-                });
-                here
-            }
-            "unix" => {
-                let path = fresh_path();
-                let listener = UnixListener::bind(&path).unwrap();
-                self.files.0.lock().unwrap().push(path.clone());
-                thread::spawn(move || {
-                    while let Ok((client, _)) = listener.accept() {
-                        relay.join(client, UnixStream::connect(&place).ok());
-                    }
-                });
-                format!("unix://{}", path.display())
-            }
             "udp" => {
                 let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
                 let here = format!("udp://{}", socket.local_addr().unwrap());
-                relay.exchange(socket, &place);
+                relay.exchange(socket, place);
                 here
             }
             "shm" => {
@@ -122,7 +84,17 @@ impl Relay {
                 self.files.0.lock().unwrap().push(path.clone());
                 self.interloper.before(address, path)
             }
-            other => panic!("no relay for {other}"),
+            _ => {
+                let (listener, here) = PlainListener::bind(scheme);
+                self.files.0.lock().unwrap().extend(here.file);
+                let server = address.to_owned();
+                thread::spawn(move || {
+                    while let Ok(client) = listener.accept() {
+                        relay.join(client, sockets::connect(&server).ok());
+                    }
+                });
+                here.address
+            }
         }
     }
 
@@ -144,15 +116,15 @@ impl Relay {
         self.interloper.cut();
     }
 
-    fn join<S: Stream>(&self, client: S, server: Option<S>) {
+    fn join(&self, client: PlainStream, server: Option<PlainStream>) {
         let Some(server) = server else {
-            return client.end();
+            return end(&client);
         };
-        let ending = client.again();
+        let ending = again(&client);
         let ends = &mut *self.ends.lock().unwrap();
-        ends.push(Box::new(move || ending.end()));
+        ends.push(Box::new(move || end(&ending)));
         for (toward, from, to) in [
-            (Toward::Server, client.again(), server.again()),
+            (Toward::Server, again(&client), again(&server)),
             (Toward::Client, server, client),
         ] {
             let relay = self.clone();
@@ -160,7 +132,7 @@ impl Relay {
         }
     }
 
-    fn pump<S: Stream>(&self, toward: Toward, mut from: S, mut to: S) {
+    fn pump(&self, toward: Toward, mut from: PlainStream, mut to: PlainStream) {
         let mut room = vec![0; 64 << 10];
         while let Ok(length @ 1..) = from.read(&mut room) {
             let mut piece = room[..length].to_vec();
@@ -174,8 +146,8 @@ impl Relay {
                 break;
             }
         }
-        from.end();
-        to.end();
+        end(&from);
+        end(&to);
     }
 
     /// Touches a piece if it is its turn.

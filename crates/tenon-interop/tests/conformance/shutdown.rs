@@ -1,8 +1,6 @@
 //! Servers that stop: what was begun is answered, what comes later is refused.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +9,7 @@ use tenon_proto::onc::reply::CLOSE_NOTICE;
 
 use crate::rows::{End, Execution, Row, plain_rows, rows, sized_rows};
 use crate::service::{ECHO, HOLD, Obliging, PROGRAM, VERSION};
+use crate::sockets;
 
 #[test]
 fn calls_in_flight_are_answered_and_later_ones_refused() {
@@ -49,7 +48,7 @@ fn clients_of_onc_rpc_get_a_close_notice_behind_their_replies() {
     for row in plain_rows().into_iter().filter(is_tried) {
         for is_idle in [false, true] {
             let server = row.server(&Obliging::default(), Execution::Inline);
-            let mut stream = connect_raw(&server.address());
+            let mut stream = sockets::connect(&server.address()).unwrap();
             let words = [0_u32, 2, PROGRAM, VERSION, 0, 0, 0, 0, 0];
             let call = [
                 &7_u32.to_be_bytes()[..],
@@ -73,17 +72,6 @@ fn clients_of_onc_rpc_get_a_close_notice_behind_their_replies() {
             });
             assert_eq!(rest, record(&CLOSE_NOTICE), "{row}");
         }
-    }
-}
-
-trait RawStream: Read + Write {}
-impl<S: Read + Write> RawStream for S {}
-
-fn connect_raw(address: &str) -> Box<dyn RawStream> {
-    let (scheme, place) = address.split_once("://").unwrap();
-    match scheme {
-        "tcp" => Box::new(TcpStream::connect(place).unwrap()),
-        _ => Box::new(UnixStream::connect(place).unwrap()),
     }
 }
 
