@@ -44,6 +44,7 @@ mod happy_eyeballs;
 #[cfg(all(target_os = "linux", not(tenon_portable)))]
 mod linux;
 mod liveness;
+mod monotonic;
 #[cfg(any(
     not(all(feature = "udp", feature = "account")),
     not(target_os = "linux"),
@@ -81,6 +82,7 @@ pub use connected::ConnectedSocket;
 pub use datagram::DatagramSocket;
 pub use happy_eyeballs::{AttemptSchedule, FailedAttempts, interleave_families};
 pub use liveness::Liveness;
+pub use monotonic::monotonic_nanos;
 pub use packet_stamps::{FollowedPackets, PacketCosts, PacketStamps};
 pub use pair::{PairedSocket, send_paired, socket_pair};
 pub use poll_event::{PollEvent, Watch};

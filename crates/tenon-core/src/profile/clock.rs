@@ -9,8 +9,10 @@ use std::fs;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
+use tenon_net::monotonic_nanos;
+
+use super::NANOS;
 use super::counter::Counter;
-use super::monotonic::{NANOS, monotonic};
 
 /// A clock that is read in ticks.
 #[derive(Debug)]
@@ -69,7 +71,7 @@ impl TickClock {
     pub fn now(&self) -> u64 {
         match &self.counter {
             Some(counter) => counter.read(),
-            None => monotonic(),
+            None => monotonic_nanos(),
         }
     }
 

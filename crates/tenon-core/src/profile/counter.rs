@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use super::monotonic::{NANOS, monotonic};
+use tenon_net::monotonic_nanos;
+
+use super::NANOS;
 
 /// File in which the kernel names its clock source.
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -23,7 +25,7 @@ impl Counter {
         }
         let clock = quanta::Clock::new();
         // Where it does not trust the counter it reads the monotonic clock, and does not say so.
-        let (before, read, after) = (monotonic(), clock.raw(), monotonic());
+        let (before, read, after) = (monotonic_nanos(), clock.raw(), monotonic_nanos());
         (!(before..=after).contains(&read)).then_some(Self(clock))
     }
 

@@ -13,7 +13,6 @@ mod clock;
 #[cfg_attr(not(feature = "account"), path = "no_counter.rs")]
 mod counter;
 mod followed;
-mod monotonic;
 mod packet_way;
 mod packets;
 mod part;
@@ -31,5 +30,8 @@ pub use part::{Owner, Part, Way};
 pub use steps::{AtEnd, NoProbe, Note, Probe, Step, StepRecorder};
 pub use summary::{PartStats, ProfileStats, Summary};
 pub use trace::Trace;
+
+/// Nanoseconds in a second.
+const NANOS: u64 = 1_000_000_000;
 
 tenon_proto::part!("account", IfAccount, if_account);

@@ -1,16 +1,16 @@
 //! Where streams come in: a listening TCP or Unix socket that never blocks. Shared memory is handed
 //! over through a Unix socket.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags, chmod, fchmod, fstat};
+use nix::libc::{O_NOFOLLOW, O_PATH};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{
@@ -111,11 +111,13 @@ impl Listener {
     }
 
     fn bind_path(path: &Path, address: Address, mode: Option<u32>) -> io::Result<Self> {
-        let fd = open(AddressFamily::UNIX)?;
-        let mode = mode.map(|mode| Mode::from_raw_mode(mode & PERMISSIONS));
+        let mut fd = open(AddressFamily::UNIX)?;
+        let mode = mode.map(|mode| mode & PERMISSIONS);
         if let Some(mode) = mode {
             // Linux gives the file the mode of the socket, less the umask: so it is never more open than asked for.
-            fchmod(&fd, mode)?;
+            let socket = File::from(fd);
+            socket.set_permissions(Permissions::from_mode(mode))?;
+            fd = socket.into();
         }
         let at = SocketAddrUnix::new(path)?;
         match net::bind(&fd, &at) {
@@ -310,18 +312,20 @@ impl SocketFile {
     }
 
     /// Adds the permissions that the umask has taken away. Only of this very file: its name may lead elsewhere by now.
-    fn set_mode(&self, mode: Mode) -> io::Result<()> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::open(&self.path, flags, Mode::empty())?;
-        let found = fstat(&file)?;
-        if (found.st_dev, found.st_ino) != self.identity {
+    fn set_mode(&self, mode: u32) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(O_PATH | O_NOFOLLOW);
+        let file = options.open(&self.path)?;
+        let found = file.metadata()?;
+        if (found.dev(), found.ino()) != self.identity {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        if found.st_mode & PERMISSIONS == mode.as_raw_mode() {
+        if found.mode() & PERMISSIONS == mode {
             return Ok(());
         }
         // A descriptor that only names a file can be changed by its name alone.
-        Ok(chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), mode)?)
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        fs::set_permissions(path, Permissions::from_mode(mode))
     }
 }
 

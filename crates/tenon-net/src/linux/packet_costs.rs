@@ -64,7 +64,7 @@ fn system_call() -> u64 {
     let times = (0..SAMPLES).map(|_| {
         let begin = Instant::now();
         for _ in 0..CALLS {
-            std::hint::black_box(rustix::process::getppid());
+            std::hint::black_box(std::os::unix::process::parent_id());
         }
         begin.elapsed().as_nanos() as u64 / u64::from(CALLS)
     });
