@@ -4,15 +4,18 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::io;
 use std::net::Shutdown;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::task::{Poll, ready};
 
 use tenon_net::fd::OwnedFd;
 use tenon_net::{PairedSocket, socket_pair};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, Interest, copy, split};
+use tokio::io::{AsyncRead, AsyncWrite, Interest};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 
+use crate::erased;
+use crate::relayed_bytes::RelayedBytes;
 use crate::watch::{WatchedSource, watch};
 
 /// One of a pair of sockets, as the run time has it.
@@ -57,7 +60,7 @@ where
     let hang_up = HangUp(watch(OwnedFd::from(end.try_clone()?), Interest::WRITABLE)?);
     end.set_nonblocking(true)?;
     let end = AsyncPairedSocket::from_std(end)?;
-    tokio::spawn(relay(stream, end, hang_up));
+    erased::spawn(relay(stream, end, hang_up));
     Ok(relayed.into())
 }
 
@@ -75,30 +78,20 @@ fn downcast<S: 'static, T: 'static>(value: S) -> Result<T, S> {
 }
 
 /// Relays bytes in both directions until the channel or server has closed the connection.
-async fn relay<S: AsyncRead + AsyncWrite>(stream: S, end: AsyncPairedSocket, hang_up: HangUp) {
-    let (mut reader, mut writer) = split(stream);
-    let (mut end_reader, mut end_writer) = end.into_split();
-    let incoming = async {
-        if let Err(error) = copy(&mut reader, &mut end_writer).await {
+async fn relay<S: AsyncRead + AsyncWrite>(stream: S, mut end: AsyncPairedSocket, hang_up: HangUp) {
+    let mut stream = pin!(stream);
+    let mut hung_up = pin!(hang_up.wait());
+    let (mut incoming, mut outgoing) = (RelayedBytes::default(), RelayedBytes::default());
+    poll_fn(|cx| {
+        if let Poll::Ready(Err(error)) = incoming.poll(stream.as_mut(), Pin::new(&mut end), cx) {
             tracing::debug!(%error, "a connection of the program cannot be read any more");
         }
-        // It fails if the connection is closed already, which is the aim.
-        let _ = end_writer.shutdown().await;
-    };
-    let outgoing = async {
-        if let Err(error) = copy(&mut end_reader, &mut writer).await {
+        if let Err(error) = ready!(outgoing.poll(Pin::new(&mut end), stream.as_mut(), cx)) {
             tracing::debug!(%error, "a connection of the program cannot be written any more");
             // The channel or server finds out when it sends; what the peer has sent before is received.
             hang_up.refuse_to_receive();
         }
-        let _ = writer.shutdown().await;
-        hang_up.wait().await;
-    };
-    let (mut incoming, mut outgoing) = (pin!(incoming), pin!(outgoing));
-    let mut has_incoming = true;
-    poll_fn(|cx| {
-        has_incoming = has_incoming && incoming.as_mut().poll(cx).is_pending();
-        outgoing.as_mut().poll(cx)
+        hung_up.as_mut().poll(cx)
     })
     .await;
 }

@@ -76,12 +76,14 @@
 //! waking the driver's thread and its own; where all of a program blocks, `tenon::Client` is faster.
 
 mod client;
+mod erased;
 mod established;
 #[cfg(unix)]
 mod event_source;
 #[cfg(windows)]
 mod event_source_windows;
 mod layered;
+mod relayed_bytes;
 mod server;
 mod streams;
 mod watch;

@@ -8,8 +8,8 @@ use tenon_core::error::ConnectError;
 use tenon_core::options::ChannelOptions;
 use tenon_core::{ClientSocket, Destination};
 use tenon_net::Address;
-use tokio::task::spawn_blocking;
 
+use crate::erased;
 use crate::watch::{AsyncSocket, WatchedSocket};
 
 /// A connection, and where it leads.
@@ -23,10 +23,10 @@ pub(super) async fn socket(
 ) -> Result<ConnectedSocket, ConnectError> {
     let address = destination.address().clone();
     let connect = move || destination.connect(deadline, &options);
-    match spawn_blocking(connect).await {
+    match erased::blocking(connect).await {
         Ok(connected) => connected,
         // A resolver of the program has panicked, or the run time ends.
-        Err(ended) => Err(ConnectError::unreachable(&address, io::Error::other(ended))),
+        Err(ended) => Err(ConnectError::unreachable(&address, ended)),
     }
 }
 

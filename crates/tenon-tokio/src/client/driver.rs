@@ -21,6 +21,7 @@ use super::look::{ReplyPoll, tells_all};
 use super::receive::ReceiveProgress;
 use super::send::SendProgress;
 use super::state::{Calls, ChannelPhase};
+use crate::erased;
 use crate::watch::{WatchedSocket, yield_to_others};
 use tenon_proto::lean::CloseReason;
 
@@ -384,7 +385,7 @@ fn watch_errors(shared: &Arc<SharedChannel>, socket: &Arc<WatchedSocket>) -> Opt
         return None;
     }
     let (shared, socket) = (Arc::clone(shared), Arc::clone(socket));
-    let task = tokio::spawn(async move {
+    let task = erased::spawn(async move {
         while socket.next_error().await.is_ok() {
             let mut state = shared.lock();
             state.must_receive = true;

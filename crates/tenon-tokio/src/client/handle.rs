@@ -22,6 +22,7 @@ use tokio::time::sleep;
 
 use super::channel::Channel;
 use super::ticket::{PendingCall, ReplyFuture, keep_metadata};
+use crate::erased::ErasedFuture;
 
 /// Calls one version of a program from tasks. Clones and the copies that the `with_` methods make share the channel;
 /// any number of tasks may call at once. Generated clients wrap one of these.
@@ -72,7 +73,7 @@ impl Client {
     /// # Panics
     /// Outside of a tokio run time with input, output and time.
     pub async fn connect(address: &str, program: u32, version: u32) -> Result<Self, ConnectError> {
-        Self::connect_with(address, program, version, ChannelOptions::default()).await
+        Self::open(address, program, version, ChannelOptions::default()).await
     }
 
     /// Connects as [`connect`](Self::connect) does, within the limits of `options`; the resolver has as much time as
@@ -89,10 +90,23 @@ impl Client {
         version: u32,
         options: ChannelOptions,
     ) -> Result<Self, ConnectError> {
-        let resolver = (options.resolver.clone()).unwrap_or_else(tenon::default_resolver);
-        let destination = Destination::of_program(address.parse()?, program, version, resolver)?;
-        let channel = Channel::connect_to(destination, options).await?;
-        Ok(Self::over(channel, program, version))
+        Self::open(address, program, version, options).await
+    }
+
+    /// Connects by code that programs do not compile anew.
+    fn open(
+        address: &str,
+        program: u32,
+        version: u32,
+        options: ChannelOptions,
+    ) -> ErasedFuture<'_, Result<Self, ConnectError>> {
+        Box::pin(async move {
+            let resolver = (options.resolver.clone()).unwrap_or_else(tenon::default_resolver);
+            let destination =
+                Destination::of_program(address.parse()?, program, version, resolver)?;
+            let channel = Channel::connect_by(destination, options, None).await?;
+            Ok(Self::over(channel, program, version))
+        })
     }
 
     /// A version of a program at the other end of `channel`. Calls are made with AUTH_NONE, have 25 seconds, and read

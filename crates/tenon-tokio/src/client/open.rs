@@ -19,6 +19,7 @@ use super::channel::{Channel, SharedChannel};
 use super::connect;
 use super::driver::ChannelDriver;
 use super::state::Calls;
+use crate::erased::{self, ErasedFuture};
 use crate::established::into_socket;
 use crate::server::{AsyncCallbacks, CallbackHost};
 use crate::watch::WatchedSocket;
@@ -47,7 +48,7 @@ impl Channel {
         address: &Address,
         options: ChannelOptions,
     ) -> Result<Self, ConnectError> {
-        Self::connect_to(Destination::at(address.clone())?, options).await
+        Self::connect_by(Destination::at(address.clone())?, options, None).await
     }
 
     /// Connects as [`connect_with`](Self::connect_with) does, and serves calls of the server over the connection. If the
@@ -99,14 +100,15 @@ impl Channel {
     }
 
     /// Connects to `destination`, at once or with the first call.
-    pub(super) async fn connect_to(
+    pub(super) fn connect_by(
         destination: Destination,
         options: ChannelOptions,
-    ) -> Result<Self, ConnectError> {
-        Self::connect_by(destination, options, None).await
+        callbacks: Option<CallbackHost>,
+    ) -> ErasedFuture<'static, Result<Self, ConnectError>> {
+        Box::pin(Self::connect_and_greet(destination, options, callbacks))
     }
 
-    async fn connect_by(
+    async fn connect_and_greet(
         destination: Destination,
         options: ChannelOptions,
         callbacks: Option<CallbackHost>,
@@ -165,7 +167,7 @@ impl Channel {
                 .handle_connected(connected, located, &shared.options);
             socket
         });
-        tokio::spawn(ChannelDriver::new(Arc::clone(&shared), socket).run());
+        erased::spawn(ChannelDriver::new(Arc::clone(&shared), socket).run());
         Self::of(shared, room)
     }
 

@@ -12,6 +12,7 @@ use tokio::task::{JoinHandle, yield_now};
 use super::connection::ConnectionTask;
 use super::port::PortTask;
 use super::state::ServerState;
+use crate::erased;
 use crate::watch::{AsyncSocket, WatchedSource};
 
 /// A listener and the task that takes its connections in.
@@ -24,7 +25,7 @@ impl Accepting {
     /// Takes connections in from now on.
     pub(super) fn start(listener: WatchedSource<Listener>, state: &Arc<ServerState>) -> Self {
         let listener = Arc::new(listener);
-        let task = tokio::spawn(accept(Arc::clone(&listener), Arc::clone(state)));
+        let task = erased::spawn(accept(Arc::clone(&listener), Arc::clone(state)));
         Self { listener, task }
     }
 
@@ -133,7 +134,7 @@ impl ServerState {
         tally.connections_accepted.up();
         tally.connections_open.up();
         tracing::debug!(id, ?peer, "a connection");
-        tokio::spawn(ConnectionTask::new(Arc::clone(self), mailbox, socket, host).run());
+        erased::spawn(ConnectionTask::new(Arc::clone(self), mailbox, socket, host).run());
         true
     }
 

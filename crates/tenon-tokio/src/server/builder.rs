@@ -9,13 +9,13 @@ use tenon_core::serve::{ProcedureTimes, ServerSettings, ServerShared, StartError
 use tenon_core::service::Service;
 use tenon_net::Address;
 use tokio::io::Interest;
-use tokio::task::spawn_blocking;
 
 use super::Server;
 use super::accept::Accepting;
 use super::call::AsyncService;
 use super::running::{BeginCall, CallHandler, ListedService};
 use super::state::ServerState;
+use crate::erased::{self, ErasedFuture};
 use crate::watch::watch;
 
 /// A server of tasks that does not serve yet. [`Server::builder`] makes one.
@@ -105,7 +105,16 @@ impl ServerBuilder {
     ///
     /// # Panics
     /// Outside of a tokio run time with input, output and time.
-    pub async fn start(mut self) -> Result<Server, StartError> {
+    pub async fn start(self) -> Result<Server, StartError> {
+        self.open().await
+    }
+
+    /// Starts it by code that programs do not compile anew.
+    fn open(self) -> ErasedFuture<'static, Result<Server, StartError>> {
+        Box::pin(self.open_all())
+    }
+
+    async fn open_all(mut self) -> Result<Server, StartError> {
         let sockets = self.settings.open()?;
         let programs = self.settings.registry.programs();
         let registered = match self.settings.take_registrar() {
@@ -135,11 +144,11 @@ impl ServerBuilder {
         let ports = carriers.map(|carrier| state.open_port(carrier, duplicates));
         // Those that are open close again if another cannot be opened.
         for port in ports.collect::<io::Result<Vec<_>>>()? {
-            tokio::spawn(port.run());
+            erased::spawn(port.run());
         }
         let start = |listener| Accepting::start(listener, &state);
         let accepting = listeners.into_iter().map(start).collect();
-        let expiring = tokio::spawn(Arc::clone(&state).expire_calls()).abort_handle();
+        let expiring = erased::spawn(Arc::clone(&state).expire_calls()).abort_handle();
         let addresses = sockets.addresses;
         Ok(Server::new(
             state, addresses, accepting, expiring, registered,
@@ -152,7 +161,6 @@ async fn register(
     programs: Vec<(u32, u32)>,
     addresses: Vec<Address>,
 ) -> Result<Box<dyn Registered>, StartError> {
-    let registered = spawn_blocking(move || registrar.register(&programs, &addresses)).await;
-    let registered = registered.map_err(io::Error::other)?;
+    let registered = erased::blocking(move || registrar.register(&programs, &addresses)).await?;
     registered.map_err(StartError::Register)
 }

@@ -16,7 +16,6 @@ use tenon_core::streams::ServedStreams;
 use tenon_proto::lean::Status;
 use tenon_wire::Buffer;
 use tokio::runtime::Handle;
-use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
 
 use super::call::{Call, CallMessage};
@@ -26,6 +25,7 @@ use super::mailbox::{ReplyMailbox, ReplyTarget};
 use super::mailbox_callbacks::MailboxCallbacks;
 use super::running::{AbortableCall, CallFuture, CallHandler, FinishedCall, poll_once};
 use super::state::ServerState;
+use crate::erased;
 
 /// What a blocking handler has beside its call: how it learns that it is cancelled, its streams, and the channel back.
 type HandlerMeans<'c> = (
@@ -174,7 +174,9 @@ impl OffloadedCall {
         let state = Arc::clone(&self.state);
         state.shared.tally.calls_handed_over.up();
         match &state.handlers[self.call.service] {
-            CallHandler::Sync => drop(spawn_blocking(move || self.block(&message, None))),
+            CallHandler::Sync => {
+                erased::spawn_blocking(move || self.block(&message, None));
+            }
             CallHandler::Async(service) => {
                 let mailbox = self.progress.target().mailbox();
                 let asked = Call::new(mailbox, self.origin, self.call, message);
@@ -220,13 +222,13 @@ impl OffloadedCall {
         });
         if let Err(error) = spawned {
             tracing::warn!(%error, "cannot start a thread for a call with streams");
-            drop(run_time.spawn_blocking(move || carry_out(&job)));
+            erased::spawn_blocking(move || carry_out(&job));
         }
     }
 
     /// Carries on with a call that waits.
     pub(super) fn carry_on(self, future: CallFuture) {
-        tokio::spawn(async move {
+        erased::spawn(async move {
             let begin = Instant::now();
             if !self.progress.begin() {
                 return;

@@ -17,10 +17,11 @@ use tokio::runtime::Handle;
 #[cfg(all(feature = "signal", unix))]
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, spawn_blocking};
+use tokio::task::AbortHandle;
 
 use super::accept::Accepting;
 use super::state::ServerState;
+use crate::erased::{self, ErasedFuture};
 use crate::established::into_socket;
 
 /// A server for any number of programs and versions, over everything that a [`tenon::Server`] listens at, by tasks of
@@ -148,10 +149,19 @@ impl Server {
     /// kept half-closed until their peers have ended them, for a fifth of a second at most. A handler that still runs
     /// then runs on; its reply goes nowhere.
     pub async fn shutdown(&self, drain: Duration) {
+        self.end(drain).await;
+    }
+
+    /// Shuts the server down by code that programs do not compile anew.
+    fn end(&self, drain: Duration) -> ErasedFuture<'_, ()> {
+        Box::pin(self.end_all(drain))
+    }
+
+    async fn end_all(&self, drain: Duration) {
         let registered = lock(&self.registered).take();
         if registered.is_some() {
             // Whether that could be taken back is logged where it is done.
-            let _ = spawn_blocking(move || drop(registered)).await;
+            let _ = erased::spawn_blocking(move || drop(registered)).await;
         }
         // Before the connections are told, whose clients would come back at once.
         let accepting = std::mem::take(&mut *lock(&self.accepting));
@@ -205,15 +215,14 @@ impl Drop for Server {
     /// Stops as [`shutdown`](Self::shutdown) does, with a second for what was begun, and waits for nothing: a task
     /// of the run time does.
     fn drop(&mut self) {
-        let entered = self.runtime.enter();
+        let _entered = self.runtime.enter();
         for accepting in lock(&self.accepting).drain(..) {
             accepting.abandon(&self.state);
         }
-        drop(entered);
         self.state.stop();
         let (state, expiring) = (Arc::clone(&self.state), self.expiring.clone());
         // A run time that has ended drops the task, as it has dropped all that was open.
-        self.runtime.spawn(async move {
+        erased::spawn(async move {
             state.drain(DRAIN_ON_DROP).await;
             expiring.abort();
         });
