@@ -114,28 +114,47 @@
     )
 )]
 
+#[cfg(feature = "threads")]
 mod client;
+#[cfg(feature = "threads")]
 mod established;
 pub mod health;
 #[cfg(not(feature = "rpcbind"))]
 mod no_rpcbind;
+#[cfg(not(feature = "threads"))]
+mod no_threads;
 #[cfg(feature = "rpcbind")]
 pub mod rpcbind;
+#[cfg(feature = "threads")]
 mod server;
+#[cfg_attr(
+    not(feature = "threads"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "streams of clients are opened by the client of threads"
+    )
+)]
 mod streams;
 
+#[cfg(feature = "threads")]
 pub use client::{
     Batch, Channel, ChannelStepper, Client, ClientView, LeanCalls, OncCalls, PendingCall,
 };
+#[cfg(feature = "threads")]
 #[doc(hidden)]
 pub use client::{UntypedCall, UntypedStreams};
+#[cfg(feature = "threads")]
 pub use established::{EstablishedConnection, memory};
 #[cfg(not(feature = "rpcbind"))]
 #[doc(hidden)]
 pub use no_rpcbind::default_resolver;
+#[cfg(not(feature = "threads"))]
+pub use no_threads::{Channel, Client};
 #[cfg(feature = "rpcbind")]
 #[doc(hidden)]
 pub use rpcbind::default_resolver;
+#[cfg(feature = "threads")]
 pub use server::{Server, ServerBuilder, SteppedServer};
 pub use streams::{
     ArgumentWriter, DecodeItem, EncodeItem, ItemReader, ItemWriter, OpenStreams, StreamPair,

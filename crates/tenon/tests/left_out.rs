@@ -1,5 +1,6 @@
 //! A program with the lean protocol alone: what is there works, and what was left out says which feature it needs.
-//! `cargo test -p tenon-rpc --no-default-features --features lean --test left_out`
+//! `cargo test -p tenon-rpc --no-default-features --features threads,lean --test left_out`
+#![cfg(feature = "threads")]
 #![cfg(not(any(
     feature = "onc",
     feature = "udp",

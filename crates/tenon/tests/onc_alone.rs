@@ -1,6 +1,7 @@
 //! A program with ONC RPC alone, over streams and UDP.
-//! `cargo test -p tenon-rpc --no-default-features --features onc,udp --test onc_alone`
+//! `cargo test -p tenon-rpc --no-default-features --features threads,onc,udp --test onc_alone`
 #![cfg(all(
+    feature = "threads",
     feature = "onc",
     feature = "udp",
     not(any(feature = "lean", feature = "exchange", feature = "xdp"))
