@@ -1,4 +1,4 @@
-//! One direction of a connection whose bytes are relayed.
+//! One direction of a relayed connection.
 
 use std::io;
 use std::ops::Range;
