@@ -13,7 +13,7 @@ use crate::error::DescriptorError;
 /// A rule that a part breaks.
 type Broken = Result<(), String>;
 
-/// Checks an interface whose parts were decoded one by one.
+/// Checks an interface after its parts were decoded one by one.
 pub fn check(schema: &Schema) -> Result<(), DescriptorError> {
     check_ids(schema)?;
     ascend(&schema.types, |def| &*def.name)?;

@@ -35,7 +35,7 @@ pub struct PacketCosts {
     pub kernel_in: u64,
 }
 
-/// Returns the error of a socket whose packets are not followed.
+/// Returns the error of a socket that follows no packets.
 pub(crate) fn not_followed() -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,

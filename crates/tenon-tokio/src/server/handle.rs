@@ -163,7 +163,7 @@ impl Server {
             // Whether that could be taken back is logged where it is done.
             let _ = erased::spawn_blocking(move || drop(registered)).await;
         }
-        // Before the connections are told, whose clients would come back at once.
+        // Before the connections are told, as their clients would come back at once.
         let accepting = std::mem::take(&mut *lock(&self.accepting));
         for accepting in accepting {
             accepting.end(&self.state).await;

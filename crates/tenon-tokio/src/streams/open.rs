@@ -16,7 +16,7 @@ pub type AsyncStreamPair<A, T, E = CallError> = (ItemSink<A, E>, ItemStream<T, E
 /// Makes calls with streams: the [`OpenStreams`](tenon::OpenStreams) of tasks. Such a call has no end in time unless its
 /// [options](CallOptions::timeout) or its client say so.
 pub trait OpenAsyncStreams: Sync {
-    /// Makes a call of which the result is a stream, whose items `decode` reads.
+    /// Makes a call of which the result is a stream of items that `decode` reads.
     ///
     /// # Errors
     /// The call cannot be sent; see [`CallError`].
@@ -27,7 +27,7 @@ pub trait OpenAsyncStreams: Sync {
         options: CallOptions<'_>,
     ) -> impl Future<Output = Result<ItemStream<T, C::Error>, C::Error>> + Send;
 
-    /// Makes a call of which the last argument is a stream, whose items `encode` appends.
+    /// Makes a call of which the last argument is a stream of items that `encode` appends.
     ///
     /// # Errors
     /// As [`open_result`](Self::open_result).

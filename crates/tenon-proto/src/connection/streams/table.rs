@@ -50,7 +50,7 @@ enum Queued {
     No,
     /// That of the calls which have something to send.
     Ready,
-    /// That of the calls whose items wait for credit.
+    /// That of the calls with items that wait for credit.
     Blocked,
 }
 
@@ -314,7 +314,7 @@ impl StreamTable {
         }
     }
 
-    /// Lets a call whose items waited for credit try again.
+    /// Lets a call with items that waited for credit try again.
     fn unblock(&mut self, id: StreamId) {
         if let Some(call) = self.calls.get_mut(&id)
             && call.queued == Queued::Blocked
