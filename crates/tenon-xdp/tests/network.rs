@@ -111,7 +111,10 @@ fn a_peer_may_be_the_kernel() {
         let length = client.recv(&mut room).unwrap();
         assert_eq!(room[..length], data);
     }
-    assert_eq!(server.counters().sent, 98);
+    let counters = server.counters();
+    let by_kernel = counters.sent_by_kernel;
+    assert!((1..=1 + BY_CHANCE).contains(&by_kernel), "{counters:?}");
+    assert_eq!(counters.sent + by_kernel, 99, "{counters:?}");
     // The kernel leaves the sum to hardware, which is not there.
     assert_eq!(server.counters().received_by_kernel, 99);
 }
