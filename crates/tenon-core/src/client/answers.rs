@@ -14,7 +14,7 @@ use super::calls::{CallId, Calls, DatagramCalls};
 use super::datagram_input::DatagramInput;
 use super::input::{Input, ReplyExtensions, ReplyPlace};
 use crate::error::{CallError, ConnectionFailure};
-use crate::streams::{ItemPart, StreamPipes};
+use crate::streams::StreamPipes;
 
 /// A call that is answered.
 #[derive(Debug)]
@@ -131,20 +131,13 @@ fn next_rare_message<W: Copy + PartialEq>(
             NextMessage::Answered(answered)
         }
         Received::PeerClosing(closing) => closing_event(closing)?,
-        Received::Item(item) => {
-            let (id, size, part) = (item.id, item.size, ItemPart::of(&item));
-            let pushed = match part.is_long() {
-                true => pipes.push_whole(id, part, receiver),
-                false => pipes.push(&item),
-            };
-            match pushed {
-                Some(waiter) => NextMessage::Item(waiter),
-                None => {
-                    connection.give_back(id, size);
-                    NextMessage::Other
-                }
+        Received::Item(item) => match pipes.push(&item) {
+            Some(waiter) => NextMessage::Item(waiter),
+            None => {
+                connection.give_back(item.id, item.size);
+                NextMessage::Other
             }
-        }
+        },
         Received::Unbegun(AbandonedCall {
             waiter,
             unsent: Some(unsent),

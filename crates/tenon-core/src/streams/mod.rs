@@ -15,4 +15,4 @@ pub use packer::ItemPacker;
 pub use pipe::{Readable, StreamPipe, Writable};
 pub use pipes::StreamPipes;
 pub use port::{ServedStreams, StreamPort};
-pub use received::{ItemPart, ReceivedItems};
+pub use received::ReceivedItems;

@@ -5,11 +5,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use tenon_proto::connection::ItemMessage;
-use tenon_proto::connection::framing::Receiver;
 use tenon_proto::lean::ITEM_MAX;
 use tenon_wire::Buffer;
 
-use super::received::{ItemPart, ReceivedItems};
+use super::received::ReceivedItems;
 
 /// Bytes of items that a program may hand over before the connection has taken them.
 const QUEUED_MAX: usize = 64 << 10;
@@ -120,22 +119,6 @@ impl StreamPipe {
             state.unreturned += item.size;
             [state.reader.take(), None]
         });
-    }
-
-    /// Takes in the message that a `receiver` has handed out last, with its memory. Returns false, and has not taken it in,
-    /// if others wait: all messages that a window has room for would take more memory than their bytes do.
-    pub(super) fn push_whole(&self, part: ItemPart, receiver: &mut Receiver) -> bool {
-        let mut is_taken = false;
-        self.change(|state| {
-            if !state.received.is_empty() {
-                return [None, None];
-            }
-            state.received.push_whole(part, receiver);
-            state.unreturned += part.size;
-            is_taken = true;
-            [state.reader.take(), None]
-        });
-        is_taken
     }
 
     /// Notes that the peer has no further items.

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use tenon_proto::connection::framing::Receiver;
-use tenon_proto::connection::{ItemMessage, StreamId};
+use tenon_proto::connection::ItemMessage;
 
 use super::pipe::StreamPipe;
-use super::received::ItemPart;
 
 /// The calls of a channel that have streams, and what lies between each and its connection. `W` names the caller that
 /// waits for one.
@@ -74,16 +72,6 @@ impl<W: Copy> StreamPipes<W> {
     pub fn push(&self, item: &ItemMessage<'_>) -> Option<W> {
         let call = self.find(item.id.number)?;
         call.pipe.push(item);
-        Some(call.reader)
-    }
-
-    /// Hands the items of the stream `id` that a `receiver` has handed out last to their call, as [`push`](Self::push)
-    /// does, and with their memory if they are all that waits.
-    pub fn push_whole(&self, id: StreamId, part: ItemPart, receiver: &mut Receiver) -> Option<W> {
-        let call = self.find(id.number)?;
-        if !call.pipe.push_whole(part, receiver) {
-            call.pipe.push(&part.message(id, receiver.last_content()));
-        }
         Some(call.reader)
     }
 

@@ -542,16 +542,6 @@ impl Receiver {
         }
     }
 
-    /// The same, and receives next into the memory of a frame that was detached before, however much that is.
-    pub fn detach_for(&mut self, used: Option<Detached>) -> Option<Detached> {
-        if let Some(used) = used {
-            self.spare = Some(used.into_storage());
-        }
-        let detached = self.detach();
-        self.spare = self.spare.take().filter(is_kept);
-        detached
-    }
-
     /// Has a detached frame that is kept for long take no more memory than it needs, if it is short; what it was in
     /// is received into next.
     pub fn compact(&mut self, detached: &mut Detached) {
@@ -573,7 +563,9 @@ impl Receiver {
             ProtocolReader::Onc(reader) => reader.reattach(storage),
             ProtocolReader::Unknown(_) => None,
         };
-        if let Some(storage) = rest.filter(is_kept) {
+        if let Some(storage) = rest
+            && storage.capacity() <= ROOM_FIRST
+        {
             self.spare = Some(storage);
         }
     }
@@ -633,11 +625,6 @@ impl Receiver {
         with_reader!(self.reader.present_mut(), reader => reader.shrink_to(bytes));
         self.spare = self.spare.take().filter(|spare| spare.capacity() <= bytes);
     }
-}
-
-/// Returns whether memory that is not needed now is kept.
-fn is_kept(storage: &ReceiveBuffer) -> bool {
-    storage.capacity() <= ROOM_FIRST
 }
 
 #[cfg(test)]
