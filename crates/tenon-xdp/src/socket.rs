@@ -226,14 +226,15 @@ impl XdpSocket {
     }
 
     fn send_all_to(&self, all: OutgoingDatagrams<'_>, to: SocketAddrV4) -> io::Result<usize> {
+        let size = all.size.max(1);
         let is_long = self.interface.copies && all.message_datagrams > COPIED_MAX;
-        if is_long && let Some(sent) = self.kernel.send_all(all.bytes, all.size, to) {
+        if is_long && let Some(sent) = self.kernel.send_all(all.bytes, size, to) {
             sent?;
-            self.count_sent_by_kernel(all.bytes.len().div_ceil(all.size));
+            self.count_sent_by_kernel(all.bytes.len().div_ceil(size));
             return Ok(all.bytes.len());
         }
         let mut sent = 0;
-        for data in all.bytes.chunks(all.size.max(1)) {
+        for data in all.bytes.chunks(size) {
             match self.put(data, to) {
                 Ok(()) => sent += data.len(),
                 Err(error) if sent == 0 => return Err(error),
