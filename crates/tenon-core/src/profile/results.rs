@@ -69,9 +69,9 @@ impl CallProfile {
         wall.error()
     }
 
-    /// Returns the newest calls that were followed and had results, in no order.
+    /// Returns the newest calls that were followed and had results, in the order in which they were kept.
     pub fn traces(&self) -> Vec<Trace> {
-        let calls = self.lock().calls.clone();
+        let calls = self.lock().oldest_first();
         let replies = sent_replies(&calls);
         let trace = |times: CallTimestamps| {
             let observed = self.observation(&times, &replies);
@@ -109,6 +109,14 @@ impl CallProfile {
 }
 
 impl RecentCalls {
+    fn oldest_first(&self) -> Vec<CallTimestamps> {
+        let mut calls = self.calls.clone();
+        if calls.len() == self.limit {
+            calls.rotate_left(self.next);
+        }
+        calls
+    }
+
     /// Returns the newest call.
     fn last_mut(&mut self) -> Option<&mut CallTimestamps> {
         let last = (self.next + self.limit - 1) % self.limit;

@@ -91,6 +91,11 @@ impl Summary {
             parts: parts.collect(),
         })
     }
+
+    /// Returns whether a call is one of those that are summed up here, and is not left out.
+    pub fn counts(&self, trace: &Trace) -> bool {
+        kind_of(trace) == (self.way, self.packets)
+    }
 }
 
 impl ProfileStats {
@@ -111,6 +116,8 @@ impl ProfileStats {
 
 #[cfg(test)]
 mod tests {
+    use tenon_proto::lean::Stamps;
+
     use super::*;
     use crate::profile::clock::ClockScale;
     use crate::profile::steps::{CallTimestamps, Step};
@@ -171,6 +178,35 @@ mod tests {
                 .count(),
             0
         );
+    }
+
+    #[test]
+    fn calls_that_are_left_out_are_not_counted() {
+        let by_client = trace([1, 2, 3, 4, 5, 6, 7, 8]);
+        let server = Stamps {
+            clock: 1,
+            rate: 1_000_000_000,
+            received: 1,
+            dispatched: 1,
+            done: 1,
+            sent: 1,
+            packets: None,
+        };
+        let times = CallTimestamps {
+            client: [1; Step::COUNT],
+            server: Some(server),
+            packets: None,
+        };
+        let scale = ClockScale {
+            identity: 1,
+            rate: server.rate,
+        };
+        let by_both = Trace::new(times, None, scale);
+        let traces = [by_client.clone(), by_both.clone(), by_client.clone()];
+        let summary = Summary::of(&traces).expect("calls");
+        assert_eq!((summary.calls, summary.left_out), (2, 1));
+        assert!(summary.counts(&by_client));
+        assert!(!summary.counts(&by_both));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use tenon::{Address, CallProfile, Client, FollowedPackets, PacketCosts, PacketCoverage, Summary};
+use tenon::{
+    Address, CallProfile, Client, FollowedPackets, PacketCosts, PacketCoverage, Summary, Trace,
+};
 
 use super::packets::PacketMeasures;
 use super::subject::{MessageSizes, ProfiledProcedure};
@@ -43,7 +45,7 @@ pub struct ProfileFinding {
     pub bytes: MessageSizes,
     /// The account.
     pub summary: Summary,
-    /// Times of the same calls by a clock around them, which knows nothing of the account.
+    /// Times of the calls of the summary by a clock around them, which knows nothing of the account.
     pub measured: SortedTimes,
     /// Times of as many calls without an account by that clock.
     pub unfollowed: SortedTimes,
@@ -55,6 +57,18 @@ pub struct ProfileFinding {
 pub struct SortedTimes(Vec<Duration>);
 
 impl SortedTimes {
+    fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        Self(times)
+    }
+
+    /// Takes the times of the calls that the summary counts: means over different calls cannot be compared.
+    fn of_counted(summary: &Summary, traces: &[Trace], times: &[Duration]) -> Self {
+        let calls = traces.iter().zip(times);
+        let counted = calls.filter(|(trace, _)| summary.counts(trace));
+        Self::of(counted.map(|(_, time)| *time).collect())
+    }
+
     /// Returns the mean of the middle half, in nanoseconds, as the typical times of an account are made.
     pub fn typical(&self) -> f64 {
         let quarter = self.0.len() / 4;
@@ -161,16 +175,12 @@ impl<'a> ProfileRun<'a> {
     }
 
     fn end(self) -> Result<ProfileFinding, CommandFailure> {
-        let sorted = |mut times: Vec<Duration>| {
-            times.sort_unstable();
-            SortedTimes(times)
-        };
         let packets = self.costs.map(|costs| PacketMeasures {
             costs,
             clock_error: median(self.clock_errors),
         });
-        let summary = self.account.summary();
-        let summary = summary.ok_or_else(CommandFailure::explained)?;
+        let traces = self.account.traces();
+        let summary = Summary::of(&traces).ok_or_else(CommandFailure::explained)?;
         if packets.is_some() && summary.packets == PacketCoverage::Neither {
             return Err(no_stamps(&self.place.subject.name));
         }
@@ -179,9 +189,9 @@ impl<'a> ProfileRun<'a> {
             address: self.place.address.clone(),
             procedure: self.place.subject.name.clone(),
             bytes: self.bytes,
+            measured: SortedTimes::of_counted(&summary, &traces, &self.measured),
+            unfollowed: SortedTimes::of(self.unfollowed),
             summary,
-            measured: sorted(self.measured),
-            unfollowed: sorted(self.unfollowed),
         })
     }
 }
