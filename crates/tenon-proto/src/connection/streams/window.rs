@@ -5,15 +5,32 @@ use crate::codec::lean::{CONNECTION_WINDOW, STREAM_WINDOW};
 /// Streams that may stand still, each with its window full, before others of the connection have to wait, too.
 const STALLED_STREAMS: u32 = CONNECTION_WINDOW / STREAM_WINDOW;
 
-/// The part of a window that is granted again at once, and that is much for a round trip: one in so many. It is less than
-/// half, as the two longest messages that go in the first window may be a little shorter than that.
-const PART: u64 = 3;
+/// The part of the first window that is granted again at once: one in so many. It is less than half, as the two longest
+/// messages that go in that window may be a little shorter than that.
+const FIRST_GRANT: u64 = 3;
+
+/// The part of a larger window that is granted again at once. A credit wakes a thread of the sender: fewer are better, as
+/// long as the other half lasts until it comes.
+const GRANT: u64 = 2;
+
+/// The part of a window that is much for a round trip. An answer to a ping may come sooner than what a credit is for: the
+/// sender has to be scheduled.
+const MUCH: u64 = 8;
+
+/// Returns whether so many bytes of a window are to be granted again at once.
+fn is_due(unreturned: u64, window: u32) -> bool {
+    let part = match window > STREAM_WINDOW {
+        true => GRANT,
+        false => FIRST_GRANT,
+    };
+    part * unreturned >= window.into()
+}
 
 /// What this end takes of all streams of a connection together, and how far the window of each may grow.
 ///
 /// A window that is smaller than what passes in a round trip holds its sender up. So a ping follows a credit, and the
-/// bytes of items that come before its answer are what the connection carries in a round trip: if they are a third of a
-/// window or more, windows are doubled.
+/// bytes of items that come before its answer are what the connection carries in a round trip: if they are an eighth of
+/// a window or more, windows are doubled.
 #[derive(Debug)]
 pub(super) struct ConnectionWindow {
     /// Bytes of the window of a stream.
@@ -75,7 +92,7 @@ impl ConnectionWindow {
 
     /// Returns whether so much may be granted that the peer is to be told without a credit for a stream.
     pub(super) fn is_due(&self) -> bool {
-        PART * self.unreturned >= u64::from(self.stream)
+        is_due(self.unreturned, self.stream)
     }
 
     /// Takes what is granted now.
@@ -100,7 +117,7 @@ impl ConnectionWindow {
         let Some((_, before)) = self.probe.take_if(|(probe, _)| *probe == number) else {
             return;
         };
-        if PART * (self.received - before) >= self.stream.into() {
+        if MUCH * (self.received - before) >= self.stream.into() {
             let grown = (2 * self.stream).min(self.stream_max);
             self.unreturned += u64::from(STALLED_STREAMS * (grown - self.stream));
             self.stream = grown;
@@ -123,11 +140,10 @@ impl StreamWindow {
         Ok(())
     }
 
-    /// As [`ConnectionWindow::give_back`]; returns whether the peer is to be told: a third of the window is free
-    /// again.
+    /// As [`ConnectionWindow::give_back`]; returns whether the peer is to be told.
     pub(super) fn give_back(&mut self, bytes: u64) -> bool {
         self.unreturned += bytes;
-        PART * self.unreturned >= self.bytes.into()
+        is_due(self.unreturned, self.bytes)
     }
 
     /// Takes what is granted now, with a window as large as those of the connection are.
@@ -137,5 +153,19 @@ impl StreamWindow {
         let bytes = std::mem::take(&mut self.unreturned) + u64::from(growth);
         self.allowed += bytes;
         u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_third_of_the_first_window_is_granted_again_and_half_of_a_larger_one() {
+        for (window, part) in [(STREAM_WINDOW, 3), (2 * STREAM_WINDOW, 2), (4 << 20, 2)] {
+            let due = u64::from(window.div_ceil(part));
+            assert!(is_due(due, window), "{window}");
+            assert!(!is_due(due - 1, window), "{window}");
+        }
     }
 }
