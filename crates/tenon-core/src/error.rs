@@ -439,6 +439,20 @@ pub fn port_closed(address: &Address, cause: io::Error) -> io::Error {
     io::Error::new(cause.kind(), PortClosed { address, cause })
 }
 
+/// Returns the error alone, for a report that names the address itself. Others may have the error, too.
+fn without_address(error: io::Error) -> io::Error {
+    let inner = error.get_ref().map(|inner| {
+        let shared = inner.downcast_ref::<Arc<io::Error>>();
+        shared.and_then(|shared| shared.get_ref()).unwrap_or(inner)
+    });
+    let closed = inner.and_then(|inner| inner.downcast_ref::<PortClosed>());
+    match closed.map(|closed| (closed.cause.raw_os_error(), closed.cause.kind())) {
+        Some((Some(code), _)) => io::Error::from_raw_os_error(code),
+        Some((None, kind)) => kind.into(),
+        None => error,
+    }
+}
+
 impl From<io::Error> for ConnectionFailure {
     fn from(error: io::Error) -> Self {
         Self::Io(Arc::new(error))
@@ -570,7 +584,7 @@ impl ConnectError {
     pub fn unreachable(address: &Address, error: io::Error) -> Self {
         Self::Unreachable {
             address: address.clone(),
-            cause: Arc::new(error),
+            cause: Arc::new(without_address(error)),
         }
     }
 }
@@ -635,7 +649,7 @@ fn advice_on_lean(violation: &lean::Violation) -> &'static str {
 
 fn what_broke(cause: &io::Error) -> &'static str {
     match cause.kind() {
-        io::ErrorKind::ConnectionRefused => "nobody listens at the peer's port",
+        io::ErrorKind::ConnectionRefused => "nothing listens at the peer's port",
         _ => "the connection broke",
     }
 }

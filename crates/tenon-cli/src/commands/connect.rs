@@ -86,26 +86,39 @@ pub fn no_connection(error: &ConnectError) -> CommandFailure {
         _ => return failure,
     };
     match cause.kind() {
-        io::ErrorKind::ConnectionRefused => failure.hint(match address.transport() {
-            Transport::Tcp | Transport::Udp => {
-                "nobody listens there: is the server started, and is it its port? \
-                 `rpcinfo -p HOST` shows the ports of what is registered with rpcbind"
-            }
-            Transport::Xdp => "nobody listens there: is the server started, and is it its port?",
-            Transport::Unix | Transport::Shm => {
-                "nobody listens there any more, only the socket's file is left: is the server started?"
-            }
-        }),
+        io::ErrorKind::ConnectionRefused => failure.hint(hint_on_refusal(address)),
         io::ErrorKind::NotFound => failure.hint(match address.transport() {
             Transport::Unix | Transport::Shm => "there is no such socket: is the server started?",
             Transport::Tcp | Transport::Udp | Transport::Xdp => "is the host's name right?",
         }),
         io::ErrorKind::TimedOut => failure.hint(
-            "nothing answered in time: a firewall may be on the way, or nobody there; \
+            "nothing answered in time: a firewall may be on the way, or no host there; \
              --timeout says how long to wait",
         ),
         _ => failure,
     }
+}
+
+/// Returns what to do about an address that refuses.
+fn hint_on_refusal(address: &Address) -> &'static str {
+    match address.transport() {
+        Transport::Tcp | Transport::Udp => {
+            "nothing listens there: is the server started, and is it its port? \
+             `rpcinfo -p HOST` shows the ports of what is registered with rpcbind"
+        }
+        Transport::Xdp => "nothing listens there: is the server started, and is it its port?",
+        Transport::Unix | Transport::Shm => {
+            "nothing listens there any more, only the socket's file is left: is the server started?"
+        }
+    }
+}
+
+/// Returns whether datagrams met a port at which nothing listens.
+fn is_refused(error: &CallError) -> bool {
+    let CallError::Disconnected { cause, .. } = error else {
+        return false;
+    };
+    cause.kind() == io::ErrorKind::ConnectionRefused
 }
 
 /// Returns the failure of a call to `address` without a result, and what to do about it.
@@ -114,6 +127,9 @@ pub fn failure(address: &Address, error: &CallError) -> CommandFailure {
     if let CallError::InsecureToken = error {
         return CommandFailure::usage("the token would go over a network without encryption")
             .hint("--allow-insecure sends it all the same; anyone on the way can read it then");
+    }
+    if is_refused(error) {
+        return failure.hint(hint_on_refusal(address));
     }
     match address.protocol() {
         Protocol::Onc => match (address.path(), error) {

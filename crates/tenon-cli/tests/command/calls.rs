@@ -224,9 +224,15 @@ fn what_goes_wrong_is_said_with_what_to_do() {
     let arguments = ["call", &server.tcp, DEMO, "SAY_HELLO", "-"];
     let latin = tenon_reading(&arguments, b"\"caf\xe9\"").fails_with(1);
     assert!(latin.contains(r#"{"hex": "#), "{latin}");
-    let nobody = tenon(&["call", "tcp://127.0.0.1:1", DEMO, "DEMO_NULL"]).fails_with(1);
-    assert!(nobody.contains("tcp://127.0.0.1:1"), "{nobody}");
-    assert!(nobody.contains("is the server started"), "{nobody}");
+    for address in [
+        "tcp://127.0.0.1:1",
+        "udp://127.0.0.1:1",
+        "lean+udp://127.0.0.1:1",
+    ] {
+        let refused = tenon(&["call", address, DEMO, "DEMO_NULL"]).fails_with(1);
+        assert_eq!(refused.matches(address).count(), 1, "{refused}");
+        assert!(refused.contains("is the server started"), "{refused}");
+    }
     let nothing = tenon(&["call", "unix:///nowhere/at/all", DEMO, "DEMO_NULL"]).fails_with(1);
     assert!(nothing.contains("there is no such socket"), "{nothing}");
     let (folder, left) = abandoned_socket();

@@ -47,7 +47,7 @@ fn the_exit_status_says_whether_a_server_serves() {
     }
     drop(server);
     let said = tenon(&["health", &address]).fails_with(1);
-    assert!(said.contains("nobody listens there"), "{said}");
+    assert!(said.contains("nothing listens there"), "{said}");
     let (_server, address) = start(None);
     let said = tenon(&["health", &address]).fails_with(1);
     assert!(said.contains("does not say how it is"), "{said}");

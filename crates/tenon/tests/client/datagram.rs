@@ -178,7 +178,7 @@ fn a_closed_port_is_reported_and_a_later_call_gets_through() {
     let text = error.to_string();
     assert!(
         text.starts_with(&format!(
-            "nobody listens at the peer's port: udp://{address}: Connection refused"
+            "nothing listens at the peer's port: udp://{address}: Connection refused"
         )),
         "{text}"
     );
