@@ -1,5 +1,8 @@
 //! A client: one version of a program, at the other end of a channel.
 
+mod lean_calls;
+mod onc_calls;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +16,19 @@ use tenon_core::profile::{
 };
 use tenon_core::propagation::Propagation;
 use tenon_core::timer::CallLimit;
-use tenon_core::{CallTarget, LeanInput, MakeCalls};
+use tenon_core::{CallTarget, MakeCalls};
 use tenon_net::Protocol;
 use tenon_proto::connection::CallDraft;
-use tenon_proto::lean::{ByteOrder, CallStreams, Interface, Metadata, MetadataError};
+use tenon_proto::lean::{Interface, Metadata, MetadataError};
 use tenon_proto::onc::auth::Credential;
-use tenon_wire::{Buffer, DecodeError, DecodeMode, Decoder, EncodeError, Encoder, Lean, Limits};
+use tenon_wire::{Buffer, DecodeMode, Limits};
+
+pub use lean_calls::LeanCalls;
+pub use onc_calls::OncCalls;
 
 use super::call::{CallHandle, ReceivedReply, keep_metadata};
 use super::channel::Channel;
 use super::pending::PendingCall;
-use super::untyped::UntypedStreams;
 
 /// Calls one version of a program. Clones and the copies that the `with_` methods make share the channel; any number of
 /// threads may call at once. Generated clients wrap one of these.
@@ -51,14 +56,6 @@ pub struct ClientView<'c> {
     client: &'c Client,
     options: CallOptions<'c>,
 }
-
-/// Calls by ONC RPC with arguments and results that are moved by hand.
-#[derive(Debug, Clone, Copy)]
-pub struct OncCalls<'c>(ClientView<'c>);
-
-/// Calls by the lean protocol with arguments and results that are moved by hand.
-#[derive(Debug, Clone, Copy)]
-pub struct LeanCalls<'c>(ClientView<'c>);
 
 impl Client {
     /// A version of a program at the other end of `channel`. Calls are made with AUTH_NONE, have 25 seconds, and read
@@ -520,189 +517,6 @@ impl MakeCalls for Client {
     #[inline]
     fn target(&self) -> CallTarget<'_> {
         self.caller.target(self.channel.address())
-    }
-}
-
-impl<'c> OncCalls<'c> {
-    /// Calls a procedure and waits for its result, which `decode` reads where it was received: other callers of the
-    /// channel may have to wait meanwhile.
-    ///
-    /// # Errors
-    /// By blame; see [`CallError`].
-    #[inline]
-    pub fn call<T>(
-        self,
-        procedure: u32,
-        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
-        decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
-    ) -> Result<T, CallError> {
-        match self.0.due_profile() {
-            None => self.call_probed(procedure, encode, decode, NoProbe),
-            Some(account) => {
-                account.follow(|steps| self.call_probed(procedure, encode, decode, steps))
-            }
-        }
-    }
-
-    #[inline]
-    fn call_probed<T>(
-        &self,
-        procedure: u32,
-        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
-        decode: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
-        probe: impl Probe,
-    ) -> Result<T, CallError> {
-        let write = |message: &mut Buffer| self.write(message, procedure, encode, probe);
-        let mut reply = self.0.call_written(procedure, write, probe)?;
-        let (results, _) = reply.results();
-        let value = self.0.client.caller.decoding().decode(results, decode);
-        probe.at(Step::Decoded);
-        value
-    }
-
-    /// Sends a call and returns at once, as [`Client::start`] does.
-    ///
-    /// # Errors
-    /// The call cannot be sent; see [`CallError`].
-    pub fn start<T>(
-        self,
-        procedure: u32,
-        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
-        decode: fn(&mut Decoder<'_>) -> Result<T, DecodeError>,
-    ) -> Result<PendingCall<T>, CallError> {
-        let decode = DecodeBy::Onc(decode);
-        match self.0.follow() {
-            None => {
-                let write = |message: &mut Buffer| self.write(message, procedure, encode, NoProbe);
-                Ok(self
-                    .0
-                    .pending(self.0.start_written(write, NoProbe)?, decode))
-            }
-            Some(followed) => {
-                let steps = followed.steps();
-                let write = |message: &mut Buffer| self.write(message, procedure, encode, steps);
-                let ticket = self.0.start_written(write, steps)?;
-                Ok(self.0.pending(ticket, decode).followed_by(followed))
-            }
-        }
-    }
-
-    #[inline]
-    fn write(
-        &self,
-        message: &mut Buffer,
-        procedure: u32,
-        encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), EncodeError>,
-        probe: impl Probe,
-    ) -> Result<CallDraft<'c>, CallError> {
-        (self.0.client.caller).begin(message, procedure, &self.0.options)?;
-        encode(&mut Encoder::new(message))?;
-        probe.at(Step::Encoded);
-        Ok(CallDraft::Onc)
-    }
-}
-
-impl<'c> LeanCalls<'c> {
-    pub(super) fn view(&self) -> &ClientView<'c> {
-        &self.0
-    }
-
-    /// Calls a procedure, which has a number of 16 bits, and waits for its result, as [`OncCalls::call`] does.
-    ///
-    /// # Errors
-    /// By blame; see [`CallError`].
-    #[inline]
-    pub fn call<T>(
-        self,
-        procedure: u32,
-        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
-        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
-    ) -> Result<T, CallError> {
-        match self.0.due_profile() {
-            None => self.call_probed(procedure, encode, decode, NoProbe),
-            Some(account) => {
-                account.follow(|steps| self.call_probed(procedure, encode, decode, steps))
-            }
-        }
-    }
-
-    #[inline]
-    fn call_probed<T>(
-        &self,
-        procedure: u32,
-        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
-        decode: impl FnOnce(&mut LeanInput<'_>) -> Result<T, DecodeError>,
-        probe: impl Probe,
-    ) -> Result<T, CallError> {
-        let write = |message: &mut Buffer| self.write(message, procedure, encode, probe);
-        let mut reply = self.0.call_written(procedure, write, probe)?;
-        let (results, order): (&[u8], ByteOrder) = reply.results();
-        let decoding = self.0.client.caller.decoding();
-        let value = decoding.decode_lean(results, order, decode);
-        probe.at(Step::Decoded);
-        value
-    }
-
-    /// Sends a call and returns at once, as [`Client::start`] does.
-    ///
-    /// # Errors
-    /// The call cannot be sent; see [`CallError`].
-    pub fn start<T>(
-        self,
-        procedure: u32,
-        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
-        decode: fn(&mut LeanInput<'_>) -> Result<T, DecodeError>,
-    ) -> Result<PendingCall<T>, CallError> {
-        let decode = DecodeBy::Lean(decode);
-        match self.0.follow() {
-            None => {
-                let write = |message: &mut Buffer| self.write(message, procedure, encode, NoProbe);
-                Ok(self
-                    .0
-                    .pending(self.0.start_written(write, NoProbe)?, decode))
-            }
-            Some(followed) => {
-                let steps = followed.steps();
-                let write = |message: &mut Buffer| self.write(message, procedure, encode, steps);
-                let ticket = self.0.start_written(write, steps)?;
-                Ok(self.0.pending(ticket, decode).followed_by(followed))
-            }
-        }
-    }
-
-    /// Makes a call with streams, without the types of stubs: `encode` appends the arguments but the stream. The run time
-    /// of another language calls it.
-    ///
-    /// # Errors
-    /// As [`OpenStreams::open_result`](crate::OpenStreams::open_result).
-    #[doc(hidden)]
-    pub fn open(
-        self,
-        procedure: u32,
-        streams: CallStreams,
-        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
-    ) -> Result<UntypedStreams, CallError> {
-        let write = |message: &mut Buffer| self.write(message, procedure, encode, NoProbe);
-        let (call, _) = self.0.open_written(streams, write)?;
-        Ok(UntypedStreams::of(call, streams, self.0.caller()))
-    }
-
-    #[inline]
-    fn write(
-        &self,
-        message: &mut Buffer,
-        procedure: u32,
-        encode: impl FnOnce(&mut Encoder<'_, Lean>) -> Result<(), EncodeError>,
-        probe: impl Probe,
-    ) -> Result<CallDraft<'c>, CallError> {
-        let client = self.0.client;
-        let asks_stamps = client.asks_stamps(probe);
-        let draft = client
-            .caller
-            .begin_lean(message, procedure, &self.0.options, asks_stamps)?;
-        encode(&mut Encoder::over(message))?;
-        probe.at(Step::Encoded);
-        Ok(CallDraft::Lean(draft))
     }
 }
 
