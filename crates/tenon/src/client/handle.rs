@@ -241,18 +241,6 @@ impl Client {
         self.call(&Ping)
     }
 
-    /// Returns the calls by ONC RPC with arguments and results that are moved by hand.
-    #[inline]
-    pub fn onc(&self) -> OncCalls<'_> {
-        self.with_options(CallOptions::new()).onc()
-    }
-
-    /// Returns the calls by the lean protocol with arguments and results that are moved by hand.
-    #[inline]
-    pub fn lean(&self) -> LeanCalls<'_> {
-        self.with_options(CallOptions::new()).lean()
-    }
-
     /// Returns whether a call with such a probe asks the server for its time stamps.
     #[inline]
     fn asks_stamps<P: Probe>(&self, _probe: P) -> bool {
@@ -361,18 +349,6 @@ impl<'c> ClientView<'c> {
 
     pub(super) fn options(&self) -> &CallOptions<'c> {
         &self.options
-    }
-
-    /// As [`Client::onc`].
-    #[inline]
-    pub fn onc(self) -> OncCalls<'c> {
-        OncCalls(self)
-    }
-
-    /// As [`Client::lean`].
-    #[inline]
-    pub fn lean(self) -> LeanCalls<'c> {
-        LeanCalls(self)
     }
 
     /// Writes a call by the protocol of the client.

@@ -3,18 +3,35 @@
 use tenon_core::LeanInput;
 use tenon_core::caller::DecodeBy;
 use tenon_core::error::CallError;
+use tenon_core::options::CallOptions;
 use tenon_core::profile::{NoProbe, Probe, Step};
 use tenon_proto::connection::CallDraft;
 use tenon_proto::lean::{ByteOrder, CallStreams};
 use tenon_wire::{Buffer, DecodeError, EncodeError, Encoder, Lean};
 
-use super::ClientView;
+use super::{Client, ClientView};
 use crate::client::pending::PendingCall;
 use crate::client::untyped::UntypedStreams;
 
 /// Calls by the lean protocol with arguments and results that are moved by hand.
 #[derive(Debug, Clone, Copy)]
-pub struct LeanCalls<'c>(pub(super) ClientView<'c>);
+pub struct LeanCalls<'c>(ClientView<'c>);
+
+impl Client {
+    /// Returns the calls by the lean protocol with arguments and results that are moved by hand.
+    #[inline]
+    pub fn lean(&self) -> LeanCalls<'_> {
+        self.with_options(CallOptions::new()).lean()
+    }
+}
+
+impl<'c> ClientView<'c> {
+    /// As [`Client::lean`].
+    #[inline]
+    pub fn lean(self) -> LeanCalls<'c> {
+        LeanCalls(self)
+    }
+}
 
 impl<'c> LeanCalls<'c> {
     pub(in crate::client) fn view(&self) -> &ClientView<'c> {

@@ -2,16 +2,33 @@
 
 use tenon_core::caller::DecodeBy;
 use tenon_core::error::CallError;
+use tenon_core::options::CallOptions;
 use tenon_core::profile::{NoProbe, Probe, Step};
 use tenon_proto::connection::CallDraft;
 use tenon_wire::{Buffer, DecodeError, Decoder, EncodeError, Encoder};
 
-use super::ClientView;
+use super::{Client, ClientView};
 use crate::client::pending::PendingCall;
 
 /// Calls by ONC RPC with arguments and results that are moved by hand.
 #[derive(Debug, Clone, Copy)]
-pub struct OncCalls<'c>(pub(super) ClientView<'c>);
+pub struct OncCalls<'c>(ClientView<'c>);
+
+impl Client {
+    /// Returns the calls by ONC RPC with arguments and results that are moved by hand.
+    #[inline]
+    pub fn onc(&self) -> OncCalls<'_> {
+        self.with_options(CallOptions::new()).onc()
+    }
+}
+
+impl<'c> ClientView<'c> {
+    /// As [`Client::onc`].
+    #[inline]
+    pub fn onc(self) -> OncCalls<'c> {
+        OncCalls(self)
+    }
+}
 
 impl<'c> OncCalls<'c> {
     /// Calls a procedure and waits for its result, which `decode` reads where it was received: other callers of the
