@@ -5,12 +5,13 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
-use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use tenon_net::fd::{AsFd, OwnedFd};
 use tenon_net::{PairedSocket, send_paired, socket_pair};
+
+use crate::spawn::spawn;
 
 /// Bytes that are read at a time from a stream that is no socket.
 const RELAYED_BYTES: usize = 64 << 10;
@@ -158,9 +159,8 @@ impl StreamHalves {
         let (relayed, end) = socket_pair()?;
         let incoming = IncomingEnd(end.try_clone()?);
         let outgoing = OutgoingEnd { end, on_close };
-        let builder = |name: &str| thread::Builder::new().name(name.to_owned());
-        builder("tenon-relay-in").spawn(move || relay_incoming(reader, &incoming))?;
-        builder("tenon-relay-out").spawn(move || relay_outgoing(writer, &outgoing))?;
+        spawn("tenon-relay-in", move || relay_incoming(reader, &incoming))?;
+        spawn("tenon-relay-out", move || relay_outgoing(writer, &outgoing))?;
         Ok(relayed.into())
     }
 }

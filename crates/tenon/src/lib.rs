@@ -127,6 +127,8 @@ mod no_threads;
 pub mod rpcbind;
 #[cfg(feature = "threads")]
 mod server;
+#[cfg(feature = "threads")]
+mod spawn;
 #[cfg_attr(
     not(feature = "threads"),
     allow(

@@ -1,7 +1,6 @@
 //! The calls of a server that are carried out elsewhere than where they were received: how many of them wait and run,
 //! since when, and which of them are given up as they take too long.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,8 +17,7 @@ use crate::service::CancelFlag;
 /// Shortest time between two looks for calls and connections that take too long: there may be many.
 pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The calls of a server that are carried out elsewhere, oldest first. `T` is the target to which a driver answers
-/// them.
+/// The calls of a server that are carried out elsewhere. `T` is the target to which a driver answers them.
 #[derive(Debug)]
 pub struct DeferredCalls<T> {
     calls: Mutex<CallTable<T>>,
@@ -28,8 +26,10 @@ pub struct DeferredCalls<T> {
 
 #[derive(Debug)]
 struct CallTable<T> {
-    by_number: BTreeMap<u64, Arc<CallProgress<T>>>,
-    next: u64,
+    /// Each call in a place of its own, which it keeps.
+    places: Vec<Option<Arc<CallProgress<T>>>>,
+    /// The places without a call.
+    free: Vec<usize>,
     /// Time at which the calls are looked at next.
     due: Option<Instant>,
 }
@@ -41,13 +41,36 @@ struct CallTimeouts {
     handler: Option<Duration>,
 }
 
+impl<T> CallTable<T> {
+    /// Puts a call in the table, and returns its place.
+    fn put(&mut self, call: Arc<CallProgress<T>>) -> usize {
+        if let Some(place) = self.free.pop() {
+            self.places[place] = Some(call);
+            return place;
+        }
+        self.places.push(Some(call));
+        self.places.len() - 1
+    }
+
+    /// Takes the call out that has this place.
+    fn take(&mut self, place: usize) -> Option<Arc<CallProgress<T>>> {
+        self.free.push(place);
+        self.places[place].take()
+    }
+
+    /// Returns the calls, in no order.
+    fn calls(&self) -> impl Iterator<Item = &Arc<CallProgress<T>>> {
+        self.places.iter().flatten()
+    }
+}
+
 impl<T> DeferredCalls<T> {
     /// No calls yet of a server with these limits.
     pub fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
             calls: Mutex::new(CallTable {
-                by_number: BTreeMap::new(),
-                next: 0,
+                places: Vec::new(),
+                free: Vec::new(),
                 due: None,
             }),
             timeouts: CallTimeouts {
@@ -80,9 +103,7 @@ impl<T> DeferredCalls<T> {
             is_answered: AtomicBool::new(false),
         });
         let mut table = self.lock();
-        let number = table.next;
-        table.next += 1;
-        table.by_number.insert(number, Arc::clone(&progress));
+        let place = table.put(Arc::clone(&progress));
         let due = progress
             .due(&self.timeouts, now)
             .filter(|_| table.due.is_none());
@@ -91,7 +112,7 @@ impl<T> DeferredCalls<T> {
         let calls = Arc::clone(self);
         let call = DeferredCall {
             calls,
-            number,
+            place,
             progress,
         };
         (call, due)
@@ -100,7 +121,7 @@ impl<T> DeferredCalls<T> {
     /// Returns `counters` with the calls that wait and run now.
     pub fn count(&self, mut counters: ServerCounters) -> ServerCounters {
         let now = Instant::now();
-        for call in self.lock().by_number.values() {
+        for call in self.lock().calls() {
             match call.state() {
                 DeferredState::Queued => counters.calls_queued += 1,
                 DeferredState::GivenUp => {}
@@ -117,7 +138,7 @@ impl<T> DeferredCalls<T> {
     /// cancelled, too.
     pub fn expire(&self, shared: &ServerShared, now: Instant) -> ExpiredCalls<T> {
         let mut table = self.lock();
-        let calls = table.by_number.values();
+        let calls = table.calls();
         let is_late = |call: &&Arc<CallProgress<T>>| {
             call.due(&self.timeouts, now).is_some_and(|due| due <= now)
         };
@@ -128,7 +149,7 @@ impl<T> DeferredCalls<T> {
                 answers.push((call, reply));
             }
         }
-        let calls = table.by_number.values();
+        let calls = table.calls();
         table.due = calls.filter_map(|call| call.due(&self.timeouts, now)).min();
         let next = table.due;
         drop(table);
@@ -149,7 +170,8 @@ pub struct ExpiredCalls<T> {
 #[derive(Debug)]
 pub struct DeferredCall<T> {
     calls: Arc<DeferredCalls<T>>,
-    number: u64,
+    /// Its place in the table.
+    place: usize,
     progress: Arc<CallProgress<T>>,
 }
 
@@ -182,7 +204,7 @@ impl<T> DeferredCall<T> {
 
 impl<T> Drop for DeferredCall<T> {
     fn drop(&mut self) {
-        let removed = self.calls.lock().by_number.remove(&self.number);
+        let removed = self.calls.lock().take(self.place);
         drop(removed);
     }
 }

@@ -381,7 +381,10 @@ impl ServiceRegistry {
             parts.find(|part| part.procedure == procedure && procedure != 0)
         });
         match part {
-            Some(part) => part.name.to_string().replacen("procedure ", "", 1),
+            Some(part) => {
+                let name = part.name.to_string();
+                name.strip_prefix("procedure ").unwrap_or(&name).to_owned()
+            }
             None => procedure.to_string(),
         }
     }

@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
 
 use super::state::{ChannelPhase, ChannelState};
+use crate::erased::ErasedFuture;
 use crate::server::CallbackHost;
 
 /// The way to one peer. Clones are the same channel; any number of tasks may use it, and any number of clients.
@@ -143,12 +144,22 @@ impl Channel {
         if let Ok(permit) = self.handle.room.try_acquire() {
             return Ok(permit);
         }
-        let acquired = timeout_at(timer.deadline().into(), self.handle.room.acquire()).await;
-        match acquired {
-            Ok(Ok(permit)) => Ok(permit),
-            // The semaphore is never closed.
-            Ok(Err(_)) | Err(_) => Err(timer.unsent_error(Some(self.options().calls_max))),
-        }
+        self.wait_for_room(*timer).await
+    }
+
+    /// Waits for room, by a future that does not lie in that of each call.
+    fn wait_for_room(
+        &self,
+        timer: CallTimer,
+    ) -> ErasedFuture<'_, Result<SemaphorePermit<'_>, CallError>> {
+        Box::pin(async move {
+            let acquired = timeout_at(timer.deadline().into(), self.handle.room.acquire()).await;
+            match acquired {
+                Ok(Ok(permit)) => Ok(permit),
+                // The semaphore is never closed.
+                Ok(Err(_)) | Err(_) => Err(timer.unsent_error(Some(self.options().calls_max))),
+            }
+        })
     }
 
     /// Takes room for one more call, if there is some.
@@ -223,6 +234,10 @@ impl SharedChannel {
             drop(state);
             return woken.into_iter().for_each(Waker::wake);
         }
+        self.wake_several(state);
+    }
+
+    fn wake_several(&self, mut state: MutexGuard<'_, ChannelState>) {
         let mut woken = std::mem::take(&mut state.woken);
         drop(state);
         woken.drain(..).for_each(Waker::wake);

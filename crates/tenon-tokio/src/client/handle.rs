@@ -316,8 +316,18 @@ impl<'c> ClientView<'c> {
         (self.options.get_wait_for_ready()).unwrap_or(options.wait_for_ready)
     }
 
-    /// Makes a call that was written until the peer is ready for it.
-    async fn replied_when_ready(
+    /// Makes a call that was written until the peer is ready for it, by a future for which that of other calls has no
+    /// room.
+    fn replied_when_ready(
+        self,
+        written: (Buffer, CallDraft<'c>),
+        timer: CallTimer,
+        followed: Option<Arc<Followed>>,
+    ) -> ErasedFuture<'c, Result<Results, CallError>> {
+        Box::pin(self.repeat_until_ready(written, timer, followed))
+    }
+
+    async fn repeat_until_ready(
         self,
         (message, draft): (Buffer, CallDraft<'c>),
         timer: CallTimer,
@@ -401,8 +411,7 @@ impl<'c> ClientView<'c> {
         let written = self.written(write, followed.as_ref())?;
         let replied = match self.waits_for_ready() {
             false => ReplyFuture::new(&client.channel, written, timer, followed.clone()).await,
-            // The future of other calls has no room for it.
-            true => Box::pin(self.replied_when_ready(written, timer, followed.clone())).await,
+            true => (self.replied_when_ready(written, timer, followed.clone())).await,
         };
         if let Some(place) = self.options.get_reply_metadata() {
             keep_metadata(&replied, place);

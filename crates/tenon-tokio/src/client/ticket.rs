@@ -81,7 +81,7 @@ impl<'c> ReplyFuture<'c> {
 impl Future for ReplyFuture<'_> {
     type Output = Result<Results, CallError>;
 
-    #[inline]
+    // Not inline: kilobytes that programs would have in the future of each call that they make.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // A peer that always answers within a look must not keep other tasks waiting for ever.
         let coop = ready!(coop::poll_proceed(cx));

@@ -3,7 +3,6 @@
 //! needs one, until the last clone of the channel is gone.
 
 use std::sync::{Arc, PoisonError};
-use std::thread;
 use std::time::Instant;
 
 use tenon_core::Destination;
@@ -20,6 +19,7 @@ use super::callback_pool::CallbackPool;
 use super::channel::Channel;
 use super::link::{CallbackJob, ConnectionSocket};
 use super::state::{Calls, ChannelState};
+use crate::spawn::spawn;
 
 impl Channel {
     /// Connects as [`connect_with`](Self::connect_with) does, and serves calls of the server over the connection. A thread
@@ -44,9 +44,8 @@ impl Channel {
 
     fn start_callbacks(self, pool: &Arc<CallbackPool>) -> Result<Self, ConnectError> {
         let (of_thread, receiver) = (Arc::clone(pool), self.unguarded());
-        let thread = thread::Builder::new().name("tenon-callbacks".to_owned());
-        match thread.spawn(move || receiver.receive_callbacks(&of_thread)) {
-            Ok(_) => Ok(self.guarded(pool)),
+        match spawn("tenon-callbacks", move || receiver.receive_callbacks(&of_thread)) {
+            Ok(()) => Ok(self.guarded(pool)),
             Err(error) => Err(ConnectError::Callbacks {
                 reason: format!("there is no thread: {error}"),
             }),
@@ -84,8 +83,7 @@ impl Channel {
 
     fn start_callback_thread(&self, pool: &Arc<CallbackPool>) {
         let (of_thread, channel) = (Arc::clone(pool), self.unguarded());
-        let thread = thread::Builder::new().name("tenon-callback".to_owned());
-        let started = thread.spawn(move || {
+        let started = spawn("tenon-callback", move || {
             while let Some(job) = of_thread.next_job() {
                 channel.carry_out(&of_thread, job);
             }

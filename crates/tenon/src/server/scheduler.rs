@@ -13,7 +13,6 @@
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::activity::{ThreadActivity, ThreadRole};
@@ -25,6 +24,7 @@ use super::state::ServerState;
 use super::tasks::{RunQueue, Scheduler, WorkItem};
 use super::thread::ThreadContext;
 use super::turn;
+use crate::spawn::spawn;
 
 /// Time that a thread without a task stays.
 const IDLE_THREAD_TTL: Duration = Duration::from_secs(2);
@@ -42,9 +42,8 @@ impl Scheduler {
     /// Starts the first thread and the watchdog.
     pub(super) fn start(&self, server: &Arc<ServerState>, poll: PollDuty) -> io::Result<()> {
         let watching = Arc::clone(server);
-        let builder = thread::Builder::new().name("tenon-watchdog".to_owned());
         let mut tasks = lock(&self.tasks);
-        builder.spawn(move || {
+        spawn("tenon-watchdog", move || {
             let scheduler = &watching.scheduler;
             (watching.watchdog)
                 .run(|activity, handlers| scheduler.take_over(&watching, activity, handlers));
@@ -207,9 +206,8 @@ impl Scheduler {
     pub(super) fn push_streaming_job(&self, server: &Arc<ServerState>, job: CallJob) {
         let job = Arc::new(Mutex::new(Some(job)));
         let (running, handed) = (Arc::clone(server), Arc::clone(&job));
-        let builder = thread::Builder::new().name("tenon-stream".to_owned());
         let mut tasks = lock(&self.tasks);
-        let spawned = builder.spawn(move || {
+        let spawned = spawn("tenon-stream", move || {
             let scheduler = &running.scheduler;
             let job = lock(&handed).take();
             if let Some(job) = job {
@@ -221,7 +219,7 @@ impl Scheduler {
             scheduler.leave();
         });
         match spawned {
-            Ok(_) => {
+            Ok(()) => {
                 server.shared.tally.calls_handed_over.up();
                 self.room.begin_call();
                 tasks.threads += 1;
@@ -401,8 +399,7 @@ impl Scheduler {
 
     fn spawn(&self, tasks: &mut RunQueue, server: &Arc<ServerState>) -> io::Result<()> {
         let server = Arc::clone(server);
-        let builder = thread::Builder::new().name("tenon-serve".to_owned());
-        builder.spawn(move || server.scheduler.run(&server))?;
+        spawn("tenon-serve", move || server.scheduler.run(&server))?;
         tasks.threads += 1;
         Ok(())
     }

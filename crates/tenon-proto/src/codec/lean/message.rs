@@ -153,16 +153,29 @@ impl<'m> Message<'m> {
         &self,
         read: impl FnOnce(&mut FieldReader<'m>) -> Result<T, Fault>,
     ) -> Result<T, Violation> {
-        let body = self.understood()?.body;
-        let before = self.content.len() - body.len();
-        let mut input = FieldReader::new(body, self.order);
-        let read = read(&mut input);
-        let end = before + input.position();
-        match (read, input.rest.len()) {
-            (Ok(value), 0) => Ok(value),
-            (Ok(_), more) => Err(self.violation(Fault::Long(more as u64), end)),
-            (Err(fault), _) => Err(self.violation(fault, end)),
+        let mut fields = self.fields()?;
+        match read(&mut fields) {
+            Ok(value) => self.check_end(&fields).map(|()| value),
+            Err(fault) => Err(self.fault_behind(&fields, fault)),
         }
+    }
+
+    /// Returns the fields of the body.
+    fn fields(&self) -> Result<FieldReader<'m>, Violation> {
+        Ok(FieldReader::new(self.understood()?.body, self.order))
+    }
+
+    /// Checks that all of the body was read, which ends the message.
+    fn check_end(&self, fields: &FieldReader<'_>) -> Result<(), Violation> {
+        match fields.rest.len() {
+            0 => Ok(()),
+            more => Err(self.fault_behind(fields, Fault::Long(more as u64))),
+        }
+    }
+
+    /// A fault behind the fields of the body that were read.
+    fn fault_behind(&self, fields: &FieldReader<'_>, fault: Fault) -> Violation {
+        self.violation(fault, self.content.len() - fields.rest.len())
     }
 
     /// Returns what stands behind the header, without padding.
@@ -430,8 +443,18 @@ pub(crate) fn put_message(
     header: Header,
     body: impl FnOnce(&mut Buffer),
 ) {
-    let draft = MessageDraft::begin(buffer, order, header, &Extras::default());
+    let draft = begin_message(buffer, order, header);
     body(buffer);
+    end_message(draft, buffer);
+}
+
+/// Begins a message with a short body, apart from the code that is made for each body.
+fn begin_message(buffer: &mut Buffer, order: ByteOrder, header: Header) -> MessageDraft {
+    MessageDraft::begin(buffer, order, header, &Extras::default())
+}
+
+/// Ends what [`begin_message`] has begun.
+fn end_message(draft: MessageDraft, buffer: &mut Buffer) {
     draft.seal(buffer);
 }
 
