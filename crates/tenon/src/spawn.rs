@@ -7,10 +7,7 @@ use std::{io, thread};
 ///
 /// # Errors
 /// The system has no further thread.
-pub(crate) fn spawn(
-    name: &'static str,
-    run: impl FnOnce() + Send + 'static,
-) -> io::Result<()> {
+pub(crate) fn spawn(name: &'static str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
     spawn_erased(name, Box::new(run))
 }
 

@@ -44,7 +44,9 @@ impl Channel {
 
     fn start_callbacks(self, pool: &Arc<CallbackPool>) -> Result<Self, ConnectError> {
         let (of_thread, receiver) = (Arc::clone(pool), self.unguarded());
-        match spawn("tenon-callbacks", move || receiver.receive_callbacks(&of_thread)) {
+        match spawn("tenon-callbacks", move || {
+            receiver.receive_callbacks(&of_thread)
+        }) {
             Ok(()) => Ok(self.guarded(pool)),
             Err(error) => Err(ConnectError::Callbacks {
                 reason: format!("there is no thread: {error}"),
