@@ -7,8 +7,6 @@ pub enum Watch {
     Receive,
     /// The same, and room to send.
     ReceiveAndSend,
-    /// The end of the connection in both directions alone: the thread that serves it receives by itself.
-    HangUp,
     /// Nothing. A thread that sleeps in `recv` sees everything by itself, and a socket that a poller knows costs each
     /// message half a microsecond more, at both ends, even if the poller waits for none of what happens.
     Nothing,

@@ -70,7 +70,7 @@ impl Watch {
         match self {
             Self::Receive => Ready::READABLE,
             Self::ReceiveAndSend => Ready::EITHER,
-            Self::HangUp | Self::Nothing => Ready::default(),
+            Self::Nothing => Ready::default(),
         }
     }
 }

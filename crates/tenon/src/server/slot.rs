@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use tenon_core::callbacks::PendingCallback;
 use tenon_core::serve::{AwaitedWriters, CallTally};
 use tenon_core::service::Origin;
-use tenon_net::{Carrier, Stream, Watch, impl_as_fd};
+use tenon_net::{Carrier, Stream, impl_as_fd};
 use tenon_proto::connection::{DeferredId, UnsentCall};
 use tenon_proto::endpoint::DatagramCallKey;
 use tenon_sync::Baton;
@@ -202,16 +202,6 @@ impl SocketSlot {
         match &self.socket {
             SlotSocket::Stream(stream) => Some(stream),
             SlotSocket::Port(_) => None,
-        }
-    }
-
-    /// Returns the events that its socket is watched for while a thread waits for it alone. Memory does not show that a
-    /// peer is gone.
-    pub(super) fn watch_while_staying(&self) -> Watch {
-        if self.stream().is_none_or(Stream::is_socket) {
-            Watch::Nothing
-        } else {
-            Watch::HangUp
         }
     }
 

@@ -128,7 +128,8 @@ impl SlotTurn<'_> {
 
     fn stay(&mut self, place: &mut Option<Box<SlotState>>) -> TurnEnd {
         let slot = self.slot;
-        self.watch(place, slot.watch_while_staying());
+        // The thread sees everything itself: at a socket, and at memory in its sleep, or as it looks for long.
+        self.watch(place, Watch::Nothing);
         let before = self.thread.activity.handlers();
         let end = match &slot.socket {
             SlotSocket::Stream(_) => self.stream().stay(place),
