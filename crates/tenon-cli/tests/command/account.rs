@@ -75,8 +75,8 @@ fn check_sums(account: &Json) {
     assert!((sum - round_trip).abs() < 1e-6, "{sum} {round_trip}");
     let shares: f64 = each.iter().map(|part| number(&part["share"])).sum();
     assert!((shares - 1.0).abs() < 1e-6, "{shares}");
-    // The clock around the calls is another one, and cannot say less than the clock within, except as the
-    // processor's counter was held against it for a moment only.
+    // The clock around the calls is another one. It cannot say less than the clock within, but for the error of the rate
+    // of the processor's counter, which is measured for a moment only.
     let measured = typical(&account["measured"]);
     let (left, share) = (&account["unaccounted"], &account["unaccounted"]["share"]);
     assert!(typical(left) > -1e-3 * measured, "{account}");

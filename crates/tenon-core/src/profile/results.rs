@@ -165,17 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_kept() {
+    fn the_newest_are_kept_in_the_order_of_the_calls() {
         let account = CallProfile::with(1, 3);
         assert!(account.summary().is_none());
         let kept = || {
-            let calls = account.lock().calls.clone();
-            let traces = calls
-                .into_iter()
-                .map(|times| Trace::new(times, None, SCALE));
-            let mut kept: Vec<u64> = traces.map(|trace| trace.round_trip()).collect();
-            kept.sort_unstable();
-            kept
+            let calls = account.lock().oldest_first().into_iter();
+            let traces = calls.map(|times| Trace::new(times, None, SCALE));
+            traces.map(|trace| trace.round_trip()).collect::<Vec<u64>>()
         };
         (1..=5).for_each(|time| account.keep(times(time)));
         assert_eq!(kept(), [3, 4, 5]);

@@ -205,8 +205,8 @@ impl SocketSlot {
         }
     }
 
-    /// Notes that a call with streams has come, or that a handler calls back: no thread waits for the connection alone while one is carried out, and what
-    /// comes is needed until it has ended. Returns whether it is the first.
+    /// Notes that a call with streams has come, or that a handler calls back: no thread waits for the connection alone
+    /// while one is carried out, and what comes is needed until it has ended. Returns whether it is the first.
     pub(super) fn note_streams(&self) -> bool {
         !self.has_streams.swap(true, Ordering::Relaxed)
     }

@@ -38,7 +38,8 @@ impl<'c> LeanCalls<'c> {
         &self.0
     }
 
-    /// Calls a procedure, which has a number of 16 bits, and waits for its result, as [`OncCalls::call`](super::OncCalls::call) does.
+    /// Calls a procedure, which has a number of 16 bits, and waits for its result, as
+    /// [`OncCalls::call`](super::OncCalls::call) does.
     ///
     /// # Errors
     /// By blame; see [`CallError`].
