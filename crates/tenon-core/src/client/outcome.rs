@@ -50,10 +50,41 @@ pub struct Results {
 /// Memory in which results are.
 #[derive(Debug)]
 pub enum ResultBytes {
+    /// Copied to here, as the shortest are.
+    Inline(InlineResults),
     /// Copied, as short ones are.
     Copied(Buffer),
     /// At the end of a message that was taken out of what was received, and how many bytes they have.
     Detached(Box<Detached>, usize),
+}
+
+/// Results that need no memory of their own.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(8))]
+pub struct InlineResults {
+    bytes: [u8; Self::MAX],
+    length: u8,
+}
+
+impl InlineResults {
+    /// Most bytes of them. With more the outcome of a call would become larger.
+    const MAX: usize = 31;
+
+    /// Copies results; `None` if they are too long.
+    #[inline]
+    fn of(results: &[u8]) -> Option<Self> {
+        let mut bytes = [0; Self::MAX];
+        bytes.get_mut(..results.len())?.copy_from_slice(results);
+        Some(Self {
+            bytes,
+            length: results.len() as u8,
+        })
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
 }
 
 impl ResultBytes {
@@ -61,6 +92,7 @@ impl ResultBytes {
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match self {
+            Self::Inline(results) => results.as_slice(),
             Self::Copied(buffer) => buffer.as_slice(),
             Self::Detached(message, length) => {
                 let content = message.content();
@@ -80,7 +112,9 @@ impl Results {
         buffer: impl FnOnce() -> Buffer,
     ) -> Option<Self> {
         let length = reply.place.len();
-        let bytes = if length <= COPIED_MAX || !input.is_stream() {
+        let bytes = if let Some(short) = InlineResults::of(input.results(&reply.place)) {
+            ResultBytes::Inline(short)
+        } else if length <= COPIED_MAX || !input.is_stream() {
             let mut copy = buffer();
             copy.extend(input.results(&reply.place));
             ResultBytes::Copied(copy)

@@ -316,36 +316,39 @@ impl ServedStream {
         }
     }
 
-    /// Takes in what was received up to the next call for a service, and answers everything else; returns whether there
-    /// is such a call, which is to be [taken](Self::take_call).
+    /// Takes the next call for a service out of what was received. Everything else is answered.
     ///
     /// # Errors
     /// The connection is to end, behind what is still to be sent.
     #[inline]
-    pub fn advance(&mut self, shared: &ServerShared) -> Result<bool, EndReason> {
+    pub fn next_call(&mut self, shared: &ServerShared) -> Result<Option<ReceivedCall>, EndReason> {
         if self.call.is_some() {
-            return Ok(true);
+            return Ok(self.call.take());
         }
         while !self.receiver.is_between_frames() {
             let services = shared.registry.table();
-            let next = match self.connection.next_common(&mut self.receiver, services) {
-                Some(CommonCall::Answered) => NextMessage::Handled,
-                Some(CommonCall::For(call)) => self.keep(call),
-                None => self.next_uncommon(shared)?,
-            };
-            if next == NextMessage::Nothing {
-                break;
+            match self.connection.next_common(&mut self.receiver, services) {
+                Some(CommonCall::For(call)) => {
+                    self.was_active = true;
+                    return Ok(Some(call));
+                }
+                Some(CommonCall::Answered) => {}
+                None => match self.next_uncommon(shared)? {
+                    NextMessage::Nothing => break,
+                    NextMessage::Called => {
+                        self.was_active = true;
+                        return Ok(self.call.take());
+                    }
+                    NextMessage::Handled => {}
+                },
             }
             self.was_active = true;
-            if next == NextMessage::Called {
-                return Ok(true);
-            }
             if self.has_many_replies() {
-                return Ok(false);
+                return Ok(None);
             }
         }
         self.has_unread = false;
-        Ok(false)
+        Ok(None)
     }
 
     fn next_uncommon(&mut self, shared: &ServerShared) -> Result<NextMessage, EndReason> {
@@ -405,22 +408,6 @@ impl ServedStream {
         self.has_stamps |= call.wants_stamps;
         self.call = Some(call);
         NextMessage::Called
-    }
-
-    /// Takes the next call for a service, up to which was [advanced](Self::advance).
-    #[inline]
-    pub fn take_call(&mut self) -> Option<ReceivedCall> {
-        self.call.take()
-    }
-
-    /// Takes the next call for a service out of what was received. Everything else is answered.
-    ///
-    /// # Errors
-    /// As [`advance`](Self::advance).
-    #[inline]
-    pub fn next_call(&mut self, shared: &ServerShared) -> Result<Option<ReceivedCall>, EndReason> {
-        self.advance(shared)?;
-        Ok(self.take_call())
     }
 
     /// Returns whether there may be messages among what was received that were not taken out: they are to be taken out

@@ -41,8 +41,8 @@ pub struct PendingCall<T, E = CallError> {
     ticket: CallHandle,
     decoding: Decoding,
     decode: DecodeBy<T>,
-    /// A result that came before the call was waited for to the end.
-    early: Option<Result<CopiedResults, CallError>>,
+    /// A result that came before the call was waited for to the end. Most calls have none, and are moved several times.
+    early: Option<Box<Result<CopiedResults, CallError>>>,
     /// The account that follows it.
     followed: Option<Box<Followed>>,
     error: PhantomData<fn() -> E>,
@@ -122,7 +122,7 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
             probe.at(Step::Decoded);
             return value;
         };
-        let CopiedResults { bytes, order } = early?;
+        let CopiedResults { bytes, order } = (*early)?;
         probe.at(Step::Fetched);
         let value = decode(&self.decode, bytes.as_slice(), order, self.decoding);
         probe.at(Step::Decoded);
@@ -142,7 +142,7 @@ impl<T, E: From<CallError>> PendingCall<T, E> {
                 None => self.ticket.wait_for(limit, NoProbe),
                 Some(followed) => self.ticket.wait_for(limit, followed.steps()),
             };
-            self.early = early.transpose();
+            self.early = early.transpose().map(Box::new);
         }
         self.early.is_some()
     }

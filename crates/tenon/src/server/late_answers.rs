@@ -79,7 +79,11 @@ fn receive_credit(
         Ok(bytes) => {
             state.is_readable = bytes == length;
             state.served.handle_received(bytes)?;
-            let has_call = state.served.advance(&server.shared)?;
+            let call = state.served.next_call(&server.shared)?;
+            let has_call = call.is_some();
+            if let Some(call) = call {
+                state.served.hold(call);
+            }
             // A peer that takes long for the rest of a message is looked after by the thread that parks the connection.
             let is_all = !has_call && !state.is_readable && !state.served.has_begun();
             Ok(is_all && stream.park())

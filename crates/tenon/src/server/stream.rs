@@ -297,23 +297,27 @@ impl StreamTurn<'_> {
                 return Ok(());
             };
             // Replies that wait to be sent take memory: a peer that does not read them is carried out no further calls.
-            if state.served.has_many_replies()
-                || !state.served.advance(&self.server.shared)?
-                || !self.carry_out_next(place)
-            {
+            if state.served.has_many_replies() {
+                return Ok(());
+            }
+            let Some(received) = state.served.next_call(&self.server.shared)? else {
+                return Ok(());
+            };
+            if !self.carry_out_one(place, received) {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Carries out the next call, or has another thread do so; returns whether others may follow.
+    /// Carries a call out, or has another thread do so; returns whether others may follow.
     #[inline(never)]
-    fn carry_out_next(&mut self, place: &mut Option<Box<SlotState>>) -> bool {
+    fn carry_out_one(
+        &mut self,
+        place: &mut Option<Box<SlotState>>,
+        received: ReceivedCall,
+    ) -> bool {
         let Some(state) = stream_of(place) else {
-            return false;
-        };
-        let Some(received) = state.served.take_call() else {
             return false;
         };
         let call = CallToServe::received(&received);
@@ -322,10 +326,18 @@ impl StreamTurn<'_> {
         if is_slow || self.waits_for_order(state, &received) || self.server.scheduler.is_busy() {
             return self.hand_over(state, call, received);
         }
-        if received.message.capacity() > ROOM_FIRST {
-            return self.execute_large(place, call, received);
+        let bytes = received.message.capacity();
+        let mut memory = None;
+        if bytes > ROOM_FIRST {
+            memory = self.charge_large(state, bytes);
+            if memory.is_none() {
+                return self.hold_back(state, received, true);
+            }
         }
         self.execute(place, call, received);
+        if let Some(memory) = memory {
+            self.release_large(place, memory, bytes);
+        }
         !self.thread.activity.is_replaced()
     }
 
@@ -417,30 +429,28 @@ impl StreamTurn<'_> {
         false
     }
 
-    /// Carries a call out here, with its memory counted while its handler runs; returns whether others may follow.
+    /// Has the memory of a call counted while its handler runs; `None` if it has to wait.
     #[cold]
-    fn execute_large(
+    fn charge_large(&self, state: &mut StreamState, bytes: usize) -> Option<CallMemory> {
+        let memory = self.take_room(state, bytes)?;
+        state.served.charge(bytes);
+        Some(memory)
+    }
+
+    /// Notes that the memory of such a call is free.
+    #[cold]
+    fn release_large(
         &mut self,
         place: &mut Option<Box<SlotState>>,
-        call: CallToServe,
-        received: ReceivedCall,
-    ) -> bool {
-        let bytes = received.message.capacity();
-        let Some(state) = stream_of(place) else {
-            return false;
-        };
-        let Some(memory) = self.take_room(state, bytes) else {
-            return self.hold_back(state, received, true);
-        };
-        state.served.charge(bytes);
-        self.execute(place, call, received);
+        memory: CallMemory,
+        bytes: usize,
+    ) {
         drop(memory);
         self.server.scheduler.serve_held(self.server);
         match stream_of(place) {
             Some(state) => state.served.release(bytes),
             None => self.leave_answer(place, LateAnswer::Memory(bytes)),
         }
-        !self.thread.activity.is_replaced()
     }
 
     /// Leaves an answer to the thread that has the connection; takes it if none has.
@@ -471,6 +481,7 @@ impl StreamTurn<'_> {
     }
 
     /// Runs a handler with the state given away, and takes it back if no other thread has claimed it.
+    #[inline]
     fn execute(
         &mut self,
         place: &mut Option<Box<SlotState>>,

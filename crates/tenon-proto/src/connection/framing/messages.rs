@@ -89,8 +89,10 @@ struct LastMessage {
     at: u64,
     /// The index of the first byte behind its header.
     begin: usize,
-    /// Bytes of its body, if nothing stands in front of it.
-    body: Option<usize>,
+    /// Bytes behind its header.
+    length: usize,
+    /// True if all of these are its body.
+    is_bare: bool,
     /// True if it has its own storage, as it was completed while other messages arrived between its pieces.
     is_apart: bool,
 }
@@ -107,24 +109,28 @@ enum PieceStep {
 }
 
 impl LastMessage {
-    fn whole(at: u64, begin: usize, body: Option<usize>) -> Self {
+    fn whole(at: u64, begin: usize, length: u32) -> Self {
         Self {
             in_pieces: false,
             at,
             begin,
-            body,
+            length: length as usize,
+            is_bare: false,
             is_apart: false,
         }
     }
 
-    fn joined(at: u64, begin: usize, is_apart: bool) -> Self {
+    fn joined(message: &PartialMessage, begin: usize) -> Self {
         Self {
             in_pieces: true,
-            at,
-            begin,
-            body: None,
-            is_apart,
+            ..Self::whole(message.at, begin, message.header.length)
         }
+    }
+
+    /// Returns where that is.
+    #[inline]
+    fn content(&self) -> Range<usize> {
+        self.begin..self.begin + self.length
     }
 }
 
@@ -290,7 +296,7 @@ impl MessageReader {
         self.state = MessageReaderState::Header;
         let begin = self.start + HEADER;
         let at = self.at;
-        self.last = Some(LastMessage::whole(at, begin, None));
+        self.last = Some(LastMessage::whole(at, begin, header.length));
         self.start += length;
         self.at += length as u64;
         Ok(Some(Frame::Message(message(
@@ -321,8 +327,10 @@ impl MessageReader {
     pub fn take_common(&mut self, header: CommonHeader) {
         let begin = self.start + HEADER;
         let length = header.message_length();
-        let body = header.length() as usize;
-        self.last = Some(LastMessage::whole(self.at, begin, Some(body)));
+        self.last = Some(LastMessage {
+            is_bare: true,
+            ..LastMessage::whole(self.at, begin, header.length())
+        });
         self.start += length as usize;
         self.at += length;
     }
@@ -330,10 +338,7 @@ impl MessageReader {
     /// Returns the message that was handed out last, as long as nothing was received since.
     pub fn last_message(&self) -> Option<Message<'_>> {
         let last = self.last.as_ref()?;
-        let storage = match &self.apart {
-            Some(apart) if last.is_apart => apart,
-            _ => &self.storage,
-        };
+        let storage = self.storage_of(last);
         let bytes = storage.get(last.begin - HEADER..last.begin).first_chunk()?;
         let header = Header::decode(bytes, self.order).ok()?;
         let message = message(storage, header, last.begin, last.at, self.order);
@@ -344,15 +349,20 @@ impl MessageReader {
         })
     }
 
+    /// Returns the storage that the message is in.
+    #[inline]
+    fn storage_of(&self, last: &LastMessage) -> &ReceiveBuffer {
+        match &self.apart {
+            Some(apart) if last.is_apart => apart,
+            _ => &self.storage,
+        }
+    }
+
     /// Returns the body of that message; nothing if there is none.
     #[inline]
     pub fn last_body(&self) -> &[u8] {
         match &self.last {
-            Some(LastMessage {
-                begin,
-                body: Some(bytes),
-                ..
-            }) => self.storage.get(*begin..begin + bytes),
+            Some(last) if last.is_bare => self.storage.get(last.content()),
             Some(_) => self.body_of_message(),
             None => &[],
         }
@@ -361,15 +371,8 @@ impl MessageReader {
     /// Returns what stands behind the header of that message; nothing if there is none.
     #[inline]
     pub fn last_content(&self) -> &[u8] {
-        match &self.last {
-            Some(LastMessage {
-                begin,
-                body: Some(bytes),
-                ..
-            }) => self.storage.get(*begin..begin + bytes),
-            Some(_) => self.last_message().map_or(&[], |message| message.content()),
-            None => &[],
-        }
+        let last = self.last.as_ref();
+        last.map_or(&[], |last| self.storage_of(last).get(last.content()))
     }
 
     fn body_of_message(&self) -> &[u8] {
@@ -450,15 +453,12 @@ impl MessageReader {
     }
 
     fn detached(&self, storage: ReceiveBuffer, last: &LastMessage) -> Detached {
-        let bytes = storage.get(last.begin - HEADER..last.begin).first_chunk();
-        let header = bytes.and_then(|bytes| Header::decode(bytes, self.order).ok());
-        let frame = header.map(|header| DetachedFrame::Message {
-            header,
+        let frame = DetachedFrame::Message {
             at: last.at,
             order: self.order,
             in_pieces: last.in_pieces,
-            begin: last.begin,
-        });
+            content: last.content(),
+        };
         Detached::new(storage, frame)
     }
 
@@ -735,7 +735,10 @@ impl MessageReader {
         let header = joining.header.encode(self.order);
         let begin = start + HEADER;
         other.storage.get_mut(start..begin).copy_from_slice(&header);
-        self.last = Some(LastMessage::joined(joining.at, begin, true));
+        self.last = Some(LastMessage {
+            is_apart: true,
+            ..LastMessage::joined(&joining, begin)
+        });
         self.apart = Some(other.storage);
         Ok(PieceStep::Complete)
     }
@@ -747,7 +750,7 @@ impl MessageReader {
         self.storage
             .get_mut(self.start..begin)
             .copy_from_slice(&header);
-        self.last = Some(LastMessage::joined(joining.at, begin, false));
+        self.last = Some(LastMessage::joined(joining, begin));
         self.at += joining.wire_bytes;
         self.start = next;
         self.state = MessageReaderState::Header;

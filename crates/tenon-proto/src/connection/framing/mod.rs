@@ -629,6 +629,7 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
+    use super::detached::DetachedFrame;
     use super::*;
 
     /// What was lost between two messages would be taken for nothing: so nothing may come behind it, whatever memory
@@ -649,7 +650,7 @@ mod tests {
             };
             receiver.lend(&mut lent);
             assert!(!lent.room.is_empty(), "it is not taken");
-            receiver.reattach(Detached::new(ReceiveBuffer::new(1, ROOM_FIRST), None));
+            receiver.reattach(Detached::new(ReceiveBuffer::new(1, ROOM_FIRST), DetachedFrame::Record(0..0)));
             assert!(receiver.room_within(|_| true).is_none());
             assert!(receiver.is_out_of_memory());
             assert!(matches!(receiver.next_frame(), Ok(None)));

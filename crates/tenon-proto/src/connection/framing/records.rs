@@ -246,11 +246,11 @@ impl RecordReader {
         }
         if rest.len() > record.len() {
             let place = other.base()..other.end();
-            return Some(Detached::new(other, Some(DetachedFrame::Record(place))));
+            return Some(Detached::new(other, DetachedFrame::Record(place)));
         }
         let storage = std::mem::replace(&mut self.storage, other);
         self.restart();
-        Some(Detached::new(storage, Some(DetachedFrame::Record(record))))
+        Some(Detached::new(storage, DetachedFrame::Record(record)))
     }
 
     /// An empty storage of the same kind, which has no memory yet.
