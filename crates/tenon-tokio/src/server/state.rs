@@ -186,15 +186,26 @@ impl ServerState {
 
     /// Waits until no connection and no port is open; has those end that still are after `limit`.
     pub(super) async fn drain(&self, limit: Duration) {
-        let is_empty = OpenSockets::is_empty;
-        if timeout(limit, self.wait_until(is_empty)).await.is_ok() {
+        if self.are_closed_within(limit).await {
             return;
         }
         self.end_streaming_calls().await;
+        // A port goes on until all has arrived that its connections in packets have sent.
+        let connections: Vec<_> = self.lock().connections.values().cloned().collect();
+        connections.iter().for_each(|mailbox| mailbox.abandon());
+        if self.are_closed_within(DEPARTURE).await {
+            return;
+        }
         self.all().iter().for_each(|mailbox| mailbox.abandon());
-        if timeout(DEPARTURE, self.wait_until(is_empty)).await.is_err() {
+        if !self.are_closed_within(DEPARTURE).await {
             tracing::warn!("connections are still open behind a server that has stopped");
         }
+    }
+
+    /// Waits until no connection and no port is open, but not for longer than `limit`; returns whether that is so.
+    async fn are_closed_within(&self, limit: Duration) -> bool {
+        let closed = self.wait_until(OpenSockets::is_empty);
+        timeout(limit, closed).await.is_ok()
     }
 
     fn all(&self) -> Vec<Arc<ReplyMailbox>> {
