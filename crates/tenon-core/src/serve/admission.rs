@@ -6,7 +6,7 @@ use tenon_net::{ExcessConnection, Stream};
 use tenon_proto::lean::{MAGIC, Preamble, RefusalReason};
 
 use super::hosts::HostShare;
-use super::stream::ServerShared;
+use super::shared::ServerShared;
 
 impl ServerShared {
     /// Closes a connection, as there are as many as [`ServerLimits::connections`](super::ServerLimits::connections).

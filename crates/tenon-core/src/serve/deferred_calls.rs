@@ -11,7 +11,7 @@ use tenon_wire::Buffer;
 use super::counters::ServerCounters;
 use super::limits::ServerLimits;
 use super::registry::CallToServe;
-use super::stream::ServerShared;
+use super::shared::ServerShared;
 use crate::service::CancelFlag;
 
 /// Shortest time between two looks for calls and connections that take too long: there may be many.

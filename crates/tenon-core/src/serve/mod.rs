@@ -23,6 +23,7 @@ pub(crate) mod random;
 mod registry;
 mod running_handlers;
 mod settings;
+mod shared;
 #[cfg(all(feature = "signal", unix))]
 mod signals;
 mod slow_reader;
@@ -48,11 +49,12 @@ pub use registry::{
 pub(crate) use registry::{lean_status, onc_status};
 pub use running_handlers::RunningHandlers;
 pub use settings::{ListenSockets, ServerSettings, StartError};
+pub use shared::ServerShared;
 #[cfg(all(feature = "signal", unix))]
 pub use signals::{EndSignals, EndSignalsHandle, SecondSignal};
 pub use slow_reader::SlowReader;
 pub use slow_sender::SlowSender;
-pub use stream::{AwaitedWriters, Sending, ServedStream, ServerShared, lost_callback};
+pub use stream::{AwaitedWriters, Sending, ServedStream, lost_callback};
 pub use turns::{
     ACCEPT_AGAIN, ACCEPTS_PER_TURN, CALLS_PER_TURN, DATAGRAM_SEND_PATIENCE, DEPARTURE,
     DRAIN_ON_DROP, PORT_RECEIVES_PER_TURN,

@@ -20,7 +20,7 @@ use tenon_wire::Buffer;
 use super::limits::ServerLimits;
 use super::random::server_secrets;
 use super::registry::{CallToServe, ServiceRegistry};
-use super::stream::ServerShared;
+use super::shared::ServerShared;
 use crate::byte_relay::{PortRelay, RelayHost};
 use crate::datagrams::{IfDatagrams, if_datagrams};
 use crate::trains::PacketTrains;

@@ -7,11 +7,10 @@ mod item_memory;
 mod piped_calls;
 mod sending;
 mod streams;
+mod timing;
 mod waiting_callbacks;
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenon_proto::ROOM_FIRST;
 use tenon_proto::config::ConnectionConfig;
@@ -23,18 +22,14 @@ use tenon_proto::connection::{
 use tenon_proto::lean::{CloseReason, RefusalReason, STREAM_WINDOW};
 use tenon_wire::Buffer;
 
-use super::age::{AgeStep, ConnectionAge};
-use super::counters::ServerTally;
+use super::age::ConnectionAge;
 use super::end_reason::EndReason;
 use super::half_close::{LAST_RECEIVES, LATELY};
 use super::half_received::HalfReceived;
-use super::hosts::HostTable;
 use super::limits::{EndOfStream, ServerLimits};
-use super::log_limit::LogLimit;
-use super::memory::{MemoryBudget, MemoryShare};
-use super::procedure_times::ProcedureTimes;
-use super::registry::{CallToServe, ServiceRegistry};
-use super::running_handlers::RunningHandlers;
+use super::memory::MemoryShare;
+use super::registry::CallToServe;
+use super::shared::ServerShared;
 use super::slow_reader::SlowReader;
 use super::slow_sender::SlowSender;
 use crate::service::CancelFlag;
@@ -48,105 +43,6 @@ use waiting_callbacks::{CallbackEvent, ServedConnection, WaitingCallbacks};
 
 /// Bytes of replies that wait to be sent before further calls are carried out.
 const REPLIES_MAX: usize = 256 << 10;
-
-/// Silence of a connection after which it gives memory back that it does not need.
-const TRIM_AFTER: Duration = Duration::from_secs(1);
-
-/// State that all connections and ports of a server share.
-pub struct ServerShared {
-    /// Its services.
-    pub registry: ServiceRegistry,
-    /// Its limits.
-    pub limits: ServerLimits,
-    /// Configuration of each connection.
-    pub config: ConnectionConfig,
-    /// Its counters.
-    pub tally: Arc<ServerTally>,
-    /// The memory for requests that have not arrived whole.
-    pub memory: Arc<MemoryBudget>,
-    /// Record of the procedures that take long.
-    pub times: ProcedureTimes,
-    /// The handlers that run on the threads which received their calls.
-    pub handlers: RunningHandlers,
-    /// The connections of each host.
-    pub hosts: Arc<HostTable>,
-    /// Rate limits of its log.
-    pub logs: ServerLogs,
-}
-
-/// Rate limits of the events that are not logged each time that they happen.
-#[derive(Debug, Default)]
-pub struct ServerLogs {
-    /// Too many connections.
-    pub connections: LogLimit,
-    /// Too many connections of one host.
-    pub hosts: LogLimit,
-    /// Too few descriptors.
-    pub descriptors: LogLimit,
-    /// Accepting fails.
-    pub accept_failures: LogLimit,
-    /// Calls wait too long for a thread.
-    pub shed_calls: LogLimit,
-    /// Handlers take too long.
-    pub handler_timeouts: LogLimit,
-}
-
-impl ServerShared {
-    /// Counts and logs a call that was given up as it waited too long for a thread.
-    #[cold]
-    pub(super) fn note_shed(&self, call: &CallToServe) {
-        self.tally.calls_shed.up();
-        if let Some(times) = self.logs.shed_calls.note(Instant::now()) {
-            let procedure = self.registry.procedure_name(call.service, call.procedure);
-            tracing::warn!(
-                procedure,
-                times,
-                "no thread was free for a call within ServerLimits::queue_timeout"
-            );
-        }
-    }
-
-    /// Counts and logs a call with a handler that takes too long.
-    #[cold]
-    pub(super) fn note_handler_timeout(&self, call: &CallToServe) {
-        self.tally.handler_timeouts.up();
-        if let Some(times) = self.logs.handler_timeouts.note(Instant::now()) {
-            let procedure = self.registry.procedure_name(call.service, call.procedure);
-            tracing::warn!(
-                procedure,
-                times,
-                "a handler takes longer than ServerLimits::handler_timeout"
-            );
-        }
-    }
-
-    /// The state of a server that offers these services.
-    pub fn new(registry: ServiceRegistry, limits: ServerLimits, fragment_max: usize) -> Self {
-        Self {
-            config: limits.connection_config(fragment_max),
-            memory: MemoryBudget::new(limits.receive_bytes),
-            times: if limits.handler_timeout.is_some() {
-                ProcedureTimes::always_elsewhere(registry.len())
-            } else {
-                ProcedureTimes::new(registry.len())
-            },
-            tally: Arc::default(),
-            handlers: RunningHandlers::default(),
-            hosts: HostTable::new(limits.connections_of_host),
-            logs: ServerLogs::default(),
-            registry,
-            limits,
-        }
-    }
-}
-
-impl fmt::Debug for ServerShared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerShared")
-            .field("programs", &self.registry.programs())
-            .finish_non_exhaustive()
-    }
-}
 
 /// A connection as its server has it.
 #[derive(Debug)]
@@ -629,130 +525,6 @@ impl ServedStream {
     pub fn was_called_lately(&self, now: Instant) -> bool {
         let is_used = self.was_active || self.has_answered;
         is_used || now.saturating_duration_since(self.used_at) < LATELY
-    }
-
-    // ---- Time ----
-
-    /// Notes that nothing is done for the connection from `now` on until something comes, or there is room to send.
-    /// Memory that only a large request needed is given back.
-    #[inline]
-    pub fn park(&mut self, limits: &ServerLimits, now: Instant) {
-        if std::mem::take(&mut self.has_answered) {
-            self.used_at = now;
-        }
-        if std::mem::take(&mut self.was_active) {
-            (self.active_at, self.used_at) = (now, now);
-            self.slow_sender.clear();
-        }
-        // The preamble of the lean protocol counts as the first request.
-        if self.slow_sender.awaits_first() && self.connection.peer().is_some() {
-            self.slow_sender.clear();
-        }
-        if self.has_begun() != self.half_received.is_counted() {
-            self.half_received.set(self.has_begun() && !self.has_unread);
-        }
-        if self.connection.has_grown() {
-            self.trim_at.get_or_insert(now + TRIM_AFTER);
-        }
-        self.receiver.shrink_to(0);
-        if !self.share.is_empty() {
-            self.park_share(limits, now);
-        }
-        if self.batch.is_sent() {
-            self.slow_reader.clear();
-        } else {
-            // A peer with streams may be busy with what it has received, and read nothing meanwhile.
-            let timeout = if self.piped.is_empty() {
-                limits.send_timeout
-            } else {
-                limits.idle_timeout
-            };
-            self.slow_reader.note_blocked(timeout, now);
-        }
-    }
-
-    #[cold]
-    fn park_share(&mut self, limits: &ServerLimits, now: Instant) {
-        // What is kept was received with counted memory, and its peer cannot do anything about it.
-        let held = self.held_bytes();
-        self.share.fit(self.receiver.capacity() + held);
-        if self.share.is_empty() || held > 0 {
-            self.slow_sender.clear();
-        } else {
-            let kept = self.receiver.kept();
-            self.slow_sender
-                .note_waiting(kept, limits.receive_timeout, now);
-        }
-    }
-
-    /// Returns when something is to be done for the connection unless something happens, but for the end of one that is
-    /// idle.
-    #[inline]
-    pub fn deadline(&self) -> Option<Instant> {
-        let ends = [
-            self.slow_sender.end(),
-            self.slow_reader.end(),
-            self.trim_at,
-            self.age.due(),
-        ];
-        ends.into_iter().flatten().min()
-    }
-
-    /// Gives memory back that only large replies, or many at once, have needed, if the connection is silent by `now` and
-    /// has been for a while; returns whether it has.
-    pub fn trim(&mut self, now: Instant) -> bool {
-        if self.trim_at.take_if(|at| *at <= now).is_none() {
-            return false;
-        }
-        let silent_at = self.active_at + TRIM_AFTER;
-        if silent_at > now || !self.connection.trim(&mut self.batch) {
-            self.trim_at = Some(silent_at.max(now + TRIM_AFTER / 2));
-            return false;
-        }
-        self.deferred.shrink_to(0);
-        true
-    }
-
-    /// Looks at the age of the connection by `now`: its peer is asked to go away, if it can be asked, and the connection
-    /// is closed later, if it has to be. Its calls are still answered then.
-    pub fn look_at_age(&mut self, limits: &ServerLimits, now: Instant) -> AgeStep {
-        if self.age.due().is_none_or(|at| at > now) {
-            return AgeStep::Nothing;
-        }
-        let is_silent = self.running() == 0
-            && !self.has_begun()
-            && !self.is_held()
-            && !self.was_called_lately(now);
-        let connection = &mut self.connection;
-        let step = self
-            .age
-            .step(limits, now, is_silent, || connection.go_away());
-        if step == AgeStep::Ends {
-            self.close(EndReason::Aged.close_reason());
-        }
-        step
-    }
-
-    /// Has a connection that [ends by its age](Self::look_at_age), and of which every call is answered, wait a moment for its
-    /// peer to close it.
-    pub fn linger(&mut self, now: Instant) {
-        self.age.linger(now);
-    }
-
-    /// Returns why the connection is to end by `now`, which is parked.
-    pub fn overdue(&self, limits: &ServerLimits, now: Instant) -> Option<EndReason> {
-        if !self.was_active && self.slow_sender.end().is_some_and(|end| now >= end) {
-            return Some(self.slow_sender.end_reason());
-        }
-        if self.slow_reader.end().is_some_and(|end| now >= end) {
-            return Some(EndReason::SlowReader);
-        }
-        if self.age.is_over(now, !self.piped.is_empty()) {
-            return Some(EndReason::Aged);
-        }
-        let silence = now.saturating_duration_since(self.active_at);
-        let is_idle = limits.idle_timeout.is_some_and(|limit| silence >= limit);
-        (is_idle && self.running() == 0).then_some(EndReason::Idle)
     }
 
     /// Returns the counters of the calls.

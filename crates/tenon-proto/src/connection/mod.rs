@@ -83,7 +83,9 @@ mod closing;
 mod counters;
 mod error;
 pub mod framing;
+mod given_up;
 mod incoming_calls;
+mod layered;
 mod lean_messages;
 mod liveness;
 mod onc_messages;
@@ -99,9 +101,7 @@ use std::time::Instant;
 
 use tenon_wire::Buffer;
 
-use crate::codec::lean::{
-    ByteOrder, CALLS_MIN, Close, CloseReason, Features, MessageDraft, Preamble, RefusalReason,
-};
+use crate::codec::lean::{ByteOrder, CALLS_MIN, Close, Features, Preamble, RefusalReason};
 use crate::codec::onc::message::CallTemplate;
 use crate::config::{ConnectionConfig, Role};
 use binding::{BoundServices, RequestedServices};
@@ -110,7 +110,7 @@ use framing::{Frame, FramingError, PlainReply, Receiver};
 use incoming_calls::IncomingCalls;
 use liveness::PeerLiveness;
 use outgoing_calls::OutgoingCalls;
-use send_queue::{RemovedCall, SendQueue};
+use send_queue::SendQueue;
 use streams::StreamTable;
 
 pub use binding::{BindError, SERVICES_MAX};
@@ -503,98 +503,6 @@ impl<W> Connection<W> {
         self.outgoing.next_deadline()
     }
 
-    /// Returns the action for a call at `now`; `None` if it is not in flight. A lean peer is told that a call that ran
-    /// out of time is not waited for any more.
-    pub fn handle_call_timeout(&mut self, number: u32, now: Instant) -> Option<CallTimeout<W>> {
-        let deadline = self.outgoing.deadline(number)?;
-        if now < deadline {
-            return Some(CallTimeout::Wait(deadline));
-        }
-        self.give_up(number, Some(now)).map(CallTimeout::Expired)
-    }
-
-    /// Gives a call up: its answer will be ignored, and a lean peer is told so. `None` if it is not in flight.
-    pub fn cancel_call(&mut self, number: u32) -> Option<AbandonedCall<W>> {
-        self.give_up(number, None)
-    }
-
-    fn give_up(&mut self, number: u32, late_at: Option<Instant>) -> Option<AbandonedCall<W>> {
-        let call = self.outgoing.abandon(number, late_at.is_some())?;
-        if let Some(now) = late_at.filter(|_| call.was_sent) {
-            self.liveness.note_late_call(number, now, &self.outgoing);
-        }
-        if call.was_sent {
-            self.outgoing.note_given_up();
-            self.give_up_streams(StreamId::own(number));
-            self.tell_cancelled(number);
-            return Some(call);
-        }
-        self.close_streams(StreamId::own(number));
-        if self.send_queue.remove(number) == RemovedCall::Unfinished {
-            self.tell_cancelled(number);
-        }
-        Some(call)
-    }
-
-    /// Takes a call back of which nothing was sent, even if it was [marked](Self::mark_sent) so. `None` if it is not in
-    /// flight.
-    pub fn withdraw_call(&mut self, number: u32) -> Option<AbandonedCall<W>> {
-        let call = self.outgoing.abandon(number, false)?;
-        self.send_queue.remove(number);
-        self.close_streams(StreamId::own(number));
-        Some(AbandonedCall {
-            was_sent: false,
-            ..call
-        })
-    }
-
-    /// Takes all calls of this end out, for when the connection is lost. Those that were not sent whole were not
-    /// carried out, and can be [started again](Self::restart_call), unless they have streams: items may be lost.
-    #[cold]
-    pub fn abandon_all(&mut self) -> Vec<AbandonedCall<W>> {
-        self.closing.is_lost = true;
-        self.liveness.end();
-        let mut unsent = self.send_queue.take_unsent(self.own.order);
-        if let Some(streams) = self.streams.take() {
-            unsent.retain(|(number, _)| !streams.has(StreamId::own(*number)));
-        }
-        self.outgoing.abandon_all(unsent, &self.requested)
-    }
-
-    /// Starts a call again, and has it sent, after its connection was lost before it was sent whole.
-    ///
-    /// # Errors
-    /// As [`start_call`](Self::start_call); the call is as it was.
-    #[cold]
-    pub fn restart_call(
-        &mut self,
-        call: &mut UnsentCall,
-        waiter: W,
-    ) -> Result<StartedCall, StartError> {
-        let cut_off = call.cut_off();
-        let UnsentCall {
-            message,
-            lean,
-            deadline,
-            ..
-        } = call;
-        let draft = match lean {
-            None => CallDraft::Onc,
-            Some((interface, procedure)) => {
-                let draft = MessageDraft::of_whole(message, self.own.order);
-                CallDraft::Lean(LeanCall {
-                    draft: draft.ok_or(StartError::OtherProtocol)?,
-                    interface,
-                    procedure: *procedure,
-                })
-            }
-        };
-        let started = self.start_call(&draft, message, *deadline, waiter)?;
-        self.outgoing.set_cut_off(started.number, cut_off);
-        self.push_call(&started, message);
-        Ok(started)
-    }
-
     /// Counts that the peer broke the protocol, with the calls that this end has begun or accepted the connection for.
     pub fn count_violation(&mut self) {
         match self.role {
@@ -798,122 +706,5 @@ impl<W> Connection<W> {
             self.silence_timeout(),
         ];
         timeouts.into_iter().flatten().min()
-    }
-
-    /// Takes out a call of this end that has run out of time by `now`.
-    pub fn poll_late_call(&mut self, now: Instant) -> Option<AbandonedCall<W>> {
-        let number = self.outgoing.expired(now)?;
-        self.give_up(number, Some(now))
-    }
-
-    /// Tells a lean peer that this end begins no calls any more and accepts none behind those that it has accepted,
-    /// which are still answered. A lean client is refused instead if its preamble comes later.
-    pub fn close(&mut self, reason: CloseReason, text: &str) {
-        if std::mem::replace(&mut self.closing.is_closed, true) {
-            return;
-        }
-        if self.protocol != Some(WireProtocol::Lean) {
-            self.closing.refusal = Some(refusal_for(reason));
-            return;
-        }
-        if !self.has_greeted {
-            return self.refuse(refusal_for(reason));
-        }
-        let close = Close {
-            reason,
-            last_call: self.incoming.last_call(),
-            message: text.into(),
-        };
-        // Behind the calls that were started before.
-        let mut message = std::mem::take(&mut self.scratch);
-        close.encode(&mut message, self.own.order);
-        self.send_queue.push(&mut message, None);
-        self.scratch = message;
-    }
-
-    /// Refuses a lean client before anything has come, or because what has come is no preamble.
-    pub fn refuse(&mut self, reason: RefusalReason) {
-        self.closing.is_closed = true;
-        self.closing.refusal = Some(reason);
-        self.greet(Some(reason));
-    }
-
-    /// Returns whether the peer has said that it begins nothing any more.
-    pub fn is_peer_closing(&self) -> bool {
-        self.closing.peer.is_some()
-    }
-
-    // ---- The layer below ----
-
-    /// Puts a layer between the stream and the framing. What was queued before goes through it, too; what `receiver`
-    /// has received and not handed out is the first that the layer takes in.
-    ///
-    /// # Errors
-    /// The layer refuses what has been received already.
-    pub fn put_layer(
-        &mut self,
-        layer: Box<dyn ByteLayer>,
-        receiver: &mut Receiver,
-    ) -> Result<(), ConnectionError> {
-        self.layer = Some(layer);
-        receiver.put_layer();
-        self.handle_layer_input(receiver)
-    }
-
-    /// Passes what `receiver` has received through the layer. To be called behind each
-    /// [`Receiver::handle_received`] as long as the receiver [has a layer](Receiver::has_layer).
-    ///
-    /// # Errors
-    /// The peer broke the layer's protocol, or speaks no known protocol in it.
-    pub fn handle_layer_input(&mut self, receiver: &mut Receiver) -> Result<(), ConnectionError> {
-        let Some(layer) = &mut self.layer else {
-            return Ok(());
-        };
-        let taken = layer.handle_received(receiver.wire_bytes(), &mut self.scratch);
-        receiver.clear_wire_bytes();
-        let handed = receiver.handle_plain(self.scratch.as_slice());
-        self.scratch.clear();
-        taken?;
-        Ok(handed?)
-    }
-
-    /// Returns the identity of the peer, as the layer below has verified it.
-    pub fn peer_identity(&self) -> Option<&str> {
-        self.layer.as_ref()?.peer_identity()
-    }
-
-    /// Returns whether the stream may end here, as far as the layer below knows.
-    pub fn may_end(&self) -> bool {
-        self.layer.as_ref().is_none_or(|layer| layer.has_ended())
-    }
-
-    #[cold]
-    fn poll_layer(&mut self, batch: &mut TransmitBatch) -> bool {
-        let Some(mut layer) = self.layer.take() else {
-            return false;
-        };
-        let mut wire = Buffer::default();
-        layer.poll_transmit(&mut wire);
-        if layer.is_open() {
-            let mut plain = TransmitBatch::default();
-            while self.poll_transmit(&mut plain) {
-                for slice in plain.slices() {
-                    layer.wrap(slice, &mut wire);
-                }
-                plain.advance(plain.remaining());
-                self.handle_transmitted(&mut plain);
-            }
-        }
-        self.layer = Some(layer);
-        batch.set_wire_bytes(wire)
-    }
-}
-
-/// Returns the reason for refusing a connection that would have been closed for `reason`.
-fn refusal_for(reason: CloseReason) -> RefusalReason {
-    match reason {
-        CloseReason::VIOLATION => RefusalReason::PREAMBLE,
-        CloseReason::IDLE | CloseReason::LIMITS => RefusalReason::BUSY,
-        _ => RefusalReason::STOPPING,
     }
 }

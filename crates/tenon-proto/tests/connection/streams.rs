@@ -10,8 +10,8 @@ use tenon_proto::connection::{
     TransmitBatch, WireProtocol,
 };
 use tenon_proto::lean::{
-    ByteOrder, CONNECTION_WINDOW, CallStreams, Exception, Extras, Fault, HEADER, ITEM_MAX, Kind,
-    PIECE, STREAM_WINDOW, Status,
+    ByteOrder, CONNECTION_WINDOW, CallStreams, Exception, Extras, Fault, HEADER, ITEM_MAX,
+    ITEM_PART, Kind, PIECE, STREAM_WINDOW, Status,
 };
 use tenon_wire::Buffer;
 
@@ -250,17 +250,82 @@ fn a_long_item_goes_in_parts() {
         assert_eq!(first, ITEM_MAX - HEADER);
         assert_eq!(messages.len(), ITEM_MAX);
         client.push_item(open.own, &mut messages).unwrap();
-        assert_eq!(draft.split(&item[first..], &mut messages), 3);
-        client.push_item(open.own, &mut messages).unwrap();
         let sent = pair.client.transmit_all();
         let length = first as u32;
         let expected = head_with(kinds::ITEMS, flags::MORE, n, (0, 0), length);
         assert_eq!(sent[..HEADER], bytes(order, &expected));
+        take_short(&mut pair.server, &sent);
+        grant(&mut pair, &open, ITEM_MAX);
+        let client = &mut pair.client.connection;
+        assert_eq!(draft.split(&item[first..], &mut messages), 3);
+        client.push_item(open.own, &mut messages).unwrap();
+        let sent = pair.client.transmit_all();
         let rest = [
             &head(kinds::ITEMS, n, 0, 0, 3)[..],
             &[Bytes(b"\x07\x07\x07\0\0\0\0\0")],
         ];
-        check("the last part", order, &sent[ITEM_MAX..], &rest);
+        check("the last part", order, &sent, &rest);
+    }
+}
+
+/// Has the server take so many bytes of a stream, and tell the client.
+fn grant(pair: &mut Pair, open: &Open, bytes: usize) {
+    pair.server.connection.give_back(open.peer, bytes as u64);
+    carry(&mut pair.server, &mut pair.client);
+    // The answer to the ping behind the credit.
+    carry(&mut pair.client, &mut pair.server);
+}
+
+/// A message that is longer than the credit for it goes in two, as more may not come before something of it was taken.
+#[test]
+fn a_message_is_cut_where_credit_ends() {
+    for order in ORDERS {
+        let mut pair = granting(order, order, 3);
+        let open = open(&mut pair, ARGUMENT);
+        push(&mut pair.client, open.own, &content(ITEM_PART)).unwrap();
+        carry(&mut pair.client, &mut pair.server);
+        let item: Vec<u8> = (0..ITEM_MAX - HEADER).map(|at| (at / 8) as u8).collect();
+        push(&mut pair.client, open.own, &item).unwrap();
+        let part = pair.client.transmit_all();
+        let length = ITEM_PART - HEADER;
+        let header = head_with(
+            kinds::ITEMS,
+            flags::MORE,
+            open.own.number,
+            (0, 0),
+            length as u32,
+        );
+        assert_eq!(part[..HEADER], bytes(order, &header));
+        assert_eq!(part[HEADER..], item[..length]);
+        take_short(&mut pair.server, &part);
+        pair.server
+            .connection
+            .give_back(open.peer, 2 * ITEM_PART as u64);
+        carry(&mut pair.server, &mut pair.client);
+        let rest = pair.client.transmit_all().split_off(HEADER);
+        let header = head(
+            kinds::ITEMS,
+            open.own.number,
+            0,
+            0,
+            (item.len() - length) as u32,
+        );
+        assert_eq!(rest[..HEADER], bytes(order, &header));
+        assert_eq!(rest[HEADER..], item[length..]);
+    }
+}
+
+/// The items that such a sender has come behind the answer to a ping, which so does not say how much there is.
+#[test]
+fn a_window_grows_whose_sender_waits_for_credit() {
+    let mut pair = pair();
+    let open = open(&mut pair, ARGUMENT);
+    for (window, used) in [(2, true), (2, false)] {
+        push(&mut pair.client, open.own, &content(ITEM_MAX)).unwrap();
+        carry(&mut pair.client, &mut pair.server);
+        grant(&mut pair, &open, ITEM_MAX);
+        let grown = pair.server.connection.stream_window();
+        assert_eq!(grown, window * STREAM_WINDOW, "used up: {used}");
     }
 }
 
@@ -732,7 +797,7 @@ fn a_reply_waits_for_the_items_that_wait_for_credit() {
     let mut pair = pair();
     let open = open(&mut pair, RESULT);
     for _ in 0..2 {
-        push(&mut pair.server, open.peer, &content(ITEM_MAX)).unwrap();
+        push(&mut pair.server, open.peer, &content(ITEM_PART)).unwrap();
     }
     let first = pair.server.transmit_all();
     push(&mut pair.server, open.peer, b"last").unwrap();
@@ -740,7 +805,7 @@ fn a_reply_waits_for_the_items_that_wait_for_credit() {
     assert_eq!(push(&mut pair.server, open.peer, b""), Err(PushError::Over));
     assert_eq!(pair.server.transmit_all(), [], "no credit is left");
     assert_eq!(take_short(&mut pair.client, &first).len(), 2);
-    let half = ITEM_MAX as u64;
+    let half = ITEM_PART as u64;
     pair.client.connection.give_back(open.own, half);
     carry(&mut pair.client, &mut pair.server);
     let told = pair.take_answers();
@@ -757,10 +822,10 @@ fn cut_off(end: &mut Side, open: &Open, results: &[u8]) {
 fn a_reply_that_cuts_a_stream_off_follows_the_items_that_have_credit() {
     let mut pair = pair();
     let open = open(&mut pair, RESULT);
-    push(&mut pair.server, open.peer, &content(ITEM_MAX)).unwrap();
+    push(&mut pair.server, open.peer, &content(ITEM_PART)).unwrap();
     let first = pair.server.transmit_all();
     for _ in 0..2 {
-        push(&mut pair.server, open.peer, &content(ITEM_MAX)).unwrap();
+        push(&mut pair.server, open.peer, &content(ITEM_PART)).unwrap();
     }
     cut_off(&mut pair.server, &open, b"end");
     assert_eq!(push(&mut pair.server, open.peer, b""), Err(PushError::Over));
@@ -778,7 +843,7 @@ fn replies_that_cut_streams_off_share_the_credit_of_the_connection() {
     let opens: Vec<Open> = (0..6).map(|_| open(&mut pair, RESULT)).collect();
     for open in &opens {
         for _ in 0..2 {
-            push(&mut pair.server, open.peer, &content(ITEM_MAX)).unwrap();
+            push(&mut pair.server, open.peer, &content(ITEM_PART)).unwrap();
         }
     }
     for open in &opens {
@@ -814,7 +879,7 @@ fn credit_for_a_stream_alone_lets_it_go_on() {
     let mut pair = pair();
     let open = open(&mut pair, ARGUMENT);
     for _ in 0..2 {
-        push(&mut pair.client, open.own, &content(ITEM_MAX)).unwrap();
+        push(&mut pair.client, open.own, &content(ITEM_PART)).unwrap();
     }
     pair.client.transmit_all();
     push(&mut pair.client, open.own, b"more").unwrap();
@@ -867,7 +932,7 @@ fn streams_and_long_messages_take_turns() {
     let mut is_complete = false;
     for round in 0..40 {
         for open in &opens {
-            while push(&mut pair.client, open.own, &content(ITEM_MAX)).is_ok() {}
+            while push(&mut pair.client, open.own, &content(ITEM_PART)).is_ok() {}
         }
         let ping = pair.client.connection.ping();
         let batch = pair.client.transmit();
@@ -900,7 +965,7 @@ fn streams_and_long_messages_take_turns() {
                 pair.server.connection.give_back(item.0, item.1);
             }
         }
-        if !is_complete && batch.len() > ITEM_MAX {
+        if !is_complete && batch.len() > ITEM_PART {
             shares[2] += 1;
         }
         let back = pair.server.transmit_all();
@@ -918,21 +983,21 @@ fn streams_that_wait_for_credit_take_turns() {
     let opens: Vec<Open> = (0..6).map(|_| open(&mut pair, ARGUMENT)).collect();
     for open in &opens {
         for _ in 0..2 {
-            push(&mut pair.client, open.own, &content(ITEM_MAX)).unwrap();
+            push(&mut pair.client, open.own, &content(ITEM_PART)).unwrap();
         }
     }
     let sent = pair.client.transmit_all();
     assert_eq!(sent.len(), CONNECTION_WINDOW as usize);
     for open in &opens {
-        let _ = push(&mut pair.client, open.own, &content(ITEM_MAX));
+        let _ = push(&mut pair.client, open.own, &content(ITEM_PART));
     }
     let mut order = Vec::new();
     for _ in 0..4 {
-        let grants = [Word(ITEM_MAX as u32), Word(ITEM_MAX as u32)];
+        let grants = [Word(ITEM_PART as u32), Word(ITEM_PART as u32)];
         let credit = [&head(kinds::CREDIT, 9999, 0, 0, 8)[..], &grants].concat();
         take_in(&mut pair.client, &bytes(ORDER, &credit)).unwrap();
         let sent = pair.client.transmit_all();
-        assert_eq!(sent.len(), ITEM_MAX);
+        assert_eq!(sent.len(), ITEM_PART);
         order.push(u32::from_ne_bytes(*sent[4..].first_chunk().unwrap()));
     }
     let last: Vec<u32> = opens[4..].iter().map(|open| open.own.number).collect();
@@ -947,7 +1012,7 @@ fn a_writer_waits_for_room() {
     let open = open(&mut pair, ARGUMENT);
     let client = &mut pair.client;
     for _ in 0..2 {
-        push(client, open.own, &content(ITEM_MAX)).unwrap();
+        push(client, open.own, &content(ITEM_PART)).unwrap();
     }
     assert_eq!(push(client, open.own, b""), Err(PushError::Full));
     assert_eq!(client.connection.poll_writable(), None);
@@ -956,7 +1021,7 @@ fn a_writer_waits_for_room() {
     assert_eq!(client.connection.poll_writable(), None);
     // Without credit nothing of it goes out, and there is no room.
     for _ in 0..2 {
-        push(client, open.own, &content(ITEM_MAX)).unwrap();
+        push(client, open.own, &content(ITEM_PART)).unwrap();
     }
     assert_eq!(push(client, open.own, b""), Err(PushError::Full));
     assert_eq!(client.transmit(), []);
@@ -976,7 +1041,7 @@ fn a_cancel_drops_what_waits_and_the_reply_goes_out_at_once() {
     let open = open(&mut pair, BOTH);
     for end in [(&mut pair.server, open.peer), (&mut pair.client, open.own)] {
         for _ in 0..2 {
-            push(end.0, end.1, &content(ITEM_MAX)).unwrap();
+            push(end.0, end.1, &content(ITEM_PART)).unwrap();
         }
         end.0.transmit_all();
         push(end.0, end.1, b"waits").unwrap();
@@ -1035,10 +1100,10 @@ fn late_items_return_their_credit() {
                 false => (&mut pair.client, &mut pair.server, open.own),
             };
             for _ in 0..2 {
-                total += push(from, id, &content(ITEM_MAX)).unwrap();
+                total += push(from, id, &content(ITEM_PART)).unwrap();
             }
             let sent = from.transmit_all();
-            assert_eq!(sent.len(), 2 * ITEM_MAX, "there is credit");
+            assert_eq!(sent.len(), 2 * ITEM_PART, "there is credit");
             assert_eq!(take_short(to, &sent), [""; 0], "they are dropped");
             for _ in 0..2 {
                 carry(&mut pair.client, &mut pair.server);
@@ -1059,7 +1124,7 @@ fn a_reader_that_has_stopped_holds_its_own_stream_up_alone() {
         let open = open(&mut pair, ARGUMENT);
         pair.server.connection.stop_receiving(open.peer);
         for _ in 0..2 {
-            push(&mut pair.client, open.own, &content(ITEM_MAX)).unwrap();
+            push(&mut pair.client, open.own, &content(ITEM_PART)).unwrap();
         }
         let told = carry(&mut pair.client, &mut pair.server).told;
         assert_eq!(told, [""; 0]);
@@ -1083,7 +1148,7 @@ fn bytes_that_are_given_back_after_the_end_are_granted_again() {
     let mut pair = pair();
     for _ in 0..20 {
         let open = open(&mut pair, ARGUMENT);
-        let sent = push(&mut pair.client, open.own, &content(ITEM_MAX)).unwrap();
+        let sent = push(&mut pair.client, open.own, &content(ITEM_PART)).unwrap();
         carry(&mut pair.client, &mut pair.server);
         finish(&mut pair.server, &open, b"");
         let server = &mut pair.server.connection;
@@ -1162,7 +1227,7 @@ fn most_under_way(delay: usize, rounds: usize) -> usize {
     for _ in 0..rounds {
         let mut sent = Vec::new();
         loop {
-            while push(&mut pair.client, open.own, &content(ITEM_MAX)).is_ok() {}
+            while push(&mut pair.client, open.own, &content(ITEM_PART)).is_ok() {}
             let batch = pair.client.transmit();
             if batch.is_empty() {
                 break;

@@ -29,6 +29,7 @@
 mod activity;
 mod builder;
 mod call_room;
+mod hand_over;
 mod handle;
 mod job_execution;
 mod jobs;

@@ -14,9 +14,13 @@ pub const STREAM_WINDOW: u32 = 64 << 10;
 /// Bytes of items that a sender may send of all streams of a connection before their receiver grants more.
 pub const CONNECTION_WINDOW: u32 = 4 * STREAM_WINDOW;
 
-/// Bytes of the longest message of items that is sent, its header included; a longer item goes in several. Two of them
-/// find room in the first [window](STREAM_WINDOW).
-pub const ITEM_MAX: usize = 32 << 10;
+/// Bytes of the longest message of items that is sent, its header included; a longer item goes in several. One takes all of
+/// the first [window](STREAM_WINDOW).
+pub const ITEM_MAX: usize = 64 << 10;
+
+/// Bytes of a message of items for which every receiver grants credit in the end: a longer one that waits for credit is
+/// cut there.
+pub const ITEM_PART: usize = 32 << 10;
 
 /// The form of the messages that carry the items of one stream. A message is written in a buffer of its own, behind the
 /// place of its header, so that what is 8-byte aligned in the buffer is in the message.
@@ -102,6 +106,42 @@ pub fn split_item(messages: &[u8], order: ByteOrder, limit: u64) -> usize {
         end = next as usize;
     }
     end
+}
+
+/// Cuts the first of several messages of items: takes a message of [`ITEM_PART`] bytes out that has the first part of its
+/// content, and leaves one with the rest. `None`, and nothing is changed, if it is not longer.
+pub(crate) fn cut_item(messages: &mut Buffer, order: ByteOrder) -> Option<Buffer> {
+    const LENGTH: usize = ITEM_PART - HEADER;
+    let whole = Header::decode(messages.as_slice().first_chunk()?, order).ok()?;
+    let rest = whole
+        .length
+        .checked_sub(LENGTH as u32)
+        .filter(|rest| *rest > 0)?;
+    let content = messages.as_slice().get(HEADER..ITEM_PART)?;
+    let flags = Flags(whole.flags.0 | Flags::MORE);
+    let length = LENGTH as u32;
+    let mut part = Buffer::default();
+    part.extend(
+        &Header {
+            flags,
+            length,
+            ..whole
+        }
+        .encode(order),
+    );
+    part.extend(content);
+    // The header of the rest takes the place of the last bytes in front of it.
+    let header = Header {
+        length: rest,
+        ..whole
+    }
+    .encode(order);
+    let left = messages.len() - LENGTH;
+    let bytes = messages.as_mut_slice();
+    bytes[LENGTH..ITEM_PART].copy_from_slice(&header);
+    bytes.copy_within(LENGTH.., 0);
+    messages.truncate(left);
+    Some(part)
 }
 
 /// Checks that a message whose content goes on in another consists of whole words, and of one at least.

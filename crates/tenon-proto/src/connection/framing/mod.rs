@@ -650,7 +650,10 @@ mod tests {
             };
             receiver.lend(&mut lent);
             assert!(!lent.room.is_empty(), "it is not taken");
-            receiver.reattach(Detached::new(ReceiveBuffer::new(1, ROOM_FIRST), DetachedFrame::Record(0..0)));
+            receiver.reattach(Detached::new(
+                ReceiveBuffer::new(1, ROOM_FIRST),
+                DetachedFrame::Record(0..0),
+            ));
             assert!(receiver.room_within(|_| true).is_none());
             assert!(receiver.is_out_of_memory());
             assert!(matches!(receiver.next_frame(), Ok(None)));

@@ -7,8 +7,8 @@ use tenon_wire::Buffer;
 use super::stream_id::StreamId;
 use super::window::{ConnectionWindow, StreamWindow};
 use crate::codec::lean::{
-    ByteOrder, CONNECTION_WINDOW, CallStreams, Credit, Fault, Kind, PIECE, STREAM_WINDOW, plain,
-    put_message, split_item,
+    ByteOrder, CONNECTION_WINDOW, CallStreams, Credit, Fault, ITEM_PART, Kind, PIECE,
+    STREAM_WINDOW, cut_item, plain, put_message, split_item,
 };
 
 /// Most bytes that may be granted at once.
@@ -503,6 +503,9 @@ impl StreamTable {
         if let Some(receiving) = receiving
             && receiving.window.give_back(bytes)
         {
+            if receiving.window.holds_sender_up() {
+                self.window.grow();
+            }
             return Some(Credit {
                 stream: receiving.window.grant(&self.window),
                 connection: self.window.grant(),
@@ -525,10 +528,14 @@ impl IncomingStream {
     }
 }
 
-/// Takes the first of several messages out, as many as have at most `limit` bytes together.
+/// Takes the first of several messages out, as many as have at most `limit` bytes together. Of one that is longer, and for
+/// which there may never be credit, a part is.
 fn take_front(messages: &mut Buffer, order: ByteOrder, limit: u64) -> Buffer {
     let mut front = Buffer::default();
     let length = split_item(messages.as_slice(), order, limit);
+    if length == 0 && limit >= ITEM_PART as u64 {
+        return cut_item(messages, order).unwrap_or(front);
+    }
     if length > 0 {
         front.extend(&messages.as_slice()[..length]);
         let rest = messages.len() - length;

@@ -1,12 +1,12 @@
 //! The bytes of items that this end takes: how many it has granted, and when it grants more.
 
-use crate::codec::lean::{CONNECTION_WINDOW, STREAM_WINDOW};
+use crate::codec::lean::{CONNECTION_WINDOW, ITEM_PART, STREAM_WINDOW};
 
 /// Streams that may stand still, each with its window full, before others of the connection have to wait, too.
 const STALLED_STREAMS: u32 = CONNECTION_WINDOW / STREAM_WINDOW;
 
-/// The part of the first window that is granted again at once: one in so many. It is less than half, as the two longest
-/// messages that go in that window may be a little shorter than that.
+/// The part of the first window that is granted again at once: one in so many. Less than half waits
+/// to be granted then, so that the other half is left for a [part](crate::codec::lean::ITEM_PART) of a message.
 const FIRST_GRANT: u64 = 3;
 
 /// The part of a larger window that is granted again at once. A credit wakes a thread of the sender: fewer are better, as
@@ -30,7 +30,8 @@ fn is_due(unreturned: u64, window: u32) -> bool {
 ///
 /// A window that is smaller than what passes in a round trip holds its sender up. So a ping follows a credit, and the
 /// bytes of items that come before its answer are what the connection carries in a round trip: if they are an eighth of
-/// a window or more, windows are doubled.
+/// a window or more, windows are doubled. They also are where a reader has taken everything, and its sender waits for credit:
+/// the items that it has then come behind the answer.
 #[derive(Debug)]
 pub(super) struct ConnectionWindow {
     /// Bytes of the window of a stream.
@@ -118,10 +119,15 @@ impl ConnectionWindow {
             return;
         };
         if MUCH * (self.received - before) >= self.stream.into() {
-            let grown = (2 * self.stream).min(self.stream_max);
-            self.unreturned += u64::from(STALLED_STREAMS * (grown - self.stream));
-            self.stream = grown;
+            self.grow();
         }
+    }
+
+    /// Doubles the windows, as far as they may grow.
+    pub(super) fn grow(&mut self) {
+        let grown = (2 * self.stream).min(self.stream_max);
+        self.unreturned += u64::from(STALLED_STREAMS * (grown - self.stream));
+        self.stream = grown;
     }
 }
 
@@ -144,6 +150,12 @@ impl StreamWindow {
     pub(super) fn give_back(&mut self, bytes: u64) -> bool {
         self.unreturned += bytes;
         is_due(self.unreturned, self.bytes)
+    }
+
+    /// Returns whether its reader, which has taken everything, waits for a sender that waits for credit.
+    pub(super) fn holds_sender_up(&self) -> bool {
+        let is_used_up = self.allowed < ITEM_PART as u64;
+        is_used_up && self.allowed + self.unreturned >= self.bytes.into()
     }
 
     /// Takes what is granted now, with a window as large as those of the connection are.
