@@ -181,7 +181,7 @@ mod tests {
 
     fn packer() -> ItemPacker {
         let draft = ItemDraft::new(ByteOrder::Little, NUMBER, false);
-        ItemPacker::new(draft, 100 << 10)
+        ItemPacker::new(draft, 200 << 10)
     }
 
     fn push(packer: &mut ItemPacker, length: usize) {
@@ -230,16 +230,16 @@ mod tests {
     #[test]
     fn a_message_is_full_when_another_item_as_long_has_no_room() {
         let mut packer = packer();
-        push(&mut packer, 10 << 10);
-        push(&mut packer, 10 << 10);
+        push(&mut packer, 20 << 10);
+        push(&mut packer, 20 << 10);
         assert_eq!(lengths(&mut packer, false), []);
-        push(&mut packer, 10 << 10);
-        assert_eq!(lengths(&mut packer, false), [30 << 10]);
+        push(&mut packer, 20 << 10);
+        assert_eq!(lengths(&mut packer, false), [60 << 10]);
         push(&mut packer, ITEM_MAX - HEADER);
         assert_eq!(lengths(&mut packer, false), [ITEM_MAX - HEADER]);
         push(&mut packer, 8);
-        push(&mut packer, 20 << 10);
-        assert_eq!(lengths(&mut packer, false), [8 + (20 << 10)]);
+        push(&mut packer, 40 << 10);
+        assert_eq!(lengths(&mut packer, false), [8 + (40 << 10)]);
         push(&mut packer, 8);
         push(&mut packer, ITEM_MAX - HEADER);
         assert_eq!(lengths(&mut packer, false), [8, ITEM_MAX - HEADER]);
@@ -277,7 +277,7 @@ mod tests {
             .push(|out| out.put_opaque(b"12345", 4))
             .expect_err("5 bytes");
         assert!(matches!(error, CallError::Arguments(_)), "{error}");
-        let long = vec![0; (100 << 10) + 1];
+        let long = vec![0; (200 << 10) + 1];
         let error = push_bytes(&mut packer, &long).expect_err("too long");
         assert!(
             matches!(error, CallError::TooLargeForPeer { .. }),

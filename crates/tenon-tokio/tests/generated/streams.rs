@@ -273,9 +273,9 @@ async fn a_stream_without_end_ends_with_its_reader_or_its_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_with_streams_of_arguments_find_memory_or_are_refused() {
-    // Enough for the windows of one connection.
+    // Enough for the windows of one connection, and a message that has arrived in part.
     let limits = ServerLimits {
-        receive_bytes: 300_000,
+        receive_bytes: 350_000,
         ..ServerLimits::default()
     };
     let builder = Server::builder().limits(limits);

@@ -8,7 +8,7 @@ use super::channel::Channel;
 
 /// Gathers the calls that are started on a channel, by any of its users, and sends them together when it is dropped, as
 /// far as there is room for them. They are sent earlier when a reply is waited for over this channel, or when there are
-/// 64 KiB of them; so an open batch delays calls, but holds nothing up that is waited for.
+/// 32 KiB of them; so an open batch delays calls, but holds nothing up that is waited for.
 ///
 /// A system call costs more than everything else that is done for a small call: many calls in flight are several times
 /// faster by batches.
