@@ -81,6 +81,7 @@ mod binding;
 mod byte_layer;
 mod closing;
 mod counters;
+mod ending;
 mod error;
 pub mod framing;
 mod given_up;
