@@ -127,7 +127,7 @@ impl LastMessage {
         }
     }
 
-    /// Returns where that is.
+    /// Returns where the bytes behind its header are.
     #[inline]
     fn content(&self) -> Range<usize> {
         self.begin..self.begin + self.length
