@@ -215,7 +215,7 @@ fn streaming_rows() -> Vec<Row> {
 
 /// Parts of every length that is treated otherwise.
 fn parts() -> Vec<Chunk> {
-    let lengths = [0, 1, 100, 32_747, 32_748, 32_749, 65_536, 5];
+    let lengths = [0, 1, 100, 32_748, 65_515, 65_516, 65_517, 65_536, 5];
     (0..40)
         .map(|at| pattern(lengths[at % lengths.len()]))
         .collect()

@@ -379,7 +379,18 @@ fn items_of_any_size_come_back() {
         let (mut out, mut echoed) = client
             .open_both(&Call::<ECHO>(0), put_opaque, get_opaque, PLAIN)
             .unwrap();
-        let sizes = [0, 1, 100, 32_749, 32_752, 32_753, 100_000, 1 << 20, 3 << 20];
+        let sizes = [
+            0,
+            1,
+            100,
+            32_752,
+            65_517,
+            65_520,
+            65_521,
+            100_000,
+            1 << 20,
+            3 << 20,
+        ];
         for round in 0..3_u8 {
             for size in sizes {
                 let item: Vec<u8> = (0..size).map(|at| (at as u8).wrapping_mul(round)).collect();

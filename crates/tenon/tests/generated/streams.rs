@@ -144,7 +144,7 @@ fn each(test: impl Fn(&StoreV1Client)) {
 }
 
 fn parts() -> Vec<Chunk> {
-    let lengths = [0, 1, 7, 32_700, 32_800, 65_536, 3];
+    let lengths = [0, 1, 7, 32_800, 65_500, 65_536, 3];
     let parts = lengths.iter().cycle().take(100).enumerate();
     parts
         .map(|(number, length)| vec![number as u8; *length])
