@@ -148,7 +148,7 @@ async fn each(test: impl AsyncFn(&StoreV1AsyncClient)) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_put_in_parts_is_got_in_parts() {
     each(async |store| {
-        let lengths = [0, 1, 7, 32_800, 65_500, 65_536, 3];
+        let lengths = [0, 1, 7, 65_500, 65_536, 32_800, 3];
         let parts: Vec<Chunk> = lengths.iter().map(|length| vec![7; *length]).collect();
         let mut put = store.put("object").await.unwrap();
         put.send_all(&parts).await.unwrap();
