@@ -118,27 +118,22 @@ pub(crate) fn cut_item(messages: &mut Buffer, order: ByteOrder) -> Option<Buffer
         .checked_sub(LENGTH as u32)
         .filter(|rest| *rest > 0)?;
     let content = messages.as_slice().get(HEADER..ITEM_PART)?;
-    let flags = Flags(whole.flags.0 | Flags::MORE);
-    let length = LENGTH as u32;
-    let mut part = Buffer::default();
-    part.extend(
-        &Header {
-            flags,
-            length,
-            ..whole
-        }
-        .encode(order),
-    );
-    part.extend(content);
-    // The header of the rest takes the place of the last bytes in front of it.
-    let header = Header {
+    let first = Header {
+        flags: Flags(whole.flags.0 | Flags::MORE),
+        length: LENGTH as u32,
+        ..whole
+    };
+    let second = Header {
         length: rest,
         ..whole
-    }
-    .encode(order);
+    };
+    let mut part = Buffer::default();
+    part.extend(&first.encode(order));
+    part.extend(content);
+    // The header of the rest takes the place of the last bytes in front of it.
     let left = messages.len() - LENGTH;
     let bytes = messages.as_mut_slice();
-    bytes[LENGTH..ITEM_PART].copy_from_slice(&header);
+    bytes[LENGTH..ITEM_PART].copy_from_slice(&second.encode(order));
     bytes.copy_within(LENGTH.., 0);
     messages.truncate(left);
     Some(part)
