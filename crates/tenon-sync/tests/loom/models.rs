@@ -7,7 +7,9 @@ use loom::cell::Cell;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use tenon_sync::{Baton, Budget, CancelFlag, DoneFlag, RunState, SleepFlag, WakeFlag, WakeHandle};
+use tenon_sync::{
+    Baton, Budget, CancelFlag, DoneFlag, RunState, SleepFlag, WakeFlag, WakeFlags, WakeHandle,
+};
 
 /// What one thread at a time has; loom sees it if two do.
 #[derive(Debug, Default)]
@@ -102,7 +104,7 @@ struct Waiting {
 /// Waits until it is done, twice, while another thread says so and wakes. It `looks` at the flag first, or sleeps at once.
 fn wait_and_wake(looks: bool) {
     loom::model(move || {
-        let flag = std::sync::Arc::new(WakeFlag::default());
+        let flag = WakeFlags::default().add();
         let waiting = Arc::new(Mutex::new(Waiting::default()));
         let waker = {
             let waiting = Arc::clone(&waiting);
@@ -125,7 +127,6 @@ fn wait_and_wake(looks: bool) {
             drop(state);
             if looks && flag.seems_woken() {
                 assert!(flag.is_woken());
-                flag.take_wake();
             } else {
                 flag.sleep(Duration::MAX);
             }
@@ -140,11 +141,37 @@ fn a_thread_that_sleeps_is_woken() {
     wait_and_wake(false);
 }
 
-/// The same for a thread that looks before it sleeps: if it finds the flag set, the wake-up that was meant for a sleeper is
-/// there to be taken, and otherwise it ends the sleep.
+/// The same for a thread that looks before it sleeps: if it finds the flag set, it need not sleep, and otherwise the
+/// wake-up ends the sleep.
 #[test]
 fn a_thread_that_looks_is_woken() {
     wait_and_wake(true);
+}
+
+/// Two threads sleep by flags of one word while another wakes both, and one of another word, together: none sleeps on,
+/// whatever the others do with the word meanwhile.
+#[test]
+fn threads_are_woken_together() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let mut flags = WakeFlags::default();
+        let all = [flags.add(), flags.add(), flags.add()];
+        let mut handles: Vec<WakeHandle> = all.iter().map(|flag| flag.wake_handle()).collect();
+        let [first, second, third] = all;
+        let sleep = |flag: WakeFlag| {
+            thread::spawn(move || {
+                flag.sleep(Duration::MAX);
+                assert!(flag.is_woken());
+            })
+        };
+        let (first, second) = (sleep(first), sleep(second));
+        WakeHandle::wake_all(&mut handles);
+        third.sleep(Duration::MAX);
+        assert!(third.is_woken());
+        first.join().unwrap();
+        second.join().unwrap();
+    });
 }
 
 /// A thread goes to sleep for want of work while another begins some. Every order of beginning and noting with the looks,

@@ -210,11 +210,8 @@ impl<'c> ReaderRole<'c> {
             // Without waiting: what finds no room is left to a caller that waits.
             state = channel.transmit(state, Instant::now());
         }
-        state.has_woken_several |= wakes.len() > 1;
         drop(state);
-        for wake in wakes.drain(..) {
-            wake.wake();
-        }
+        WakeHandle::wake_all(wakes);
         if !jobs.is_empty() {
             channel.run_callbacks(jobs);
         }

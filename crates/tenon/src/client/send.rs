@@ -51,8 +51,8 @@ impl Channel {
         let Some(mut sender) = state.begin_sending() else {
             return state;
         };
-        if std::mem::take(&mut state.has_woken_several) {
-            // The others that were woken have their next calls ready in a moment: then all go out together.
+        if state.waiters.has_woken_many() {
+            // Those that were woken have their next calls ready in a moment: then all go out together.
             drop(state);
             thread::yield_now();
             state = self.lock();

@@ -50,8 +50,6 @@ pub(super) struct ChannelState {
     pub(super) connections: u64,
     /// Batches that are open.
     pub(super) open_batches: usize,
-    /// True if several callers were woken since something was sent: their next calls can go out together.
-    pub(super) has_woken_several: bool,
     /// True if an event loop [steps](super::stepper): what finds no room waits for the next step.
     pub(super) is_stepped: bool,
 }
@@ -81,7 +79,6 @@ impl ChannelState {
             back_off: BackOff::default(),
             connections: 0,
             open_batches: 0,
-            has_woken_several: false,
             is_stepped: false,
         }
     }

@@ -2,26 +2,27 @@
 
 use std::hint;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use tenon_core::wait::{LOOKS, Spun, WaitContext, Waiter, Waiting};
 use tenon_sync::WakeFlag;
 
-pub(super) use tenon_sync::WakeHandle;
+pub(super) use tenon_sync::{WakeFlags, WakeHandle};
 
 /// The wake flag and the waiter of one caller.
 #[derive(Debug)]
 pub(super) struct WaitHandle {
-    flag: Arc<WakeFlag>,
+    flag: WakeFlag,
     /// Of the thread that waits, which nothing else locks.
     waiter: Mutex<Waiter>,
 }
 
 impl WaitHandle {
-    pub(super) fn new(waiting: Waiting) -> Self {
+    /// Waits by `flag`, in this way.
+    pub(super) fn new(flag: WakeFlag, waiting: Waiting) -> Self {
         Self {
-            flag: Arc::default(),
+            flag,
             waiter: Mutex::new(Waiter::new(waiting)),
         }
     }
@@ -45,8 +46,7 @@ impl WaitHandle {
             }
         };
         match waiter.look(context, |_| until, || true, look) {
-            Spun::Ready(_) => self.flag.take_wake(),
-            Spun::Late => {}
+            Spun::Ready(_) | Spun::Late => {}
             Spun::Sleep => {
                 let slept = waiter.sleep(context, || {
                     let limit = until.saturating_duration_since(Instant::now());
@@ -71,6 +71,7 @@ impl WaitHandle {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
     use std::time::Duration;
@@ -89,7 +90,7 @@ mod tests {
                 looking: Looking::AtSocket,
                 tally: &tally,
             };
-            let handle = Arc::new(WaitHandle::new(waiting));
+            let handle = WaitHandle::new(WakeFlags::default().add(), waiting);
             let (send, receive) = std::sync::mpsc::channel::<(WakeHandle, Arc<AtomicBool>)>();
             thread::scope(|scope| {
                 scope.spawn(move || {
@@ -122,7 +123,7 @@ mod tests {
                 looking: Looking::AtSocket,
                 tally: &tally,
             };
-            let handle = Arc::new(WaitHandle::new(waiting));
+            let handle = WaitHandle::new(WakeFlags::default().add(), waiting);
             let _waker = handle.wake_handle();
             handle.wait(&context, Instant::now());
             // A thread that does not get to run while it looks finds that it is late, and does not sleep.

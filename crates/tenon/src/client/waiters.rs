@@ -6,7 +6,12 @@ use std::sync::Arc;
 use tenon_core::client::{CallId, Outcome};
 use tenon_core::wait::Waiting;
 
-use super::wait_handle::{WaitHandle, WakeHandle};
+use super::wait_handle::{WaitHandle, WakeFlags, WakeHandle};
+
+/// Woken callers for whose next calls a sender does not wait, as they are so few. Four callers over TCP whose calls go out
+/// one by one take 0.8 of the time, as the server begins with the first while the next is made; eight take 1.3 of it, with
+/// a system call for each.
+const FEW: usize = 2;
 
 /// Names a waiter as long as it is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,16 +27,21 @@ struct WaiterSlot {
     sleeper: Option<WakeHandle>,
     /// True if the queue names this waiter.
     is_queued: bool,
+    /// True if the thread was woken for the outcome, and has not fetched it.
+    is_woken: bool,
 }
 
 /// The waiters of a channel; their memory is kept and used again.
 #[derive(Debug)]
 pub(super) struct WaiterQueue {
     waiting: Waiting,
+    flags: WakeFlags,
     slots: Vec<WaiterSlot>,
     free: Vec<WaiterId>,
     /// Waiters that went to sleep, in that order. Some may be awake again.
     asleep: VecDeque<WaiterId>,
+    /// Number of waiters that were woken for their outcomes, and have not fetched them.
+    woken: usize,
 }
 
 impl WaiterQueue {
@@ -39,9 +49,11 @@ impl WaiterQueue {
     pub(super) fn new(waiting: Waiting) -> Self {
         Self {
             waiting,
+            flags: WakeFlags::default(),
             slots: Vec::new(),
             free: Vec::new(),
             asleep: VecDeque::new(),
+            woken: 0,
         }
     }
 
@@ -58,9 +70,10 @@ impl WaiterQueue {
         self.slots.push(WaiterSlot {
             call: None,
             outcome: None,
-            handle: Arc::new(WaitHandle::new(self.waiting)),
+            handle: Arc::new(WaitHandle::new(self.flags.add(), self.waiting)),
             sleeper: None,
             is_queued: false,
+            is_woken: false,
         });
         WaiterId(self.slots.len() - 1)
     }
@@ -69,6 +82,7 @@ impl WaiterQueue {
     #[inline]
     pub(super) fn release(&mut self, id: WaiterId) -> Option<Outcome> {
         self.free.push(id);
+        self.note_awake(id);
         let slot = &mut self.slots[id.0];
         slot.call = None;
         // Mostly there is neither, and an outcome is large.
@@ -97,9 +111,23 @@ impl WaiterQueue {
     /// Takes what has become of the call. The thread that waits for it is awake.
     #[inline]
     pub(super) fn fetch(&mut self, id: WaiterId) -> Option<Outcome> {
+        self.note_awake(id);
         let slot = &mut self.slots[id.0];
         slot.sleeper = None;
         slot.outcome.take()
+    }
+
+    /// Returns whether more than a few callers were woken for their outcomes that have not fetched them.
+    #[inline]
+    pub(super) fn has_woken_many(&self) -> bool {
+        self.woken > FEW
+    }
+
+    #[inline]
+    fn note_awake(&mut self, id: WaiterId) {
+        if std::mem::take(&mut self.slots[id.0].is_woken) {
+            self.woken -= 1;
+        }
     }
 
     /// Returns what has become of the call, and leaves it there.
@@ -129,7 +157,11 @@ impl WaiterQueue {
     pub(super) fn deliver(&mut self, id: WaiterId, outcome: Outcome) -> Option<WakeHandle> {
         let slot = &mut self.slots[id.0];
         slot.outcome = Some(outcome);
-        slot.sleeper.take()
+        let sleeper = slot.sleeper.take();
+        if sleeper.is_some() && !std::mem::replace(&mut slot.is_woken, true) {
+            self.woken += 1;
+        }
+        sleeper
     }
 
     /// Takes what wakes a waiter, if it sleeps.
