@@ -8,10 +8,10 @@ use tenon_core::wait::Waiting;
 
 use super::wait_handle::{WaitHandle, WakeFlags, WakeHandle};
 
-/// Woken callers for whose next calls a sender does not wait, as they are so few. Four callers over TCP whose calls go out
-/// one by one take 0.8 of the time, as the server begins with the first while the next is made; eight take 1.3 of it, with
-/// a system call for each.
-const FEW: usize = 2;
+/// Most woken callers for whose next calls a sender does not wait. Four callers over TCP whose calls go out one by one take
+/// 0.8 of the time, as the server begins with the first while the next is made; eight take 1.3 of it, with a system call
+/// for each.
+const UNAWAITED_MAX: usize = 2;
 
 /// Names a waiter as long as it is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl WaiterQueue {
     /// Returns whether more than a few callers were woken for their outcomes that have not fetched them.
     #[inline]
     pub(super) fn has_woken_many(&self) -> bool {
-        self.woken > FEW
+        self.woken > UNAWAITED_MAX
     }
 
     #[inline]
