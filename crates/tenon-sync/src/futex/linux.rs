@@ -40,7 +40,7 @@ impl FutexWord {
     /// Wakes the threads that wait for these bits. The word is not what they have seen.
     pub(crate) fn wake(&self, bits: u32) {
         if let Some(bits) = NonZeroU32::new(bits) {
-            // It fails for addresses that are no word alone.
+            // It fails only where there is no word.
             let _ = futex::wake_bitset(&self.0, Flags::PRIVATE, ALL, bits);
         }
     }

@@ -56,7 +56,7 @@ impl Channel {
                 handle.wait(&self.followers(), bound.deadline());
                 probe.at(Step::Received);
                 state = self.lock();
-                state.waiters.wake(waiter);
+                state.waiters.note_awake(waiter);
             }
             let now = Instant::now();
             until = Until::seen(until.deadline(), now);
@@ -172,7 +172,7 @@ impl Channel {
             }
         }
         let mut state = self.lock();
-        state.waiters.wake(waiter);
+        state.waiters.note_awake(waiter);
         let now = Instant::now();
         state.handle_due(now);
         state.end_drained_link(now);

@@ -27,7 +27,7 @@ struct WaiterSlot {
     sleeper: Option<WakeHandle>,
     /// True if the queue names this waiter.
     is_queued: bool,
-    /// True if the thread was woken for the outcome, and has not fetched it.
+    /// True if the thread was woken for the outcome, and is not [back](WaiterQueue::note_awake).
     is_woken: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct WaiterQueue {
     free: Vec<WaiterId>,
     /// Waiters that went to sleep, in that order. Some may be awake again.
     asleep: VecDeque<WaiterId>,
-    /// Number of waiters that were woken for their outcomes, and have not fetched them.
+    /// Number of waiters whose threads were woken for their outcomes, and are not [back](Self::note_awake).
     woken: usize,
 }
 
@@ -82,7 +82,6 @@ impl WaiterQueue {
     #[inline]
     pub(super) fn release(&mut self, id: WaiterId) -> Option<Outcome> {
         self.free.push(id);
-        self.note_awake(id);
         let slot = &mut self.slots[id.0];
         slot.call = None;
         // Mostly there is neither, and an outcome is large.
@@ -111,21 +110,22 @@ impl WaiterQueue {
     /// Takes what has become of the call. The thread that waits for it is awake.
     #[inline]
     pub(super) fn fetch(&mut self, id: WaiterId) -> Option<Outcome> {
-        self.note_awake(id);
         let slot = &mut self.slots[id.0];
         slot.sleeper = None;
         slot.outcome.take()
     }
 
-    /// Returns whether more than a few callers were woken for their outcomes that have not fetched them.
+    /// Returns whether more than a few callers were woken for their outcomes that are not [back](Self::note_awake).
     #[inline]
     pub(super) fn has_woken_many(&self) -> bool {
         self.woken > UNAWAITED_MAX
     }
 
-    #[inline]
-    fn note_awake(&mut self, id: WaiterId) {
-        if std::mem::take(&mut self.slots[id.0].is_woken) {
+    /// Notes that the present thread, which has [slept](Self::fall_asleep), is awake.
+    pub(super) fn note_awake(&mut self, id: WaiterId) {
+        let slot = &mut self.slots[id.0];
+        slot.sleeper = None;
+        if std::mem::take(&mut slot.is_woken) {
             self.woken -= 1;
         }
     }
@@ -158,7 +158,8 @@ impl WaiterQueue {
         let slot = &mut self.slots[id.0];
         slot.outcome = Some(outcome);
         let sleeper = slot.sleeper.take();
-        if sleeper.is_some() && !std::mem::replace(&mut slot.is_woken, true) {
+        if sleeper.is_some() {
+            slot.is_woken = true;
             self.woken += 1;
         }
         sleeper
@@ -188,5 +189,41 @@ impl WaiterQueue {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenon_core::error::CallError;
+
+    use super::*;
+
+    fn outcome() -> Outcome {
+        Outcome::Answered(Err(Box::new(CallError::StreamClosed)))
+    }
+
+    /// Callers that were woken count until they are back, and not until they fetch what they were woken for: one that reads
+    /// a stream does so when it has read all of it.
+    #[test]
+    fn woken_callers_count_until_they_are_back() {
+        let mut waiters = WaiterQueue::new(Waiting::Block);
+        let all: Vec<WaiterId> = (0..=UNAWAITED_MAX + 1).map(|_| waiters.take()).collect();
+        let [looking, asleep @ ..] = &all[..] else {
+            unreachable!("there are more");
+        };
+        assert!(waiters.deliver(*looking, outcome()).is_none());
+        for id in asleep {
+            assert!(!waiters.has_woken_many());
+            let _handle = waiters.fall_asleep(*id);
+            assert!(waiters.deliver(*id, outcome()).is_some());
+        }
+        assert!(waiters.has_woken_many());
+        waiters.note_awake(asleep[0]);
+        assert!(!waiters.has_woken_many() && waiters.has_outcome(asleep[0]));
+        // The others come later, and each once.
+        for id in asleep {
+            waiters.note_awake(*id);
+        }
+        assert_eq!(waiters.woken, 0);
     }
 }
