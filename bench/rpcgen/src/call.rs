@@ -34,7 +34,8 @@ impl Transport {
     }
 }
 
-/// Where the ends run. Both sleep while they wait.
+/// Where the ends run. Those of libtirpc sleep while they wait; a client with `--fast` looks before that, and a server with
+/// `--fast` does not, as it may use one core alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Each on a core.

@@ -20,11 +20,11 @@ entries (`nested`: linked lists of records with texts, unions and what may be ab
 memory streams: `encode` into memory that is used again, `decode` into new memory, which is freed, as
 clients and servers do; `reused`, into memory that is there; `malloc` only takes and frees the blocks of memory that
 a decoder of the directory does. Whole calls send a value and get it back,
-one at a time; both ends sleep while they wait: `block`, client and server on two cores; `onecore`, both on
-one, where no wake-up of a core hides what a call costs. Four mixes: rpcgen's files at both ends (`rpcgen`), ours
+one at a time: `block`, client and server on a core each; `onecore`, both on one, where no wake-up of a core
+hides what a call costs. All ends sleep while they wait, but clients with `--fast` on a core of their own. Four mixes: rpcgen's files at both ends (`rpcgen`), ours
 at the client only (`client`), at the server only (`server`), and at both (`both`). And two with what
 `tenon rpcgen --fast` writes, whose calls are those of Tenon's run time behind libtirpc's names: at the client only
-(`fast_client`), at both (`fast`); it waits as it does by default. Everything is compiled with gcc -O2. The directory
+(`fast_client`), at both (`fast`); it waits as it does by default where a process is bound to a core. Everything is compiled with gcc -O2. The directory
 of 100 entries has more bytes than libtirpc carries over UDP.
 ";
 
