@@ -25,6 +25,36 @@ impl From<Duration> for CallLimit {
     }
 }
 
+/// The clock by which the calls of a channel begin.
+#[derive(Debug, Clone, Copy)]
+pub struct CallClock {
+    /// The coarse one, where the system has one and no exact time is asked for.
+    ticks: Option<&'static Ticks>,
+}
+
+impl CallClock {
+    /// From this limit on, a tick of the coarse clock more does not matter.
+    const COARSE_FROM: Duration = Duration::from_secs(1);
+
+    /// The clock of a channel. Over datagrams it is exact, as their round trips are measured.
+    pub fn new(is_datagram: bool) -> Self {
+        Self {
+            ticks: if is_datagram { None } else { Ticks::get() },
+        }
+    }
+
+    /// The time of a call that begins now and has as long as `limit`.
+    #[inline(always)]
+    pub fn start(&self, limit: CallLimit) -> CallTimer {
+        match self.ticks {
+            Some(ticks) if limit.timeout >= Self::COARSE_FROM => {
+                CallTimer::start_at(ticks, ticks.last(), limit)
+            }
+            _ => CallTimer::start(limit),
+        }
+    }
+}
+
 /// Timer of a call: its begin, and its deadline.
 #[derive(Debug, Clone, Copy)]
 pub struct CallTimer {
@@ -37,9 +67,6 @@ pub struct CallTimer {
 }
 
 impl CallTimer {
-    /// From this limit on, a tick of the coarse clock more does not matter.
-    pub const COARSE_FROM: Duration = Duration::from_secs(1);
-
     /// The time of a call that begins now and has as long as `limit`.
     #[inline]
     pub fn start(limit: impl Into<CallLimit>) -> Self {
@@ -57,10 +84,10 @@ impl CallTimer {
         }
     }
 
-    /// The time of a call that has at least [`COARSE_FROM`](Self::COARSE_FROM) and began at the last tick of the
-    /// coarse clock: its deadline is later by a tick at most, and not earlier.
+    /// The time of a call that began at the last tick of the coarse clock: its deadline is later by a tick at most, and
+    /// not earlier.
     #[inline]
-    pub fn start_at(ticks: &Ticks, tick: u64, limit: CallLimit) -> Self {
+    fn start_at(ticks: &Ticks, tick: u64, limit: CallLimit) -> Self {
         let started = ticks.time_of(tick);
         let CallLimit {
             timeout: limit,

@@ -9,7 +9,7 @@ use tenon_core::Destination;
 use tenon_core::client::ChannelCounters;
 use tenon_core::error::CallError;
 use tenon_core::options::ChannelOptions;
-use tenon_core::timer::CallTimer;
+use tenon_core::timer::{CallClock, CallTimer};
 use tenon_core::wait::{WaitCounters, WaitTally};
 use tenon_net::Address;
 use tenon_proto::connection::ServiceTable;
@@ -63,6 +63,7 @@ pub(super) struct SharedChannel {
     pub(super) destination: Option<Destination>,
     pub(super) options: ChannelOptions,
     pub(super) waits: WaitTally,
+    pub(super) clock: CallClock,
     /// What serves calls of the server, if anything does.
     pub(super) callbacks: Option<CallbackHost>,
     state: Mutex<ChannelState>,
@@ -212,6 +213,7 @@ impl SharedChannel {
             destination,
             options,
             waits: WaitTally::default(),
+            clock: CallClock::new(is_datagram),
         }
     }
 

@@ -374,7 +374,7 @@ impl<'c> ClientView<'c> {
     ) -> Result<PendingCall<T, E>, CallError> {
         let caller = &self.client.caller;
         let channel = &self.client.channel;
-        let timer = CallTimer::start(caller.limit(&self.options));
+        let timer = channel.shared().clock.start(caller.limit(&self.options));
         let written = self.written(write, None)?;
         channel.try_admit()?;
         let mut call = PendingCall::start(channel, written, timer, (caller.decoding(), decode))
@@ -404,7 +404,8 @@ impl<'c> ClientView<'c> {
     ) -> Result<T, E> {
         let client = self.client;
         let followed = client.follow();
-        let timer = CallTimer::start(client.caller.limit(&self.options));
+        let limit = client.caller.limit(&self.options);
+        let timer = client.channel.shared().clock.start(limit);
         let _room = client.channel.admit(&timer).await?;
         let asks_stamps = client.asks_stamps(followed.as_ref());
         let write = |message: &mut Buffer| write(message, asks_stamps);

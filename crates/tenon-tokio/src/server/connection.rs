@@ -25,7 +25,7 @@ use tokio::time::{Sleep, sleep_until, timeout_at};
 
 use super::call::CallMessage;
 use super::call_room::CallPermit;
-use super::dispatch::{InlineOutcome, OffloadedCall};
+use super::dispatch::{HandlerClock, InlineOutcome, OffloadedCall};
 use super::mailbox::{CallbackNews, ReplyMailbox, ReplyTarget};
 use super::running::CallHandler;
 use super::state::ServerState;
@@ -211,6 +211,7 @@ impl ConnectionTask {
 
     /// Carries the calls out that have come whole, up to a limit of them and of their replies.
     fn carry_out(&mut self, cx: &mut Context<'_>) -> Result<(), EndReason> {
+        let mut clock = HandlerClock::default();
         for _ in 0..CALLS_PER_TURN {
             if self.served.is_held() && !self.may_go_on(cx) {
                 return Ok(());
@@ -244,7 +245,7 @@ impl ConnectionTask {
                 }
                 continue;
             }
-            self.begin(call, received);
+            self.begin(call, received, &mut clock);
             if self.served.has_many_replies() {
                 return Ok(());
             }
@@ -305,7 +306,7 @@ impl ConnectionTask {
 
     /// Carries a call out, here or elsewhere.
     #[inline]
-    fn begin(&mut self, call: CallToServe, received: ReceivedCall) {
+    fn begin(&mut self, call: CallToServe, received: ReceivedCall, clock: &mut HandlerClock) {
         let origin = self.mailbox.origin;
         let bytes = received.message.capacity();
         let message = CallMessage::Stream(received);
@@ -315,7 +316,13 @@ impl ConnectionTask {
             }
             return;
         }
-        match (self.state).try_call(call, (&self.mailbox, origin), message, &mut self.reply) {
+        match (self.state).try_call(
+            call,
+            (&self.mailbox, origin),
+            message,
+            &mut self.reply,
+            clock,
+        ) {
             InlineOutcome::Finished(mut finished) => {
                 match finished.message {
                     Some(message) => self.served.finish_call(message, &mut finished.reply),

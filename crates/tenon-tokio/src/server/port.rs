@@ -21,7 +21,7 @@ use tenon_wire::Buffer;
 use tokio::time::{Sleep, sleep_until};
 
 use super::call::CallMessage;
-use super::dispatch::{InlineOutcome, OffloadedCall};
+use super::dispatch::{HandlerClock, InlineOutcome, OffloadedCall};
 use super::mailbox::{ReplyMailbox, ReplyTarget};
 use super::port_host::PortHost;
 use super::running::CallHandler;
@@ -202,9 +202,13 @@ impl PortTask {
         if call.procedure == 0 || is_tried && is_sync {
             let (message, arguments) = found.copy();
             let message = CallMessage::Datagram(message, arguments);
-            if let InlineOutcome::Finished(mut finished) =
-                state.try_call(call, (&self.mailbox, origin), message, &mut self.reply)
-            {
+            if let InlineOutcome::Finished(mut finished) = state.try_call(
+                call,
+                (&self.mailbox, origin),
+                message,
+                &mut self.reply,
+                &mut HandlerClock::default(),
+            ) {
                 self.answer(state, &found, &mut finished.reply);
                 self.reply = finished.reply;
                 self.reply.clear();
@@ -222,7 +226,13 @@ impl PortTask {
             OffloadedCall::new(state, to, (call, origin), cancelled.clone(), room)
         };
         if is_tried {
-            match state.try_call(call, (&self.mailbox, origin), message, &mut self.reply) {
+            match state.try_call(
+                call,
+                (&self.mailbox, origin),
+                message,
+                &mut self.reply,
+                &mut HandlerClock::default(),
+            ) {
                 InlineOutcome::Finished(mut finished) => {
                     self.answer(state, &found, &mut finished.reply);
                     return self.served.give_back(found);

@@ -8,10 +8,10 @@ use std::time::Instant;
 use tenon_core::client::{ChannelCounters, buffers};
 use tenon_core::error::{CallError, ConnectError};
 use tenon_core::options::ChannelOptions;
-use tenon_core::timer::{CallLimit, CallTimer};
+use tenon_core::timer::{CallClock, CallLimit, CallTimer};
 use tenon_core::wait::WaitTally;
 use tenon_core::{ClientSocket, Destination};
-use tenon_net::{Address, FollowedPackets, PacketStamps, PacketTrain, Protocol, Ticks};
+use tenon_net::{Address, FollowedPackets, PacketStamps, PacketTrain, Protocol};
 use tenon_wire::Buffer;
 
 use super::callback_pool::CallbackPool;
@@ -61,8 +61,7 @@ struct ChannelInner {
     connected: Condvar,
     waits: Arc<WaitTally>,
     follower_waits: WaitTally,
-    /// The clock of calls with limits of seconds, if nothing is measured by when they began.
-    ticks: Option<&'static Ticks>,
+    clock: CallClock,
 }
 
 /// Ends the threads that serve calls of the server, with the last clone of a channel.
@@ -187,12 +186,6 @@ impl Channel {
     ) -> Self {
         let is_datagram = Destination::carries_datagrams(destination.as_ref(), &address);
         let state = ChannelState::new(&address, is_datagram, &options, services);
-        // Round trips of datagrams are measured.
-        let ticks = if address.is_datagram() {
-            None
-        } else {
-            Ticks::get()
-        };
         Self {
             shared: Arc::new(ChannelInner {
                 address,
@@ -204,7 +197,7 @@ impl Channel {
                 connected: Condvar::new(),
                 waits: Arc::default(),
                 follower_waits: WaitTally::default(),
-                ticks,
+                clock: CallClock::new(is_datagram),
             }),
             _callbacks: None,
         }
@@ -310,12 +303,7 @@ impl Channel {
     /// The time of a call that begins now and has as long as `limit`.
     #[inline(always)]
     pub(super) fn timer(&self, limit: CallLimit) -> CallTimer {
-        match self.shared.ticks {
-            Some(ticks) if limit.timeout >= CallTimer::COARSE_FROM => {
-                CallTimer::start_at(ticks, ticks.last(), limit)
-            }
-            _ => CallTimer::start(limit),
-        }
+        self.shared.clock.start(limit)
     }
 
     /// A buffer to put a call in.
