@@ -88,23 +88,42 @@ pub fn system_calls_of(child: &str, address: &str, calls: u32) -> Counts {
 }
 
 fn traced(child: &str, address: &str, calls: u32) -> Counts {
+    let summary = strace(&["-c"], child, address, calls);
+    let counts = parse_summary(&summary);
+    assert!(!counts.is_empty(), "strace counted nothing: {summary}");
+    counts
+}
+
+/// Counts the system calls of one name whose arguments contain a word, of all that the child makes for `calls` calls.
+pub fn count_in_trace(
+    child: &str,
+    address: &str,
+    calls: u32,
+    (name, argument): (&str, &str),
+) -> usize {
+    let trace = strace(&["-e", &format!("trace={name}")], child, address, calls);
+    let lines = trace.lines();
+    lines.filter(|line| line.contains(argument)).count()
+}
+
+/// Runs the child under strace, and returns what that says.
+fn strace(options: &[&str], child: &str, address: &str, calls: u32) -> String {
     let output = Command::new("strace")
-        .args(["-f", "-c", "-o", "/dev/stderr", "-qq"])
+        .args(["-f", "-o", "/dev/stderr", "-qq"])
+        .args(options)
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", child, "--test-threads=1"])
         .env(ADDRESS, address)
         .env(CALLS, calls.to_string())
         .output()
         .expect("this test needs strace: apt-get install strace");
-    let (told, summary) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{told}\n{summary}");
+    let (told, trace) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{told}\n{trace}");
     assert!(
         told.contains("1 passed"),
         "no test is called {child}: {told}"
     );
-    let counts = parse_summary(&summary);
-    assert!(!counts.is_empty(), "strace counted nothing: {summary}");
-    counts
+    trace
 }
 
 fn text(bytes: &[u8]) -> String {

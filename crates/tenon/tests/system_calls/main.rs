@@ -11,6 +11,7 @@ mod hprpc_service;
 mod client;
 mod client_exchange;
 mod client_lean;
+mod client_threads;
 mod crowd;
 mod generated;
 mod server;
