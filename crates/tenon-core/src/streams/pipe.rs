@@ -30,6 +30,8 @@ pub struct StreamPipe {
 #[derive(Debug, Default)]
 struct PipeState {
     received: ReceivedItems,
+    /// True if the program has waited for items.
+    is_read: bool,
     /// True if nothing more is received.
     has_ended: bool,
     /// True if the call is over for the peer: nothing more is sent.
@@ -169,6 +171,12 @@ impl StreamPipe {
         self.change(|state| [None, state.writer.take()]);
     }
 
+    /// Returns whether the program has waited for items, and may again.
+    pub fn expects_items(&self) -> bool {
+        let state = self.lock();
+        state.is_read && !state.has_ended && !state.is_over
+    }
+
     // ---- The side of the program ----
 
     /// Notes that so many bytes are handed over to the connection; returns an empty buffer for the next.
@@ -188,10 +196,13 @@ impl StreamPipe {
         let mut state = self.lock();
         loop {
             match state.take(into) {
-                Readable::Nothing => match self.wait(state, until) {
-                    Some(woken) => state = woken,
-                    None => return Readable::Nothing,
-                },
+                Readable::Nothing => {
+                    state.is_read = true;
+                    match self.wait(state, until) {
+                        Some(woken) => state = woken,
+                        None => return Readable::Nothing,
+                    }
+                }
                 found => return found,
             }
         }

@@ -24,6 +24,9 @@ const ATTEMPTS_AT_REST: u64 = 8;
 /// meanwhile; waking up once the room is there takes about as long, each time that the socket is full.
 const ROOM_PATIENCE: Duration = Duration::from_micros(500);
 
+/// Longest look for further items of a stream: sleeping takes about as long, and other connections wait meanwhile.
+const ITEM_PATIENCE: Duration = Duration::from_micros(50);
+
 /// State that the waiters of one end share.
 #[derive(Debug)]
 pub struct WaitContext<'w> {
@@ -84,6 +87,8 @@ pub struct Waiter {
     rest: SpinBackoff,
     /// Back-off of waits for room to send.
     room: SpinBackoff,
+    /// Back-off of waits for further items of streams.
+    items: SpinBackoff,
     /// A look that goes on in the next poll of a task, and when the last one ended.
     polled: Option<(SpinPhase, Instant)>,
 }
@@ -114,6 +119,7 @@ impl Waiter {
             estimator: SpinEstimator::new(processors()),
             rest: SpinBackoff::default(),
             room: SpinBackoff::default(),
+            items: SpinBackoff::default(),
             polled: None,
         }
     }
@@ -147,25 +153,21 @@ impl Waiter {
         context: &WaitContext<'_>,
         mut send: impl FnMut() -> Result<bool, E>,
     ) -> Result<bool, E> {
-        if !self.room.should_spin() {
-            return Ok(false);
-        }
-        let Some(_spinner) = context.spinners.enter(context.looking) else {
-            return Ok(false);
-        };
-        let begin = Instant::now();
-        loop {
-            // On the same processor, the peer goes on only when others may run.
-            thread::yield_now();
-            if send()? {
-                self.room.found();
-                return Ok(true);
-            }
-            if begin.elapsed() >= ROOM_PATIENCE {
-                self.room.missed();
-                return Ok(false);
-            }
-        }
+        look_yielding(&mut self.room, context, ROOM_PATIENCE, &mut send)
+    }
+
+    /// Repeats `receive` for a moment while a peer that is awake sends further items of a stream, under any policy;
+    /// returns whether it said that something has come. It is not repeated if mostly nothing comes in this time.
+    ///
+    /// # Errors
+    /// What `receive` reports.
+    #[cold]
+    pub fn look_for_items<E>(
+        &mut self,
+        context: &WaitContext<'_>,
+        mut receive: impl FnMut() -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        look_yielding(&mut self.items, context, ITEM_PATIENCE, &mut receive)
     }
 
     /// The same with `offer`, which says whether another thread took the processor.
@@ -398,6 +400,34 @@ impl Waiter {
                 received
             }
             Waiting::Block | Waiting::Spin => receive(),
+        }
+    }
+}
+
+/// Repeats `attempt` until it succeeds or `patience` is over, if that mostly pays, and lets others run each time.
+fn look_yielding<E>(
+    backoff: &mut SpinBackoff,
+    context: &WaitContext<'_>,
+    patience: Duration,
+    attempt: &mut dyn FnMut() -> Result<bool, E>,
+) -> Result<bool, E> {
+    if !backoff.should_spin() {
+        return Ok(false);
+    }
+    let Some(_spinner) = context.spinners.enter(context.looking) else {
+        return Ok(false);
+    };
+    let begin = Instant::now();
+    loop {
+        // On the same processor, the peer goes on only when others may run.
+        thread::yield_now();
+        if attempt()? {
+            backoff.found();
+            return Ok(true);
+        }
+        if begin.elapsed() >= patience {
+            backoff.missed();
+            return Ok(false);
         }
     }
 }

@@ -31,6 +31,7 @@ mod builder;
 mod call_room;
 mod hand_over;
 mod handle;
+mod item_look;
 mod job_execution;
 mod jobs;
 mod late_answers;

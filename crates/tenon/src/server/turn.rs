@@ -57,6 +57,11 @@ pub(super) fn serve(
                     end = turn.stay(&mut place);
                     continue;
                 }
+                if is_lone && turn.look_for_items(&mut place) {
+                    // Behind the turns of others.
+                    end = TurnEnd::More;
+                    continue;
+                }
                 if !turn.park(&mut place) {
                     return;
                 }
@@ -113,6 +118,18 @@ impl SlotTurn<'_> {
             SlotSocket::Stream(_) => self.stream().run(place),
             SlotSocket::Port(carrier) => self.port(carrier).run(place),
         }
+    }
+
+    /// Looks for a moment for further items of a connection with streams; returns whether it is to be served again.
+    fn look_for_items(&mut self, place: &mut Option<Box<SlotState>>) -> bool {
+        self.stream()
+            .look_for_items(place)
+            .unwrap_or_else(|reason| {
+                if let Some(state) = stream_of(place) {
+                    state.end(reason);
+                }
+                true
+            })
     }
 
     /// Returns whether the thread is to stay with this connection or port, which is the only one that says something;

@@ -42,6 +42,11 @@ impl PipedCalls {
         self.calls.len()
     }
 
+    /// Returns whether a handler has waited for items, and may again.
+    pub(super) fn expect_items(&self) -> bool {
+        self.calls.iter().any(|call| call.pipe.expects_items())
+    }
+
     /// Adds a call that begins; returns what lies between the connection and its handler.
     pub(super) fn open(&mut self, call: &CallToServe) -> Arc<StreamPipe> {
         let pipe = Arc::<StreamPipe>::default();

@@ -129,6 +129,11 @@ impl ServedStream {
         !self.piped.is_empty() || self.connection.has_peer_streams() || self.has_callbacks()
     }
 
+    /// Returns whether a handler has waited for items, and may again.
+    pub fn expects_items(&self) -> bool {
+        self.piped.expect_items()
+    }
+
     /// Returns the number of calls with streams that are carried out.
     pub fn streaming(&self) -> usize {
         self.piped.len()
