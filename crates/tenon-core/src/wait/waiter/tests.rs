@@ -95,6 +95,7 @@ fn adaptive() -> Waiter {
         estimator: SpinEstimator::new(2),
         rest: SpinBackoff::default(),
         room: SpinBackoff::default(),
+        items: SpinBackoff::default(),
         polled: None,
     }
 }
