@@ -39,7 +39,7 @@ const HOLD_MAX: u32 = 1024;
 const SLEPT_AS_A_WAIT: u32 = 16_000;
 
 /// Exponential back-off of looking: decides whether to look or to sleep, by what came of looking.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpinBackoff {
     /// Waits to be slept through before looking is tried again.
     hold: u32,

@@ -8,6 +8,7 @@ mod counters;
 mod learned;
 mod spinners;
 mod waiter;
+mod yielding_look;
 
 use std::fmt;
 use std::num::NonZero;
@@ -19,6 +20,7 @@ pub use counters::WaitCounters;
 pub use counters::WaitTally;
 pub use spinners::{LOOKS, Looking, Spinners};
 pub use waiter::{Polled, Spun, WaitContext, Waiter};
+pub use yielding_look::YieldingLook;
 
 /// Wait policy of the threads that receive from a peer. Said of a channel by
 /// [`ChannelOptions::waiting`](crate::options::ChannelOptions::waiting) and of a server by

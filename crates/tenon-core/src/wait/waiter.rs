@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::counters::WaitTally;
 use super::learned::{SpinBackoff, SpinEstimator};
 use super::spinners::{Looking, Spinners};
+use super::yielding_look::YieldingLook;
 use super::{Waiting, processors};
 
 /// An offer that takes longer than this was taken.
@@ -19,13 +20,6 @@ const OTHERS_RAN: Duration = Duration::from_micros(10);
 /// Attempts to receive the rest of a message before sleeping. Others may run between them: this takes some
 /// ten microseconds.
 const ATTEMPTS_AT_REST: u64 = 8;
-
-/// Longest look for room to send the rest of what is being sent. A peer that is at it takes some hundred kilobytes
-/// meanwhile; waking up once the room is there takes about as long, each time that the socket is full.
-const ROOM_PATIENCE: Duration = Duration::from_micros(500);
-
-/// Longest look for further items of a stream: sleeping takes about as long, and other connections wait meanwhile.
-const ITEM_PATIENCE: Duration = Duration::from_micros(50);
 
 /// State that the waiters of one end share.
 #[derive(Debug)]
@@ -85,10 +79,10 @@ pub struct Waiter {
     estimator: SpinEstimator,
     /// Back-off of waits for the rest of a message.
     rest: SpinBackoff,
-    /// Back-off of waits for room to send.
-    room: SpinBackoff,
-    /// Back-off of waits for further items of streams.
-    items: SpinBackoff,
+    /// The look for room to send.
+    pub room: YieldingLook,
+    /// The look for further items of streams.
+    pub items: YieldingLook,
     /// A look that goes on in the next poll of a task, and when the last one ended.
     polled: Option<(SpinPhase, Instant)>,
 }
@@ -118,8 +112,8 @@ impl Waiter {
             policy,
             estimator: SpinEstimator::new(processors()),
             rest: SpinBackoff::default(),
-            room: SpinBackoff::default(),
-            items: SpinBackoff::default(),
+            room: YieldingLook::for_room(),
+            items: YieldingLook::for_items(),
             polled: None,
         }
     }
@@ -140,34 +134,6 @@ impl Waiter {
         attempt: impl FnMut() -> io::Result<T>,
     ) -> Option<io::Result<T>> {
         self.look_between(context, attempt, || offer_processor(Instant::now()))
-    }
-
-    /// Repeats `send` for a moment while a peer that is awake takes what was sent before, under any policy; returns
-    /// whether all is sent. It is not repeated if mostly the peer has not taken it in this time.
-    ///
-    /// # Errors
-    /// What `send` reports.
-    #[cold]
-    pub fn look_for_room<E>(
-        &mut self,
-        context: &WaitContext<'_>,
-        mut send: impl FnMut() -> Result<bool, E>,
-    ) -> Result<bool, E> {
-        look_yielding(&mut self.room, context, ROOM_PATIENCE, &mut send)
-    }
-
-    /// Repeats `receive` for a moment while a peer that is awake sends further items of a stream, under any policy;
-    /// returns whether it said that something has come. It is not repeated if mostly nothing comes in this time.
-    ///
-    /// # Errors
-    /// What `receive` reports.
-    #[cold]
-    pub fn look_for_items<E>(
-        &mut self,
-        context: &WaitContext<'_>,
-        mut receive: impl FnMut() -> Result<bool, E>,
-    ) -> Result<bool, E> {
-        look_yielding(&mut self.items, context, ITEM_PATIENCE, &mut receive)
     }
 
     /// The same with `offer`, which says whether another thread took the processor.
@@ -400,34 +366,6 @@ impl Waiter {
                 received
             }
             Waiting::Block | Waiting::Spin => receive(),
-        }
-    }
-}
-
-/// Repeats `attempt` until it succeeds or `patience` is over, if that mostly pays, and lets others run each time.
-fn look_yielding<E>(
-    backoff: &mut SpinBackoff,
-    context: &WaitContext<'_>,
-    patience: Duration,
-    attempt: &mut dyn FnMut() -> Result<bool, E>,
-) -> Result<bool, E> {
-    if !backoff.should_spin() {
-        return Ok(false);
-    }
-    let Some(_spinner) = context.spinners.enter(context.looking) else {
-        return Ok(false);
-    };
-    let begin = Instant::now();
-    loop {
-        // On the same processor, the peer goes on only when others may run.
-        thread::yield_now();
-        if attempt()? {
-            backoff.found();
-            return Ok(true);
-        }
-        if begin.elapsed() >= patience {
-            backoff.missed();
-            return Ok(false);
         }
     }
 }

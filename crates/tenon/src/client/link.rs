@@ -11,7 +11,9 @@ use tenon_core::callbacks::ReceivedCallback;
 use tenon_core::client::{Input, Outgoing, ReplyPlace, STALE_AFTER};
 use tenon_core::error::{ConnectionFailure, SendFailure};
 use tenon_core::options::{ChannelOptions, FOR_EVER};
-use tenon_core::wait::{LOOKS, Looking, Spinners, Spun, WaitContext, WaitTally, Waiter};
+use tenon_core::wait::{
+    LOOKS, Looking, Spinners, Spun, WaitContext, WaitTally, Waiter, YieldingLook,
+};
 use tenon_net::{ReceivedTrain, Until};
 use tenon_proto::connection::framing::Receiver;
 use tenon_sync::DoneFlag;
@@ -43,6 +45,8 @@ pub(super) struct ActiveConnection {
     pub(super) sending: SenderState,
     /// The messages for its sender; `None` while a caller sends what waits.
     pub(super) outgoing: Option<Outgoing>,
+    /// The look of its sender for room.
+    pub(super) room_look: YieldingLook,
     pub(super) used_at: Instant,
     /// The failure of the connection, while a caller still sends over it.
     pub(super) failure: Option<ConnectionFailure>,
@@ -92,6 +96,15 @@ impl ConnectionSocket {
             is_shut: AtomicBool::new(false),
             direct: DoneFlag::default(),
             waits: Arc::clone(waits),
+        }
+    }
+
+    /// Returns what its waiters share.
+    pub(super) fn wait_context(&self) -> WaitContext<'_> {
+        WaitContext {
+            spinners: Spinners::of_callers(),
+            looking: self.looking,
+            tally: &self.waits,
         }
     }
 
@@ -146,11 +159,7 @@ impl ConnectionSocket {
         has_begun: bool,
         until: Until,
     ) -> io::Result<ReceivedTrain> {
-        let context = WaitContext {
-            spinners: Spinners::of_callers(),
-            looking: self.looking,
-            tally: &self.waits,
-        };
+        let context = self.wait_context();
         let may_go_on = || !self.is_shut.load(Ordering::Relaxed);
         let mut looks = 0;
         let mut look = || {
@@ -204,6 +213,7 @@ impl ActiveConnection {
             socket,
             reader: Some(Box::new(reader)),
             sending: SenderState::Idle,
+            room_look: YieldingLook::for_room(),
             used_at: Instant::now(),
             failure: None,
             send_failure: None,

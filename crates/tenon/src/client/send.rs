@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use tenon_core::client::Outgoing;
 use tenon_core::error::{ConnectionFailure, SendFailure};
 use tenon_core::trains::PacketTrains;
-use tenon_net::{Ready, is_deadline};
+use tenon_core::wait::YieldingLook;
+use tenon_net::{Ready, Transport, is_deadline};
 use tenon_proto::connection::TransmitBatch;
 
 use super::channel::Channel;
@@ -38,6 +39,7 @@ enum SendError {
 struct ConnectionSender {
     socket: Arc<ConnectionSocket>,
     outgoing: Outgoing,
+    room_look: YieldingLook,
 }
 
 impl Channel {
@@ -102,9 +104,13 @@ impl Channel {
     }
 
     fn send(&self, sender: &mut ConnectionSender, deadline: Instant) -> Result<(), SendError> {
-        let ConnectionSender { socket, outgoing } = sender;
+        let ConnectionSender {
+            socket,
+            outgoing,
+            room_look,
+        } = sender;
         match outgoing {
-            Outgoing::Stream(batch) => self.send_batch(socket, batch, deadline),
+            Outgoing::Stream(batch) => self.send_batch(socket, batch, room_look, deadline),
             Outgoing::Datagram(trains) => {
                 self.send_train(socket, trains);
                 Ok(())
@@ -117,22 +123,18 @@ impl Channel {
         &self,
         socket: &Arc<ConnectionSocket>,
         batch: &mut TransmitBatch,
+        room_look: &mut YieldingLook,
         deadline: Instant,
     ) -> Result<(), SendError> {
-        loop {
-            match socket.socket.try_send_batch(batch) {
-                Ok(sent) => {
-                    batch.advance(sent);
-                    if batch.is_sent() {
-                        return Ok(());
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait_for_room(socket, deadline)?;
-                }
-                Err(error) => return Err(SendError::Failed(error.into())),
+        while !socket.try_send(batch)? {
+            if !socket.look_for_room(batch, room_look)? {
+                self.wait_for_room(socket, deadline)?;
+            }
+            if batch.is_sent() {
+                return Ok(());
             }
         }
+        Ok(())
     }
 
     /// Waits until more can be sent. Meanwhile it takes in what the peer sends: the peer may not read before it got
@@ -216,6 +218,39 @@ impl Channel {
     }
 }
 
+impl ConnectionSocket {
+    /// Sends as much of a batch as finds room; returns whether that is all.
+    #[inline]
+    fn try_send(&self, batch: &mut TransmitBatch) -> Result<bool, SendError> {
+        while !batch.is_sent() {
+            match self.socket.try_send_batch(batch) {
+                Ok(sent) => batch.advance(sent),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(SendError::Failed(error.into())),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Looks in shared memory for room for a moment, and sends what finds some; returns whether something has. A peer that
+    /// takes what was sent need not wake this end then. At a socket a look is a system call, and takes as long.
+    #[cold]
+    fn look_for_room(
+        &self,
+        batch: &mut TransmitBatch,
+        room_look: &mut YieldingLook,
+    ) -> Result<bool, SendError> {
+        if self.socket.transport() != Transport::Shm {
+            return Ok(false);
+        }
+        let left = batch.remaining();
+        room_look.look(&self.wait_context(), || {
+            let is_all = self.try_send(batch)?;
+            Ok(is_all || batch.remaining() < left)
+        })
+    }
+}
+
 /// Waits until there is room, or for as long as `limit`.
 fn wait_at_most(
     socket: &ConnectionSocket,
@@ -241,6 +276,7 @@ impl ChannelState {
         Some(ConnectionSender {
             socket: Arc::clone(&link.socket),
             outgoing: link.outgoing.take()?,
+            room_look: link.room_look,
         })
     }
 
@@ -283,6 +319,7 @@ impl ChannelState {
             Some(link) => {
                 link.sending = SenderState::Idle;
                 link.outgoing = Some(sender.outgoing);
+                link.room_look = sender.room_look;
                 link.used_at = Instant::now();
             }
             None => self.end_failed(sender),
@@ -323,12 +360,11 @@ impl ChannelState {
     /// calls that are left.
     #[cold]
     fn handle_send_failed(&mut self, sender: ConnectionSender, failure: ConnectionFailure) {
-        let ConnectionSender { socket, outgoing } = sender;
-        let Some(link) = self.link_over(&socket) else {
-            return self.end_failed(ConnectionSender { socket, outgoing });
+        let Some(link) = self.link_over(&sender.socket) else {
+            return self.end_failed(sender);
         };
         link.sending = SenderState::Failed;
-        link.outgoing = Some(outgoing);
+        link.outgoing = Some(sender.outgoing);
         link.send_failure = Some(SendFailure::new(failure, Instant::now()));
         self.waiters.wake_next().inspect(WakeHandle::wake);
     }

@@ -53,7 +53,7 @@ impl StreamTurn<'_> {
             tally: &server.shared.tally.waits,
         };
         let (mut looks, mut received) = (0, None);
-        let has_come = (state.waiter).look_for_items(&context, || {
+        let has_come = (state.waiter.items).look(&context, || {
             stream.look(looks);
             looks = LOOKS;
             match stream.try_recv(room) {

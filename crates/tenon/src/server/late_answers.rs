@@ -111,7 +111,7 @@ pub(super) fn look_for_room(
     };
     let served = &mut state.served;
     let mut sending = Sending::Blocked;
-    (state.waiter).look_for_room(&context, || {
+    (state.waiter.room).look(&context, || {
         sending = served.transmit(|batch| send(stream, batch))?;
         Ok::<_, EndReason>(sending == Sending::Done || has_come())
     })?;

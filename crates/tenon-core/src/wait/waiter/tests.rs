@@ -74,18 +74,20 @@ fn room_is_looked_for_unless_the_peer_mostly_takes_nothing() {
     let fixture = WaitFixture::new();
     let context = fixture.wait_context();
     let mut waiter = Waiter::new(Waiting::Block);
-    let sent = waiter.look_for_room(&context, || Ok::<bool, ()>(true));
+    let sent = waiter.room.look(&context, || Ok::<bool, ()>(true));
     assert_eq!(sent, Ok(true));
     let mut attempts = 0;
-    let sent = waiter.look_for_room(&context, || {
+    let sent = waiter.room.look(&context, || {
         attempts += 1;
         Ok::<bool, ()>(false)
     });
     assert_eq!(sent, Ok(false));
     assert!(attempts > 0);
-    let sent = waiter.look_for_room(&context, || -> Result<bool, ()> { panic!("not again") });
+    let sent = waiter
+        .room
+        .look(&context, || -> Result<bool, ()> { panic!("not again") });
     assert_eq!(sent, Ok(false));
-    let failed = waiter.look_for_room(&context, || Err("the socket is gone"));
+    let failed = waiter.room.look(&context, || Err("the socket is gone"));
     assert_eq!(failed, Err("the socket is gone"));
 }
 
@@ -94,8 +96,8 @@ fn adaptive() -> Waiter {
         policy: Waiting::Adaptive,
         estimator: SpinEstimator::new(2),
         rest: SpinBackoff::default(),
-        room: SpinBackoff::default(),
-        items: SpinBackoff::default(),
+        room: YieldingLook::for_room(),
+        items: YieldingLook::for_items(),
         polled: None,
     }
 }
