@@ -4,6 +4,7 @@
 //! block for as long as the [policy](Waiting) says; what it has learned there says how long that is
 //! if the policy leaves it open. [`Spinners`] bounds how many do that at the same time.
 
+mod context;
 mod counters;
 mod learned;
 mod spinners;
@@ -16,10 +17,11 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 use std::thread;
 
+pub use context::WaitContext;
 pub use counters::WaitCounters;
 pub use counters::WaitTally;
 pub use spinners::{LOOKS, Looking, Spinners};
-pub use waiter::{Polled, Spun, WaitContext, Waiter};
+pub use waiter::{Polled, Spun, Waiter};
 pub use yielding_look::YieldingLook;
 
 /// Wait policy of the threads that receive from a peer. Said of a channel by

@@ -5,9 +5,8 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::counters::WaitTally;
+use super::context::WaitContext;
 use super::learned::{SpinBackoff, SpinEstimator};
-use super::spinners::{Looking, Spinners};
 use super::yielding_look::YieldingLook;
 use super::{Waiting, processors};
 
@@ -20,17 +19,6 @@ const OTHERS_RAN: Duration = Duration::from_micros(10);
 /// Attempts to receive the rest of a message before sleeping. Others may run between them: this takes some
 /// ten microseconds.
 const ATTEMPTS_AT_REST: u64 = 8;
-
-/// State that the waiters of one end share.
-#[derive(Debug)]
-pub struct WaitContext<'w> {
-    /// Threads that look now.
-    pub spinners: &'w Spinners,
-    /// Object that is looked at.
-    pub looking: Looking,
-    /// Counters of the waits.
-    pub tally: &'w WaitTally,
-}
 
 /// Outcome of looking.
 pub enum Spun<T> {

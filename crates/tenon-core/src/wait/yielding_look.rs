@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::context::WaitContext;
 use super::learned::SpinBackoff;
-use super::waiter::WaitContext;
 
 /// Longest look for room to send the rest of what is being sent. A peer that is at it takes some hundred kilobytes
 /// meanwhile; waking up once the room is there takes about as long, each time that the socket is full.

@@ -1,5 +1,6 @@
 use std::io::ErrorKind;
 
+use super::super::{Looking, Spinners, WaitTally};
 use super::*;
 use crate::wait::WaitCounters;
 
