@@ -11,9 +11,9 @@ use super::stream::StreamTurn;
 use super::stream_state::StreamState;
 
 impl StreamTurn<'_> {
-    /// Looks for a moment for what comes next for the calls with streams of the connection, if their handlers wait for items
-    /// and it lies in shared memory: to sleep, and have the peer ring for each few items, takes longer than the items do. At a socket each
-    /// look is a system call, and the peer need not ring. Returns whether the connection is to be served again.
+    /// Looks for a moment for what comes next over a connection in shared memory whose handlers wait for items: to sleep, and
+    /// have the peer ring for each few items, takes longer than the items do. At a socket each look is a system call, and
+    /// the peer need not ring. Returns whether the connection is to be served again.
     ///
     /// # Errors
     /// The connection has ended.
