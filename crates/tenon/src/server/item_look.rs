@@ -3,7 +3,7 @@
 use std::io;
 
 use tenon_core::serve::EndReason;
-use tenon_core::wait::{LOOKS, WaitContext};
+use tenon_core::wait::LOOKS;
 use tenon_net::Stream;
 
 use super::slot::{SlotState, stream_of};
@@ -47,11 +47,7 @@ impl StreamTurn<'_> {
         state.served.lend(&mut self.thread.memory);
         let room = state.served.room()?;
         let length = room.len();
-        let context = WaitContext {
-            spinners: &server.spinners,
-            looking: state.looking,
-            tally: &server.shared.tally.waits,
-        };
+        let context = server.wait_context(state.looking);
         let (mut looks, mut received) = (0, None);
         let has_come = (state.waiter.items).look(&context, || {
             stream.look(looks);

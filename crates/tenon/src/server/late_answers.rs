@@ -3,7 +3,6 @@
 use std::io::{self, IoSlice};
 
 use tenon_core::serve::{EndReason, Sending};
-use tenon_core::wait::WaitContext;
 use tenon_net::Stream;
 use tenon_proto::connection::TransmitBatch;
 
@@ -104,11 +103,7 @@ pub(super) fn look_for_room(
     state: &mut StreamState,
     has_come: impl Fn() -> bool,
 ) -> Result<bool, EndReason> {
-    let context = WaitContext {
-        spinners: &server.spinners,
-        looking: state.looking,
-        tally: &server.shared.tally.waits,
-    };
+    let context = server.wait_context(state.looking);
     let served = &mut state.served;
     let mut sending = Sending::Blocked;
     (state.waiter.room).look(&context, || {

@@ -9,7 +9,7 @@ use tenon_core::serve::{
     CallToServe, DeferredCall, DeferredCalls, Discarded, HalfClose, ServerCounters, ServerShared,
 };
 use tenon_core::service::CancelFlag;
-use tenon_core::wait::{Spinners, Waiting};
+use tenon_core::wait::{Looking, Spinners, WaitContext, Waiting};
 use tenon_net::{Accepted, PollRegistry, PollWaker, Stream, Watch};
 
 use super::jobs::{AnswerTo, JobTarget};
@@ -75,6 +75,16 @@ impl ServerState {
             (running.into_iter()).fold(counters, |counters, age| counters.with_running(1, age));
         counters.threads_busy = self.scheduler.busy() as u64;
         counters
+    }
+
+    /// Returns what the waiters of the server's connections and ports share.
+    #[inline]
+    pub(super) fn wait_context(&self, looking: Looking) -> WaitContext<'_> {
+        WaitContext {
+            spinners: &self.spinners,
+            looking,
+            tally: &self.shared.tally.waits,
+        }
     }
 
     /// Returns whether nothing further is to be begun.

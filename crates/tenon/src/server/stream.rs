@@ -12,7 +12,7 @@ use tenon_core::serve::{
     CALLS_PER_TURN, CallContext, CallToServe, EndOfStream, EndReason, Sending,
 };
 use tenon_core::service::Cancellation;
-use tenon_core::wait::{LOOKS, Looking, Spun, WaitContext, Waiter};
+use tenon_core::wait::{LOOKS, Looking, Spun, Waiter};
 use tenon_net::Stream;
 use tenon_proto::ROOM_FIRST;
 use tenon_proto::connection::ReceivedCall;
@@ -566,7 +566,6 @@ impl ServerState {
         limit: Duration,
         mut receive: impl FnMut(Option<Duration>) -> io::Result<T>,
     ) -> io::Result<T> {
-        let tally = &self.shared.tally.waits;
         let may_wait = || self.may_wait();
         if !may_wait() {
             return receive(None);
@@ -574,11 +573,7 @@ impl ServerState {
         if self.sleeps_at_once(waiter, has_begun) {
             return receive(Some(limit));
         }
-        let context = WaitContext {
-            spinners: &self.spinners,
-            looking,
-            tally,
-        };
+        let context = self.wait_context(looking);
         if has_begun && let Some(came) = waiter.look_for_rest(&context, || receive(None)) {
             return came;
         }
